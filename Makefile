@@ -103,6 +103,7 @@ check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings ar
 	$(BIN)/ruff check $(PY_FOLDERS)
 	$(BIN)/ruff format --check $(PY_FOLDERS)
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 bench: setup build  ## the figures that performance targets speak of, as ratios in one run
 	$(BIN)/python tests/bench/bench.py $(ARGS)
@@ -111,7 +112,7 @@ bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python tests/bench/scale.py $(ARGS)
 
-bench-company: setup  ## whether simulated candidates take the same alone and together (docs/simulated.md)
+bench-company: setup  ## whether simulated candidates take the same alone and together (docs/design/simulated.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.company $(ARGS)
 
@@ -119,7 +120,7 @@ bench-search: setup build  ## the search on recorded sweeps, against others (doc
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	$(BIN)/python -m tests.bench.search $(ARGS)
 
-bench-power: setup  ## power of the final check, from recorded launches (docs/verification.md; two minutes)
+bench-power: setup  ## power of the final check, from recorded launches (docs/design/verification.md; two minutes)
 	$(BIN)/python -m tests.bench.power $(ARGS)
 
 bench-search-machine: setup build  ## a campaign here, then a launch for each trial (docs/search-bench.md)
@@ -149,6 +150,7 @@ install: setup build  ## into DESTDIR/PREFIX
 	install build/$(MPI_ID)/probe build/$(MPI_ID)/$(PRELOAD) $(LOOPS) \
 	    $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID)
 	install -m 644 search-spaces/*.toml $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
+	install -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/plumbline
 	rm -rf $(DESTDIR)$(PREFIX)/lib/plumbline/python
 	$(BIN)/pip install --quiet --target $(DESTDIR)$(PREFIX)/lib/plumbline/python \
 	    --require-hashes -r requirements/run.txt

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import paths
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Installation
 from plumbline.libraries.intelmpi import IntelMpi
-from plumbline.placement import Placement
-from plumbline.plan import Plan, PlanCase
-from plumbline.process import Finished
+from plumbline.system import paths
+from plumbline.system.placement import Placement
+from plumbline.system.process import Finished
 from plumbline_db import ndjson
 from plumbline_db.records import UNBOUNDED_BYTES, ProbeRecord, Samples, Winner
 from plumbline_exporters.impi_ranges import knob

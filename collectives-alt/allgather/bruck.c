@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { TAG = 4 };
+enum { TAG = PL_OWN_TAG };
 
 static int rounds(const struct pl_call *call, const struct pl_gathered *parts, MPI_Comm peers,
                   int p, int rank, char *rotated)

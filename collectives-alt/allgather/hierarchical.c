@@ -14,7 +14,7 @@
 #include "trees.h"
 #include <string.h>
 
-enum { TAG_UP = 56, TAG_RING = 57 };
+enum { TAG_UP = PL_OWN_TAG, TAG_RING };
 
 /* All blocks in the order of nodes->members. */
 struct staged {

@@ -8,7 +8,7 @@
  * Scratch: none; with a derived receive type n bytes. */
 #include "gathered.h"
 
-enum { TAG_THERE = 7, TAG_BACK = 8 };
+enum { TAG_THERE = PL_OWN_TAG, TAG_BACK };
 
 static int run(const struct pl_call *call)
 {

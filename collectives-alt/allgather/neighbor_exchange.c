@@ -13,7 +13,7 @@
  * What is given is what came last. */
 #include "gathered.h"
 
-enum { TAG = 5 };
+enum { TAG = PL_OWN_TAG };
 
 static int swap(const struct pl_call *call, const struct pl_gathered *parts, MPI_Comm peers,
                 int other, int out, int in, int blocks)

@@ -14,7 +14,7 @@
  * row of blocks. */
 #include "gathered.h"
 
-enum { TAG_FOLD = 2, TAG_ROUND = 3 };
+enum { TAG_FOLD = PL_OWN_TAG, TAG_ROUND };
 
 /* The first block of place v. */
 static int first_block(int v, int r)

@@ -8,7 +8,7 @@
  * Scratch: none; with a derived receive type n bytes. */
 #include "gathered.h"
 
-enum { TAG = 1 };
+enum { TAG = PL_OWN_TAG };
 
 int pl_allgather_on_a_ring(const struct pl_call *call)
 {

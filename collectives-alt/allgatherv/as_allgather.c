@@ -2,11 +2,10 @@
  *
  * Source: Traeff, "Relationships between regular and irregular collective communication operations
  * on clustered multiprocessors", Parallel Processing Letters 19(1), 2009, for padding; the rounds
- * are ours (pl_rounds): blocks that differ by at most one byte take one Allgather, very uneven ones
- * up to p, so that memory stays bounded.
- * Cost: one Allgather(n) a round, and n bytes copied unless equal blocks arrive in their places.
- * Restrictions: none.
- * Scratch: n + n/p bytes; with a derived receive type n more, with a derived send type one block.
+ * are ours (pl_equal_rounds): blocks that differ by at most one byte take one Allgather, very
+ * uneven ones up to p, so that memory stays bounded. Cost: one Allgather(n) a round, and n bytes
+ * copied unless equal blocks arrive in their places. Restrictions: none. Scratch: n + n/p bytes;
+ * with a derived receive type n more, with a derived send type one block.
  */
 #include "parts.h"
 
@@ -21,7 +20,7 @@ static int run(const struct pl_call *call)
     if (!parts)
         return pl_raise(call->comm, MPI_ERR_NO_MEM);
     PL_TRY(pl_parts(call->comm, &side, p, false, PL_SLOT_WORK, parts));
-    const struct pl_rounds rounds = pl_rounds_of(&side, p);
+    const struct pl_equal_rounds rounds = pl_equal_rounds_of(&side, p);
 
     const bool in_place = call->sendbuf == MPI_IN_PLACE;
     const bool even = p * rounds.width == pl_side_bytes(&side, p) && rounds.count == 1;

@@ -15,7 +15,7 @@
 #include "parameters.h"
 #include "teams.h"
 
-enum { TAG_FOLD = 54, TAG_ROUND = 55 };
+enum { TAG_FOLD = PL_OWN_TAG, TAG_ROUND };
 
 /* Both operands of a step; `value` is this leader's. The result becomes value. */
 struct operands {

@@ -13,7 +13,7 @@
 #include "parameters.h"
 #include "reductions.h"
 
-enum { TAG = 8 };
+enum { TAG = PL_OWN_TAG };
 
 struct ring {
     const struct pl_call *call;

@@ -15,7 +15,7 @@
 #include "tools.h"
 #include <string.h>
 
-enum { TAG = 14 };
+enum { TAG = PL_OWN_TAG };
 
 /* The next block after i, of p, whose digit at `power` is `digit`; the first one after -1. */
 static int next_block(int i, int p, long long power, int radix, int digit)

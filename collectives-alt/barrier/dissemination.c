@@ -6,7 +6,7 @@
  * Messages: ceil(log2 p) empty ones from each rank, on the private communicator. */
 #include "tools.h"
 
-enum { TAG = 31 };
+enum { TAG = PL_OWN_TAG };
 
 static int run(const struct pl_call *call)
 {

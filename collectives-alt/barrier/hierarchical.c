@@ -11,7 +11,7 @@
 #include "parameters.h"
 #include "teams.h"
 
-enum { TAG = 58 };
+enum { TAG = PL_OWN_TAG };
 
 static int disseminate(const struct pl_call *call, const struct pl_team *team)
 {

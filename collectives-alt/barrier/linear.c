@@ -8,7 +8,7 @@
  * Scratch: p requests. */
 #include "tools.h"
 
-enum { TAG_THERE = 36, TAG_BACK = 37 };
+enum { TAG_THERE = PL_OWN_TAG, TAG_BACK };
 
 static int release(const struct pl_call *call, MPI_Comm peers, int p)
 {

@@ -7,7 +7,7 @@
  * communicator. */
 #include "tools.h"
 
-enum { TAG_THERE = 38, TAG_BACK = 39 };
+enum { TAG_THERE = PL_OWN_TAG, TAG_BACK };
 
 static int run(const struct pl_call *call)
 {

@@ -7,7 +7,7 @@
  * Messages: empty ones, one a round and direction, on the private communicator. */
 #include "tools.h"
 
-enum { TAG_FOLD = 34, TAG_ROUND = 35 };
+enum { TAG_FOLD = PL_OWN_TAG, TAG_ROUND };
 
 static int run(const struct pl_call *call)
 {

@@ -8,7 +8,7 @@
 
 #include <limits.h>
 
-enum { TAG_UP = 32, TAG_DOWN = 33 };
+enum { TAG_UP = PL_OWN_TAG, TAG_DOWN };
 
 static int run(const struct pl_call *call)
 {

@@ -8,7 +8,7 @@
  * Scratch: none. */
 #include "tools.h"
 
-enum { TAG = 15 };
+enum { TAG = PL_OWN_TAG };
 
 static int run(const struct pl_call *call)
 {

@@ -10,7 +10,7 @@
  * Scratch: n bytes on ranks with a derived type. */
 #include "bcast.h"
 
-enum { TAG = 13, TAG_REST = 14 };
+enum { TAG = PL_OWN_TAG, TAG_REST };
 
 /* Before the exchange with v xor m a rank has the m blocks from v - v mod m on, after it 2 m. */
 static int double_up(const struct pl_call *call, const struct pl_bcast *bcast, int q)

@@ -9,7 +9,7 @@
  * Scratch: n bytes on ranks with a derived type. */
 #include "bcast.h"
 
-enum { TAG = 12 };
+enum { TAG = PL_OWN_TAG };
 
 /* In step s a rank passes on block v - s, counted from the root; the first step its own. */
 static int ring(const struct pl_call *call, const struct pl_bcast *bcast)

@@ -21,15 +21,16 @@ int pl_direct_blocking(const struct pl_call *call, bool naive)
         const int peer = me.v == 0 ? turn(&me, i, naive) : me.root;
         if (peer == me.rank)
             continue;
-        const struct pl_place place = me.v == 0 ? pl_root_place(call, peer) : pl_own_place(call);
-        if (!naive && pl_place_empty(&place))
+        const struct pl_portion portion =
+            me.v == 0 ? pl_root_portion(call, peer) : pl_own_portion(call);
+        if (!naive && pl_portion_empty(&portion))
             continue;
         if (receive)
-            PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(place.buf, place.count, place.type, peer, TAG,
-                                                     me.peers, MPI_STATUS_IGNORE)));
+            PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(portion.buf, portion.count, portion.type, peer,
+                                                     TAG, me.peers, MPI_STATUS_IGNORE)));
         else
-            PL_TRY(pl_raise(call->comm,
-                            PL_MPI(Send)(place.buf, place.count, place.type, peer, TAG, me.peers)));
+            PL_TRY(pl_raise(call->comm, PL_MPI(Send)(portion.buf, portion.count, portion.type, peer,
+                                                     TAG, me.peers)));
     }
 out:
     return rc;
@@ -51,8 +52,9 @@ int pl_direct_nonblocking(const struct pl_call *call, int window, bool naive)
         const int peer = me.v == 0 ? turn(&me, i, naive) : me.root;
         if (peer == me.rank)
             continue;
-        const struct pl_place place = me.v == 0 ? pl_root_place(call, peer) : pl_own_place(call);
-        if (!naive && pl_place_empty(&place))
+        const struct pl_portion portion =
+            me.v == 0 ? pl_root_portion(call, peer) : pl_own_portion(call);
+        if (!naive && pl_portion_empty(&portion))
             continue;
         int slot = open;
         if (open < most)
@@ -60,11 +62,11 @@ int pl_direct_nonblocking(const struct pl_call *call, int window, bool naive)
         else
             PL_TRY(pl_raise(call->comm, PL_MPI(Waitany)(open, requests, &slot, MPI_STATUS_IGNORE)));
         if (receive)
-            PL_TRY(pl_raise(call->comm, PL_MPI(Irecv)(place.buf, place.count, place.type, peer, TAG,
-                                                      me.peers, &requests[slot])));
+            PL_TRY(pl_raise(call->comm, PL_MPI(Irecv)(portion.buf, portion.count, portion.type,
+                                                      peer, TAG, me.peers, &requests[slot])));
         else
-            PL_TRY(pl_raise(call->comm, PL_MPI(Isend)(place.buf, place.count, place.type, peer, TAG,
-                                                      me.peers, &requests[slot])));
+            PL_TRY(pl_raise(call->comm, PL_MPI(Isend)(portion.buf, portion.count, portion.type,
+                                                      peer, TAG, me.peers, &requests[slot])));
     }
     if (me.v == 0)
         PL_TRY(pl_root_keeps(call, me.peers));

@@ -13,8 +13,8 @@ static int unpack_range(const struct pl_call *call, const struct pl_rooted *me, 
     while (count > 0) {
         const int rank = pl_to_rank(v, me->root, me->p);
         const int run = count < me->p - rank ? count : me->p - rank;
-        const struct pl_place place = pl_root_place(call, rank);
-        PL_TRY(pl_unpack(packed, run * me->bytes, place.buf, run * place.count, place.type,
+        const struct pl_portion portion = pl_root_portion(call, rank);
+        PL_TRY(pl_unpack(packed, run * me->bytes, portion.buf, run * portion.count, portion.type,
                          call->comm));
         packed += (size_t)run * (size_t)me->bytes;
         v += run;

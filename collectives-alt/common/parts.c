@@ -99,22 +99,22 @@ bool pl_parts_together(const struct pl_part *parts, int p)
     return true;
 }
 
-struct pl_rounds pl_rounds(int total, int longest, int p)
+struct pl_equal_rounds pl_equal_rounds(int total, int longest, int p)
 {
     const int width = total / p + (total % p > 0);
-    return (struct pl_rounds){width, width > 0 ? longest / width + (longest % width > 0) : 1};
+    return (struct pl_equal_rounds){width, width > 0 ? longest / width + (longest % width > 0) : 1};
 }
 
-struct pl_rounds pl_rounds_of(const struct pl_side *side, int p)
+struct pl_equal_rounds pl_equal_rounds_of(const struct pl_side *side, int p)
 {
     int size = 0, most = 0;
     const long long bytes = pl_side_bytes(side, p);
     if (bytes > INT_MAX - p)
-        return (struct pl_rounds){-1, 0};
+        return (struct pl_equal_rounds){-1, 0};
     PMPI_Type_size(side->type, &size);
     for (int i = 0; i < p && size > 0; i++) /* without bytes, counts may be anything */
         most = count_of(side, i) > most ? count_of(side, i) : most;
-    return pl_rounds((int)bytes, most * size, p);
+    return pl_equal_rounds((int)bytes, most * size, p);
 }
 
 int pl_overlap(int bytes, int first, int width)

@@ -49,12 +49,12 @@ bool pl_parts_together(const struct pl_part *parts, int p);
  * elements) of every block, padded. One round moves little more than all blocks have together
  * (total / p rounded up, p times), so memory stays bounded however uneven they are; blocks that
  * differ by at most one need one round, and so do empty ones. */
-struct pl_rounds {
+struct pl_equal_rounds {
     int width, count;
 };
-struct pl_rounds pl_rounds(int total, int longest, int p);
+struct pl_equal_rounds pl_equal_rounds(int total, int longest, int p);
 /* In bytes, for a side with counts; width -1 where all blocks have more than INT_MAX - p bytes. */
-struct pl_rounds pl_rounds_of(const struct pl_side *side, int p);
+struct pl_equal_rounds pl_equal_rounds_of(const struct pl_side *side, int p);
 
 /* Bytes of a block in first .. first + width - 1. */
 int pl_overlap(int bytes, int first, int width);

@@ -8,55 +8,55 @@ bool pl_gathers(const struct pl_call *call)
     return call->function == PL_FN_gather || call->function == PL_FN_gatherv;
 }
 
-struct pl_place pl_root_place(const struct pl_call *call, int rank)
+struct pl_portion pl_root_portion(const struct pl_call *call, int rank)
 {
     long long first;
-    struct pl_place place;
+    struct pl_portion portion;
     if (pl_gathers(call)) {
         const bool v = call->function == PL_FN_gatherv;
-        place.count = v ? call->recvcounts[rank] : call->recvcount;
-        place.type = call->recvtype;
+        portion.count = v ? call->recvcounts[rank] : call->recvcount;
+        portion.type = call->recvtype;
         first = v ? call->rdispls[rank] : (long long)rank * call->recvcount;
-        place.buf = pl_at(call->recvbuf, first, place.type);
+        portion.buf = pl_at(call->recvbuf, first, portion.type);
     } else {
         const bool v = call->function == PL_FN_scatterv;
-        place.count = v ? call->sendcounts[rank] : call->sendcount;
-        place.type = call->sendtype;
+        portion.count = v ? call->sendcounts[rank] : call->sendcount;
+        portion.type = call->sendtype;
         first = v ? call->sdispls[rank] : (long long)rank * call->sendcount;
-        place.buf = pl_at(call->sendbuf, first, place.type);
+        portion.buf = pl_at(call->sendbuf, first, portion.type);
     }
-    return place;
+    return portion;
 }
 
-struct pl_place pl_own_place(const struct pl_call *call)
+struct pl_portion pl_own_portion(const struct pl_call *call)
 {
     const void *buf = pl_gathers(call) ? call->sendbuf : call->recvbuf;
     if (buf == MPI_IN_PLACE)
-        return (struct pl_place){NULL, 0, MPI_BYTE};
+        return (struct pl_portion){NULL, 0, MPI_BYTE};
     if (pl_gathers(call))
-        return (struct pl_place){(void *)buf, call->sendcount, call->sendtype};
-    return (struct pl_place){(void *)buf, call->recvcount, call->recvtype};
+        return (struct pl_portion){(void *)buf, call->sendcount, call->sendtype};
+    return (struct pl_portion){(void *)buf, call->recvcount, call->recvtype};
 }
 
-static size_t bytes_of(const struct pl_place *place)
+static size_t bytes_of(const struct pl_portion *portion)
 {
     int size = 0;
-    PMPI_Type_size(place->type, &size);
-    return (size_t)place->count * (size_t)size;
+    PMPI_Type_size(portion->type, &size);
+    return (size_t)portion->count * (size_t)size;
 }
 
-bool pl_place_empty(const struct pl_place *place)
+bool pl_portion_empty(const struct pl_portion *portion)
 {
-    return bytes_of(place) == 0;
+    return bytes_of(portion) == 0;
 }
 
 int pl_root_keeps(const struct pl_call *call, MPI_Comm peers)
 {
     enum { TAG = 20 };
-    const struct pl_place own = pl_own_place(call), kept = pl_root_place(call, call->root);
-    const struct pl_place *from = pl_gathers(call) ? &own : &kept;
-    const struct pl_place *to = pl_gathers(call) ? &kept : &own;
-    if (pl_place_empty(&own))
+    const struct pl_portion own = pl_own_portion(call), kept = pl_root_portion(call, call->root);
+    const struct pl_portion *from = pl_gathers(call) ? &own : &kept;
+    const struct pl_portion *to = pl_gathers(call) ? &kept : &own;
+    if (pl_portion_empty(&own))
         return MPI_SUCCESS;
     if (pl_dense(from->type) && pl_dense(to->type)) {
         memcpy(to->buf, from->buf, bytes_of(from));
@@ -84,6 +84,6 @@ out:
 char *pl_root_range(const struct pl_call *call, const struct pl_rooted *me, int v, int count)
 {
     const int rank = pl_to_rank(v, me->root, me->p);
-    const struct pl_place place = pl_root_place(call, rank);
-    return pl_dense(place.type) && count <= me->p - rank ? place.buf : NULL;
+    const struct pl_portion portion = pl_root_portion(call, rank);
+    return pl_dense(portion.type) && count <= me->p - rank ? portion.buf : NULL;
 }

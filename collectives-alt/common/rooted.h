@@ -6,7 +6,8 @@
 #include "tools.h"
 #include "trees.h"
 
-struct pl_place {
+/* Elements of one rank, in memory. */
+struct pl_portion {
     void *buf;
     int count;
     MPI_Datatype type;
@@ -15,11 +16,11 @@ struct pl_place {
 /* Gather(v): the root receives. */
 bool pl_gathers(const struct pl_call *call);
 /* Block of a rank in the buffer of the root, which alone may ask. */
-struct pl_place pl_root_place(const struct pl_call *call, int rank);
+struct pl_portion pl_root_portion(const struct pl_call *call, int rank);
 /* What this rank sends (Gather) or receives (Scatter); nothing at a root with MPI_IN_PLACE. */
-struct pl_place pl_own_place(const struct pl_call *call);
+struct pl_portion pl_own_portion(const struct pl_call *call);
 /* Equal at the root and on the rank, as signatures are. */
-bool pl_place_empty(const struct pl_place *place);
+bool pl_portion_empty(const struct pl_portion *portion);
 
 /* The root's own block, from place to place without scratch; nothing with MPI_IN_PLACE. */
 int pl_root_keeps(const struct pl_call *call, MPI_Comm peers);

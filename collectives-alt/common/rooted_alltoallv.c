@@ -27,10 +27,10 @@ int pl_rooted_alltoallv(const struct pl_call *call)
     const bool gathers = pl_gathers(call);
     const bool in_place = (gathers ? call->sendbuf : call->recvbuf) == MPI_IN_PLACE;
     if (!in_place) {
-        const struct pl_place place = pl_own_place(call);
-        own.buf = place.buf;
-        own.type = place.type;
-        own.counts[call->root] = place.count;
+        const struct pl_portion portion = pl_own_portion(call);
+        own.buf = portion.buf;
+        own.type = portion.type;
+        own.counts[call->root] = portion.count;
     }
     if (rank == call->root) {
         all.buf = gathers ? call->recvbuf : call->sendbuf;

@@ -12,9 +12,9 @@ static int pack_range(const struct pl_call *call, const struct pl_rooted *me, ch
     while (count > 0) {
         const int rank = pl_to_rank(v, me->root, me->p);
         const int run = count < me->p - rank ? count : me->p - rank;
-        const struct pl_place place = pl_root_place(call, rank);
-        PL_TRY(
-            pl_pack(place.buf, run * place.count, place.type, packed, run * me->bytes, call->comm));
+        const struct pl_portion portion = pl_root_portion(call, rank);
+        PL_TRY(pl_pack(portion.buf, run * portion.count, portion.type, packed, run * me->bytes,
+                       call->comm));
         packed += (size_t)run * (size_t)me->bytes;
         v += run;
         count -= run;

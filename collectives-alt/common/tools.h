@@ -22,6 +22,11 @@ int pl_raise(MPI_Comm comm, int rc);
  * on all ranks alike, where there is none: so a variant asks before it sends or writes anything. */
 int pl_private(MPI_Comm comm, MPI_Comm *private_comm);
 
+/* The first tag of a variant's own messages; smaller ones belong to common/. Tags tell apart the
+ * messages of one call: those of two calls come in order from each rank, and nobody receives from
+ * any source. So variants need not know each other's. */
+enum { PL_OWN_TAG = 64 };
+
 /* Room for `count` requests; NULL when memory is short. Requests of the private communicator that
  * are still open after an error are not waited for: its messages are nobody else's. */
 MPI_Request *pl_requests(MPI_Comm comm, int count);

@@ -27,10 +27,10 @@ static int open_window(const struct pl_call *call, const struct pl_rooted *me, i
 }
 
 static char *memory_of(const struct pl_rooted *me, const struct window *window, int v,
-                       const struct pl_place *place)
+                       const struct pl_portion *portion)
 {
     return window->scratch ? window->scratch + (size_t)(v % window->slots) * (size_t)me->bytes
-                           : place->buf;
+                           : portion->buf;
 }
 
 static int gather_root(const struct pl_call *call, const struct pl_rooted *me, int slots)
@@ -43,17 +43,20 @@ static int gather_root(const struct pl_call *call, const struct pl_rooted *me, i
         const int done = v - window.slots;
         MPI_Request *request = &window.requests[v % window.slots];
         if (done > 0) {
-            const struct pl_place place = pl_root_place(call, pl_to_rank(done, me->root, me->p));
-            const char *from = memory_of(me, &window, done, &place);
+            const struct pl_portion portion =
+                pl_root_portion(call, pl_to_rank(done, me->root, me->p));
+            const char *from = memory_of(me, &window, done, &portion);
             PL_TRY(pl_raise(call->comm, PL_MPI(Wait)(request, MPI_STATUS_IGNORE)));
             if (window.scratch)
-                PL_TRY(pl_unpack(from, me->bytes, place.buf, place.count, place.type, call->comm));
+                PL_TRY(pl_unpack(from, me->bytes, portion.buf, portion.count, portion.type,
+                                 call->comm));
         }
         if (v < me->p) {
             const int rank = pl_to_rank(v, me->root, me->p);
-            const struct pl_place place = pl_root_place(call, rank);
-            PL_TRY(pl_raise(call->comm, PL_MPI(Irecv)(memory_of(me, &window, v, &place), me->bytes,
-                                                      MPI_BYTE, rank, TAG, me->peers, request)));
+            const struct pl_portion portion = pl_root_portion(call, rank);
+            PL_TRY(
+                pl_raise(call->comm, PL_MPI(Irecv)(memory_of(me, &window, v, &portion), me->bytes,
+                                                   MPI_BYTE, rank, TAG, me->peers, request)));
         }
     }
 out:
@@ -68,13 +71,13 @@ static int scatter_root(const struct pl_call *call, const struct pl_rooted *me, 
     PL_TRY(open_window(call, me, slots, PL_SLOT_SEND, call->sendtype, &window));
     for (int v = 1; v < me->p; v++) {
         const int rank = pl_to_rank(v, me->root, me->p);
-        const struct pl_place place = pl_root_place(call, rank);
-        char *from = memory_of(me, &window, v, &place);
+        const struct pl_portion portion = pl_root_portion(call, rank);
+        char *from = memory_of(me, &window, v, &portion);
         MPI_Request *request = &window.requests[v % window.slots];
         if (v > window.slots)
             PL_TRY(pl_raise(call->comm, PL_MPI(Wait)(request, MPI_STATUS_IGNORE)));
         if (window.scratch)
-            PL_TRY(pl_pack(place.buf, place.count, place.type, from, me->bytes, call->comm));
+            PL_TRY(pl_pack(portion.buf, portion.count, portion.type, from, me->bytes, call->comm));
         PL_TRY(pl_raise(call->comm,
                         PL_MPI(Isend)(from, me->bytes, MPI_BYTE, rank, TAG, me->peers, request)));
     }

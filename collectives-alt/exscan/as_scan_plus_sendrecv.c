@@ -8,7 +8,7 @@
  * Scratch: n bytes. */
 #include "tools.h"
 
-enum { TAG = 1 };
+enum { TAG = PL_OWN_TAG };
 
 static int run(const struct pl_call *call)
 {

@@ -8,7 +8,7 @@
  * Scratch: one vector, two in place. */
 #include "vectors.h"
 
-enum { TAG = 10 };
+enum { TAG = PL_OWN_TAG };
 
 static int run(const struct pl_call *call)
 {

@@ -3,13 +3,12 @@
  *
  * Source: Traeff, "Relationships between regular and irregular collective communication operations
  * on clustered multiprocessors", Parallel Processing Letters 19(1), 2009, for padding; the rounds
- * are ours (pl_rounds): blocks that differ by at most one byte take one Gather, very uneven ones up
- * to p, so that memory stays bounded.
- * Cost: Bcast(8 bytes) + one Gather(n) a round, and n bytes copied at the root.
- * Restrictions: none; past INT_MAX bytes the ranks call the library's own Gatherv instead. Receive
- * arguments of the other ranks are not looked at.
- * Scratch: n bytes at the root, n more there with a derived type; elsewhere n/p bytes, with a
- * derived type one block more. */
+ * are ours (pl_equal_rounds): blocks that differ by at most one byte take one Gather, very uneven
+ * ones up to p, so that memory stays bounded. Cost: Bcast(8 bytes) + one Gather(n) a round, and n
+ * bytes copied at the root. Restrictions: none; past INT_MAX bytes the ranks call the library's own
+ * Gatherv instead. Receive arguments of the other ranks are not looked at. Scratch: n bytes at the
+ * root, n more there with a derived type; elsewhere n/p bytes, with a derived type one block more.
+ */
 #include "parts.h"
 
 static int run(const struct pl_call *call)
@@ -20,9 +19,9 @@ static int run(const struct pl_call *call)
 
     const bool root = rank == call->root;
     const struct pl_side side = pl_recv_side(call);
-    struct pl_rounds rounds = {0, 0};
+    struct pl_equal_rounds rounds = {0, 0};
     if (root)
-        rounds = pl_rounds_of(&side, p);
+        rounds = pl_equal_rounds_of(&side, p);
     PL_TRY(PL_MPI(Bcast)(&rounds, 2, MPI_INT, call->root, call->comm));
     if (rounds.width < 0)
         return pl_call_mpi(call);

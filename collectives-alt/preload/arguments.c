@@ -29,19 +29,19 @@ static const struct move {
 };
 
 /* MPI_IN_PLACE where it is not allowed counts as a buffer. */
-static bool sends(const struct pl_call *call, const struct pl_place *place)
+static bool sends(const struct pl_call *call, const struct pl_comm_state *comm_state)
 {
     const struct move *move = &moves[call->function];
-    const bool root = call->root == place->rank;
+    const bool root = call->root == comm_state->rank;
     if (move->sends != ALL)
         return move->sends == ROOT && root;
     return call->sendbuf != MPI_IN_PLACE || (move->receives == ROOT && !root);
 }
 
-static bool receives(const struct pl_call *call, const struct pl_place *place)
+static bool receives(const struct pl_call *call, const struct pl_comm_state *comm_state)
 {
     const struct move *move = &moves[call->function];
-    const bool root = call->root == place->rank;
+    const bool root = call->root == comm_state->rank;
     if (move->receives != ALL)
         return move->receives == ROOT && root;
     return call->recvbuf != MPI_IN_PLACE || move->sends != ROOT || !root;
@@ -66,18 +66,18 @@ static long long sum_of(const int *counts, const int *displs, int p)
     return sum;
 }
 
-static inline struct side side_of(const struct pl_place *place, enum shape shape, const void *buf,
-                                  int count, const int *counts, const int *displs,
+static inline struct side side_of(const struct pl_comm_state *comm_state, enum shape shape,
+                                  const void *buf, int count, const int *counts, const int *displs,
                                   MPI_Datatype type)
 {
     struct side side = {.buf = buf, .type = type, .count = count, .own = count};
     if (shape == BLOCKS)
-        side.first = place->rank * side.count;
+        side.first = comm_state->rank * side.count;
     if (shape == TABLE)
-        side.count = sum_of(counts, displs, place->p);
+        side.count = sum_of(counts, displs, comm_state->p);
     if (shape == TABLE && side.count >= 0) {
-        side.own = counts[place->rank];
-        side.first = displs[place->rank];
+        side.own = counts[comm_state->rank];
+        side.first = displs[comm_state->rank];
     }
     return side;
 }
@@ -130,19 +130,20 @@ static bool fit(const struct side *out, const struct side *in)
     return out_size < 0 || in_size < 0 || out->own * out_size == in->own * in_size;
 }
 
-static NOT_INLINE bool legal_move(const struct pl_call *call, const struct pl_place *place)
+static NOT_INLINE bool legal_move(const struct pl_call *call,
+                                  const struct pl_comm_state *comm_state)
 {
     const struct move *move = &moves[call->function];
-    const bool sending = sends(call, place), receiving = receives(call, place);
+    const bool sending = sends(call, comm_state), receiving = receives(call, comm_state);
     struct side out = {0}, in = {0};
     if (sending) {
-        out = side_of(place, move->out, call->sendbuf, call->sendcount, call->sendcounts,
+        out = side_of(comm_state, move->out, call->sendbuf, call->sendcount, call->sendcounts,
                       call->sdispls, call->sendtype);
         if (!is_taken(&out))
             return false;
     }
     if (receiving) {
-        in = side_of(place, move->in, call->recvbuf, call->recvcount, call->recvcounts,
+        in = side_of(comm_state, move->in, call->recvbuf, call->recvcount, call->recvcounts,
                      call->rdispls, call->recvtype);
         if (!is_taken(&in))
             return false;
@@ -154,16 +155,17 @@ static NOT_INLINE bool legal_move(const struct pl_call *call, const struct pl_pl
 
 /* Rank 0 has no result of Exscan: it may name any buffer for it, or none. So where one is named
  * twice all ranks do as the library would. */
-static NOT_INLINE bool legal_reduction(const struct pl_call *call, const struct pl_place *place)
+static NOT_INLINE bool legal_reduction(const struct pl_call *call,
+                                       const struct pl_comm_state *comm_state)
 {
     const MPI_Datatype type = call->recvtype;
-    const bool root = call->function != PL_FN_reduce || call->root == place->rank;
+    const bool root = call->function != PL_FN_reduce || call->root == comm_state->rank;
     const bool in_place = call->sendbuf == MPI_IN_PLACE, exscan = call->function == PL_FN_exscan;
     const void *operands = in_place ? call->recvbuf : call->sendbuf;
     long long all = call->recvcount, own = all;
     if (call->function == PL_FN_reduce_scatter) {
-        all = sum_of(call->recvcounts, call->recvcounts, place->p);
-        own = all < 0 ? 0 : call->recvcounts[place->rank];
+        all = sum_of(call->recvcounts, call->recvcounts, comm_state->p);
+        own = all < 0 ? 0 : call->recvcounts[comm_state->rank];
     }
     if (all < 0 || call->op == MPI_OP_NULL || !pl_accepts(call->op, type) || (in_place && !root) ||
         operands == MPI_IN_PLACE || is_missing(operands, all, type))
@@ -173,14 +175,14 @@ static NOT_INLINE bool legal_reduction(const struct pl_call *call, const struct 
     if (own > 0 && call->sendbuf == call->recvbuf)
         return exscan && pl_bears_alias_in_exscan();
     return call->recvbuf != MPI_IN_PLACE &&
-           ((exscan && place->rank == 0) || !is_missing(call->recvbuf, own, type));
+           ((exscan && comm_state->rank == 0) || !is_missing(call->recvbuf, own, type));
 }
 
-bool pl_legal(const struct pl_call *call, const struct pl_place *place)
+bool pl_legal(const struct pl_call *call, const struct pl_comm_state *comm_state)
 {
     if (moves[call->function].receives != NOBODY)
-        return legal_move(call, place);
-    return call->function == PL_FN_barrier || legal_reduction(call, place);
+        return legal_move(call, comm_state);
+    return call->function == PL_FN_barrier || legal_reduction(call, comm_state);
 }
 
 /* --- empty signatures --- */
@@ -218,15 +220,16 @@ static NOT_INLINE int run_without(bool out, bool in, const struct pl_spec *spec,
 }
 
 static NOT_INLINE int run_move(const struct pl_spec *spec, const struct pl_call *call,
-                               const struct pl_place *place)
+                               const struct pl_comm_state *comm_state)
 {
-    const bool out = sends(call, place) && is_nothing(call->sendtype);
-    const bool in = receives(call, place) && is_nothing(call->recvtype);
-    return out || in ? run_without(out, in, spec, call, place->p) : pl_spec_run(spec, call);
+    const bool out = sends(call, comm_state) && is_nothing(call->sendtype);
+    const bool in = receives(call, comm_state) && is_nothing(call->recvtype);
+    return out || in ? run_without(out, in, spec, call, comm_state->p) : pl_spec_run(spec, call);
 }
 
-int pl_run(const struct pl_spec *spec, const struct pl_call *call, const struct pl_place *place)
+int pl_run(const struct pl_spec *spec, const struct pl_call *call,
+           const struct pl_comm_state *comm_state)
 {
-    return moves[call->function].receives != NOBODY ? run_move(spec, call, place)
+    return moves[call->function].receives != NOBODY ? run_move(spec, call, comm_state)
                                                     : pl_spec_run(spec, call);
 }

@@ -4,8 +4,8 @@
  * The ranks of a node share a file in the folder that PLUMBLINE_CALLS names, mapped into memory:
  * what is counted is in the file, whatever becomes of the process, and nothing is left to do at the
  * end. It is a `struct file`, then a slot for each rank: a `struct header` and the entries it uses,
- * as tuner/plumbline/recorded.py reads it. A slot has room for all entries there may be; disk it
- * takes as they come. */
+ * as tuner/plumbline/results/recorded.py reads it. A slot has room for all entries there may be;
+ * disk it takes as they come. */
 #include "preload.h"
 #include "tools.h"
 
@@ -137,38 +137,38 @@ static long long vector_bytes(const int *counts, int p, MPI_Datatype type)
 
 /* Where ranks may send different amounts, what this rank knows of them: the root of Gatherv and
  * Scatterv all, another one its own, as if all were like it; of Alltoallv what it receives. */
-static long long local_bytes(const struct pl_call *call, const struct pl_place *place)
+static long long local_bytes(const struct pl_call *call, const struct pl_comm_state *comm_state)
 {
-    const bool root = call->root == place->rank;
+    const bool root = call->root == comm_state->rank;
     switch (call->function) {
     case PL_FN_gatherv:
-        return root ? vector_bytes(call->recvcounts, place->p, call->recvtype)
-                    : vector_bytes(&call->sendcount, 1, call->sendtype) * place->p;
+        return root ? vector_bytes(call->recvcounts, comm_state->p, call->recvtype)
+                    : vector_bytes(&call->sendcount, 1, call->sendtype) * comm_state->p;
     case PL_FN_scatterv:
-        return root ? vector_bytes(call->sendcounts, place->p, call->sendtype)
-                    : vector_bytes(&call->recvcount, 1, call->recvtype) * place->p;
+        return root ? vector_bytes(call->sendcounts, comm_state->p, call->sendtype)
+                    : vector_bytes(&call->recvcount, 1, call->recvtype) * comm_state->p;
     default:
-        return vector_bytes(call->recvcounts, place->p, call->recvtype);
+        return vector_bytes(call->recvcounts, comm_state->p, call->recvtype);
     }
 }
 
-static long long bytes_of(const struct pl_call *call, const struct pl_place *place)
+static long long bytes_of(const struct pl_call *call, const struct pl_comm_state *comm_state)
 {
-    if (place->inter || !pl_legal(call, place))
+    if (comm_state->inter || !pl_legal(call, comm_state))
         return PL_NO_VOLUME;
-    const long long bytes = pl_volume_on(call, place->p, place->rank);
-    return bytes == PL_LOCAL_VOLUME ? local_bytes(call, place) : bytes;
+    const long long bytes = pl_volume_on(call, comm_state->p, comm_state->rank);
+    return bytes == PL_LOCAL_VOLUME ? local_bytes(call, comm_state) : bytes;
 }
 
-static void count(const struct pl_call *call, const struct pl_place *place, int64_t start,
+static void count(const struct pl_call *call, const struct pl_comm_state *comm_state, int64_t start,
                   int64_t end)
 {
-    struct entry key = {.bytes = bytes_of(call, place),
+    struct entry key = {.bytes = bytes_of(call, comm_state),
                         .fastest_ns = INT64_MAX,
                         .function = (int32_t)call->function,
-                        .nprocs = place->p,
-                        .nodes = place->nodes,
-                        .ppn = place->ppn};
+                        .nprocs = comm_state->p,
+                        .nodes = comm_state->nodes,
+                        .ppn = comm_state->ppn};
     if (pl_state.threads)
         pthread_mutex_lock(&book.lock);
     struct entry *entry = book.header ? entry_of(&key) : NULL;
@@ -187,33 +187,33 @@ static void count(const struct pl_call *call, const struct pl_place *place, int6
 }
 
 /* Collective, in the first call of all ranks on a communicator; another job may record nothing. */
-static int locate(MPI_Comm comm, struct pl_place *place)
+static int locate(MPI_Comm comm, struct pl_comm_state *comm_state)
 {
     const struct pl_nodes *nodes;
-    place->located = true;
-    if (place->inter || place->foreign)
+    comm_state->located = true;
+    if (comm_state->inter || comm_state->foreign)
         return MPI_SUCCESS;
     const int rc = pl_nodes(comm, &nodes);
     if (rc == MPI_SUCCESS) {
-        place->nodes = nodes->count;
-        place->ppn = nodes->most_ppn;
+        comm_state->nodes = nodes->count;
+        comm_state->ppn = nodes->most_ppn;
     }
     return rc == PL_LEFT ? MPI_SUCCESS : rc;
 }
 
 int pl_record(const struct pl_call *call)
 {
-    struct pl_place *place = pl_last_place(call->comm);
+    struct pl_comm_state *comm_state = pl_last_comm_state(call->comm);
     int rc = MPI_SUCCESS;
     if (call->comm == MPI_COMM_NULL)
         return pl_decide(call);
-    if (!place)
-        PL_TRY(pl_place_of(call->comm, call->function, &place));
-    if (!place->located)
-        PL_TRY(locate(call->comm, place));
+    if (!comm_state)
+        PL_TRY(pl_comm_state_of(call->comm, call->function, &comm_state));
+    if (!comm_state->located)
+        PL_TRY(locate(call->comm, comm_state));
     const int64_t start = now();
     rc = pl_decide(call);
-    count(call, place, start, now());
+    count(call, comm_state, start, now());
 out:
     return rc;
 }

@@ -8,27 +8,27 @@
 #include <stdlib.h>
 
 PL_A_THREAD struct pl_last pl_last;
-atomic_uint pl_generation = 1; /* not that of a pl_last without a place */
+atomic_uint pl_generation = 1; /* not that of an empty pl_last */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int keyval = MPI_KEYVAL_INVALID;
 
-static int delete_place(MPI_Comm comm, int key, void *value, void *extra)
+static int delete_comm_state(MPI_Comm comm, int key, void *value, void *extra)
 {
     (void)comm;
     (void)key;
     (void)extra;
-    struct pl_place *place = value;
+    struct pl_comm_state *comm_state = value;
     atomic_fetch_add_explicit(&pl_generation, 1, memory_order_release);
     for (int f = 0; f < PL_FUNCTION_COUNT; f++)
-        free(place->choices[f].options);
-    free(place);
+        free(comm_state->choices[f].options);
+    free(comm_state);
     return MPI_SUCCESS;
 }
 
 static void make_keyval(void)
 {
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_place, &keyval, NULL);
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_comm_state, &keyval, NULL);
 }
 
 /* Whether processes of another MPI_COMM_WORLD are there. The answer is the same on all ranks. */
@@ -57,30 +57,31 @@ out:
 
 /* No rule is for inter-communicators, nor for a rank alone; ranks of another job may have other
  * rules, or none. */
-static int make_place(MPI_Comm comm, struct pl_place **made)
+static int make_comm_state(MPI_Comm comm, struct pl_comm_state **made)
 {
     int rc, inter = 0;
-    struct pl_place *place = calloc(1, sizeof *place);
-    if (!place)
+    struct pl_comm_state *comm_state = calloc(1, sizeof *comm_state);
+    if (!comm_state)
         return pl_raise(comm, MPI_ERR_NO_MEM);
     PL_TRY(PMPI_Comm_test_inter(comm, &inter));
-    PL_TRY(PMPI_Comm_size(comm, &place->p));
-    PL_TRY(PMPI_Comm_rank(comm, &place->rank));
-    place->inter = inter;
+    PL_TRY(PMPI_Comm_size(comm, &comm_state->p));
+    PL_TRY(PMPI_Comm_rank(comm, &comm_state->rank));
+    comm_state->inter = inter;
     if (!inter && atomic_load_explicit(&pl_state.merged, memory_order_relaxed))
-        PL_TRY(is_foreign(comm, place->p, &place->foreign));
-    const bool left = inter || place->foreign || place->p == 1;
+        PL_TRY(is_foreign(comm, comm_state->p, &comm_state->foreign));
+    const bool left = inter || comm_state->foreign || comm_state->p == 1;
     for (int f = 0; left && f < PL_FUNCTION_COUNT; f++)
-        place->choices[f] = (struct pl_choice){.known = true, .untouched = !pl_state.recording};
-    PL_TRY(PMPI_Comm_set_attr(comm, keyval, place));
-    *made = place;
+        comm_state->choices[f] =
+            (struct pl_choice){.known = true, .untouched = !pl_state.recording};
+    PL_TRY(PMPI_Comm_set_attr(comm, keyval, comm_state));
+    *made = comm_state;
     return MPI_SUCCESS;
 out:
-    free(place);
+    free(comm_state);
     return rc;
 }
 
-static bool holds(struct pl_range range, long long value)
+static bool holds(struct pl_interval range, long long value)
 {
     return range.from <= value && value <= range.to;
 }
@@ -101,7 +102,7 @@ static long long stand_in(const struct pl_active_rule *first, int count, int p)
 {
     long long best = 0;
     for (int i = 0; i < count; i++) {
-        const struct pl_range range = first[i].rule->nprocs;
+        const struct pl_interval range = first[i].rule->nprocs;
         if (holds(range, p))
             return p;
         const long long q = p < range.from ? range.from : range.to;
@@ -117,12 +118,12 @@ static long long stand_in(const struct pl_active_rule *first, int count, int p)
 }
 
 /* Decided by the profile and the communicator alone, so equal on all ranks. */
-static int choose(MPI_Comm comm, enum pl_function function, const struct pl_place *place,
+static int choose(MPI_Comm comm, enum pl_function function, const struct pl_comm_state *comm_state,
                   struct pl_choice *choice)
 {
     const struct pl_function_state *state = &pl_state.functions[function];
     struct pl_active_rule *first = atomic_load_explicit(&state->first, memory_order_acquire);
-    const long long p = stand_in(first, state->count, place->p);
+    const long long p = stand_in(first, state->count, comm_state->p);
     const struct pl_nodes *nodes = NULL;
     int rc = MPI_SUCCESS, fitting = 0;
     for (int i = 0; i < state->count; i++) {
@@ -147,7 +148,7 @@ static int choose(MPI_Comm comm, enum pl_function function, const struct pl_plac
                                                            rule->ppn.from <= nodes->least_ppn &&
                                                            nodes->most_ppn <= rule->ppn.to)))
             choice->options[choice->count++] =
-                (struct pl_option){rule->bytes, &first[i], p != place->p, false};
+                (struct pl_option){rule->bytes, &first[i], p != comm_state->p, false};
     }
     choice->known = true;
     choice->untouched = choice->count == 0 && !pl_state.recording;
@@ -155,19 +156,19 @@ out:
     return rc;
 }
 
-int pl_place_of(MPI_Comm comm, enum pl_function function, struct pl_place **place)
+int pl_comm_state_of(MPI_Comm comm, enum pl_function function, struct pl_comm_state **comm_state)
 {
     int rc = MPI_SUCCESS, found = 0;
-    struct pl_place *here = pl_last_place(comm);
+    struct pl_comm_state *here = pl_last_comm_state(comm);
     if (!here) {
         pthread_once(&once, make_keyval);
         PL_TRY(PMPI_Comm_get_attr(comm, keyval, &here, &found));
         if (!found)
-            PL_TRY(make_place(comm, &here));
+            PL_TRY(make_comm_state(comm, &here));
         const unsigned now = atomic_load_explicit(&pl_generation, memory_order_acquire);
-        pl_last = (struct pl_last){.comm = comm, .generation = now, .place = here};
+        pl_last = (struct pl_last){.comm = comm, .generation = now, .comm_state = here};
     }
-    *place = here;
+    *comm_state = here;
     if (!here->choices[function].known)
         rc = choose(comm, function, here, &here->choices[function]);
 out:

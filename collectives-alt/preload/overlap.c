@@ -10,7 +10,7 @@ enum { DEEPEST = 64 }; /* groups in groups, so that no profile takes more than s
 
 /* A rule with what it says of one thing. */
 struct item {
-    struct pl_range range;
+    struct pl_interval range;
     const struct pl_rule *rule;
 };
 
@@ -20,12 +20,12 @@ struct pair {
 };
 
 /* Kinds as numbers; a set of them is at most what lies between its least and its largest. */
-static struct pl_range around(unsigned kinds)
+static struct pl_interval around(unsigned kinds)
 {
-    return (struct pl_range){__builtin_ctz(kinds), 31 - __builtin_clz(kinds)};
+    return (struct pl_interval){__builtin_ctz(kinds), 31 - __builtin_clz(kinds)};
 }
 
-static struct pl_range range_of(const struct pl_rule *rule, int thing)
+static struct pl_interval range_of(const struct pl_rule *rule, int thing)
 {
     switch (thing) {
     case NPROCS:
@@ -41,7 +41,7 @@ static struct pl_range range_of(const struct pl_rule *rule, int thing)
     case TYPES:
         return around(rule->types);
     default:
-        return (struct pl_range){rule->function, rule->function};
+        return (struct pl_interval){rule->function, rule->function};
     }
 }
 

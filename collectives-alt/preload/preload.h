@@ -52,7 +52,7 @@ static inline void pl_count(atomic_llong *counter, long long more)
 /* --- communicators (communicator.c) --- */
 
 struct pl_option {
-    struct pl_range bytes;
+    struct pl_interval bytes;
     struct pl_active_rule *rule;
     bool stands_in; /* the rule is for the nearest number of processes */
     bool left;      /* the variant got no private communicator here, on any rank */
@@ -67,7 +67,7 @@ struct pl_choice {
 };
 
 /* What is known of a communicator; lives and dies with it. */
-struct pl_place {
+struct pl_comm_state {
     int p, rank;
     bool inter, foreign; /* foreign: it has ranks of another job */
     bool located;        /* calls.c knows nodes and ranks a node (0: nobody could say) */
@@ -80,21 +80,22 @@ struct pl_place {
 struct pl_last {
     MPI_Comm comm;
     unsigned generation;
-    struct pl_place *place;
+    struct pl_comm_state *comm_state;
 };
 extern PL_A_THREAD struct pl_last pl_last;
 extern atomic_uint pl_generation;
 
-/* NULL where pl_place_of must ask MPI. */
-static inline struct pl_place *pl_last_place(MPI_Comm comm)
+/* NULL where pl_comm_state_of must ask MPI. */
+static inline struct pl_comm_state *pl_last_comm_state(MPI_Comm comm)
 {
     const unsigned now = atomic_load_explicit(&pl_generation, memory_order_acquire);
-    return pl_last.generation == now && pl_last.comm == comm ? pl_last.place : NULL;
+    return pl_last.generation == now && pl_last.comm == comm ? pl_last.comm_state : NULL;
 }
 
-/* The place of a communicator, with the rules of `function` chosen. The first call of a function on
- * a communicator is collective if a rule asks for nodes. An error went to the error handler. */
-int pl_place_of(MPI_Comm comm, enum pl_function function, struct pl_place **place);
+/* What is known of a communicator, with the rules of `function` chosen. The first call of a
+ * function on a communicator is collective if a rule asks for nodes. An error went to the error
+ * handler. */
+int pl_comm_state_of(MPI_Comm comm, enum pl_function function, struct pl_comm_state **comm_state);
 
 /* --- calls --- */
 
@@ -105,8 +106,8 @@ static inline bool pl_untouched(enum pl_function function, MPI_Comm comm)
     pl_count(&state->calls, 1);
     if (!atomic_load_explicit(&state->first, memory_order_acquire))
         return true;
-    const struct pl_place *place = pl_last_place(comm);
-    return place && place->choices[function].untouched;
+    const struct pl_comm_state *comm_state = pl_last_comm_state(comm);
+    return comm_state && comm_state->choices[function].untouched;
 }
 
 /* True if the rules of `function` are known on `comm` and none is for calls of so many bytes: with
@@ -115,12 +116,12 @@ static inline bool pl_untouched(enum pl_function function, MPI_Comm comm)
 static inline bool pl_outside(enum pl_function function, MPI_Comm comm, bool blocks, int count,
                               MPI_Datatype type)
 {
-    const struct pl_place *place = pl_last_place(comm);
+    const struct pl_comm_state *comm_state = pl_last_comm_state(comm);
     const long long size = pl_common_size(type);
-    if (!place || !place->choices[function].known || size == 0 || pl_state.recording)
+    if (!comm_state || !comm_state->choices[function].known || size == 0 || pl_state.recording)
         return false;
-    const struct pl_choice *choice = &place->choices[function];
-    const long long bytes = size * count * (blocks ? place->p : 1);
+    const struct pl_choice *choice = &comm_state->choices[function];
+    const long long bytes = size * count * (blocks ? comm_state->p : 1);
     for (int i = 0; i < choice->count && choice->options[i].bytes.from <= bytes; i++)
         if (bytes <= choice->options[i].bytes.to)
             return false;
@@ -130,8 +131,8 @@ static inline bool pl_outside(enum pl_function function, MPI_Comm comm, bool blo
 /* Whether this rank is `root`; behind pl_untouched, where the communicator is known. */
 static inline bool pl_is_root(MPI_Comm comm, int root)
 {
-    const struct pl_place *place = pl_last_place(comm);
-    return place && place->rank == root;
+    const struct pl_comm_state *comm_state = pl_last_comm_state(comm);
+    return comm_state && comm_state->rank == root;
 }
 
 /* What a call begins as. A copy of it is made faster than zeros in the place of unnamed fields. */
@@ -144,10 +145,11 @@ int pl_decide(const struct pl_call *call); /* the same, not recorded */
 /* --- arguments (arguments.c) --- */
 
 /* False where the library would refuse the call, as far as this rank can see. */
-bool pl_legal(const struct pl_call *call, const struct pl_place *place);
+bool pl_legal(const struct pl_call *call, const struct pl_comm_state *comm_state);
 
 /* pl_spec_run, where an empty signature is written as no elements by all ranks. */
-int pl_run(const struct pl_spec *spec, const struct pl_call *call, const struct pl_place *place);
+int pl_run(const struct pl_spec *spec, const struct pl_call *call,
+           const struct pl_comm_state *comm_state);
 
 /* --- start and end --- */
 

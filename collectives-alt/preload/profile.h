@@ -8,13 +8,13 @@
 #include <stddef.h>
 
 /* Inclusive; `inf` is INT_MAX, for bytes LLONG_MAX. */
-struct pl_range {
+struct pl_interval {
     long long from, to;
 };
 
 struct pl_rule {
     enum pl_function function;
-    struct pl_range nprocs, nodes, ppn, bytes;
+    struct pl_interval nprocs, nodes, ppn, bytes;
     bool by_nodes;       /* `nodes` or `ppn` says something: who shares a node must be known */
     unsigned ops, types; /* classes.h */
     struct pl_spec spec;

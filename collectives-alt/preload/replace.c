@@ -40,13 +40,13 @@ static bool may_run(const struct pl_variant *variant, const struct pl_call *call
     return found->scratch <= pl_state.profile.memory;
 }
 
-static struct found find(const struct pl_place *place, const struct pl_call *call)
+static struct found find(const struct pl_comm_state *comm_state, const struct pl_call *call)
 {
-    const struct pl_choice *choice = &place->choices[call->function];
+    const struct pl_choice *choice = &comm_state->choices[call->function];
     struct found found = {NULL, 0, 0};
-    if (choice->count == 0 || !pl_legal(call, place))
+    if (choice->count == 0 || !pl_legal(call, comm_state))
         return found;
-    const long long bytes = pl_volume_on(call, place->p, place->rank);
+    const long long bytes = pl_volume_on(call, comm_state->p, comm_state->rank);
     if (bytes != PL_LOCAL_VOLUME) /* rules for such functions are for all volumes */
         found.bytes = bytes;
     if (found.bytes < 0)
@@ -57,7 +57,7 @@ static struct found find(const struct pl_place *place, const struct pl_call *cal
         if (option->bytes.from > found.bytes)
             break;
         if (option->bytes.to >= found.bytes && fits_classes(rule, call)) {
-            if (may_run(rule->spec.variant, call, place->p, &found))
+            if (may_run(rule->spec.variant, call, comm_state->p, &found))
                 found.option = option;
             break;
         }
@@ -80,14 +80,14 @@ static bool loaded(struct pl_function_state *state)
 }
 
 /* The first call on a communicator, or the first of its function there. */
-static int find_place(const struct pl_call *call, struct pl_place **place)
+static int find_comm_state(const struct pl_call *call, struct pl_comm_state **comm_state)
 {
     struct pl_function_state *state = &pl_state.functions[call->function];
-    *place = NULL;
+    *comm_state = NULL;
     if (!loaded(state) || !atomic_load_explicit(&state->first, memory_order_acquire) ||
         call->comm == MPI_COMM_NULL)
         return MPI_SUCCESS;
-    return pl_place_of(call->comm, call->function, place);
+    return pl_comm_state_of(call->comm, call->function, comm_state);
 }
 
 static void count(const struct found *found, struct pl_function_state *state)
@@ -101,13 +101,14 @@ static void count(const struct found *found, struct pl_function_state *state)
 }
 
 /* A variant that was left once is left for good: all ranks know. */
-static int run(const struct found *found, const struct pl_call *call, const struct pl_place *place)
+static int run(const struct found *found, const struct pl_call *call,
+               const struct pl_comm_state *comm_state)
 {
     struct pl_option *option = found->option;
     struct pl_function_state *state = &pl_state.functions[call->function];
     if (!option->left) {
         struct pl_kept *kept = found->scratch ? pl_scratch_begin(call->comm, found->scratch) : NULL;
-        const int rc = pl_run(&option->rule->rule->spec, call, place);
+        const int rc = pl_run(&option->rule->rule->spec, call, comm_state);
         pl_scratch_end(kept);
         if (rc != PL_LEFT) {
             count(found, state);
@@ -122,15 +123,15 @@ static int run(const struct found *found, const struct pl_call *call, const stru
 int pl_decide(const struct pl_call *call)
 {
     struct found found = {NULL, 0, 0};
-    struct pl_place *place = pl_last_place(call->comm);
-    if (!place || !place->choices[call->function].known) {
-        const int rc = find_place(call, &place);
+    struct pl_comm_state *comm_state = pl_last_comm_state(call->comm);
+    if (!comm_state || !comm_state->choices[call->function].known) {
+        const int rc = find_comm_state(call, &comm_state);
         if (rc != MPI_SUCCESS)
             return rc;
     }
-    if (place)
-        found = find(place, call);
-    return found.option ? run(&found, call, place) : pl_call_next(call);
+    if (comm_state)
+        found = find(comm_state, call);
+    return found.option ? run(&found, call, comm_state) : pl_call_next(call);
 }
 
 int pl_replace(const struct pl_call *call)

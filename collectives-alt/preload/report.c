@@ -43,7 +43,7 @@ static void put_spec(FILE *out, const struct pl_spec *spec)
         fprintf(out, "%c%s=%d", i ? ',' : ':', spec->variant->parameters[i].name, spec->values[i]);
 }
 
-static void put_range(FILE *out, const char *key, struct pl_range range, long long infinite)
+static void put_range(FILE *out, const char *key, struct pl_interval range, long long infinite)
 {
     fprintf(out, ",\"%s_from\":%lld,\"%s_to\":", key, range.from, key);
     put_end(out, range.to, infinite);

@@ -20,7 +20,8 @@ const char *pl_parse_number(const char *text, long long most, long long *value)
 }
 
 /* "a-b" or "a-inf", least <= a <= b <= most. */
-static bool parse_range(const char *value, long long least, long long most, struct pl_range *range)
+static bool parse_range(const char *value, long long least, long long most,
+                        struct pl_interval *range)
 {
     const char *at = pl_parse_number(value, most, &range->from);
     if (!at || *at != '-')
@@ -34,7 +35,7 @@ static bool parse_range(const char *value, long long least, long long most, stru
     return at && *at == '\0' && range->from >= least && range->from <= range->to;
 }
 
-static bool parse_processes(const char *value, const char *token, struct pl_range *range,
+static bool parse_processes(const char *value, const char *token, struct pl_interval *range,
                             struct pl_profile_error *error)
 {
     return parse_range(value, 1, INT_MAX, range) ||
@@ -124,7 +125,7 @@ bool pl_rule_parse(char *rest, struct pl_rule *rule, struct pl_profile_error *er
 {
     bool seen[KEYS] = {false};
     char *save = NULL;
-    rule->nodes = rule->ppn = (struct pl_range){1, INT_MAX};
+    rule->nodes = rule->ppn = (struct pl_interval){1, INT_MAX};
     rule->ops = rule->types = PL_ANY_CLASS;
     for (char *token = strtok_r(rest, pl_blanks, &save); token;
          token = strtok_r(NULL, pl_blanks, &save)) {
@@ -148,7 +149,7 @@ bool pl_rule_parse(char *rest, struct pl_rule *rule, struct pl_profile_error *er
     return check(rule, seen, error);
 }
 
-static bool meet(struct pl_range one, struct pl_range other)
+static bool meet(struct pl_interval one, struct pl_interval other)
 {
     return one.from <= other.to && other.from <= one.to;
 }

@@ -10,7 +10,7 @@
 #include "parameters.h"
 #include "vectors.h"
 
-enum { TAG = 7 };
+enum { TAG = PL_OWN_TAG };
 
 struct chain {
     const struct pl_call *call;

@@ -9,7 +9,7 @@
  * Scratch: two vectors at the root; three in place if the operation is not commutative. */
 #include "vectors.h"
 
-enum { TAG = 6 };
+enum { TAG = PL_OWN_TAG };
 
 struct sources {
     const struct pl_call *call;

@@ -11,7 +11,7 @@
  * every call costs more than the algorithm gains. */
 #include "reductions.h"
 
-enum { TAG_ROOT = 3 };
+enum { TAG_ROOT = PL_OWN_TAG };
 
 /* Gatherv to the root: direct receives, posted when its own operands are no longer needed. */
 static int collect(const struct pl_call *call, MPI_Comm peers, const struct pl_cut *blocks,

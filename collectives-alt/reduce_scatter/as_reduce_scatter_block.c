@@ -2,13 +2,12 @@
  *
  * Source: Traeff, "Relationships between regular and irregular collective communication operations
  * on clustered multiprocessors", Parallel Processing Letters 19(1), 2009, for padding; the rounds
- * are ours (pl_rounds): blocks that differ by at most one element take one Reduce_scatter_block,
- * very uneven ones up to p, so that memory stays bounded.
- * Cost: one Reduce_scatter_block(n) a round; in all rounds together n bytes copied, and at most as
- * many of padding. Nothing is copied for equal blocks.
- * Restrictions: contiguous types (operands.c); MPI's own operations, since elements are added.
- * Scratch: n bytes, and at most two blocks' results; none for equal blocks. Pad elements are
- * copies of an operand, their results are dropped. */
+ * are ours (pl_equal_rounds): blocks that differ by at most one element take one
+ * Reduce_scatter_block, very uneven ones up to p, so that memory stays bounded. Cost: one
+ * Reduce_scatter_block(n) a round; in all rounds together n bytes copied, and at most as many of
+ * padding. Nothing is copied for equal blocks. Restrictions: contiguous types (operands.c); MPI's
+ * own operations, since elements are added. Scratch: n bytes, and at most two blocks' results; none
+ * for equal blocks. Pad elements are copies of an operand, their results are dropped. */
 #include "parts.h"
 
 /* Elements first .. first + width - 1 of every block, as far as it has them, then padding. What was
@@ -42,7 +41,7 @@ static int run(const struct pl_call *call)
     const int n = pl_first(call->recvcounts, p), mine = call->recvcounts[rank];
     for (int i = 0; i < p; i++)
         longest = call->recvcounts[i] > longest ? call->recvcounts[i] : longest;
-    const struct pl_rounds rounds = pl_rounds(n, longest, p);
+    const struct pl_equal_rounds rounds = pl_equal_rounds(n, longest, p);
     if (rounds.count == 1 && p * rounds.width == n)
         return PL_MPI(Reduce_scatter_block)(call->sendbuf, call->recvbuf, rounds.width, type,
                                             call->op, call->comm);

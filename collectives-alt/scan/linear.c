@@ -7,7 +7,7 @@
  * Scratch: one vector. */
 #include "vectors.h"
 
-enum { TAG = 9 };
+enum { TAG = PL_OWN_TAG };
 
 static int run(const struct pl_call *call)
 {

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plumbline_db import campaigns
-from plumbline_db.connection import Database
 from plumbline_db.records import Campaign
+from plumbline_db.statements import Statements
 
 
-def put(db: Database, name: str, members: Sequence[str], written: str) -> None:
+def put(db: Statements, name: str, members: Sequence[str], written: str) -> None:
     """`members` are ids of campaigns; they replace those that the batch had. `written` is now, as
     ISO 8601 in UTC. Raises ValueError when a member is not stored."""
     with db.transaction():
@@ -25,7 +25,7 @@ def put(db: Database, name: str, members: Sequence[str], written: str) -> None:
             )
 
 
-def get(db: Database, name: str) -> list[Campaign]:
+def get(db: Statements, name: str) -> list[Campaign]:
     """Empty where there is no such batch."""
     found = db.rows(
         "SELECT campaign FROM batch WHERE name = :name ORDER BY position", {"name": name}
@@ -33,7 +33,7 @@ def get(db: Database, name: str) -> list[Campaign]:
     return [campaigns.get(db, member) for (member,) in found]
 
 
-def of(db: Database, campaign: str) -> str | None:
+def of(db: Statements, campaign: str) -> str | None:
     """The batch that `campaign` belongs to; of several, the one written last."""
     row = db.row(
         """SELECT name FROM batch WHERE campaign = :campaign

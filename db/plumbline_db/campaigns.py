@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign
+from plumbline_db.statements import Statements
 
 _SELECT = """SELECT id, key, machine, library_fingerprint, nprocs, nodes, ppn, oversubscribed,
-                    settings, state, started, finished FROM campaign """
+                    settings, state, started, finished, site_rules FROM campaign """
 
 
-def put(db: Database, campaign: Campaign) -> None:
+def put(db: Statements, campaign: Campaign) -> None:
     """Insert, or update `state` and `finished`; of the rest only `settle` changes anything.
 
     Raises ValueError when the id is stored with other facts, or the machine or library is not
@@ -28,9 +28,11 @@ def put(db: Database, campaign: Campaign) -> None:
             _require_parents(db, campaign)
             db.rows(
                 """INSERT INTO campaign (id, key, machine, library_fingerprint, nprocs, nodes, ppn,
-                                         oversubscribed, settings, state, started, finished)
+                                         oversubscribed, settings, state, started, finished,
+                                         site_rules)
                    VALUES (:id, :key, :machine, :library_fingerprint, :nprocs, :nodes, :ppn,
-                           :oversubscribed, :settings, :state, :started, :finished)""",
+                           :oversubscribed, :settings, :state, :started, :finished,
+                           :site_rules)""",
                 _values(campaign),
             )
             return
@@ -44,7 +46,7 @@ def put(db: Database, campaign: Campaign) -> None:
         )
 
 
-def settle(db: Database, id: str, settings: str) -> Campaign:
+def settle(db: Statements, id: str, settings: str) -> Campaign:
     """With other settings, which must differ in nothing that a measurement depends on."""
     with db.transaction():
         require(db, id)
@@ -57,7 +59,7 @@ def settle(db: Database, id: str, settings: str) -> Campaign:
     return _record(row)
 
 
-def reopen(db: Database, id: str) -> None:
+def reopen(db: Statements, id: str) -> None:
     """It is under way again: what was concluded from its launches goes, and what is exported stays
     until it is written anew."""
     key = {"id": id}
@@ -68,7 +70,7 @@ def reopen(db: Database, id: str) -> None:
         db.rows(f"DELETE FROM trial WHERE search IN ({of})", key)  # noqa: S608
         for table in ("search", "verdict"):
             db.rows(f"DELETE FROM {table} WHERE campaign = :id", key)  # noqa: S608
-        db.rows("DELETE FROM event WHERE campaign = :id AND kind NOT GLOB 'launch*'", key)
+        db.rows("DELETE FROM event WHERE campaign = :id AND run = ''", key)
 
 
 # Rows of `plumbline campaign` and `plumbline verify`.
@@ -78,7 +80,7 @@ _LOOPS = _COMMAND + "IS NULL "
 OVERLAP_TUNE = "overlap tune"
 
 
-def get(db: Database, id: str | None) -> Campaign:
+def get(db: Statements, id: str | None) -> Campaign:
     """The campaign `id`, or what `plumbline overlap tune` has left under that name; None means the
     campaign that was started last."""
     if id is None:
@@ -96,12 +98,12 @@ def get(db: Database, id: str | None) -> Campaign:
     return _record(row)
 
 
-def all_campaigns(db: Database) -> list[Campaign]:
+def all_campaigns(db: Statements) -> list[Campaign]:
     """In the order in which they were started."""
     return [_record(row) for row in db.rows(_SELECT + f"WHERE {_LOOPS} ORDER BY number")]
 
 
-def with_winners(db: Database) -> list[Campaign]:
+def with_winners(db: Statements) -> list[Campaign]:
     """The finished ones that have winners, in the order in which they were finished."""
     has_winners = "EXISTS (SELECT 1 FROM winner WHERE winner.campaign = campaign.id) "
     found = db.rows(
@@ -120,24 +122,24 @@ class _Rounds(msgspec.Struct, frozen=True):
     rounds: int = 1
 
 
-def tuned_overlap(db: Database) -> list[Campaign]:
+def tuned_overlap(db: Statements) -> list[Campaign]:
     """Those of `plumbline overlap tune`, in the order in which they were started."""
     found = db.rows(_SELECT + f"WHERE {_COMMAND} = :tune ORDER BY number", {"tune": OVERLAP_TUNE})
     return [_record(row) for row in found]
 
 
-def every(db: Database) -> list[Campaign]:
+def every(db: Statements) -> list[Campaign]:
     """Those of all commands, in the order in which they were started."""
     return [_record(row) for row in db.rows(_SELECT + "ORDER BY number")]
 
 
-def require(db: Database, id: str) -> None:
+def require(db: Statements, id: str) -> None:
     """ValueError when there is no such campaign: whoever writes for it has not stored it."""
     if db.row("SELECT 1 FROM campaign WHERE id = :id", {"id": id}) is None:
         raise ValueError(f"campaign {id} is not stored in {db.path}")
 
 
-def _require_parents(db: Database, campaign: Campaign) -> None:
+def _require_parents(db: Statements, campaign: Campaign) -> None:
     for table, column, value in (
         ("machine", "id", campaign.machine),
         ("library", "fingerprint", campaign.library_fingerprint),

@@ -6,11 +6,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline_db.connection import Database
+from plumbline_db.statements import Statements
 
 
 def samples(
-    db: Database, campaign: str, suite: str, sequence: int
+    db: Statements, campaign: str, suite: str, sequence: int
 ) -> dict[int, list[NDArray[np.int64]]]:
     """The samples of each case of a launch in nanoseconds, one array a block, without warm-up, by
     case number; those of a transit too, so that blocks pair. Only of cases whose check is ok; none
@@ -22,7 +22,7 @@ def samples(
            JOIN measurement m ON m.run = run.number
            JOIN sample_block b ON b.measurement = m.number
            WHERE suite.campaign = :campaign AND suite.name = :suite AND run.sequence = :sequence
-             AND run.outcome = 'finished' AND m.outcome = 'ok' AND length(b.samples) > 0
+             AND run.failure IS NULL AND m.outcome = 'ok' AND length(b.samples) > 0
            ORDER BY m.case_id, b.block""",
         {"campaign": campaign, "suite": suite, "sequence": sequence},
     ):

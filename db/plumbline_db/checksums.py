@@ -12,8 +12,7 @@ from apsw import sqlite_extra
 
 from plumbline_db.errors import PlumblineError
 
-# From this schema on files have them; so many bytes of each page are theirs, says byte 20.
-SINCE_SCHEMA = 13
+# So many bytes of each page are theirs, says byte 20 of a file.
 RESERVED_BYTES = 8
 
 
@@ -33,10 +32,7 @@ def vfs() -> str:
     return "cksmvfs"
 
 
-def add(connection: apsw.Connection, *, new: bool) -> None:
-    """From now on the pages of a new file have them, and those of one that is there. A file that
-    has them already stays as it is."""
-    reserved = ctypes.c_int(RESERVED_BYTES)  # becomes what it was
+def add(connection: apsw.Connection) -> None:
+    """The pages of a new file have them; one that has them already stays as it is."""
+    reserved = ctypes.c_int(RESERVED_BYTES)
     connection.file_control("main", apsw.SQLITE_FCNTL_RESERVE_BYTES, ctypes.addressof(reserved))
-    if not new and reserved.value != RESERVED_BYTES:
-        connection.execute("VACUUM")

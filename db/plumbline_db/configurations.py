@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from plumbline_db.connection import Database
+from plumbline_db.statements import Statements
 
 
-def number(db: Database, knobs: Mapping[str, str]) -> int:
+def number(db: Statements, knobs: Mapping[str, str]) -> int:
     """The row of this knob set, made when it is not there. Inside a transaction of the caller."""
     text = msgspec.json.encode(dict(sorted(knobs.items()))).decode()
     db.rows("INSERT INTO configuration (knobs) VALUES (:k) ON CONFLICT DO NOTHING", {"k": text})

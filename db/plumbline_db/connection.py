@@ -1,4 +1,4 @@
-"""Opens and backs up the database file. All transactions pass through here.
+"""Opens, checks and backs up the database file.
 
 One writer at a time (`lock`); readers open read-only and see the last committed state while the
 writer works (WAL). `synchronous=FULL`: what `transaction()` has committed survives a power cut. The
@@ -9,88 +9,38 @@ access to the folder can read. Each page has a checksum (`checksums`).
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import apsw
 
-from plumbline_db import checksums, file_system, schema, scratch, way_back
-from plumbline_db.errors import PlumblineError, TryLaterError
+from plumbline_db import checksums, file_system, integrity, schema, scratch, way_back
+from plumbline_db.errors import PlumblineError
 from plumbline_db.lock import WriterLock
+from plumbline_db.statements import Statements, explained
 from plumbline_db.way_back import DamagedError
 
 BUSY_MILLISECONDS = 5000
 
-_DAMAGE = (apsw.SQLITE_IOERR_DATA, apsw.SQLITE_IOERR_CORRUPTFS, apsw.SQLITE_IOERR_SHORT_READ)
-_LOCKS = (
-    apsw.SQLITE_IOERR_LOCK,
-    apsw.SQLITE_IOERR_RDLOCK,
-    apsw.SQLITE_IOERR_UNLOCK,
-    apsw.SQLITE_IOERR_CHECKRESERVEDLOCK,
-    apsw.SQLITE_IOERR_SHMLOCK,
-    apsw.SQLITE_IOERR_SHMMAP,
-    apsw.SQLITE_IOERR_SHMOPEN,
-    apsw.SQLITE_IOERR_SHMSIZE,
-)
 # What reading damaged content ends in, where it has got past checksums.
 _CONFUSED = (apsw.Error, ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
 
 
-@contextmanager
-def explained(path: Path, read: Path | None = None) -> Iterator[None]:
-    """Turns SQLite's errors about the world (not about our SQL) into errors with a remedy. `read`:
-    another file, whose content is `path`'s."""
-    try:
-        yield
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise TryLaterError(f"{path} is locked by another program: try again later") from error
-    except apsw.FullError as error:
-        raise PlumblineError(f"no space left to write {path}: free some and run again") from error
-    except (apsw.CorruptError, apsw.NotADBError) as error:
-        raise DamagedError(read or path, error) from error
-    except (
-        apsw.ReadOnlyError,
-        apsw.CantOpenError,
-        apsw.PermissionsError,
-        apsw.IOError,
-        PermissionError,
-    ) as error:
-        code = getattr(error, "extendedresult", None)
-        if code in _DAMAGE:
-            why = "it does not hold what was written into it"
-            raise DamagedError(read or path, why) from error
-        if code in _LOCKS:
-            raise PlumblineError(
-                f"locks on {path} fail ({apsw.mapping_extended_result_codes[code]}): its file "
-                "system may have none; name a file on a local disk with --db"
-            ) from error
-        raise PlumblineError(
-            f"cannot use {path} ({error}): check that file and folder may be read and written, "
-            "or name another file with --db"
-        ) from error
-
-
-class Database:
+class Database(Statements):
     """A connection. Use as a context manager; one thread at a time."""
 
     def __init__(self, path: Path, connection: apsw.Connection, lock: WriterLock | None) -> None:
-        self.path = path
-        self._connection = connection
+        super().__init__(path, connection, writable=lock is not None)
         self._lock = lock
-
-    @property
-    def writable(self) -> bool:
-        return self._lock is not None
 
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> Database:
-        """Open `path`; for writing, create folder and file as needed and migrate.
+        """Open `path`; for writing, create folder and file as needed.
 
         Raises TryLaterError when another writer has it, DamagedError, PlumblineError when it is
-        missing, not ours, newer than the code, on a network file system, or may not be written."""
+        missing, not ours, of another version of the schema, on a network file system, or may not be
+        written."""
         path = Path(path).absolute()
         return cls._open_to_write(path) if write else cls._open_to_read(path)
 
@@ -111,13 +61,7 @@ class Database:
             )
             try:
                 connection.set_busy_timeout(BUSY_MILLISECONDS)
-                found, known = schema.version(connection), len(schema.migrations())
-                schema.require_known(path, found, known)
-                if found < known:
-                    raise PlumblineError(
-                        f"{path} has schema version {found}, this Plumbline reads version {known}: "
-                        "run `plumbline db migrate` (back it up first with `plumbline db backup`)"
-                    )
+                schema.require_readable(path, schema.version(connection), write=False)
             except BaseException:
                 connection.close()
                 raise
@@ -178,51 +122,9 @@ class Database:
 
     def _blame_damage(self, error: Exception) -> None:
         """Raises DamagedError where the content may be the reason of what looks like a bug."""
-        from plumbline_db import integrity  # which reads through connections
-
         found = integrity.problems(self)
         if found:
             raise DamagedError(self.path, found[0]) from error
-
-    def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """All rows of a statement."""
-        with explained(self.path):
-            return list(self._connection.execute(sql, values or {}))
-
-    def row(self, sql: str, values: Mapping[str, Any] | None = None) -> tuple[Any, ...] | None:
-        """The first row, or None."""
-        found = self.rows(sql, values)
-        return found[0] if found else None
-
-    def many(self, sql: str, sets: Iterable[Mapping[str, Any]]) -> None:
-        """A statement once for each set of values."""
-        with explained(self.path):
-            self._connection.executemany(sql, sets)
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """All that is read inside is of one moment, whatever the writer does meanwhile."""
-        with explained(self.path):
-            self._connection.execute("BEGIN")
-            try:
-                yield
-            finally:
-                self._connection.execute("COMMIT")
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All that is written inside is on disk when the block ends, or nothing of it is."""
-        if not self.writable:
-            raise ValueError(f"{self.path} was opened read-only")
-        with explained(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if not self._connection.get_autocommit():
-                    self._connection.execute("ROLLBACK")
-                raise
 
 
 def _require_local(path: Path) -> None:
@@ -236,19 +138,23 @@ def _require_local(path: Path) -> None:
 
 def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
     connection.set_busy_timeout(BUSY_MILLISECONDS)
-    steps, found = schema.migrations(), schema.version(connection)
-    schema.require_known(path, found, len(steps))
+    found = schema.version(connection)
+    schema.require_readable(path, found, write=True)
     if connection.readonly("main"):
         raise PlumblineError(
             f"no permission to write {path}: ask its owner, or name another file with --db"
         )
     connection.pragma("synchronous", "FULL")
     connection.pragma("foreign_keys", True)
-    checksums.add(connection, new=found == 0)
-    # The first migration writes the header of a new file before the log exists, so that the file
-    # itself, and not only its log, says whose it is.
-    if found == 0:
-        schema.migrate(connection, steps[:1])
+    checksums.add(connection)
+    # The schema is written before the log exists, so that the file itself, and not only its log,
+    # says whose it is.
+    try:
+        schema.advance(connection)
+    except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:
+        raise DamagedError(
+            path, f"it has not what schema version {found} has: {error}; it was left as it is"
+        ) from error
     mode = connection.pragma("journal_mode", "WAL")
     if mode != "wal":
         raise PlumblineError(
@@ -258,12 +164,6 @@ def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
     connection.pragma("journal_size_limit", 0)
     persist = ctypes.c_int(1)
     connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(persist))
-    try:
-        schema.migrate(connection, steps)
-    except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:
-        raise DamagedError(
-            path, f"it has not what schema version {found} has: {error}; it was left as it is"
-        ) from error
 
 
 def backup(path: Path, target: Path) -> None:
@@ -295,8 +195,12 @@ def backup(path: Path, target: Path) -> None:
 
 
 def _require_whole(copy: Path, path: Path) -> None:
-    from plumbline_db import integrity
-
-    found = integrity.check(copy)
+    found = check(copy)
     if found:
         raise DamagedError(path, found[0])
+
+
+def check(path: Path) -> list[str]:
+    """What is wrong with the file. Empty: nothing."""
+    with Database.open(path) as db:
+        return integrity.problems(db)

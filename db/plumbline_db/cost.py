@@ -7,11 +7,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline_db.connection import Database
-from plumbline_db.records import Record
-
-# The start of the names of suites that explain a campaign and are none of its own.
-AFTERWARDS = "explain"
+from plumbline_db.records import EXPLAINING, Record
+from plumbline_db.statements import Statements
 
 
 class Cost(Record, frozen=True):
@@ -25,7 +22,7 @@ class Cost(Record, frozen=True):
     timed_seconds: float
 
 
-def cells(db: Database, campaigns: Sequence[str]) -> int:
+def cells(db: Statements, campaigns: Sequence[str]) -> int:
     """Distinct (function, bytes) that these campaigns timed, all together."""
     row = db.row(
         """SELECT count(*) FROM (
@@ -33,23 +30,23 @@ def cells(db: Database, campaigns: Sequence[str]) -> int:
                FROM measurement m JOIN run ON run.number = m.run
                JOIN suite ON suite.number = run.suite
                WHERE suite.campaign IN (SELECT value FROM json_each(:campaigns))
-                 AND suite.name NOT GLOB :afterwards AND m.outcome = 'ok')""",
+                 AND suite.stage <> :explaining AND m.outcome = 'ok')""",
         {
             "campaigns": msgspec.json.encode(list(campaigns)).decode(),
-            "afterwards": f"{AFTERWARDS}*",
+            "explaining": EXPLAINING,
         },
     )
     assert row is not None  # noqa: S101 - an aggregate gives one row
     return int(row[0])
 
 
-def cost(db: Database, campaign: str) -> Cost:
-    key = {"campaign": campaign, "afterwards": f"{AFTERWARDS}*"}
+def cost(db: Statements, campaign: str) -> Cost:
+    key = {"campaign": campaign, "explaining": EXPLAINING}
     launches = db.row(
-        """SELECT count(*), count(*) FILTER (WHERE outcome = 'failed'), total(seconds),
+        """SELECT count(*), count(*) FILTER (WHERE failure IS NOT NULL), total(seconds),
                   total(timed_seconds)
            FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND suite.name NOT GLOB :afterwards""",
+           WHERE suite.campaign = :campaign AND suite.stage <> :explaining""",
         key,
     )
     assert launches is not None  # noqa: S101 - aggregates give one row

@@ -5,25 +5,33 @@ from __future__ import annotations
 import msgspec
 
 from plumbline_db import campaigns
-from plumbline_db.connection import Database
 from plumbline_db.records import Event
+from plumbline_db.statements import Statements
 
 
-def put(db: Database, campaign: str, event: Event) -> None:
+def put(db: Statements, campaign: str, event: Event) -> None:
+    """Kept once, also when a campaign is replayed: an event that differs from one that is there in
+    nothing but its time is that one."""
     with db.transaction():
         campaigns.require(db, campaign)
+        if any(
+            msgspec.structs.replace(stored, time=event.time) == event
+            for stored in get(db, campaign)
+        ):
+            return
         db.rows(
-            """INSERT INTO event (campaign, time, kind, text)
-               VALUES (:campaign, :time, :kind, :text)""",
+            """INSERT INTO event (campaign, time, kind, text, run, suite, function)
+               VALUES (:campaign, :time, :kind, :text, :run, :suite, :function)""",
             msgspec.structs.asdict(event) | {"campaign": campaign},
         )
 
 
-def get(db: Database, campaign: str) -> list[Event]:
+def get(db: Statements, campaign: str) -> list[Event]:
     return [
         Event(*row)
         for row in db.rows(
-            "SELECT time, kind, text FROM event WHERE campaign = :campaign ORDER BY number",
+            """SELECT time, kind, text, run, suite, function FROM event
+               WHERE campaign = :campaign ORDER BY number""",
             {"campaign": campaign},
         )
     ]

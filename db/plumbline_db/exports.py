@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from plumbline_db import campaigns
-from plumbline_db.connection import Database
 from plumbline_db.records import Export
+from plumbline_db.statements import Statements
 
 
-def put(db: Database, campaign: str, export: Export) -> None:
+def put(db: Statements, campaign: str, export: Export) -> None:
     """Store; a path that was written before gets its new content's checksum."""
     with db.transaction():
         campaigns.require(db, campaign)
@@ -22,7 +22,7 @@ def put(db: Database, campaign: str, export: Export) -> None:
         )
 
 
-def forget(db: Database, campaign: str, path: str) -> None:
+def forget(db: Statements, campaign: str, path: str) -> None:
     """The file at `path` is no longer what this campaign hands out."""
     with db.transaction():
         db.rows(
@@ -31,7 +31,7 @@ def forget(db: Database, campaign: str, path: str) -> None:
         )
 
 
-def get(db: Database, campaign: str) -> list[Export]:
+def get(db: Statements, campaign: str) -> list[Export]:
     """By path."""
     return [
         Export(*row)

@@ -9,21 +9,21 @@ import msgspec
 import numpy as np
 
 from plumbline_db import campaigns
-from plumbline_db.connection import Database
 from plumbline_db.records import HalfTrips, Hockney, Pair
+from plumbline_db.statements import Statements
 
 _COLUMNS = """pair, piece, bytes_from, bytes_to, alpha_seconds, alpha_low, alpha_high,
               beta_seconds_per_byte, beta_low, beta_high, deviation, launches"""
 
 
-def half_trips(db: Database, campaign: str, suites: Sequence[str]) -> list[HalfTrips]:
+def half_trips(db: Statements, campaign: str, suites: Sequence[str]) -> list[HalfTrips]:
     """Of each class of pairs and size, by pair and size: per launch the median of half the round
     trips, in the launches of some suites. Launches that failed are left out."""
     found: dict[tuple[str, int], dict[int, float]] = {}
     for number, pair, size, blob in db.rows(
         """SELECT run.number, p.pair, p.bytes, p.round_trips
            FROM pingpong p JOIN run ON run.number = p.run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND run.outcome = 'finished'
+           WHERE suite.campaign = :campaign AND run.failure IS NULL
              AND suite.name IN (SELECT value FROM json_each(:suites))
              AND length(p.round_trips) > 0
            ORDER BY p.pair, p.bytes, run.number""",
@@ -37,7 +37,7 @@ def half_trips(db: Database, campaign: str, suites: Sequence[str]) -> list[HalfT
     ]
 
 
-def put(db: Database, campaign: str, fitted: Sequence[Hockney]) -> None:
+def put(db: Statements, campaign: str, fitted: Sequence[Hockney]) -> None:
     """Replaces what was fitted to the launches of this campaign."""
     with db.transaction():
         campaigns.require(db, campaign)
@@ -46,11 +46,11 @@ def put(db: Database, campaign: str, fitted: Sequence[Hockney]) -> None:
             """INSERT INTO hockney VALUES (:campaign, :pair, :piece, :bytes_from, :bytes_to,
                    :alpha_seconds, :alpha_low, :alpha_high, :beta_seconds_per_byte, :beta_low,
                    :beta_high, :deviation, :launches)""",
-            [msgspec.structs.asdict(one) | {"campaign": campaign} for one in fitted],
+            [msgspec.structs.asdict(hockney) | {"campaign": campaign} for hockney in fitted],
         )
 
 
-def get(db: Database, campaign: str) -> list[Hockney]:
+def get(db: Statements, campaign: str) -> list[Hockney]:
     """By pair and piece."""
     return _records(
         db.rows(
@@ -60,7 +60,7 @@ def get(db: Database, campaign: str) -> list[Hockney]:
     )
 
 
-def latest(db: Database, machine: str, library_fingerprint: str) -> list[Hockney]:
+def latest(db: Statements, machine: str, library_fingerprint: str) -> list[Hockney]:
     """Of each class of pairs what was fitted last on that machine with that build of a library; by
     pair and piece."""
     return _records(

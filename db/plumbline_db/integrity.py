@@ -1,10 +1,11 @@
-"""Whether a database is whole: its pages, references and migrations, and whether all that is in it
+"""Whether a database is whole: its pages, references and tables, and whether all that is in it
 can be read as what it is. Reads everything."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
+
+import apsw
 
 from plumbline_db import (
     campaigns,
@@ -20,23 +21,17 @@ from plumbline_db import (
     verdicts,
     winners,
 )
-from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign
+from plumbline_db.statements import Statements
 from plumbline_db.way_back import DamagedError
 
 _MOST = 20  # lines of SQLite's; one page can be the reason for thousands
 
 
-def check(path: Path) -> list[str]:
-    """What is wrong with the file. Empty: nothing."""
-    with Database.open(path) as db:
-        return problems(db)
-
-
-def problems(db: Database) -> list[str]:
+def problems(db: Statements) -> list[str]:
     found: list[str] = []
-    for look in (_pages, _empty_pages, _references, _migrations, _contents):
+    for look in (_pages, _empty_pages, _references, _schema, _contents):
         try:
             found += look(db)
         except DamagedError as error:
@@ -44,13 +39,13 @@ def problems(db: Database) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _pages(db: Database) -> Iterator[str]:
+def _pages(db: Statements) -> Iterator[str]:
     for (text,) in db.rows(f"PRAGMA integrity_check({_MOST})"):
         if text != "ok":
             yield from [line for line in str(text).splitlines() if "***" not in line][:_MOST]
 
 
-def _empty_pages(db: Database) -> Iterator[str]:
+def _empty_pages(db: Statements) -> Iterator[str]:
     """A page of zeros has the right checksum. Pages may be in the log in place of the file as long
     as that is not empty."""
     log = db.path.with_name(db.path.name + "-wal")
@@ -65,40 +60,48 @@ def _empty_pages(db: Database) -> Iterator[str]:
                 yield f"page {page}, of {table}, is empty"
 
 
-def _references(db: Database) -> Iterator[str]:
+def _references(db: Statements) -> Iterator[str]:
     for table, row, parent, _ in db.rows("PRAGMA foreign_key_check"):
         yield f"table {table}, row {row}: refers to a missing row of {parent}"
 
 
-def _migrations(db: Database) -> Iterator[str]:
-    applied = [number for (number,) in db.rows("SELECT number FROM migration ORDER BY number")]
-    expected = [step.number for step in schema.migrations()]
-    if applied != expected:
-        yield f"migrations recorded are {applied}, expected {expected}"
+def _schema(db: Statements) -> Iterator[str]:
+    new = apsw.Connection(":memory:")
+    schema.advance(new)
+    wanted = dict(new.execute(schema.TABLES))
+    new.close()
+    found = dict(db.rows(schema.TABLES))
+    for name in sorted(wanted.keys() | found.keys()):
+        if name not in found:
+            yield f"table {name} is missing"
+        elif name not in wanted:
+            yield f"table {name} is none of this schema"
+        elif wanted[name] != found[name]:
+            yield f"table {name} is not as the schema has it"
 
 
-def _contents(db: Database) -> Iterator[str]:
+def _contents(db: Statements) -> Iterator[str]:
     for campaign in campaigns.every(db):
         for what, read in _READ.items():
             try:
                 read(db, campaign)
             except DamagedError:
                 raise
-            except (ValueError, TypeError, LookupError, PlumblineError) as error:
+            except (ValueError, TypeError, LookupError, PlumblineError, apsw.Error) as error:
                 yield f"campaign {campaign.id}: {what} cannot be read: {error}"
 
 
-def _launches(db: Database, campaign: Campaign) -> None:
+def _launches(db: Statements, campaign: Campaign) -> None:
     for run in runs.listing(db, campaign.id):
         measurements.records(db, run.id)
 
 
-def _verdicts(db: Database, campaign: Campaign) -> None:
+def _verdicts(db: Statements, campaign: Campaign) -> None:
     for stage in verdicts.stages(db, campaign.id):
         verdicts.get(db, campaign.id, stage)
 
 
-_READ: dict[str, Callable[[Database, Campaign], object]] = {
+_READ: dict[str, Callable[[Statements, Campaign], object]] = {
     "settings": lambda db, campaign: layout.asked(campaign),
     "machine": lambda db, campaign: machines.machine(db, campaign.machine),
     "library": lambda db, campaign: machines.library(db, campaign.library_fingerprint),

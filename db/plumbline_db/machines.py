@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Machine
+from plumbline_db.statements import Statements
 
 
-def put_machine(db: Database, machine: Machine) -> None:
+def put_machine(db: Statements, machine: Machine) -> None:
     """Store or refresh: facts outside the identity (the kernel, the host's name) may change."""
     with db.transaction():
         db.rows(
@@ -22,7 +22,7 @@ def put_machine(db: Database, machine: Machine) -> None:
         )
 
 
-def machine(db: Database, id: str) -> Machine:
+def machine(db: Statements, id: str) -> Machine:
     row = db.row(
         """SELECT id, host, cpu_model, processing_units, numa_nodes, memory_bytes, kernel, system
            FROM machine WHERE id = :id""",
@@ -33,7 +33,7 @@ def machine(db: Database, id: str) -> Machine:
     return Machine(*row)
 
 
-def put_library(db: Database, library: Library) -> None:
+def put_library(db: Statements, library: Library) -> None:
     """Store or refresh: the same build may be found under another prefix."""
     with db.transaction():
         db.rows(
@@ -47,7 +47,7 @@ def put_library(db: Database, library: Library) -> None:
         )
 
 
-def library(db: Database, fingerprint: str) -> Library:
+def library(db: Statements, fingerprint: str) -> Library:
     row = db.row(
         """SELECT id, family, version, version_string, prefix, fingerprint, build
            FROM library WHERE fingerprint = :fingerprint""",

@@ -12,7 +12,6 @@ import msgspec
 
 from plumbline_db import configurations, overlaps, trust
 from plumbline_db.blobs import blob, times
-from plumbline_db.connection import Database
 from plumbline_db.records import (
     Begin,
     CaseRecord,
@@ -25,9 +24,10 @@ from plumbline_db.records import (
     ProbeRecord,
     Samples,
 )
+from plumbline_db.statements import Statements
 
 
-def samples(db: Database, run: int, case: int | None = None) -> list[Samples]:
+def samples(db: Statements, run: int, case: int | None = None) -> list[Samples]:
     """Of the launch numbered `run`, or of one case of it, in the order of the blocks."""
     found = db.rows(
         """SELECT m.case_id, b.block, b.warmup, b.samples, b.late, b.overrun, b.counts, b.window_ns,
@@ -46,7 +46,7 @@ def samples(db: Database, run: int, case: int | None = None) -> list[Samples]:
     ]
 
 
-def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
+def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
     """Store the records of the launch numbered `run`, inside the caller's transaction."""
     known = {"default": configurations.number(db, {})}
     for record in records:
@@ -101,7 +101,7 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
 
 
 def _put_cases(
-    db: Database, run: int, records: Sequence[ProbeRecord], known: dict[str, int]
+    db: Statements, run: int, records: Sequence[ProbeRecord], known: dict[str, int]
 ) -> dict[int, int]:
     """Rows of the cases, by case id."""
     begun = {record.case for record in records if isinstance(record, Begin)}
@@ -133,7 +133,7 @@ def _put_cases(
     return rows
 
 
-def records(db: Database, run_id: str) -> list[ProbeRecord]:
+def records(db: Statements, run_id: str) -> list[ProbeRecord]:
     """Everything the probe wrote in a launch: header, configs, cases, then begin and last check of
     each case, the clocks, the blocks in their order, what came of them (stopping rules, refusals,
     round trips, clocks at the end, load), then the footer."""
@@ -172,7 +172,7 @@ def records(db: Database, run_id: str) -> list[ProbeRecord]:
     return result
 
 
-def _blocks(db: Database, key: dict[str, Any]) -> list[ProbeRecord]:
+def _blocks(db: Statements, key: dict[str, Any]) -> list[ProbeRecord]:
     orders = {
         block: Order(block, msgspec.json.decode(cases, type=list[int]))
         for block, cases in db.rows("SELECT block, cases FROM block_order WHERE run = :run", key)

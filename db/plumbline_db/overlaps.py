@@ -7,31 +7,33 @@ from collections.abc import Sequence
 import msgspec
 
 from plumbline_db.blobs import blob, times
-from plumbline_db.connection import Database
 from plumbline_db.records import Overlap, OverlapLatency, OverlapTrace, ProbeRecord
+from plumbline_db.statements import Statements
 
 
-def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
+def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
     """Store them, inside the caller's transaction."""
-    cells = list(enumerate(one for one in records if isinstance(one, Overlap | OverlapTrace)))
+    cells = list(
+        enumerate(record for record in records if isinstance(record, Overlap | OverlapTrace))
+    )
     db.many(
         """INSERT INTO overlap VALUES (:run, :position, :cell, :bench, :bytes, :sent, :kernel,
                :work_ns, :test_ns, :units, :latencies, :halves, :delivered, :communication,
                :computation, :both, :rank, :function, :requests, :threads, :helper, :spare)""",
         [
-            msgspec.structs.asdict(one)
+            msgspec.structs.asdict(record)
             | {
                 "run": run,
                 "position": position,
-                "helper": int(one.helper),
-                "spare": int(one.spare),
-                "delivered": int(one.delivered),
-                "communication": blob(one.communication_ns),
-                "computation": blob(one.computation_ns),
-                "both": blob(one.both_ns),
+                "helper": int(record.helper),
+                "spare": int(record.spare),
+                "delivered": int(record.delivered),
+                "communication": blob(record.communication_ns),
+                "computation": blob(record.computation_ns),
+                "both": blob(record.both_ns),
             }
-            for position, one in cells
-            if isinstance(one, Overlap)
+            for position, record in cells
+            if isinstance(record, Overlap)
         ],
     )
     db.many(
@@ -41,31 +43,31 @@ def put(db: Database, run: int, records: Sequence[ProbeRecord]) -> None:
             {
                 "run": run,
                 "position": position,
-                "cell": one.cell,
-                "rank": one.rank,
-                "triple": one.triple,
-                "part": one.part,
-                "names": msgspec.json.encode(one.names).decode(),
-                "peers": blob(one.peers),
-                "numbers": blob(one.numbers),
-                "begin": blob(one.begin_ns),
-                "end": blob(one.end_ns),
+                "cell": record.cell,
+                "rank": record.rank,
+                "triple": record.triple,
+                "part": record.part,
+                "names": msgspec.json.encode(record.names).decode(),
+                "peers": blob(record.peers),
+                "numbers": blob(record.numbers),
+                "begin": blob(record.begin_ns),
+                "end": blob(record.end_ns),
             }
-            for position, one in cells
-            if isinstance(one, OverlapTrace)
+            for position, record in cells
+            if isinstance(record, OverlapTrace)
         ],
     )
-    latencies = [one for one in records if isinstance(one, OverlapLatency)]
+    latencies = [record for record in records if isinstance(record, OverlapLatency)]
     db.many(
         "INSERT INTO overlap_latency VALUES (:run, :position, :when, :ns)",
         [
-            {"run": run, "position": position, "when": one.when, "ns": blob(one.ns)}
-            for position, one in enumerate(latencies)
+            {"run": run, "position": position, "when": latency.when, "ns": blob(latency.ns)}
+            for position, latency in enumerate(latencies)
         ],
     )
 
 
-def of_run(db: Database, run: int) -> list[ProbeRecord]:
+def of_run(db: Statements, run: int) -> list[ProbeRecord]:
     """Those of the launch numbered `run`: latency at the start, cells with their events in the
     order in which they were measured, latency at the end."""
     rows = db.rows(
@@ -88,11 +90,11 @@ def of_run(db: Database, run: int) -> list[ProbeRecord]:
             {"run": run},
         )
     ]
-    start = [one for one in found if one.when == "start"]
-    return [*start, *cells, *(one for one in found if one.when == "end")]
+    start = [latency for latency in found if latency.when == "start"]
+    return [*start, *cells, *(latency for latency in found if latency.when == "end")]
 
 
-def _traces(db: Database, run: int) -> dict[int, ProbeRecord]:
+def _traces(db: Statements, run: int) -> dict[int, ProbeRecord]:
     """By position."""
     rows = db.rows(
         """SELECT position, cell, rank, triple, part, names, peers, numbers, "begin", "end"
@@ -113,7 +115,7 @@ def _traces(db: Database, run: int) -> dict[int, ProbeRecord]:
 
 
 def of_suites(
-    db: Database, campaign: str, suites: Sequence[str]
+    db: Statements, campaign: str, suites: Sequence[str]
 ) -> list[tuple[int, list[ProbeRecord]]]:
     """Those of the finished launches of some suites, by the number of each launch, in their
     order."""
@@ -122,14 +124,14 @@ def of_suites(
         rows = db.rows(
             """SELECT run.number FROM run JOIN suite ON run.suite = suite.number
                WHERE suite.campaign = :campaign AND suite.name = :suite
-                 AND run.outcome = 'finished' ORDER BY run.sequence""",
+                 AND run.failure IS NULL ORDER BY run.sequence""",
             {"campaign": campaign, "suite": suite},
         )
         found += [(int(number), of_run(db, number)) for (number,) in rows]
     return found
 
 
-def of_launch(db: Database, id: str) -> list[ProbeRecord]:
+def of_launch(db: Statements, id: str) -> list[ProbeRecord]:
     """The same, by the id of a launch."""
     ((number,),) = db.rows("SELECT number FROM run WHERE id = :id", {"id": id})
     return of_run(db, number)

@@ -25,7 +25,7 @@ def open_lock(path: Path, *beside: Path) -> int:
             raise
         raise PlumblineError(f"{path} is a symbolic link: remove it") from error
     facts = os.fstat(handle)
-    owners = {os.geteuid(), 0, *(one.stat().st_uid for one in beside if one.exists())}
+    owners = {os.geteuid(), 0, *(path.stat().st_uid for path in beside if path.exists())}
     wrong = (
         "is no plain file of its own"
         if not stat.S_ISREG(facts.st_mode) or facts.st_nlink != 1
@@ -43,18 +43,18 @@ def require(path: Path, top: Path) -> None:
     """Raises PlumblineError where somebody else may have written what is at `path`. What there is
     of it, and the folders up to `top`, must be this user's or root's, no links, and closed to
     writing by others; where `top` lies must be closed, too."""
-    for one in (path, *path.parents):
-        if one != top and top not in one.parents:
+    for folder in (path, *path.parents):
+        if folder != top and top not in folder.parents:
             break
-        if not os.path.lexists(one):
+        if not os.path.lexists(folder):
             continue
-        facts = one.lstat()
+        facts = folder.lstat()
         if facts.st_uid not in (os.geteuid(), 0):
-            raise _refusal(one, f"belongs to user {facts.st_uid}", path)
+            raise _refusal(folder, f"belongs to user {facts.st_uid}", path)
         if stat.S_ISLNK(facts.st_mode):
-            raise _refusal(one, "is a symbolic link", path)
+            raise _refusal(folder, "is a symbolic link", path)
         if facts.st_mode & _OTHERS_WRITE:
-            raise _refusal(one, "can be written to by others", path)
+            raise _refusal(folder, "can be written to by others", path)
     require_closed(top.parent)
 
 
@@ -65,22 +65,22 @@ def require_closed(folder: Path) -> None:
     another number."""
     trusted = {os.geteuid(), 0, Path("/").stat().st_uid}
     real = folder.resolve()
-    for one in dict.fromkeys((folder, *folder.parents, real, *real.parents)):
-        if not one.exists():
+    for path in dict.fromkeys((folder, *folder.parents, real, *real.parents)):
+        if not path.exists():
             continue
-        facts = one.stat()
-        for owner in (one.lstat().st_uid, facts.st_uid):
+        facts = path.stat()
+        for owner in (path.lstat().st_uid, facts.st_uid):
             if owner not in trusted:
-                raise _refusal(one, f"belongs to user {owner}", folder)
+                raise _refusal(path, f"belongs to user {owner}", folder)
         if facts.st_mode & _OTHERS_WRITE and not facts.st_mode & stat.S_ISVTX:
-            raise _refusal(one, "can be written to by others", folder)
+            raise _refusal(path, "can be written to by others", folder)
 
 
 def make(folder: Path) -> None:
     """With all above that are not there, each closed to others. Raises OSError."""
-    for one in (*reversed(folder.parents), folder):
-        if not one.exists():
-            one.mkdir(mode=0o755, exist_ok=True)
+    for parent in (*reversed(folder.parents), folder):
+        if not parent.exists():
+            parent.mkdir(mode=0o755, exist_ok=True)
 
 
 def _refusal(one: Path, why: str, path: Path) -> PlumblineError:

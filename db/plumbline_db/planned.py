@@ -324,9 +324,9 @@ class Planned:
             ("nrep", self._good if self._set.nrep else ()),
             ("overlap", self._cells),
         ):
-            for one in known:
-                if (kind, one) not in self._seen:
-                    raise UnplannedError(f"no {kind} record of {one}")
+            for record in known:
+                if (kind, record) not in self._seen:
+                    raise UnplannedError(f"no {kind} record of {record}")
         self._require_all_sampled()
         for block in range(0 if self._set.nrep else 1 if self._set.plain else self._set.blocks):
             for case in sorted(self._good - self._orders.get(block, frozenset())):

@@ -349,7 +349,8 @@ class Library(Record, frozen=True):
 
 class Campaign(Record, frozen=True):
     """`settings` is the campaign's own JSON, kept as it was asked for; `key` hashes machine,
-    library and settings: the same key is the same campaign, to be continued."""
+    library and settings: the same key is the same campaign, to be continued. `site_rules`: the text
+    of the site's rules file that was in force (None: there was none)."""
 
     id: str
     key: str
@@ -363,17 +364,99 @@ class Campaign(Record, frozen=True):
     state: Literal["running", "finished"]
     started: str
     finished: str
+    site_rules: str | None = None
+
+
+BESIDE = "default"
+"""`arm` of launches of the library as it is, in turn with what their suite is about."""
+
+EXPLAINING = "explain"
+"""`stage` of launches that somebody has asked for afterwards: they are none of the campaign's."""
+
+
+class Suite(Record, frozen=True):
+    """Launches of one purpose in one environment, and what they are to each other: those that took
+    turns differ in `arm` alone.
+
+    `stage`: what for; `round`: the how many-th of the stage (0: there is one alone); `step`: which
+    part of it ("again", "in-force"; "": the main one); `look`: of a group-sequential design or of a
+    race, from 1; `arm`: "" for what it is about, BESIDE, else one of several candidates; `parted`:
+    the campaign has gone another way since, for the how many-th time (0: it is in use)."""
+
+    stage: str
+    round: int = 0
+    step: str = ""
+    look: int = 1
+    arm: str = ""
+    parted: int = 0
+
+    @property
+    def name(self) -> str:
+        """The label for people: `confirm-2-again-default`."""
+        words = [
+            f"parted-{self.parted}" if self.parted else "",
+            self.stage,
+            str(self.round) if self.round else "",
+            self.step,
+            f"look-{self.look:02d}" if self.look > 1 else "",
+            self.arm,
+        ]
+        return "-".join(word for word in words if word)
+
+    def launch(self, sequence: int) -> str:
+        """The label of one of its launches."""
+        return f"{self.name}-{sequence:03d}"
+
+    def part(self, step: str) -> Suite:
+        return msgspec.structs.replace(self, step=step)
+
+    def at(self, look: int) -> Suite:
+        return msgspec.structs.replace(self, look=look)
+
+    def beside(self) -> Suite:
+        """The launches of the library as it is that take turns with these."""
+        return msgspec.structs.replace(self, arm=BESIDE)
+
+    def of(self, arm: str) -> Suite:
+        """One of its candidates; of a candidate, a part of its launches."""
+        return msgspec.structs.replace(self, arm=f"{self.arm}-{arm}" if self.arm else arm)
+
+
+FailureKind = Literal["hung", "too long", "ended", "bad records", "no records", "not in force"]
+
+
+class Failure(Record, frozen=True):
+    """Why a launch failed. `kind`: when its time was up it gave no sign of life any more (hung) or
+    was still at work (too long), it ended with a signal or an exit status (ended), left bad records
+    or none, or its library said that a setting is not in force. `how`: the same with its
+    circumstances, for people. `case`, `under_way`: the number in its plan and the name of the case
+    that it was busy with (None, ``: no case is to blame)."""
+
+    kind: FailureKind
+    how: str
+    case: int | None = None
+    under_way: str = ""
+
+    @property
+    def text(self) -> str:
+        """`SIGSEGV, exit status 139, with MPI_Reduce at 8 B under way (case 3)`."""
+        busy_with = f", with {self.under_way} under way" if self.under_way else ""
+        return self.how + busy_with + ("" if self.case is None else f" (case {self.case})")
+
+    @property
+    def timed_out(self) -> bool:
+        return self.kind in ("hung", "too long")
 
 
 class Run(Record, frozen=True):
-    """One launch. `(suite, sequence)` is its key; `plan` is the whole plan text."""
+    """One launch. `(suite, sequence)` is its key, the suite by name; `plan` is the whole plan
+    text; `failure` None: it finished."""
 
     id: str
     campaign: str
     suite: str
     sequence: int
-    outcome: Literal["finished", "failed"]
-    reason: str
+    failure: Failure | None
     argv: list[str]
     environment: dict[str, str]
     plan: str
@@ -381,6 +464,15 @@ class Run(Record, frozen=True):
     started: str
     seconds: float
     timed_seconds: float
+
+    @property
+    def finished(self) -> bool:
+        return self.failure is None
+
+    @property
+    def reason(self) -> str:
+        """Why it failed, for people; empty where it did not."""
+        return "" if self.failure is None else self.failure.text
 
 
 class Case(Record, frozen=True):
@@ -455,7 +547,7 @@ class Verdict(Record, frozen=True):
     @property
     def depends(self) -> bool:
         """Another way of use has another answer."""
-        words = {self.verdict, *(other.verdict for other in self.uses)}
+        words = {self.verdict, *(use.verdict for use in self.uses)}
         return {"holds", "violated"} <= words
 
     @property
@@ -600,8 +692,19 @@ class Export(Record, frozen=True):
 
 
 class Event(Record, frozen=True):
-    """Something worth remembering: a launch that failed, a winner that was dropped and why."""
+    """Something worth remembering: a launch that failed, a winner that was dropped and why. `text`
+    is for people. `run`: id of the launch that it tells of ("": it is concluded from launches);
+    `suite` and `function`: name of those that it tells of ("": none)."""
 
     time: str
     kind: str
     text: str
+    run: str = ""
+    suite: str = ""
+    function: str = ""
+
+    @property
+    def said(self) -> str:
+        """With what it tells of, for people."""
+        about = self.run or self.suite
+        return f"{about}: {self.text}" if about else self.text

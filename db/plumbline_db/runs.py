@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline_db import campaigns, configurations, measurements, trust
+from plumbline_db import suites as suite_rows
 from plumbline_db.blobs import array
-from plumbline_db.connection import Database
-from plumbline_db.cost import AFTERWARDS
 from plumbline_db.records import (
+    EXPLAINING,
     Case,
     Check,
+    Failure,
     Footer,
     Header,
     Load,
@@ -25,19 +26,23 @@ from plumbline_db.records import (
     Refused,
     Run,
     Samples,
+    Suite,
     Wrong,
 )
+from plumbline_db.statements import Statements
 
-_SELECT = """SELECT run.id, suite.campaign, suite.name, run.sequence, run.outcome, run.reason,
-                    run.argv, run.environment, run.plan, run.stderr, run.started, run.seconds,
-                    run.timed_seconds
+_SELECT = """SELECT run.id, suite.campaign, suite.name, run.sequence, run.failure, run.reason,
+                    run.failed_case, run.under_way, run.argv, run.environment, run.plan, run.stderr,
+                    run.started, run.seconds, run.timed_seconds
              FROM run JOIN suite ON suite.number = run.suite WHERE suite.campaign = :campaign """
 
 
-def put(db: Database, run: Run, records: Sequence[ProbeRecord]) -> None:
-    """Store a launch with its records. A launch that is there already (campaign, suite, sequence)
-    is left as it is; another plan under the same key, or another launch with the same id, is a bug:
-    ValueError."""
+def put(
+    db: Statements, run: Run, records: Sequence[ProbeRecord], suite: Suite | None = None
+) -> None:
+    """Store a launch of `suite` (None: a stage of that name) with its records. A launch that is
+    there already (campaign, suite, sequence) is left as it is; another plan under the same key, or
+    another launch with the same id, is a bug: ValueError."""
     with db.transaction():
         campaigns.require(db, run.campaign)
         stored = get(db, run.campaign, run.suite, run.sequence)
@@ -50,48 +55,47 @@ def put(db: Database, run: Run, records: Sequence[ProbeRecord]) -> None:
             return
         if db.row("SELECT 1 FROM run WHERE id = :id", {"id": run.id}):
             raise ValueError(f"run id {run.id} belongs to another launch")
-        measurements.put(db, _insert(db, run, records), records)
+        measurements.put(db, _insert(db, run, records, suite or Suite(run.suite)), records)
 
 
-# The start of the names of suites that a campaign has begun, and went another way.
-PARTED = "parted"
-
-
-def part(db: Database, campaign: str, *, kept: Collection[str]) -> list[str]:
-    """Gives other names to the launches of a campaign whose ids are not `kept`, so that they can be
-    asked for again. What was measured for people afterwards stays as it is. Returns the ids that
-    they had."""
+def part(db: Statements, campaign: str, *, kept: Collection[str]) -> list[str]:
+    """Gives the launches of a campaign whose ids are not `kept` to suites of other names, so that
+    they can be asked for again. What was measured for people afterwards stays as it is. Returns the
+    ids that they had."""
     with db.transaction():
+        known = suite_rows.get(db, campaign)
+        time = 1 + max((suite.parted for suite in known.values()), default=0)
+        left = {suite.name for suite in known.values() if suite.parted or suite.stage == EXPLAINING}
         every = listing(db, campaign)
-        times = {one.suite.split("-")[1] for one in every if one.suite.startswith(PARTED)}
-        of_others = (PARTED, AFTERWARDS)
-        gone = [one for one in every if one.id not in kept and not one.suite.startswith(of_others)]
+        gone = [run for run in every if run.id not in kept and run.suite not in left]
         for run in gone:
-            name = f"{PARTED}-{len(times) + 1}-{run.suite}"
-            key = {"campaign": campaign, "name": name}
-            number = _suite(db, key)
+            suite = msgspec.structs.replace(known[run.suite], parted=time)
             db.rows(
                 "UPDATE run SET id = :new, suite = :suite WHERE id = :id",
-                {"new": f"{campaign}/{name}-{run.sequence:03d}", "suite": number, "id": run.id},
+                {
+                    "new": run_id(campaign, suite.name, run.sequence),
+                    "suite": suite_rows.number(db, campaign, suite),
+                    "id": run.id,
+                },
             )
-    return [one.id for one in gone]
+    return [run.id for run in gone]
 
 
-def _suite(db: Database, key: dict[str, str]) -> int:
-    """The number of the suite `name` of a `campaign`."""
-    db.rows(
-        "INSERT INTO suite (campaign, name) VALUES (:campaign, :name) ON CONFLICT DO NOTHING", key
-    )
-    ((number,),) = db.rows(
-        "SELECT number FROM suite WHERE campaign = :campaign AND name = :name", key
-    )
-    return int(number)
+def run_id(campaign: str, suite: str, sequence: int) -> str:
+    return f"{campaign}/{suite}-{sequence:03d}"
 
 
-def _insert(db: Database, run: Run, records: Sequence[ProbeRecord]) -> int:
+def _insert(db: Statements, run: Run, records: Sequence[ProbeRecord], suite: Suite) -> int:
     """The row of the launch and of its suite; returns the launch number."""
-    number = _suite(db, {"campaign": run.campaign, "name": run.suite})
+    if suite.name != run.suite:
+        raise ValueError(f"launch {run.id} is of suite {run.suite}, not of {suite.name}")
+    number = suite_rows.number(db, run.campaign, suite)
     values = msgspec.structs.asdict(run) | {"number": number}
+    failure = run.failure
+    values["failure"] = None if failure is None else failure.kind
+    values["reason"] = "" if failure is None else failure.how
+    values["failed_case"] = None if failure is None else failure.case
+    values["under_way"] = "" if failure is None else failure.under_way
     values["argv"] = _json(run.argv)
     values["environment"] = _json(run.environment)
     values["header"] = values["footer"] = None
@@ -99,17 +103,19 @@ def _insert(db: Database, run: Run, records: Sequence[ProbeRecord]) -> int:
         if isinstance(record, Header | Footer):
             values["header" if isinstance(record, Header) else "footer"] = _json(record)
     ((number,),) = db.rows(
-        """INSERT INTO run (id, suite, sequence, outcome, reason, argv, environment, plan, stderr,
-                            started, seconds, timed_seconds, header, footer)
-           VALUES (:id, :number, :sequence, :outcome, :reason, :argv, :environment, :plan,
-                   :stderr, :started, :seconds, :timed_seconds, :header, :footer)
+        """INSERT INTO run (id, suite, sequence, failure, reason, failed_case, under_way, argv,
+                            environment, plan, stderr, started, seconds, timed_seconds, header,
+                            footer)
+           VALUES (:id, :number, :sequence, :failure, :reason, :failed_case, :under_way, :argv,
+                   :environment, :plan, :stderr, :started, :seconds, :timed_seconds, :header,
+                   :footer)
            RETURNING number""",
         values,
     )
     return int(number)
 
 
-def get(db: Database, campaign: str, suite: str, sequence: int) -> Run | None:
+def get(db: Statements, campaign: str, suite: str, sequence: int) -> Run | None:
     found = db.row(
         _SELECT + "AND suite.name = :suite AND run.sequence = :sequence",
         {"campaign": campaign, "suite": suite, "sequence": sequence},
@@ -117,14 +123,14 @@ def get(db: Database, campaign: str, suite: str, sequence: int) -> Run | None:
     return None if found is None else _record(found)
 
 
-def listing(db: Database, campaign: str, suites: Sequence[str] | None = None) -> list[Run]:
+def listing(db: Statements, campaign: str, suites: Sequence[str] | None = None) -> list[Run]:
     """Launches of a campaign, or of some of its suites, in the order in which they were stored."""
     found = db.rows(_SELECT + "ORDER BY run.number", {"campaign": campaign})
     every = [_record(row) for row in found]
     return every if suites is None else [run for run in every if run.suite in suites]
 
 
-def header(db: Database, run_id: str) -> Header | None:
+def header(db: Statements, run_id: str) -> Header | None:
     """What the probe said about itself and its surroundings; None when it did not get that far."""
     row = db.row("SELECT header FROM run WHERE id = :id", {"id": run_id})
     if row is None or row[0] is None:
@@ -132,7 +138,7 @@ def header(db: Database, run_id: str) -> Header | None:
     return msgspec.json.decode(row[0], type=Header)
 
 
-def last(db: Database, campaign: str) -> int:
+def last(db: Statements, campaign: str) -> int:
     """The number of the launch of a campaign that was stored last; 0: there is none."""
     ((number,),) = db.rows(
         """SELECT coalesce(max(run.number), 0) FROM run JOIN suite ON suite.number = run.suite
@@ -142,33 +148,33 @@ def last(db: Database, campaign: str) -> int:
     return int(number)
 
 
-def span(db: Database, campaign: str) -> tuple[str, str] | None:
+def span(db: Statements, campaign: str) -> tuple[str, str] | None:
     """When the first finished launch of a campaign started and the last one ended (ISO 8601)."""
     found = db.row(
         """SELECT min(run.started), strftime('%Y-%m-%dT%H:%M:%S+00:00',
                   max(julianday(run.started) + run.seconds / 86400))
            FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND run.outcome = 'finished'""",
+           WHERE suite.campaign = :campaign AND run.failure IS NULL""",
         {"campaign": campaign},
     )
     return None if found is None or found[0] is None else (found[0], found[1])
 
 
 def first_header(
-    db: Database, campaign: str, suite: str | None = None
+    db: Statements, campaign: str, suite: str | None = None
 ) -> tuple[str, Header] | None:
     """Id and header of the first finished launch of a campaign, or of a suite of it."""
     row = db.row(
         """SELECT run.id, run.header FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND (:suite IS NULL OR suite.name = :suite)
-             AND run.outcome = 'finished' AND run.header IS NOT NULL
+             AND run.failure IS NULL AND run.header IS NOT NULL
            ORDER BY run.number LIMIT 1""",
         {"campaign": campaign, "suite": suite},
     )
     return None if row is None else (row[0], msgspec.json.decode(row[1], type=Header))
 
 
-def checks(db: Database, campaign: str, suite: str, sequence: int) -> list[tuple[Case, Check]]:
+def checks(db: Statements, campaign: str, suite: str, sequence: int) -> list[tuple[Case, Check]]:
     """The check of each case of a launch, in order of case id; cases without one are left out."""
     found = db.rows(
         """SELECT m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op, m.root,
@@ -186,7 +192,7 @@ def checks(db: Database, campaign: str, suite: str, sequence: int) -> list[tuple
     ]
 
 
-def refusals(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[Case, Refused]]:
+def refusals(db: Statements, campaign: str, suites: Sequence[str]) -> list[tuple[Case, Refused]]:
     """Cases of finished launches whose samples are not results, in the order of the launches."""
     found = db.rows(
         """SELECT suite.name, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
@@ -194,7 +200,7 @@ def refusals(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[C
            FROM refusal JOIN measurement m ON m.number = refusal.measurement
            JOIN configuration c ON c.number = m.configuration
            JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND run.outcome = 'finished' ORDER BY m.number""",
+           WHERE suite.campaign = :campaign AND run.failure IS NULL ORDER BY m.number""",
         {"campaign": campaign},
     )
     return [
@@ -204,7 +210,7 @@ def refusals(db: Database, campaign: str, suites: Sequence[str]) -> list[tuple[C
     ]
 
 
-def wrong(db: Database, campaign: str) -> list[Wrong]:
+def wrong(db: Statements, campaign: str) -> list[Wrong]:
     """What gave wrong results in a campaign, in the order in which it was found out."""
     found = db.rows(
         """SELECT m.function, m.variant, c.knobs, m.bytes, m.type, m.op, count(DISTINCT m.run),
@@ -218,7 +224,7 @@ def wrong(db: Database, campaign: str) -> list[Wrong]:
     return [Wrong(f, v, configurations.knobs(k), *rest) for f, v, k, *rest, _ in found]
 
 
-def samples(db: Database, run_id: str, case_id: int) -> list[Samples]:
+def samples(db: Statements, run_id: str, case_id: int) -> list[Samples]:
     """The raw samples of one case of a launch, a record a block."""
     row = db.row("SELECT number FROM run WHERE id = :run", {"run": run_id})
     return [] if row is None else measurements.samples(db, row[0], case_id)
@@ -238,7 +244,7 @@ OWN_USE = ""  # cases measured in the way of use that their plan is about
 
 
 def launch_samples(
-    db: Database,
+    db: Statements,
     campaign: str,
     suites: Sequence[str],
     use: str | None = OWN_USE,
@@ -261,7 +267,7 @@ def launch_samples(
                JOIN sample_block b ON b.measurement = m.number
                LEFT JOIN transit t ON t.measurement = m.number
                WHERE suite.campaign = :campaign AND suite.name = :suite
-                 AND run.outcome = 'finished' AND m.outcome = 'ok' AND length(b.samples) > 0
+                 AND run.failure IS NULL AND m.outcome = 'ok' AND length(b.samples) > 0
                  AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.measurement = m.number)
                  AND b.block >= coalesce(t.blocks, 0)
                  AND (:use IS NULL OR m.use = :use)
@@ -286,7 +292,7 @@ def launch_samples(
 
 
 def medians(
-    db: Database,
+    db: Statements,
     campaign: str,
     suites: Sequence[str],
     use: str | None = OWN_USE,
@@ -294,7 +300,7 @@ def medians(
 ) -> list[Medians]:
     """Median of all samples (warm-up apart) of each case in each finished launch, in seconds; which
     cases and in which order: `launch_samples`. Other averages: plumbline.verify.launch_averages."""
-    return [medians_of(found) for found in launch_samples(db, campaign, suites, use, sizes)]
+    return [medians_of(sample) for sample in launch_samples(db, campaign, suites, use, sizes)]
 
 
 def medians_of(found: LaunchSamples) -> Medians:
@@ -317,13 +323,13 @@ class Surroundings(NamedTuple):
 
 
 def surroundings(
-    db: Database, campaign: str, suites: Sequence[str] | None = None
+    db: Statements, campaign: str, suites: Sequence[str] | None = None
 ) -> list[Surroundings]:
     """Of the finished launches of a campaign, or of some of its suites, as they were stored."""
     found = db.rows(
         """SELECT run.number, run.id, suite.name, run.header, run.footer, run.started, run.seconds
            FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND run.outcome = 'finished'
+           WHERE suite.campaign = :campaign AND run.failure IS NULL
              AND run.header IS NOT NULL AND run.footer IS NOT NULL
            ORDER BY run.number""",
         {"campaign": campaign},
@@ -349,7 +355,8 @@ def _json(value: object) -> str:
 
 
 def _record(row: tuple[Any, ...]) -> Run:
-    values = list(row)
-    values[6] = msgspec.json.decode(row[6], type=list[str])
-    values[7] = msgspec.json.decode(row[7], type=dict[str, str])
-    return Run(*values)
+    id, campaign, suite, sequence, kind, how, case, under_way, argv, environment, *rest = row
+    failure = None if kind is None else Failure(kind, how, case, under_way)
+    argv = msgspec.json.decode(argv, type=list[str])
+    environment = msgspec.json.decode(environment, type=dict[str, str])
+    return Run(id, campaign, suite, sequence, failure, argv, environment, *rest)

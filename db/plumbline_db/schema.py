@@ -1,18 +1,14 @@
-"""Whose file it is, and which migrations it has seen.
+"""Whose file it is, and which version of the schema it has.
 
 A file is recognised by SQLite's application_id in its header, read as plain bytes, so that a file
-that is not ours is refused before SQLite touches it. Migrations are numbered SQL files; those that
-a file has not seen run in one transaction with their records, all or none.
+that is not ours is refused before SQLite touches it. `user_version` is the version.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
 
 import apsw
 
@@ -25,23 +21,16 @@ APPLICATION_ID = 0x504C4D42  # "PLMB"
 _MAGIC = b"SQLite format 3\x00"
 
 
-class Migration(NamedTuple):
-    number: int
-    name: str
-    sql: str
+# What makes each version of the one before it. A later version is one more file at the end, which
+# brings the tables of the last one up to it (docs/extend.md).
+FILES = ("schema.sql",)
 
 
 @cache
-def migrations() -> tuple[Migration, ...]:
-    """All migrations of this version of the code, 1, 2, 3 … without a gap."""
-    found = []
-    for entry in resources.files("plumbline_db").joinpath("migrations").iterdir():
-        if match := re.fullmatch(r"(\d{4})_(\w+)\.sql", entry.name):
-            found.append(Migration(int(match[1]), match[2], entry.read_text("utf-8")))
-    found.sort()
-    if [step.number for step in found] != list(range(1, len(found) + 1)):
-        raise ValueError(f"migrations are not numbered 1, 2, 3 …: {[m.number for m in found]}")
-    return tuple(found)
+def steps() -> tuple[str, ...]:
+    """The SQL that makes version 1, 2, 3 … of the one before it."""
+    folder = resources.files("plumbline_db")
+    return tuple(folder.joinpath(name).read_text("utf-8") for name in FILES)
 
 
 def recognise(path: Path) -> bool:
@@ -57,8 +46,7 @@ def recognise(path: Path) -> bool:
         raise PlumblineError(
             f"{path} is {what}, not Plumbline's: it was left as it is; name another file with --db"
         )
-    schema = int.from_bytes(head[60:64], "big")
-    if schema >= checksums.SINCE_SCHEMA and head[20] != checksums.RESERVED_BYTES:
+    if head[20] != checksums.RESERVED_BYTES:
         raise DamagedError(path, "by its first bytes its pages have no checksums")
     return True
 
@@ -77,40 +65,39 @@ def _head(path: Path) -> bytes:
 
 
 def version(connection: apsw.Connection) -> int:
-    """The number of the last migration that the file has seen; 0 for an empty one."""
+    """Of the file; 0 for an empty one."""
     return int(connection.pragma("user_version"))
 
 
-def require_known(path: Path, found: int, known: int) -> None:
-    """Refuse a file that a newer version of the code has written."""
+def require_readable(path: Path, found: int, *, write: bool) -> None:
+    """Refuse a file of another version of the code; one that is to be written may be older."""
+    known = len(steps())
     if found > known:
         raise PlumblineError(
             f"{path} has schema version {found}, this Plumbline knows versions up to {known}: "
             "use the newer Plumbline that wrote it, or name another file with --db"
         )
+    if found < known and not write:
+        raise PlumblineError(
+            f"{path} has schema version {found}, this Plumbline reads version {known}: any command "
+            "that writes brings it up to that (copy the file first)"
+        )
 
 
-def migrate(connection: apsw.Connection, steps: Sequence[Migration]) -> None:
-    """Bring the file to the last of `steps`, or leave it as it is: they are one transaction, with
-    a record of each."""
+def advance(connection: apsw.Connection) -> None:
+    """Bring the file to this version of the code, or leave it as it is: one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for step in steps[version(connection) :]:
-            if step.number == 1:
-                connection.pragma("application_id", APPLICATION_ID)
-                connection.execute(
-                    "CREATE TABLE migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
-                    " applied TEXT NOT NULL) STRICT"
-                )
-            connection.execute(step.sql)
-            connection.execute(
-                "INSERT INTO migration (number, name, applied)"
-                " VALUES (:number, :name, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))",
-                {"number": step.number, "name": step.name},
-            )
-            connection.pragma("user_version", step.number)
+        for number, sql in enumerate(steps()[version(connection) :], version(connection) + 1):
+            connection.pragma("application_id", APPLICATION_ID)
+            connection.execute(sql)
+            connection.pragma("user_version", number)
         connection.execute("COMMIT")
     except BaseException:
         if not connection.get_autocommit():
             connection.execute("ROLLBACK")
         raise
+
+
+# Name and SQL of each table and index.
+TABLES = "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from plumbline_db import campaigns, configurations, nan
-from plumbline_db.connection import Database
 from plumbline_db.records import Search, Trial
+from plumbline_db.statements import Statements
 
 
-def put(db: Database, campaign: str, search: Search) -> None:
+def put(db: Statements, campaign: str, search: Search) -> None:
     """Store a search; one for the same cell in the same round is replaced."""
     for trial in search.trials:
         nan.refuse(trial, trial.ratio, trial.ratio_low, trial.ratio_high)
@@ -50,14 +50,14 @@ def put(db: Database, campaign: str, search: Search) -> None:
         )
 
 
-def _values(db: Database, search: int, position: int, trial: Trial) -> dict[str, Any]:
+def _values(db: Statements, search: int, position: int, trial: Trial) -> dict[str, Any]:
     values = msgspec.structs.asdict(trial)
     knobs = values.pop("knobs")
     values["configuration"] = configurations.number(db, knobs)
     return values | {"search": search, "position": position}
 
 
-def all_searches(db: Database, campaign: str) -> list[Search]:
+def all_searches(db: Statements, campaign: str) -> list[Search]:
     """By round, then in the order in which they were first stored."""
     trials: dict[int, list[Trial]] = {}
     for search, variant, knobs, *rest in db.rows(

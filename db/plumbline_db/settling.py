@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from plumbline_db import configurations
 from plumbline_db.blobs import times
-from plumbline_db.connection import Database
 from plumbline_db.records import Case, Samples
+from plumbline_db.statements import Statements
 
 
 class First(NamedTuple):
@@ -21,7 +21,7 @@ class First(NamedTuple):
     launches: int
 
 
-def first_blocks(db: Database, campaign: str, *, unsettled: bool) -> list[First]:
+def first_blocks(db: Statements, campaign: str, *, unsettled: bool) -> list[First]:
     """Of cases whose result is right, in the order in which they were stored; `unsettled`: of those
     alone that had not settled, then or later."""
     found = db.rows(
@@ -31,7 +31,7 @@ def first_blocks(db: Database, campaign: str, *, unsettled: bool) -> list[First]
                ) AS launches
                FROM run JOIN suite ON suite.number = run.suite
                JOIN measurement ON measurement.run = run.number
-               WHERE suite.campaign = :campaign AND run.outcome = 'finished'
+               WHERE suite.campaign = :campaign AND run.failure IS NULL
                  AND measurement.outcome = 'ok'
            )
            SELECT m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op, m.root,

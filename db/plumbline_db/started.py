@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from plumbline_db import runs
-from plumbline_db.connection import Database
 from plumbline_db.records import Header, Run
+from plumbline_db.statements import Statements
 
 # How ranks are simulated follows from the simulated machine, not from words.
 _SIMULATOR = "smpirun"
@@ -31,34 +31,34 @@ def words(argv: Sequence[str]) -> list[str]:
     return found
 
 
-def lines(db: Database, campaign: str) -> list[str]:
+def lines(db: Statements, campaign: str) -> list[str]:
     """How ranks were started when a campaign was measured, and in which other ways when its winners
     were confirmed, a sentence each. None where there is no launch, or ranks were simulated."""
     measured, *more = _ways(db, campaign) or [""]
     if not measured or measured.startswith(_SIMULATOR):
         return []
-    return [f"measured with {measured}", *(f"confirmed also with {one}" for one in more)]
+    return [f"measured with {measured}", *(f"confirmed also with {way}" for way in more)]
 
 
-def _ways(db: Database, campaign: str) -> list[str]:
+def _ways(db: Statements, campaign: str) -> list[str]:
     """That of the first launch, then those of the launches that confirm or accept winners."""
     first = db.rows(
         """SELECT run.argv FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND run.outcome = 'finished'
+           WHERE suite.campaign = :campaign AND run.failure IS NULL
            ORDER BY run.number LIMIT 1""",
         {"campaign": campaign},
     )
     confirming = db.rows(
         """SELECT run.argv FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND run.outcome = 'finished'
-             AND (suite.name GLOB 'confirm*' OR suite.name GLOB 'accept*')
+           WHERE suite.campaign = :campaign AND run.failure IS NULL
+             AND suite.stage IN ('confirm', 'accept') AND suite.parted = 0
            ORDER BY run.number""",
         {"campaign": campaign},
     )
     return list(dict.fromkeys(" ".join(_words(text)) for (text,) in [*first, *confirming]))
 
 
-def first_alike(db: Database, run: Run) -> tuple[str, Header] | None:
+def first_alike(db: Statements, run: Run) -> tuple[str, Header] | None:
     """Id and header of the first finished launch of the same campaign, in whatever suite, that was
     started by the same words and with the same variables as `run`."""
     started = words(run.argv)
@@ -66,7 +66,7 @@ def first_alike(db: Database, run: Run) -> tuple[str, Header] | None:
     for id, argv, _ in db.rows(
         """SELECT run.id, run.argv, min(run.number) FROM run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.environment = :environment
-             AND run.outcome = 'finished' AND run.header IS NOT NULL
+             AND run.failure IS NULL AND run.header IS NOT NULL
            GROUP BY suite.number ORDER BY 3""",
         {
             "campaign": run.campaign,

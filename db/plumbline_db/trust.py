@@ -10,7 +10,6 @@ import msgspec
 
 from plumbline_db import overlaps
 from plumbline_db.blobs import blob, times
-from plumbline_db.connection import Database
 from plumbline_db.records import (
     ClockError,
     ClockModel,
@@ -25,12 +24,13 @@ from plumbline_db.records import (
     Refused,
     Transit,
 )
+from plumbline_db.statements import Statements
 
 _BY_DOMAIN = ("errors_ns", "bounds_ns")
 
 
 def put(
-    db: Database, run: int, records: Sequence[ProbeRecord], measurements: Mapping[int, int]
+    db: Statements, run: int, records: Sequence[ProbeRecord], measurements: Mapping[int, int]
 ) -> None:
     """Store them, inside the caller's transaction. `measurements`: rows of the cases, by case id.
     A load without hosts says nothing and is not kept."""
@@ -56,27 +56,27 @@ def put(
     db.many(
         "INSERT INTO refusal VALUES (:measurement, :reason)",
         [
-            {"measurement": measurements[one.case], "reason": one.reason}
-            for one in found.get(Refused, [])
+            {"measurement": measurements[refused.case], "reason": refused.reason}
+            for refused in found.get(Refused, [])
         ],
     )
     db.many(
         "INSERT INTO transit VALUES (:measurement, :blocks)",
         [
-            {"measurement": measurements[one.case], "blocks": one.blocks}
-            for one in found.get(Transit, [])
+            {"measurement": measurements[transit.case], "blocks": transit.blocks}
+            for transit in found.get(Transit, [])
         ],
     )
     db.many(
         "INSERT INTO nrep VALUES (:measurement, :nrep, :ended_by, :criteria)",
         [
             {
-                "measurement": measurements[one.case],
-                "nrep": one.nrep,
-                "ended_by": one.ended_by,
-                "criteria": msgspec.json.encode(one.criteria).decode(),
+                "measurement": measurements[nrep.case],
+                "nrep": nrep.nrep,
+                "ended_by": nrep.ended_by,
+                "criteria": msgspec.json.encode(nrep.criteria).decode(),
             }
-            for one in found.get(Nrep, [])
+            for nrep in found.get(Nrep, [])
         ],
     )
     db.many(
@@ -102,7 +102,7 @@ def _rows(run: int, records: Sequence[Record]) -> list[dict[str, Any]]:
     ]
 
 
-def before_blocks(db: Database, run: int) -> list[ProbeRecord]:
+def before_blocks(db: Statements, run: int) -> list[ProbeRecord]:
     """The clocks, as they were when the blocks began."""
     key = {"run": run}
     syncs = db.rows(
@@ -120,7 +120,7 @@ def before_blocks(db: Database, run: int) -> list[ProbeRecord]:
     ]
 
 
-def after_blocks(db: Database, run: int) -> list[ProbeRecord]:
+def after_blocks(db: Statements, run: int) -> list[ProbeRecord]:
     """Stopping rules, transits, refusals in the order of the cases, round trips, clocks, load."""
     key = {"run": run}
     nreps = db.rows(
@@ -162,7 +162,7 @@ def after_blocks(db: Database, run: int) -> list[ProbeRecord]:
     ]
 
 
-def load_of(db: Database, run: int) -> Load | None:
+def load_of(db: Statements, run: int) -> Load | None:
     """What else the hosts of the launch numbered `run` did; None where it did not say."""
     hosts = db.rows(
         """SELECT host, load_start, load_end, busy_seconds, own_seconds, stolen_seconds
@@ -172,7 +172,7 @@ def load_of(db: Database, run: int) -> Load | None:
     return Load([HostLoad(*row) for row in hosts]) if hosts else None
 
 
-def _clock_errors(db: Database, run: int, moment: str) -> list[ClockError]:
+def _clock_errors(db: Statements, run: int, moment: str) -> list[ClockError]:
     found = db.rows(
         """SELECT moment, since_ns, errors_ns, bounds_ns FROM clock_error
            WHERE run = :run AND moment = :moment""",

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from plumbline_db import campaigns, nan
-from plumbline_db.connection import Database
 from plumbline_db.records import OtherUse, Verdict
+from plumbline_db.statements import Statements
 
 
-def put(db: Database, campaign: str, stage: str, verdicts: Sequence[Verdict]) -> None:
+def put(db: Statements, campaign: str, stage: str, verdicts: Sequence[Verdict]) -> None:
     """Replace the table of a stage. ValueError when a verdict belongs to another stage, or holds
     NaN: what could not be computed is None, with its reason."""
     for verdict in verdicts:
@@ -41,7 +41,7 @@ def put(db: Database, campaign: str, stage: str, verdicts: Sequence[Verdict]) ->
         )
 
 
-def get(db: Database, campaign: str, stage: str) -> list[Verdict]:
+def get(db: Statements, campaign: str, stage: str) -> list[Verdict]:
     """In the order in which they were put."""
     found = db.rows(
         """SELECT stage, guideline, kind, function, rhs, nprocs, ppn, bytes, other_bytes, factor,
@@ -64,7 +64,7 @@ def get(db: Database, campaign: str, stage: str) -> list[Verdict]:
     ]
 
 
-def stages(db: Database, campaign: str) -> list[str]:
+def stages(db: Statements, campaign: str) -> list[str]:
     """`before`, then the others by name with `after` last."""
     found = db.rows(
         "SELECT DISTINCT stage FROM verdict WHERE campaign = :campaign", {"campaign": campaign}

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from plumbline_db import campaigns, configurations, nan
-from plumbline_db.connection import Database
 from plumbline_db.records import Tried, Winner
+from plumbline_db.statements import Statements
 
 
-def put(db: Database, campaign: str, winners: Sequence[Winner]) -> None:
+def put(db: Statements, campaign: str, winners: Sequence[Winner]) -> None:
     """Replace all winners of a campaign."""
     for winner in winners:
         nan.refuse(winner, winner.search_speedup, winner.speedup)
@@ -28,7 +28,7 @@ def put(db: Database, campaign: str, winners: Sequence[Winner]) -> None:
         )
 
 
-def _values(db: Database, campaign: str, position: int, winner: Winner) -> dict[str, Any]:
+def _values(db: Statements, campaign: str, position: int, winner: Winner) -> dict[str, Any]:
     return msgspec.structs.asdict(winner) | {
         "campaign": campaign,
         "position": position,
@@ -39,7 +39,7 @@ def _values(db: Database, campaign: str, position: int, winner: Winner) -> dict[
     }
 
 
-def get(db: Database, campaign: str) -> list[Winner]:
+def get(db: Statements, campaign: str) -> list[Winner]:
     """In the order in which they were put."""
     found = db.rows(
         """SELECT w.function, w.nprocs, w.ppn, w.bytes_from, w.bytes_to, w.variant, c.knobs,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline_db import campaigns, events, machines, started, winners
+from plumbline_db import campaigns, machines, started, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import fixed, layout
@@ -17,9 +17,6 @@ from plumbline_exporters import quoting
 # In the head of every file, for the checksum of all that stands around it (registry.texts).
 SUM = "sum"
 NO_SUM = "0" * 16
-
-# The kind of the event that keeps the text of the site's rules file.
-SITE_RULES = "rules file of the site"
 
 
 class Bundle(msgspec.Struct, frozen=True):
@@ -59,7 +56,6 @@ def load_bundle(
         library = machines.library(db, campaign.library_fingerprint)
         chosen = winners.get(db, campaign.id)
         ways = started.lines(db, campaign.id)
-        site = [one.text for one in events.get(db, campaign.id) if one.kind == SITE_RULES]
     return Bundle(
         campaign=campaign,
         machine=machine,
@@ -69,7 +65,7 @@ def load_bundle(
         directory=directory.absolute(),
         preload_library=None if preload_library is None else preload_library.absolute(),
         unsafe=unsafe,
-        site_rules="".join(site[:1]),
+        site_rules=campaign.site_rules or "",
         started=ways,
     )
 
@@ -118,13 +114,13 @@ def tried(winner: Winner) -> list[str]:
     """What a winner was tried for, a line for each datatype: `with MPI_DOUBLE/MPI_SUM: loop 1.8
     (1.6 at least), …`."""
     by_data: dict[str, list[str]] = {}
-    for one in winner.tried:
-        data = f"{one.type}/{one.op}" if one.op else one.type
+    for tried in winner.tried:
+        data = f"{tried.type}/{tried.op}" if tried.op else tried.type
         binding = {"user": " bound as mpirun does by itself", "": ""}.get(
-            one.binding, f" bound to {one.binding}"
+            tried.binding, f" bound to {tried.binding}"
         )
         by_data.setdefault(data + binding, []).append(
-            f"{one.use} {one.speedup:.2f} ({one.worst_low:.2f} at least)"
+            f"{tried.use} {tried.speedup:.2f} ({tried.worst_low:.2f} at least)"
         )
     return [f"with {data}: {', '.join(uses)}" for data, uses in by_data.items()]
 

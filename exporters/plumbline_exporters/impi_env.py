@@ -43,7 +43,7 @@ def files(bundle: Bundle) -> dict[str, str]:
     lines.append(env.use(bundle))
     lines.append("# mpirun carries I_MPI_* to all nodes; files named here must be there too.")
     lines.append("# Presets by range of the message size hold for any number of ranks.")
-    silent = sorted({one.function for one in bundle.winners if _unseen(one)})
+    silent = sorted({winner.function for winner in bundle.winners if _unseen(winner)})
     if silent:
         lines.append(f"# Nothing shows whether a preset is taken for {', '.join(silent)}.")
     text = "\n".join(lines) + "\n" + installed.check_sh(bundle)
@@ -66,7 +66,9 @@ def variables(bundle: Bundle) -> dict[str, str]:
                 f"{winner.function}, {winner.nprocs} ranks: not exported: preset {preset} is wrong "
                 "for operations that do not commute"
             )
-    with_preset = [one for one in chosen if impi_ranges.knob(one.function) in one.configuration]
+    with_preset = [
+        winner for winner in chosen if impi_ranges.knob(winner.function) in winner.configuration
+    ]
     for (function, nprocs), group in groups(with_preset).items():
         name = impi_ranges.knob(function)
         if name in found:

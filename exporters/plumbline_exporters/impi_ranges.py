@@ -53,7 +53,9 @@ def value(winners: Sequence[Winner]) -> str:
     """The value of one function's knob; its winners are in order of size, for one number of ranks.
     Where it is one preset for all sizes it holds for these ranks alone, else for any number:
     in a value with both kinds of conditions, ranges of sizes replace one another."""
-    whole = [one for one in winners if (one.bytes_from, one.bytes_to) == (0, UNBOUNDED_BYTES)]
+    whole = [
+        winner for winner in winners if (winner.bytes_from, winner.bytes_to) == (0, UNBOUNDED_BYTES)
+    ]
     if whole:
         (one,) = winners
         p = one.nprocs

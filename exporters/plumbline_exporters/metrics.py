@@ -212,7 +212,7 @@ def speaking(db: Database) -> Iterator[Metric]:
     )
     for covered in _coverage(db):
         labels = _labels(covered.place)
-        cells.add_metric(labels, cost.cells(db, [one.id for one in covered.speaking]))
+        cells.add_metric(labels, cost.cells(db, [campaign.id for campaign in covered.speaking]))
         for stage, shares in covered.shares.items():
             for share in shares:
                 spoken.add_metric((*labels, share.campaign.id, stage), share.verdicts)

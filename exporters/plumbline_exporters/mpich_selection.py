@@ -51,8 +51,8 @@ def tables(library: Library) -> tuple[Tree, Tree]:
     for pattern in _LIBRARIES:
         for path in sorted(prefix.glob(pattern)):
             found = [json.loads(text) for text in _TABLE.findall(path.read_bytes())]
-            algorithms = [one for one in found if "algorithm=MPIR_" in json.dumps(one)]
-            compositions = [one for one in found if "composition=" in json.dumps(one)]
+            algorithms = [branch for branch in found if "algorithm=MPIR_" in json.dumps(branch)]
+            compositions = [branch for branch in found if "composition=" in json.dumps(branch)]
             if algorithms and compositions:
                 return algorithms[0], compositions[0]
     raise PlumblineError(
@@ -67,7 +67,7 @@ def tables(library: Library) -> tuple[Tree, Tree]:
     family="mpich",
 )
 def files(bundle: Bundle) -> dict[str, str]:
-    chosen = [one for one in bundle.winners if mpich_coll.algorithm(one) is not None]
+    chosen = [winner for winner in bundle.winners if mpich_coll.algorithm(winner) is not None]
     if not chosen:
         return {}
     algorithms, compositions = tables(bundle.library)
@@ -186,7 +186,9 @@ def _choice(bundle: Bundle, winner: Winner, branch: Tree) -> Tree:
         if key == "count":
             tree = {"count<pow2": branch, "count=any": tree}
         else:
-            tree = {f"{key}={one}": tree if one == value else branch for one in ("yes", "no")}
+            tree = {
+                f"{key}={answer}": tree if answer == value else branch for answer in ("yes", "no")
+            }
     return tree
 
 

@@ -58,7 +58,7 @@ def algorithms(value: str) -> list[str]:
     """The numbers in a value: of each range, or the one for all sizes."""
     if not has_sizes(value):
         return [value]
-    return list(dict.fromkeys(str(one.algorithm) for one in read(value)))
+    return list(dict.fromkeys(str(part.algorithm) for part in read(value)))
 
 
 def companions(name: str) -> dict[str, str]:
@@ -71,7 +71,7 @@ def refused(name: str, values: Mapping[str, str]) -> str:
     """Why the variable `name`, beside the others of `values`, would not be obeyed; '': it is."""
     value = values[name]
     if not has_sizes(value):
-        off = all(values.get(one) == "0" for one in (INDEXED, SWITCHES.get(name, "")))
+        off = all(values.get(switch) == "0" for switch in (INDEXED, SWITCHES.get(name, "")))
         lost = off and value.isdecimal() and int(value) in ONLY_INDEXED.get(name, ())
         return f"algorithm {value} for all sizes is there in the indexed mode alone" * lost
     if name not in SWITCHES:
@@ -80,7 +80,7 @@ def refused(name: str, values: Mapping[str, str]) -> str:
         ranges = read(value)
     except ValueError as error:
         return str(error)
-    unknown = sorted({one.algorithm for one in ranges} - IN_RANGES[name])
+    unknown = sorted({part.algorithm for part in ranges} - IN_RANGES[name])
     return f"algorithm {unknown[0]} is not there in ranges of sizes" if unknown else ""
 
 
@@ -93,7 +93,7 @@ def queue_is_short(values: Mapping[str, str]) -> bool:
     """Whether an eager message and its end are known to fill more than half of the queue, with
     which MPI_Init fails."""
     found = [_BYTES.match(values.get(name, "")) for name in (EAGER, QUEUE)]
-    eager, queue = (int(one[1]) * _UNITS[one[2].lower()] if one else None for one in found)
+    eager, queue = (int(match[1]) * _UNITS[match[2].lower()] if match else None for match in found)
     return eager is not None and queue is not None and eager + 1 > queue // 2
 
 
@@ -101,7 +101,8 @@ def write(ranges: list[Range]) -> str:
     """Raises ValueError where they do not hold every size once."""
     _check(ranges)
     return ",".join(
-        f"{one.algorithm}:{one.first}-{'+' if one.last is None else one.last}" for one in ranges
+        f"{part.algorithm}:{part.first}-{'+' if part.last is None else part.last}"
+        for part in ranges
     )
 
 

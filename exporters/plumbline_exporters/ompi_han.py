@@ -43,7 +43,7 @@ def is_past_han(winner: Winner) -> bool:
 def owners(bundle: Bundle) -> dict[str, dict[int, Owners]]:
     """Function -> communicator size -> owners. Empty when nobody has to make way."""
     table: dict[str, dict[int, Owners]] = {}
-    chosen = [one for one in bundle.winners if is_past_han(one)]
+    chosen = [winner for winner in bundle.winners if is_past_han(winner)]
     for (function, nprocs), group in groups(chosen).items():
         if function not in FUNCTIONS or ompi_tuned.version(bundle.library) < (5, 0, 0):
             raise PlumblineError(

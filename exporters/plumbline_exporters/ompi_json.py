@@ -14,13 +14,13 @@ import msgspec
 
 from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters.bundle import Bundle, heading
-from plumbline_exporters.ompi_site import Rule
+from plumbline_exporters.ompi_site import SiteRule
 
 FILE_NAME = "ompi-rules.json"
 VERSION = 3
 
 
-def text(bundle: Bundle, table: Mapping[str, Mapping[int, Sequence[Rule]]]) -> str:
+def text(bundle: Bundle, table: Mapping[str, Mapping[int, Sequence[SiteRule]]]) -> str:
     """`table`: function -> communicator size -> rules, from 0 and ascending."""
     what = "Dynamic rules for coll/tuned of Open MPI, written by Plumbline."
     document = {
@@ -44,9 +44,9 @@ def text(bundle: Bundle, table: Mapping[str, Mapping[int, Sequence[Rule]]]) -> s
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
-def _ranges(block: Sequence[Rule]) -> list[dict[str, int | str]]:
+def _ranges(block: Sequence[SiteRule]) -> list[dict[str, int | str]]:
     """Algorithms by number: a name may change from one version to the next."""
-    last = Rule(UNBOUNDED_BYTES)
+    last = SiteRule(UNBOUNDED_BYTES)
     return [
         {
             "msg_size_min": rule.size,

@@ -17,7 +17,7 @@ from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters import ompi_json, ompi_site, ompi_tuned
 from plumbline_exporters.bundle import Bundle, groups, heading, sizes
 from plumbline_exporters.knobs import is_rule, rule_knobs
-from plumbline_exporters.ompi_site import Rule
+from plumbline_exporters.ompi_site import SiteRule
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "ompi-rules.conf"
@@ -62,9 +62,9 @@ def _everything(winner: Winner) -> bool:
     return winner.bytes_from == 0 and winner.bytes_to == UNBOUNDED_BYTES
 
 
-def rules(bundle: Bundle) -> dict[str, dict[int, list[Rule]]]:
+def rules(bundle: Bundle) -> dict[str, dict[int, list[SiteRule]]]:
     """Function -> communicator size -> rules, with all guards. Empty when no winner is a rule."""
-    table: dict[str, dict[int, list[Rule]]] = {}
+    table: dict[str, dict[int, list[SiteRule]]] = {}
     for (function, nprocs), group in groups([w for w in bundle.winners if is_rule(w)]).items():
         for winner in group:
             reason = obstacle(winner, bundle.library, unsafe=bundle.unsafe)
@@ -75,8 +75,8 @@ def rules(bundle: Bundle) -> dict[str, dict[int, list[Rule]]]:
         table.setdefault(function, {})[nprocs] = _block(function, nprocs, group, bundle.library)
     for blocks in table.values():
         for nprocs in list(blocks):
-            blocks.setdefault(nprocs + 1, [Rule(0)])
-        blocks[0] = [Rule(0)]
+            blocks.setdefault(nprocs + 1, [SiteRule(0)])
+        blocks[0] = [SiteRule(0)]
     if bundle.site_rules and table:
         return ompi_site.joined(table, bundle.site_rules, bundle.library, unsafe=bundle.unsafe)
     return {function: dict(sorted(table[function].items())) for function in sorted(table)}
@@ -86,12 +86,12 @@ def _number(collective: ompi_tuned.Collective, name: str, library: Library) -> i
     return 0 if name == ompi_site.OWN_DECISION else collective.id_of(name, library)
 
 
-def _block(function: str, nprocs: int, group: list[Winner], library: Library) -> list[Rule]:
+def _block(function: str, nprocs: int, group: list[Winner], library: Library) -> list[SiteRule]:
     """The rules of one communicator size: from 0, ascending, closed by the library's decision."""
     collective = ompi_tuned.COLLECTIVES[function]
     if collective.size == "none":
         return [_rule(0, group[0], library)]
-    block = [Rule(0)]
+    block = [SiteRule(0)]
     firsts = [_first(collective, winner, nprocs) for winner in group]
     for winner, first, following in zip(group, firsts, [*firsts[1:], None], strict=True):
         last = _last(collective.size, winner.bytes_to, nprocs)
@@ -104,11 +104,11 @@ def _block(function: str, nprocs: int, group: list[Winner], library: Library) ->
             )
         _append(block, _rule(first, winner, library))
         if last < UNBOUNDED_BYTES:
-            _append(block, Rule(last + 1))
+            _append(block, SiteRule(last + 1))
     return block
 
 
-def _append(block: list[Rule], rule: Rule) -> None:
+def _append(block: list[SiteRule], rule: SiteRule) -> None:
     """A rule replaces one for the same size, and is left out when it changes nothing."""
     if block[-1].size == rule.size:
         block.pop()
@@ -116,11 +116,11 @@ def _append(block: list[Rule], rule: Rule) -> None:
         block.append(rule)
 
 
-def _rule(size: int, winner: Winner, library: Library) -> Rule:
+def _rule(size: int, winner: Winner, library: Library) -> SiteRule:
     knobs = rule_knobs(winner)
     number = _number(ompi_tuned.COLLECTIVES[winner.function], knobs[""], library)
     fanout = knobs.get("_chain_fanout", knobs.get("_tree_fanout", _DEFAULT_FANOUT))
-    return Rule(
+    return SiteRule(
         size,
         number or 0,
         int(fanout),
@@ -190,11 +190,11 @@ def files(bundle: Bundle) -> dict[str, str]:
     return {FILE_NAME: "\n".join(lines) + "\n"}
 
 
-def _guard(block: list[Rule]) -> str:
-    return ": the library decides" if block == [Rule(0)] else ""
+def _guard(block: list[SiteRule]) -> str:
+    return ": the library decides" if block == [SiteRule(0)] else ""
 
 
-def _line(rule: Rule, second: bool, *, mark: bool) -> str:
+def _line(rule: SiteRule, second: bool, *, mark: bool) -> str:
     text = f"{rule.size} {rule.algorithm} {rule.fanout} {rule.segment_bytes}"
     text += f" {rule.max_requests}" if second else ""
     return f"{text} # {ompi_site.MARK}" if mark and rule.ours else text

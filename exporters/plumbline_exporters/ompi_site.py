@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from plumbline_db.records import Library
-from plumbline_exporters import ompi_tuned
-from plumbline_exporters.lint import rules_reader
+from plumbline_exporters import ompi_rules_reader, ompi_tuned
 
 OWN_DECISION = "ignore"  # the value of a knob with which the library decides by itself
 MARK = "tuned"  # the comment behind a rule that is a winner's
 
 
-class Rule(msgspec.Struct, frozen=True, order=True):
+class SiteRule(msgspec.Struct, frozen=True, order=True):
     """Algorithm 0 is the library's own decision. `size` in the library's own count of bytes; `ours`
     is what a winner says."""
 
@@ -30,33 +29,33 @@ class Rule(msgspec.Struct, frozen=True, order=True):
     ours: bool = False
 
 
-Table = Mapping[str, Mapping[int, Sequence[Rule]]]
+Table = Mapping[str, Mapping[int, Sequence[SiteRule]]]
 
 
 def joined(
     ours: Table, text: str, library: Library, *, unsafe: bool
-) -> dict[str, dict[int, list[Rule]]]:
+) -> dict[str, dict[int, list[SiteRule]]]:
     """`ours` over the rules of the file `text`. Of a file that is not whole the library takes
     nothing."""
-    file = rules_reader.read(text, second=ompi_tuned.reads_version_2(library))
+    file = ompi_rules_reader.read(text, second=ompi_tuned.reads_version_2(library))
     if file.error:
         file.sections.clear()
-    found: dict[str, dict[int, list[Rule]]] = {}
+    found: dict[str, dict[int, list[SiteRule]]] = {}
     for function, collective in ompi_tuned.COLLECTIVES.items():
         site = _Site(file, collective, unsafe=unsafe)
         mine = ours.get(function, {})
         if not mine and not site.listed:
             continue
         found[function] = {
-            nprocs: _block(site, nprocs, mine.get(nprocs, [Rule(0)]))
+            nprocs: _block(site, nprocs, mine.get(nprocs, [SiteRule(0)]))
             for nprocs in sorted({0, *site.listed, *mine})
         }
     return dict(sorted(found.items()))
 
 
-def _block(site: _Site, nprocs: int, mine: Sequence[Rule]) -> list[Rule]:
+def _block(site: _Site, nprocs: int, mine: Sequence[SiteRule]) -> list[SiteRule]:
     """The rules of one communicator size: the winner's, else the site's."""
-    block: list[Rule] = []
+    block: list[SiteRule] = []
     for size in sorted({*site.sizes, *(rule.size for rule in mine)}):
         own = [rule for rule in mine if rule.size <= size][-1]
         rule = own if own.ours else site.rule(nprocs, size)
@@ -71,7 +70,7 @@ class _Site:
     `sizes` those of messages."""
 
     def __init__(
-        self, file: rules_reader.RulesFile, collective: ompi_tuned.Collective, *, unsafe: bool
+        self, file: ompi_rules_reader.RulesFile, collective: ompi_tuned.Collective, *, unsafe: bool
     ) -> None:
         self._file = file
         self._collective = collective
@@ -85,18 +84,18 @@ class _Site:
         self.listed = {block.nprocs for block in blocks}
         self.sizes = {0, *(rule.size for block in blocks for rule in block.rules)}
 
-    def rule(self, nprocs: int, size: int) -> Rule:
+    def rule(self, nprocs: int, size: int) -> SiteRule:
         there = self._file.decision(self._collective.rule_id, nprocs, size)
         if self._collective.one_for_all_sizes:
             every = {
-                tuple(self._file.decision(self._collective.rule_id, nprocs, one))
-                for one in self.sizes
+                tuple(self._file.decision(self._collective.rule_id, nprocs, size))
+                for size in self.sizes
             }
             if len(every) > 1:
-                return Rule(size)
+                return SiteRule(size)
         algorithm, fanout, segment_bytes, max_requests = there
         names = (*self._collective.algorithms, *self._collective.since_5)
         known = 0 < algorithm <= len(names)
         if known and names[algorithm - 1] in self._collective.commutative_only and not self._unsafe:
-            return Rule(size)
-        return Rule(size, algorithm, fanout, segment_bytes, max_requests)
+            return SiteRule(size)
+        return SiteRule(size, algorithm, fanout, segment_bytes, max_requests)

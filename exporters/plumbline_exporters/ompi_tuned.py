@@ -1,7 +1,7 @@
 """Facts about coll/tuned of Open MPI 4.1, 5.0 and 6.0 that a rules file must respect.
 
-Each was tried on 4.1.4, 4.1.8 and 5.0.11 (docs/export.md says how); those of 6.0 were read, not
-tried. They stand here, apart from the search spaces, because the exporter refuses what corrupts
+Each was tried on 4.1.4, 4.1.8 and 5.0.11 (docs/design/export.md says how); those of 6.0 were read,
+not tried. They stand here, apart from the search spaces, because the exporter refuses what corrupts
 data whoever asks for it.
 """
 
@@ -156,7 +156,7 @@ def names(function: str, versions: Sequence[Version]) -> tuple[str, ...]:
     collective = COLLECTIVES[function]
     found = collective.algorithms
     for since, added in (((5, 0, 0), collective.since_5), (JSON_SINCE, collective.since_6)):
-        if any(one >= since for one in versions):
+        if any(version >= since for version in versions):
             found += added
     return found
 

@@ -55,7 +55,7 @@ def _rule(winner: Winner, following: int | None) -> str:
 
 
 def _condition(winner: Winner) -> str:
-    return "".join(f" {quoting.word(one)}" for one in conditions(winner))
+    return "".join(f" {quoting.word(condition)}" for condition in conditions(winner))
 
 
 def _nodes(winner: Winner) -> str:

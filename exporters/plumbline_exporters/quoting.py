@@ -51,8 +51,10 @@ def word(text: str) -> str:
 def said(text: str) -> str:
     """For people: in one line, with the numbers of characters that nobody sees."""
     return "".join(
-        one if one == "\t" or one.isprintable() else one.encode("unicode_escape").decode()
-        for one in text
+        character
+        if character == "\t" or character.isprintable()
+        else character.encode("unicode_escape").decode()
+        for character in text
     )
 
 
@@ -70,7 +72,7 @@ def sh(text: str) -> str:
 
 def exports(values: Mapping[str, str]) -> str:
     """Lines of a POSIX shell that put variables into the environment."""
-    return "".join(f"export {name(one)}={sh(value)}\n" for one, value in values.items())
+    return "".join(f"export {name(variable)}={sh(value)}\n" for variable, value in values.items())
 
 
 def csh(text: str) -> str:

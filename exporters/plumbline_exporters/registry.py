@@ -89,9 +89,9 @@ def exporters(family: str = "") -> dict[str, Exporter]:
     for module in MODULES:
         importlib.import_module(f"plumbline_exporters.{module}")
     return {
-        name: one
-        for name, one in _registered.items()
-        if not (family and one.family) or one.family == family
+        name: exporter
+        for name, exporter in _registered.items()
+        if not (family and exporter.family) or exporter.family == family
     }
 
 

@@ -125,7 +125,9 @@ def _coverage(db: Database, where: Place, those: Sequence[Campaign]) -> Coverage
         for campaign in sorted(those, key=confirmed)
         if kept[campaign.id] or not campaigns.verifies_only(campaign)
     ]
-    in_force = next((one for one in reversed(searched) if all(confirmed(one)[:2])), None)
+    in_force = next(
+        (campaign for campaign in reversed(searched) if all(confirmed(campaign)[:2])), None
+    )
     counts, shares = {}, {}
     for stage, ordered in (("before", those), ("after", searched)):
         newest: dict[tuple[Any, ...], tuple[Campaign, Verdict]] = {}
@@ -159,7 +161,7 @@ def _shares(speaking: Sequence[Campaign], stage: str) -> list[Share]:
     found = []
     for id, campaign in sorted({campaign.id: campaign for campaign in speaking}.items()):
         ended = stage == "after" and campaign.finished
-        count = sum(other.id == id for other in speaking)
+        count = sum(campaign.id == id for campaign in speaking)
         found.append(Share(campaign, count, campaign.finished if ended else campaign.started))
     return found
 

@@ -63,11 +63,11 @@ int pl_global_leader(const struct pl_global *global, int domain)
 
 bool pl_global_start_timers(const struct pl_global *global)
 {
-    const struct pl_nodes *nodes = global->nodes;
+    const struct pl_clock_nodes *nodes = global->nodes;
     struct pl_calibration calibration = {0};
     if (nodes->first[nodes->of_rank[global->world->rank]] == global->world->rank)
         calibration = pl_clock_calibrate(global->clock);
-    pl_nodes_broadcast(nodes, global->world, &calibration, (int)sizeof calibration);
+    pl_clock_nodes_broadcast(nodes, global->world, &calibration, (int)sizeof calibration);
     return !pl_p2p_agree(global->world, !pl_clock_start(global->clock, &calibration));
 }
 
@@ -80,7 +80,7 @@ static void learn_among(const struct pl_global *global, const int *ranks, int si
 
 void pl_global_learn(struct pl_global *global)
 {
-    const struct pl_nodes *nodes = global->nodes;
+    const struct pl_clock_nodes *nodes = global->nodes;
     int node = nodes->of_rank[global->world->rank];
     struct pl_model inside = PL_MODEL_IDENTITY, outside = PL_MODEL_IDENTITY;
     int64_t begin = global->clock->now_ns();
@@ -97,7 +97,7 @@ void pl_global_learn(struct pl_global *global)
     } else {
         pl_p2p_sleep(global->world, nodes->first[node]);
     }
-    pl_nodes_broadcast(nodes, global->world, &outside, (int)sizeof outside);
+    pl_clock_nodes_broadcast(nodes, global->world, &outside, (int)sizeof outside);
     global->model = pl_model_merge(&outside, &inside);
     pl_p2p_barrier(global->world);
     global->learnt_ns = global->clock->now_ns();

@@ -12,7 +12,7 @@
 
 struct pl_global {
     const struct pl_world *world;
-    const struct pl_nodes *nodes;
+    const struct pl_clock_nodes *nodes;
     const struct pl_clock *clock;
     const struct pl_clock_sync *algorithm;
     int64_t fit_ns;

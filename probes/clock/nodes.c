@@ -37,7 +37,7 @@ static uint64_t identity(void)
     return value;
 }
 
-bool pl_nodes_find(struct pl_nodes *nodes, const struct pl_world *world)
+bool pl_clock_nodes_find(struct pl_clock_nodes *nodes, const struct pl_world *world)
 {
     uint64_t mine = identity(), *all = NULL;
     size_t size = (size_t)world->size;
@@ -77,17 +77,17 @@ bool pl_nodes_find(struct pl_nodes *nodes, const struct pl_world *world)
     return true;
 }
 
-void pl_nodes_free(struct pl_nodes *nodes)
+void pl_clock_nodes_free(struct pl_clock_nodes *nodes)
 {
     free(nodes->of_rank);
     free(nodes->first);
     free(nodes->ranks);
     free(nodes->start);
-    *nodes = (struct pl_nodes){0};
+    *nodes = (struct pl_clock_nodes){0};
 }
 
-void pl_nodes_broadcast(const struct pl_nodes *nodes, const struct pl_world *world, void *buffer,
-                        int bytes)
+void pl_clock_nodes_broadcast(const struct pl_clock_nodes *nodes, const struct pl_world *world,
+                              void *buffer, int bytes)
 {
     int node = nodes->of_rank[world->rank], first = nodes->first[node];
     if (world->rank != first) {

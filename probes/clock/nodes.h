@@ -9,7 +9,7 @@
 
 /* Equal on all ranks. Nodes are numbered in the order of their first ranks, so rank 0 is the first
  * rank of node 0. */
-struct pl_nodes {
+struct pl_clock_nodes {
     int count;
     int *of_rank; /* by rank */
     int *first;   /* by node: its first rank */
@@ -18,11 +18,11 @@ struct pl_nodes {
 };
 
 /* Collective. False when memory is short on any rank. */
-bool pl_nodes_find(struct pl_nodes *nodes, const struct pl_world *world);
-void pl_nodes_free(struct pl_nodes *nodes);
+bool pl_clock_nodes_find(struct pl_clock_nodes *nodes, const struct pl_world *world);
+void pl_clock_nodes_free(struct pl_clock_nodes *nodes);
 
 /* Bytes of each node's first rank to all ranks of the node. */
-void pl_nodes_broadcast(const struct pl_nodes *nodes, const struct pl_world *world, void *buffer,
-                        int bytes);
+void pl_clock_nodes_broadcast(const struct pl_clock_nodes *nodes, const struct pl_world *world,
+                              void *buffer, int bytes);
 
 #endif

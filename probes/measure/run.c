@@ -1,5 +1,5 @@
-/* The order of work of a launch (docs/plan-and-records.md). Whatever goes wrong on one rank is
- * agreed upon before anybody waits for it, so that all ranks end together. */
+/* The order of work of a launch (docs/design/plan-and-records.md). Whatever goes wrong on one rank
+ * is agreed upon before anybody waits for it, so that all ranks end together. */
 #include "measure/run.h"
 
 #include "measure/blocks.h"
@@ -9,8 +9,8 @@
 #include "measure/pingpong.h"
 #include "measure/plain.h"
 #include "measure/types.h"
-#include "overlap/crew.h"
 #include "overlap/overlap.h"
+#include "overlap/threads.h"
 #include "simulated.h"
 #include "system/facts.h"
 #include "system/refuse.h"
@@ -27,7 +27,7 @@ struct launch {
     struct pl_groups groups;
     struct pl_config_state *configs;
     struct pl_buffers buffers;
-    struct pl_nodes nodes;
+    struct pl_clock_nodes nodes;
     struct pl_global global;
     struct pl_cache cache;
     struct pl_seat seat;
@@ -83,7 +83,7 @@ static int open_plan(struct launch *launch, const char *path)
 /* What lines of overlap want of the library and of the hosts. */
 static int require_threads(const struct launch *launch, const char *path)
 {
-    const char *refused = pl_crew_refused(&launch->plan, &launch->world);
+    const char *refused = pl_threads_refused(&launch->plan, &launch->world);
     if (!refused)
         return PL_EXIT_FINE;
     say(launch, path, refused);
@@ -100,7 +100,7 @@ static int start_timers(struct launch *launch)
                                         .algorithm = plan->clock_sync,
                                         .fit_ns = plan->clock_fit_ms * INT64_C(1000000),
                                         .model = PL_MODEL_IDENTITY};
-    if (!pl_nodes_find(&launch->nodes, &launch->world)) {
+    if (!pl_clock_nodes_find(&launch->nodes, &launch->world)) {
         say(launch, "nodes", "out of memory");
         return PL_EXIT_FAILED;
     }
@@ -367,7 +367,7 @@ int pl_run(const char *plan_path, const char *out_path)
     free(launch.configs);
     pl_groups_close(&launch.groups);
     pl_cache_close(&launch.cache);
-    pl_nodes_free(&launch.nodes);
+    pl_clock_nodes_free(&launch.nodes);
     pl_counters_close(&launch.counters);
     pl_hosts_close(&launch.hosts);
     pl_plan_free(&launch.plan);

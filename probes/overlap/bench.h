@@ -26,14 +26,15 @@ struct pl_bench {
     bool to_passive;
     int level;    /* MPI_THREAD_… that it needs; 0, MPI_THREAD_SINGLE, for none */
     bool threads; /* it has some: a plan says how many; one message each, or of the rank's own */
-    int64_t (*active)(const struct pl_round *round); /* nanoseconds */
-    void (*passive)(const struct pl_round *round);
-    /* In the part without messages, on all players; NULL: the work of a round, on active ranks. */
-    int64_t (*computation)(const struct pl_round *round);
+    int64_t (*active)(const struct pl_exchange *exchange); /* nanoseconds */
+    void (*passive)(const struct pl_exchange *exchange);
+    /* In the part without messages, on all players; NULL: the work of a exchange, on active ranks.
+     */
+    int64_t (*computation)(const struct pl_exchange *exchange);
     /* Data for a repetition, and whether it has delivered them; both NULL: blocks of the layout
      * (delivery.h), in memory for them. */
-    void (*fill)(const struct pl_round *round);
-    bool (*holds)(const struct pl_round *round);
+    void (*fill)(const struct pl_exchange *exchange);
+    bool (*holds)(const struct pl_exchange *exchange);
 };
 
 #define PL_OVERLAP(name) extern const struct pl_bench pl_overlap_##name;

@@ -1,20 +1,20 @@
 /* Overlap on both sides: to and fro, both ranks compute beside each message. */
 #include "overlap/bench.h"
 
-static int64_t active(const struct pl_round *round)
+static int64_t active(const struct pl_exchange *exchange)
 {
-    pl_await(round, PL_TAG_READY);
-    int64_t begin = round->clock->now_ns();
-    pl_send_beside(round);
-    pl_receive_beside(round, round->part == PL_PART_BOTH);
-    return round->clock->now_ns() - begin;
+    pl_await(exchange, PL_TAG_READY);
+    int64_t begin = exchange->clock->now_ns();
+    pl_send_beside(exchange);
+    pl_receive_beside(exchange, exchange->part == PL_PART_BOTH);
+    return exchange->clock->now_ns() - begin;
 }
 
-static void passive(const struct pl_round *round)
+static void passive(const struct pl_exchange *exchange)
 {
-    pl_receive_beside(round, round->part == PL_PART_BOTH);
-    pl_await(round, PL_TAG_READY);
-    pl_send_beside(round);
+    pl_receive_beside(exchange, exchange->part == PL_PART_BOTH);
+    pl_await(exchange, PL_TAG_READY);
+    pl_send_beside(exchange);
 }
 
 const struct pl_bench pl_overlap_both = {

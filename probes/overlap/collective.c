@@ -54,9 +54,9 @@ int64_t pl_collective_set(struct pl_collective *collective, const struct pl_over
 }
 
 /* The blocking form, past any preload library, leaves what is to come in `reference`. */
-static void fill(const struct pl_round *round)
+static void fill(const struct pl_exchange *exchange)
 {
-    struct pl_collective *collective = round->collective;
+    struct pl_collective *collective = exchange->collective;
     const struct pl_arguments *arguments = &collective->arguments;
     struct pl_buffers *buffers = &collective->buffers;
     pl_check_prepare(arguments, &collective->begun, collective->world, buffers, collective->seed);
@@ -66,25 +66,25 @@ static void fill(const struct pl_round *round)
     memcpy(buffers->pristine, buffers->send, arguments->send_bytes);
 }
 
-static bool holds(const struct pl_round *round)
+static bool holds(const struct pl_exchange *exchange)
 {
-    const struct pl_collective *collective = round->collective;
+    const struct pl_collective *collective = exchange->collective;
     char detail[200];
     return pl_check_compare(&collective->arguments, &collective->begun, &collective->buffers,
                             detail, sizeof detail) == PL_OK;
 }
 
-static int64_t active(const struct pl_round *round)
+static int64_t active(const struct pl_exchange *exchange)
 {
-    const struct pl_call *call = &round->collective->arguments.call;
-    int64_t begin = round->clock->now_ns();
-    int64_t event = pl_trace_start(round->trace);
-    pl_immediate_start(call, round->pending);
-    pl_trace_stop(round->trace, round->collective->name, -1, event);
-    if (round->part == PL_PART_BOTH)
-        pl_compute(round, round->pending, 1);
-    pl_wait(round, round->pending, 1);
-    return round->clock->now_ns() - begin;
+    const struct pl_call *call = &exchange->collective->arguments.call;
+    int64_t begin = exchange->clock->now_ns();
+    int64_t event = pl_trace_start(exchange->trace);
+    pl_immediate_start(call, exchange->pending);
+    pl_trace_stop(exchange->trace, exchange->collective->name, -1, event);
+    if (exchange->part == PL_PART_BOTH)
+        pl_compute(exchange, exchange->pending, 1);
+    pl_wait(exchange, exchange->pending, 1);
+    return exchange->clock->now_ns() - begin;
 }
 
 const struct pl_bench pl_overlap_collective = {

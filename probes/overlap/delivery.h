@@ -8,8 +8,8 @@
 int pl_delivery_blocks(const struct pl_bench *bench, int rank, int size);
 
 /* Before a repetition: what this rank sends, and nothing where blocks are to come. */
-void pl_delivery_fill(const struct pl_bench *bench, const struct pl_round *round);
+void pl_delivery_fill(const struct pl_bench *bench, const struct pl_exchange *exchange);
 /* After it: whether every block that goes to this rank has come. */
-bool pl_delivery_holds(const struct pl_bench *bench, const struct pl_round *round);
+bool pl_delivery_holds(const struct pl_bench *bench, const struct pl_exchange *exchange);
 
 #endif

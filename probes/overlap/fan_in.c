@@ -2,25 +2,25 @@
  * are posted, computation, Waitall. */
 #include "overlap/bench.h"
 
-static int64_t active(const struct pl_round *round)
+static int64_t active(const struct pl_exchange *exchange)
 {
-    const int count = (round->size - 1) * round->requests;
-    int64_t begin = round->clock->now_ns();
-    for (int rank = 1; rank < round->size; rank++)
-        pl_irecv(round, pl_block_of(round, round->in, rank), rank,
-                 &round->pending[(rank - 1) * round->requests]);
-    for (int rank = 1; rank < round->size; rank++)
-        pl_signal_to(round, rank, PL_TAG_READY);
-    if (round->part == PL_PART_BOTH)
-        pl_compute(round, round->pending, count);
-    pl_wait(round, round->pending, count);
-    return round->clock->now_ns() - begin;
+    const int count = (exchange->size - 1) * exchange->requests;
+    int64_t begin = exchange->clock->now_ns();
+    for (int rank = 1; rank < exchange->size; rank++)
+        pl_irecv(exchange, pl_block_of(exchange, exchange->in, rank), rank,
+                 &exchange->pending[(rank - 1) * exchange->requests]);
+    for (int rank = 1; rank < exchange->size; rank++)
+        pl_signal_to(exchange, rank, PL_TAG_READY);
+    if (exchange->part == PL_PART_BOTH)
+        pl_compute(exchange, exchange->pending, count);
+    pl_wait(exchange, exchange->pending, count);
+    return exchange->clock->now_ns() - begin;
 }
 
-static void passive(const struct pl_round *round)
+static void passive(const struct pl_exchange *exchange)
 {
-    pl_await(round, PL_TAG_READY);
-    pl_send(round, round->out, round->peer);
+    pl_await(exchange, PL_TAG_READY);
+    pl_send(exchange, exchange->out, exchange->peer);
 }
 
 const struct pl_bench pl_overlap_fan_in = {

@@ -3,21 +3,21 @@
  * calls would serve one peer after the other. */
 #include "overlap/sender.h"
 
-static int64_t active(const struct pl_round *round)
+static int64_t active(const struct pl_exchange *exchange)
 {
-    const int count = (round->size - 1) * round->requests;
-    for (int rank = 1; rank < round->size; rank++)
-        pl_await_from(round, rank, PL_TAG_READY);
-    int64_t begin = round->clock->now_ns();
-    for (int rank = 1; rank < round->size; rank++)
-        pl_isend(round, pl_block_of(round, round->out, rank), rank,
-                 &round->pending[(rank - 1) * round->requests]);
-    if (round->part == PL_PART_BOTH)
-        pl_compute(round, round->pending, count);
-    pl_wait(round, round->pending, count);
-    for (int rank = 1; rank < round->size; rank++)
-        pl_await_from(round, rank, PL_TAG_DONE);
-    return round->clock->now_ns() - begin;
+    const int count = (exchange->size - 1) * exchange->requests;
+    for (int rank = 1; rank < exchange->size; rank++)
+        pl_await_from(exchange, rank, PL_TAG_READY);
+    int64_t begin = exchange->clock->now_ns();
+    for (int rank = 1; rank < exchange->size; rank++)
+        pl_isend(exchange, pl_block_of(exchange, exchange->out, rank), rank,
+                 &exchange->pending[(rank - 1) * exchange->requests]);
+    if (exchange->part == PL_PART_BOTH)
+        pl_compute(exchange, exchange->pending, count);
+    pl_wait(exchange, exchange->pending, count);
+    for (int rank = 1; rank < exchange->size; rank++)
+        pl_await_from(exchange, rank, PL_TAG_DONE);
+    return exchange->clock->now_ns() - begin;
 }
 
 const struct pl_bench pl_overlap_fan_out = {

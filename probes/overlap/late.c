@@ -6,25 +6,25 @@
  * send that waits is never short because the sender was late itself. */
 #include "overlap/bench.h"
 
-static int64_t active(const struct pl_round *round)
+static int64_t active(const struct pl_exchange *exchange)
 {
-    int64_t begin = round->clock->now_ns();
-    pl_signal(round, PL_TAG_READY);
-    pl_send(round, round->out, round->peer);
-    int64_t ns = round->clock->now_ns() - begin;
-    pl_signal(round, PL_TAG_DONE);
+    int64_t begin = exchange->clock->now_ns();
+    pl_signal(exchange, PL_TAG_READY);
+    pl_send(exchange, exchange->out, exchange->peer);
+    int64_t ns = exchange->clock->now_ns() - begin;
+    pl_signal(exchange, PL_TAG_DONE);
     return ns;
 }
 
-static void passive(const struct pl_round *round)
+static void passive(const struct pl_exchange *exchange)
 {
-    MPI_Request *done = &round->pending[round->requests];
-    pl_await(round, PL_TAG_READY);
-    PMPI_Irecv(NULL, 0, MPI_BYTE, round->peer, PL_TAG_DONE, round->comm, done);
-    if (round->part == PL_PART_BOTH)
-        pl_compute(round, done, 1);
-    pl_irecv(round, round->in, round->peer, round->pending);
-    pl_wait(round, round->pending, round->requests);
+    MPI_Request *done = &exchange->pending[exchange->requests];
+    pl_await(exchange, PL_TAG_READY);
+    PMPI_Irecv(NULL, 0, MPI_BYTE, exchange->peer, PL_TAG_DONE, exchange->comm, done);
+    if (exchange->part == PL_PART_BOTH)
+        pl_compute(exchange, done, 1);
+    pl_irecv(exchange, exchange->in, exchange->peer, exchange->pending);
+    pl_wait(exchange, exchange->pending, exchange->requests);
     PMPI_Wait(done, MPI_STATUS_IGNORE);
 }
 

@@ -1,8 +1,8 @@
 /* Blocking messages while other threads compute all the time: to and fro, half of it (the paper's
  * "N threads load"). In the part of communication the threads sleep; in that of computation both
- * ranks' threads do the work of the round once, and no message is sent. */
+ * ranks' threads do their work once, and no message is sent. */
 #include "overlap/bench.h"
-#include "overlap/team.h"
+#include "overlap/thread_pool.h"
 
 /* So long the rank's own thread is busy beside the others before it sends: one that has just woken
  * up is let in at once by the scheduler. */
@@ -10,88 +10,88 @@ enum { SETTLE_NS = 4000000 };
 
 static void all_the_time(const void *of, int member, struct pl_work *work)
 {
-    const struct pl_round *round = of;
+    const struct pl_exchange *exchange = of;
     (void)member;
-    while (!pl_team_stopped(round->team))
-        pl_work_do(work, round->kernel, round->units);
+    while (!pl_thread_pool_stopped(exchange->pool))
+        pl_work_do(work, exchange->kernel, exchange->units);
 }
 
 static void once(const void *of, int member, struct pl_work *work)
 {
-    const struct pl_round *round = of;
+    const struct pl_exchange *exchange = of;
     (void)member;
-    pl_work_do(work, round->kernel, round->units);
+    pl_work_do(work, exchange->kernel, exchange->units);
 }
 
-static bool loaded(const struct pl_round *round)
+static bool loaded(const struct pl_exchange *exchange)
 {
-    return round->part == PL_PART_BOTH && round->threads > 0;
+    return exchange->part == PL_PART_BOTH && exchange->threads > 0;
 }
 
-static void begin_load(const struct pl_round *round)
+static void begin_load(const struct pl_exchange *exchange)
 {
-    if (!loaded(round))
+    if (!loaded(exchange))
         return;
-    pl_team_start(round->team, round->threads, all_the_time, round);
-    int64_t begin = round->clock->now_ns();
-    while (round->clock->now_ns() - begin < SETTLE_NS)
+    pl_thread_pool_start(exchange->pool, exchange->threads, all_the_time, exchange);
+    int64_t begin = exchange->clock->now_ns();
+    while (exchange->clock->now_ns() - begin < SETTLE_NS)
         ;
 }
 
-static void end_load(const struct pl_round *round)
+static void end_load(const struct pl_exchange *exchange)
 {
-    if (loaded(round))
-        pl_team_stop(round->team);
+    if (loaded(exchange))
+        pl_thread_pool_stop(exchange->pool);
 }
 
-static void receive(const struct pl_round *round)
+static void receive(const struct pl_exchange *exchange)
 {
-    MPI_Recv(round->in, round->count, round->type, round->peer, PL_TAG_DATA, round->comm,
-             MPI_STATUS_IGNORE);
+    MPI_Recv(exchange->in, exchange->count, exchange->type, exchange->peer, PL_TAG_DATA,
+             exchange->comm, MPI_STATUS_IGNORE);
 }
 
 /* Once untimed: what is timed is one message of a series. */
-static int64_t active(const struct pl_round *round)
+static int64_t active(const struct pl_exchange *exchange)
 {
     int64_t begin = 0;
-    begin_load(round);
-    pl_await(round, PL_TAG_READY);
+    begin_load(exchange);
+    pl_await(exchange, PL_TAG_READY);
     for (int time = 0; time < 2; time++) {
-        begin = round->clock->now_ns();
-        pl_send(round, round->out, round->peer);
-        receive(round);
+        begin = exchange->clock->now_ns();
+        pl_send(exchange, exchange->out, exchange->peer);
+        receive(exchange);
     }
-    int64_t ns = round->clock->now_ns() - begin;
-    end_load(round);
+    int64_t ns = exchange->clock->now_ns() - begin;
+    end_load(exchange);
     return ns;
 }
 
-static void passive(const struct pl_round *round)
+static void passive(const struct pl_exchange *exchange)
 {
-    begin_load(round);
-    pl_signal(round, PL_TAG_READY);
+    begin_load(exchange);
+    pl_signal(exchange, PL_TAG_READY);
     for (int time = 0; time < 2; time++) {
-        receive(round);
-        pl_send(round, round->out, round->peer);
+        receive(exchange);
+        pl_send(exchange, exchange->out, exchange->peer);
     }
-    end_load(round);
+    end_load(exchange);
 }
 
 /* Neither rank goes on before both are done. */
-static int64_t computation(const struct pl_round *round)
+static int64_t computation(const struct pl_exchange *exchange)
 {
-    if (round->rank == 0)
-        pl_await(round, PL_TAG_READY);
+    if (exchange->rank == 0)
+        pl_await(exchange, PL_TAG_READY);
     else
-        pl_signal(round, PL_TAG_READY);
-    int64_t begin = round->clock->now_ns();
-    if (round->threads > 0) {
-        pl_team_start(round->team, round->threads, once, round);
-        pl_team_wait(round->team);
+        pl_signal(exchange, PL_TAG_READY);
+    int64_t begin = exchange->clock->now_ns();
+    if (exchange->threads > 0) {
+        pl_thread_pool_start(exchange->pool, exchange->threads, once, exchange);
+        pl_thread_pool_wait(exchange->pool);
     }
-    int64_t ns = round->clock->now_ns() - begin;
-    PMPI_Sendrecv(NULL, 0, MPI_BYTE, round->peer, PL_TAG_DONE, NULL, 0, MPI_BYTE, round->peer,
-                  PL_TAG_DONE, round->comm, MPI_STATUS_IGNORE);
+    int64_t ns = exchange->clock->now_ns() - begin;
+    PMPI_Sendrecv(NULL, 0, MPI_BYTE, exchange->peer, PL_TAG_DONE, NULL, 0, MPI_BYTE, exchange->peer,
+                  PL_TAG_DONE, exchange->comm, MPI_STATUS_IGNORE);
     return ns;
 }
 

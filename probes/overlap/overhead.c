@@ -2,17 +2,17 @@
  * other side. */
 #include "overlap/bench.h"
 
-static int64_t active(const struct pl_round *round)
+static int64_t active(const struct pl_exchange *exchange)
 {
-    pl_await(round, PL_TAG_READY);
-    int64_t begin = round->clock->now_ns();
-    pl_send_beside(round);
-    return round->clock->now_ns() - begin;
+    pl_await(exchange, PL_TAG_READY);
+    int64_t begin = exchange->clock->now_ns();
+    pl_send_beside(exchange);
+    return exchange->clock->now_ns() - begin;
 }
 
-static void passive(const struct pl_round *round)
+static void passive(const struct pl_exchange *exchange)
 {
-    pl_receive_beside(round, false);
+    pl_receive_beside(exchange, false);
 }
 
 const struct pl_bench pl_overlap_overhead = {

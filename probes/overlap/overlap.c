@@ -2,9 +2,9 @@
 
 #include "measure/random.h"
 #include "overlap/collective.h"
-#include "overlap/crew.h"
 #include "overlap/delivery.h"
 #include "overlap/layout.h"
+#include "overlap/threads.h"
 #include "simulated.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ struct field {
     enum pl_players players;
     MPI_Comm comm;
     struct pl_work work;
-    struct pl_crew crew;
+    struct pl_threads threads;
     char *out, *in;
     MPI_Request *pending;
     struct pl_collective collective;
@@ -123,7 +123,7 @@ static void release(struct field *field)
 {
     if (field->comm != MPI_COMM_NULL)
         PMPI_Comm_free(&field->comm);
-    pl_crew_close(&field->crew);
+    pl_threads_close(&field->threads);
     pl_work_close(&field->work);
     pl_trace_close(&field->trace);
     pl_collective_close(&field->collective);
@@ -150,103 +150,104 @@ static int64_t agreed_units(const struct field *field, enum pl_kernel kernel, in
 }
 
 static int64_t play_alone(const struct field *field, const struct pl_bench *bench,
-                          const struct pl_round *round)
+                          const struct pl_exchange *exchange)
 {
-    bool active = is_active(field, round->rank);
+    bool active = is_active(field, exchange->rank);
     if (field->players == PL_ALL_ACTIVE)
         pl_p2p_barrier(field->world);
-    if (round->part == PL_PART_COMPUTATION && bench->computation)
-        return bench->computation(round);
-    if (round->part == PL_PART_COMPUTATION) {
+    if (exchange->part == PL_PART_COMPUTATION && bench->computation)
+        return bench->computation(exchange);
+    if (exchange->part == PL_PART_COMPUTATION) {
         if (!active)
             return 0;
-        int64_t begin = round->clock->now_ns();
-        pl_compute(round, NULL, 0);
-        return round->clock->now_ns() - begin;
+        int64_t begin = exchange->clock->now_ns();
+        pl_compute(exchange, NULL, 0);
+        return exchange->clock->now_ns() - begin;
     }
     if (active)
-        return bench->active(round);
-    bench->passive(round);
+        return bench->active(exchange);
+    bench->passive(exchange);
     return 0;
 }
 
 /* With the helper, where the cell has one. */
 static int64_t play(const struct field *field, const struct pl_overlap *cell,
-                    const struct pl_round *round)
+                    const struct pl_exchange *exchange)
 {
-    bool helped = cell->helper && round->part == PL_PART_BOTH;
+    bool helped = cell->helper && exchange->part == PL_PART_BOTH;
     if (helped)
-        pl_crew_help(&field->crew);
-    int64_t ns = play_alone(field, cell->bench, round);
+        pl_threads_help(&field->threads);
+    int64_t ns = play_alone(field, cell->bench, exchange);
     if (helped)
-        pl_crew_rest(&field->crew);
+        pl_threads_rest(&field->threads);
     return ns;
 }
 
 /* Before anything is timed: whether the data that come are those that were sent, on all ranks. */
 static bool delivers(const struct field *field, const struct pl_overlap *cell,
-                     struct pl_round *round)
+                     struct pl_exchange *exchange)
 {
     const struct pl_bench *bench = cell->bench;
     const enum pl_part parts[] = {PL_PART_COMMUNICATION, PL_PART_BOTH};
     int good = 1, theirs = 1;
     for (int i = 0; i < 2; i++) {
-        round->part = parts[i];
+        exchange->part = parts[i];
         if (bench->fill)
-            bench->fill(round);
+            bench->fill(exchange);
         else
-            pl_delivery_fill(bench, round);
-        play(field, cell, round);
-        good = good && (bench->holds ? bench->holds(round) : pl_delivery_holds(bench, round));
+            pl_delivery_fill(bench, exchange);
+        play(field, cell, exchange);
+        good = good && (bench->holds ? bench->holds(exchange) : pl_delivery_holds(bench, exchange));
     }
-    if (round->rank > 0) {
-        PMPI_Send(&good, 1, MPI_INT, 0, PL_TAG_DONE, round->comm);
-        PMPI_Recv(&good, 1, MPI_INT, 0, PL_TAG_DONE, round->comm, MPI_STATUS_IGNORE);
+    if (exchange->rank > 0) {
+        PMPI_Send(&good, 1, MPI_INT, 0, PL_TAG_DONE, exchange->comm);
+        PMPI_Recv(&good, 1, MPI_INT, 0, PL_TAG_DONE, exchange->comm, MPI_STATUS_IGNORE);
         return good;
     }
-    for (int rank = 1; rank < round->size; rank++)
+    for (int rank = 1; rank < exchange->size; rank++)
         if (plays(field, rank)) {
-            PMPI_Recv(&theirs, 1, MPI_INT, rank, PL_TAG_DONE, round->comm, MPI_STATUS_IGNORE);
+            PMPI_Recv(&theirs, 1, MPI_INT, rank, PL_TAG_DONE, exchange->comm, MPI_STATUS_IGNORE);
             good = good && theirs;
         }
-    for (int rank = 1; rank < round->size; rank++)
+    for (int rank = 1; rank < exchange->size; rank++)
         if (plays(field, rank))
-            PMPI_Send(&good, 1, MPI_INT, rank, PL_TAG_DONE, round->comm);
+            PMPI_Send(&good, 1, MPI_INT, rank, PL_TAG_DONE, exchange->comm);
     return good;
 }
 
 /* A record for every rank that has taken its time; rank 0 writes them. */
 static void record_times(struct field *field, const struct pl_overlap *cell,
-                         const struct pl_round *round, int64_t sent, bool good)
+                         const struct pl_exchange *exchange, int64_t sent, bool good)
 {
     const int count = good ? cell->triples * PL_PART_COUNT : 0;
-    if (round->rank > 0) {
-        if (is_active(field, round->rank))
-            PMPI_Send(field->ns, count, MPI_INT64_T, 0, PL_TAG_DONE, round->comm);
+    if (exchange->rank > 0) {
+        if (is_active(field, exchange->rank))
+            PMPI_Send(field->ns, count, MPI_INT64_T, 0, PL_TAG_DONE, exchange->comm);
         return;
     }
-    for (int rank = 0; rank < round->size; rank++) {
+    for (int rank = 0; rank < exchange->size; rank++) {
         if (!is_active(field, rank))
             continue;
         if (rank > 0)
-            PMPI_Recv(field->ns, count, MPI_INT64_T, rank, PL_TAG_DONE, round->comm,
+            PMPI_Recv(field->ns, count, MPI_INT64_T, rank, PL_TAG_DONE, exchange->comm,
                       MPI_STATUS_IGNORE);
-        pl_record_overlap(field->record, cell, rank, sent, round->units, good ? field->ns : NULL);
+        pl_record_overlap(field->record, cell, rank, sent, exchange->units,
+                          good ? field->ns : NULL);
     }
 }
 
 /* A record for every rank and repetition with events; rank 0 writes them. */
 static void record_trace(struct field *field, const struct pl_overlap *cell,
-                         const struct pl_round *round)
+                         const struct pl_exchange *exchange)
 {
     pl_trace_globalise(&field->trace, &field->global->model);
-    if (round->rank > 0)
-        pl_trace_send(&field->trace, 0, PL_TAG_DONE, round->comm);
-    for (int rank = 0; round->rank == 0 && rank < round->size; rank++) {
+    if (exchange->rank > 0)
+        pl_trace_send(&field->trace, 0, PL_TAG_DONE, exchange->comm);
+    for (int rank = 0; exchange->rank == 0 && rank < exchange->size; rank++) {
         if (!plays(field, rank))
             continue;
         if (rank > 0)
-            pl_trace_receive(&field->trace, rank, PL_TAG_DONE, round->comm);
+            pl_trace_receive(&field->trace, rank, PL_TAG_DONE, exchange->comm);
         pl_record_overlap_trace(field->record, cell, rank, &field->trace);
     }
     field->trace.count = 0;
@@ -257,52 +258,52 @@ static void run_cell(struct field *field, const struct pl_overlap *cell)
     const struct pl_plan *plan = field->plan;
     const struct pl_world *world = field->world;
     struct pl_message message = pl_message_of(cell->bench->layout, cell->bytes);
-    struct pl_round round = {.comm = field->comm,
-                             .rank = world->rank,
-                             .size = world->size,
-                             .peer = world->rank == 0 ? world->size - 1 : 0,
-                             .type = message.type,
-                             .count = message.count,
-                             .extent = message.extent,
-                             .last = pl_layout_last(cell->bench->layout, message.extent),
-                             .requests = cell->requests,
-                             .out = field->out,
-                             .in = field->in,
-                             .pending = field->pending,
-                             .clock = plan->clock,
-                             .work = &field->work,
-                             .kernel = cell->kernel,
-                             .seed = plan->seed + (uint64_t)cell->id,
-                             .collective = &field->collective,
-                             .team = field->crew.team,
-                             .threads = cell->threads};
-    round.units = agreed_units(field, cell->kernel, cell->work_ns);
-    round.test_units = agreed_units(field, cell->kernel, cell->test_ns);
-    round.look_units = agreed_units(field, cell->kernel, PL_TRACE_LOOK_NS);
+    struct pl_exchange exchange = {.comm = field->comm,
+                                   .rank = world->rank,
+                                   .size = world->size,
+                                   .peer = world->rank == 0 ? world->size - 1 : 0,
+                                   .type = message.type,
+                                   .count = message.count,
+                                   .extent = message.extent,
+                                   .last = pl_layout_last(cell->bench->layout, message.extent),
+                                   .requests = cell->requests,
+                                   .out = field->out,
+                                   .in = field->in,
+                                   .pending = field->pending,
+                                   .clock = plan->clock,
+                                   .work = &field->work,
+                                   .kernel = cell->kernel,
+                                   .seed = plan->seed + (uint64_t)cell->id,
+                                   .collective = &field->collective,
+                                   .pool = field->threads.pool,
+                                   .threads = cell->threads};
+    exchange.units = agreed_units(field, cell->kernel, cell->work_ns);
+    exchange.test_units = agreed_units(field, cell->kernel, cell->test_ns);
+    exchange.look_units = agreed_units(field, cell->kernel, PL_TRACE_LOOK_NS);
     int64_t sent = message.bytes;
     if (cell->bench == &pl_overlap_collective)
         sent = pl_collective_set(&field->collective, cell, field->comm);
-    bool good = delivers(field, cell, &round);
+    bool good = delivers(field, cell, &exchange);
     /* Equal on all sides: they are in the same part at the same time. */
     struct pl_random random = pl_random_stream(plan->seed, UINT64_MAX - 2, (uint64_t)cell->id);
     for (int triple = -WARM; good && triple < cell->triples; triple++) {
         int parts[PL_PART_COUNT] = {PL_PART_COMMUNICATION, PL_PART_COMPUTATION, PL_PART_BOTH};
         pl_random_shuffle(&random, parts, PL_PART_COUNT);
         if (triple >= cell->triples - cell->traced)
-            round.trace = &field->trace;
+            exchange.trace = &field->trace;
         for (int i = 0; i < PL_PART_COUNT; i++) {
-            round.part = (enum pl_part)parts[i];
-            if (round.trace)
-                pl_trace_enter(round.trace, triple, parts[i]);
-            int64_t ns = play(field, cell, &round);
+            exchange.part = (enum pl_part)parts[i];
+            if (exchange.trace)
+                pl_trace_enter(exchange.trace, triple, parts[i]);
+            int64_t ns = play(field, cell, &exchange);
             field->timed_ns += ns;
             if (triple >= 0)
                 field->ns[parts[i] * cell->triples + triple] = ns;
         }
     }
-    record_times(field, cell, &round, sent, good);
+    record_times(field, cell, &exchange, sent, good);
     if (cell->traced > 0)
-        record_trace(field, cell, &round);
+        record_trace(field, cell, &exchange);
     pl_message_free(&message);
 }
 
@@ -311,17 +312,17 @@ static void latencies(struct field *field, const char *when)
 {
     int64_t ns[LATENCIES];
     const int rank = field->world->rank, last = field->world->size - 1;
-    struct pl_round round = {.comm = field->comm, .peer = rank == 0 ? last : 0};
+    struct pl_exchange exchange = {.comm = field->comm, .peer = rank == 0 ? last : 0};
     for (int i = -WARM; i < LATENCIES && (rank == 0 || rank == last); i++) {
         int64_t begin = field->plan->clock->now_ns();
         if (rank == 0) {
-            pl_signal(&round, PL_TAG_DATA);
-            pl_await(&round, PL_TAG_DATA);
+            pl_signal(&exchange, PL_TAG_DATA);
+            pl_await(&exchange, PL_TAG_DATA);
             if (i >= 0)
                 ns[i] = (field->plan->clock->now_ns() - begin) / 2;
         } else {
-            pl_await(&round, PL_TAG_DATA);
-            pl_signal(&round, PL_TAG_DATA);
+            pl_await(&exchange, PL_TAG_DATA);
+            pl_signal(&exchange, PL_TAG_DATA);
         }
     }
     if (rank == 0)
@@ -364,7 +365,7 @@ const char *pl_overlap_run(const struct pl_plan *plan, const struct pl_world *wo
     const char *failure = NULL;
     if (pl_p2p_agree(world, !good)) {
         failure = "out of memory for the messages of overlap cells; ask for fewer bytes";
-    } else if (!(failure = pl_crew_open(&field.crew, plan, world, awake, &field.work))) {
+    } else if (!(failure = pl_threads_open(&field.threads, plan, world, awake, &field.work))) {
         PMPI_Comm_dup(MPI_COMM_WORLD, &field.comm);
         PMPI_Comm_set_errhandler(field.comm, MPI_ERRORS_ARE_FATAL);
         if (awake)

@@ -1,17 +1,17 @@
 /* Receiver-side overlap: Irecv, the word that it is posted, computation, Wait. */
 #include "overlap/bench.h"
 
-static int64_t active(const struct pl_round *round)
+static int64_t active(const struct pl_exchange *exchange)
 {
-    int64_t begin = round->clock->now_ns();
-    pl_receive_beside(round, round->part == PL_PART_BOTH);
-    return round->clock->now_ns() - begin;
+    int64_t begin = exchange->clock->now_ns();
+    pl_receive_beside(exchange, exchange->part == PL_PART_BOTH);
+    return exchange->clock->now_ns() - begin;
 }
 
-static void passive(const struct pl_round *round)
+static void passive(const struct pl_exchange *exchange)
 {
-    pl_await(round, PL_TAG_READY);
-    pl_send(round, round->out, round->peer);
+    pl_await(exchange, PL_TAG_READY);
+    pl_send(exchange, exchange->out, exchange->peer);
 }
 
 const struct pl_bench pl_overlap_receiver = {

@@ -2,24 +2,24 @@
  * computation, Waitall, on every rank. Communication alone: Irecv, word, Send, Wait. */
 #include "overlap/bench.h"
 
-static int64_t active(const struct pl_round *round)
+static int64_t active(const struct pl_exchange *exchange)
 {
-    const int right = (round->rank + 1) % round->size;
-    const int left = (round->rank + round->size - 1) % round->size;
-    MPI_Request *const sends = &round->pending[round->requests];
-    int64_t begin = round->clock->now_ns();
-    pl_irecv(round, round->in, left, round->pending);
+    const int right = (exchange->rank + 1) % exchange->size;
+    const int left = (exchange->rank + exchange->size - 1) % exchange->size;
+    MPI_Request *const sends = &exchange->pending[exchange->requests];
+    int64_t begin = exchange->clock->now_ns();
+    pl_irecv(exchange, exchange->in, left, exchange->pending);
     PMPI_Sendrecv(NULL, 0, MPI_BYTE, left, PL_TAG_READY, NULL, 0, MPI_BYTE, right, PL_TAG_READY,
-                  round->comm, MPI_STATUS_IGNORE);
-    if (round->part == PL_PART_COMMUNICATION) {
-        pl_send(round, round->out, right);
-        pl_wait(round, round->pending, round->requests);
+                  exchange->comm, MPI_STATUS_IGNORE);
+    if (exchange->part == PL_PART_COMMUNICATION) {
+        pl_send(exchange, exchange->out, right);
+        pl_wait(exchange, exchange->pending, exchange->requests);
     } else {
-        pl_isend(round, round->out, right, sends);
-        pl_compute(round, round->pending, 2 * round->requests);
-        pl_wait(round, round->pending, 2 * round->requests);
+        pl_isend(exchange, exchange->out, right, sends);
+        pl_compute(exchange, exchange->pending, 2 * exchange->requests);
+        pl_wait(exchange, exchange->pending, 2 * exchange->requests);
     }
-    return round->clock->now_ns() - begin;
+    return exchange->clock->now_ns() - begin;
 }
 
 const struct pl_bench pl_overlap_ring = {

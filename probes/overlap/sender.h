@@ -4,7 +4,7 @@
 
 #include "overlap/bench.h"
 
-int64_t pl_sender_active(const struct pl_round *round);
-void pl_sender_passive(const struct pl_round *round);
+int64_t pl_sender_active(const struct pl_exchange *exchange);
+void pl_sender_passive(const struct pl_exchange *exchange);
 
 #endif

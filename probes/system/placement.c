@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void read_place(struct pl_place *place)
+static void read_location(struct pl_location *location)
 {
     int length;
     struct pl_units units;
-    memset(place, 0, sizeof *place);
-    PMPI_Get_processor_name(place->host, &length);
-    memset(place->host + length, 0, sizeof place->host - (size_t)length);
+    memset(location, 0, sizeof *location);
+    PMPI_Get_processor_name(location->host, &length);
+    memset(location->host + length, 0, sizeof location->host - (size_t)length);
     /* A simulated rank stays on the core that it has to itself. */
     if (!PL_SIMULATED && pl_units_bound(&units))
-        pl_units_text(&units, place->binding, sizeof place->binding);
+        pl_units_text(&units, location->binding, sizeof location->binding);
 }
 
 bool pl_placement_count(struct pl_placement *placement, int size)
@@ -42,13 +42,13 @@ bool pl_placement_count(struct pl_placement *placement, int size)
 
 bool pl_placement_gather(struct pl_placement *placement, const struct pl_world *world)
 {
-    struct pl_place mine;
+    struct pl_location mine;
     *placement = (struct pl_placement){0};
     if (world->rank == 0)
         placement->ranks = calloc((size_t)world->size, sizeof *placement->ranks);
     if (pl_p2p_agree(world, world->rank == 0 && !placement->ranks))
         return false;
-    read_place(&mine);
+    read_location(&mine);
     pl_p2p_gather(world, &mine, (int)sizeof mine, placement->ranks);
     return !pl_p2p_agree(world, world->rank == 0 && !pl_placement_count(placement, world->size));
 }

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-struct pl_place {
+struct pl_location {
     char host[MPI_MAX_PROCESSOR_NAME];
     char binding[512]; /* processing units, as "0-3,8" */
 };
@@ -14,7 +14,7 @@ struct pl_place {
 /* Known to rank 0 only; elsewhere `ranks` is NULL. */
 struct pl_placement {
     int nodes, ppn; /* ppn: ranks on the fullest node */
-    struct pl_place *ranks;
+    struct pl_location *ranks;
     int *first; /* by rank: the first on the same host */
 };
 

@@ -18,15 +18,17 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import campaign, identity, settings, tables
-from plumbline.plan import Plan, PlanCase
+from plumbline.campaign import loop as campaign
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.measure import tables
 from plumbline.reproducibility import experiment
 from plumbline.reproducibility import report as reproducibility_report
 from plumbline.reproducibility import settings as experiment_settings
 from plumbline.reproducibility.spread import PLAIN
 from plumbline.search.candidates import DEFAULT, Menu
+from plumbline.settings import campaign_file, identity
+from plumbline.settings.workbench import Workbench, workbench
 from plumbline.verify.verify import VerifySettings, verify
-from plumbline.workbench import Workbench, workbench
 from plumbline_db.connection import Database
 from plumbline_db.records import Case, Footer, Medians
 
@@ -42,7 +44,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 def launch_share(bench: Workbench) -> Iterator[Figure]:
     """Share of the seconds of whole-table launches that is spent inside timed regions."""
-    options = settings.load(None, {})
+    options = campaign_file.load(None, {})
     guidelines = identity.chosen(bench, options)
     plan = tables.plan(options, tables.cases(guidelines, options))
     starter = campaign.starter(bench, options)
@@ -54,20 +56,20 @@ def launch_share(bench: Workbench) -> Iterator[Figure]:
         wall += run.seconds
         inside += footer.wall_ns / 1e9
         timed += run.timed_seconds
-    what = f"3 launches of {len(plan.cases)} cases, {options.nprocs} ranks, {wall:.1f} s"
+    what = f"3 launches of {len(plan.cases)} cases, {options.ranks.nprocs} ranks, {wall:.1f} s"
     yield Figure("timed share of a launch", timed / wall, "", what)
     yield Figure("timed share of the probe", timed / inside, "", "the same, without mpirun's start")
 
 
 def race_against_launches(bench: Workbench) -> Iterator[Figure]:
     """All algorithms of Allreduce in one launch, against one launch for each."""
-    options = settings.load(None, {})
+    options = campaign_file.load(None, {})
     menu = Menu(
         bench.space,
         bench.installation.library,
         bench.knobs,
         bench.catalogue.variants,
-        options.nprocs,
+        options.ranks.nprocs,
     )
     sizes = [64, 1024, 16384, 65536]
     candidates = [DEFAULT, *menu.first("MPI_Allreduce")]
@@ -77,7 +79,7 @@ def race_against_launches(bench: Workbench) -> Iterator[Figure]:
     def seconds(cases: list[PlanCase]) -> float:
         started = time.monotonic()
         run, _ = starter.start("bench", "race", 0, Plan("race", 1, tuple(cases)).text(), hot)
-        if run.outcome == "failed":
+        if not run.finished:
             raise SystemExit(f"a launch failed: {run.reason}")
         return time.monotonic() - started
 
@@ -134,7 +136,7 @@ def preload(bench: Workbench) -> Iterator[Figure]:
 
 def verdicts(bench: Workbench) -> Iterator[Figure]:
     """Verdicts of a whole table at the first look, over the time that measuring it takes."""
-    options = settings.load(None, {})
+    options = campaign_file.load(None, {})
     guidelines = identity.chosen(bench, options)
     cases = tables.cases(guidelines, options)
     chance = random.Random(1)
@@ -151,8 +153,8 @@ def verdicts(bench: Workbench) -> Iterator[Figure]:
                 0,
                 ranks=c.ranks,
             ),
-            list(range(options.launches)),
-            [1e-6 * math.exp(chance.gauss(0, 0.2)) for _ in range(options.launches)],
+            list(range(options.sampling.launches)),
+            [1e-6 * math.exp(chance.gauss(0, 0.2)) for _ in range(options.sampling.launches)],
         )
         for c in cases
     ]
@@ -161,8 +163,8 @@ def verdicts(bench: Workbench) -> Iterator[Figure]:
         medians,
         guidelines,
         stage="bench",
-        nprocs=options.nprocs,
-        ppn=options.nprocs,
+        nprocs=options.ranks.nprocs,
+        ppn=options.ranks.nprocs,
         suites=["bench"],
         settings=VerifySettings(design=tables.design_of(options)),
     )

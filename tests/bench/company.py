@@ -17,13 +17,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from plumbline import campaign, tables
-from plumbline.plan import PlanCase, measurable
+from plumbline.campaign import loop as campaign
+from plumbline.core.plan import PlanCase, measurable
+from plumbline.libraries.simgrid import SELECTORS
+from plumbline.measure import tables
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.company import AGREE, Company
-from plumbline.settings import Settings, load
-from plumbline.simulation import SELECTORS
-from plumbline.workbench import workbench
+from plumbline.settings import Settings
+from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import workbench
 from plumbline_db.records import CaseRecord, Check, Samples
 
 Chosen = Mapping[str, Candidate]
@@ -42,7 +44,7 @@ class Machine:
             bench.installation.library,
             bench.knobs,
             bench.catalogue.variants,
-            settings.nprocs,
+            settings.ranks.nprocs,
         )
         self.launches = 0
         self._family = bench.family
@@ -51,7 +53,9 @@ class Machine:
         self._cases = [
             PlanCase(name, size)
             for name in self.functions
-            for size in measurable(name, settings.sizes, settings.nprocs, self._plan.data)
+            for size in measurable(
+                name, settings.cases.sizes, settings.ranks.nprocs, self._plan.data
+            )
         ]
         self.company = Company(self.menu, self._plan.harness)
 
@@ -63,10 +67,10 @@ class Machine:
         self.launches += 1
         cases = tuple(one for one in self._cases if one.function in functions)
         plan = msgspec.structs.replace(self._plan, name="bench", seed=self.launches, cases=cases)
-        knobs = dict(pair for one in chosen.values() for pair in one.knobs)
+        knobs = dict(pair for one in chosen.values() for pair in one.configuration.values)
         around = self._family.in_environment(knobs)
         run, records = self._starter.start("bench", "company", self.launches, plan.text(), around)
-        if run.outcome != "finished":
+        if not run.finished:
             return None
         at = {one.case: (one.function, one.bytes) for one in records if isinstance(one, CaseRecord)}
         right = {one.case for one in records if isinstance(one, Check) and one.outcome == "ok"}
@@ -160,7 +164,7 @@ def _said(chosen: Chosen) -> str:
     return " ".join(
         f"{knob}={value}"
         for name, one in chosen.items()
-        for knob, value in one.knobs or [(name, "")]
+        for knob, value in one.configuration.values or [(name, "")]
     )
 
 

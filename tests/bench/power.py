@@ -5,10 +5,10 @@
 Plants a loss into one cell at a time, over launches drawn from those of a recorded campaign (the
 last finished one of the database; without a database the one beside this file), and asks the
 product's own decisions, but for its first glance, which finds more. Two designs: cold pairs, a
-launch with the files in force in turn with one of the library as it is (plumbline/pairs.py,
+launch with the files in force in turn with one of the library as it is (campaign/pairs.py and
 confirm.py), and pairs inside a launch, where winner and default are called beside each other
-(acceptance.py). Two rules: a cell is refused when it is known to be slower than the tolerance
-allows, or when it is not known not to be. Asserts nothing."""
+(campaign/acceptance.py). Two rules: a cell is refused when it is known to be slower than the
+tolerance allows, or when it is not known not to be. Asserts nothing."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline import acceptance, pairs, paths
+from plumbline.campaign import acceptance, pairs
 from plumbline.search.candidates import DEFAULT
 from plumbline.search.cells import Target, index
-from plumbline.settings import Settings
+from plumbline.settings.stored import settings_of
+from plumbline.system import paths
 from plumbline.verify import design, estimators
 from plumbline.verify.design import Design
 from plumbline.verify.index import LIBRARY
 from plumbline.verify.limit import slower
 from plumbline.verify.sequential import Family, Question, Word
 from plumbline.verify.statistics import Comparison, paired_ratio
-from plumbline_db import campaigns, runs, verdicts, winners
+from plumbline_db import campaigns, runs, suites, verdicts, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign
+from plumbline_db.records import Campaign, Suite
 
 RECORDED = Path(__file__).with_name("power.json.gz")
 ALPHA, LIMIT = 0.05, 1.05
@@ -100,8 +101,8 @@ def recorded(db: Database, campaign: str | None) -> Recorded | None:
 
 
 def _inside(db: Database, campaign: Campaign) -> list[Cell]:
-    settings = msgspec.json.decode(campaign.settings, type=Settings)
-    count = min(acceptance.BLOCKS, settings.blocks) * settings.reps
+    settings = settings_of(campaign.settings)
+    count = min(acceptance.BLOCKS, settings.sampling.blocks) * settings.sampling.reps
     found = []
     for stage in ("before", "after"):
         table = verdicts.get(db, campaign.id, stage)
@@ -131,12 +132,12 @@ def _cold(db: Database, campaign: str) -> list[Cell]:
     """Of the first look of each confirmation, which has all cells."""
     parts: dict[Target, list[list[float]]] = {}
     seconds: dict[Target, float] = {}
-    every = {one.suite for one in runs.listing(db, campaign)}
+    every = suites.get(db, campaign)
     kept = winners.get(db, campaign)
     turn = 1
-    while {f"confirm-{turn}", f"confirm-{turn}-default"} <= every:
-        ours = index(runs.medians(db, campaign, [f"confirm-{turn}"]))
-        theirs = index(runs.medians(db, campaign, [f"confirm-{turn}-default"]))
+    while (suite := Suite("confirm", turn)).name in every and suite.beside().name in every:
+        ours = index(runs.medians(db, campaign, [suite.name]))
+        theirs = index(runs.medians(db, campaign, [suite.beside().name]))
         cells = [target for target, candidate in theirs if candidate == DEFAULT]
         found, _ = pairs.cold_ratios(ours, theirs, cells, kept)
         for cell, logs in found.items():
@@ -210,7 +211,7 @@ class ColdPairs:
 
     def slower(self, planted: Mapping[int, float]) -> dict[int, int]:
         """Cells that are called slower than before, and slower again in fresh pairs, by the number
-        of pairs: as plumbline/confirm.py asks. `planted`: log ratios by cell."""
+        of pairs: as plumbline/campaign/confirm.py asks. `planted`: log ratios by cell."""
         family = Family(
             [[Question(n, LIMIT)] for n in range(len(self.drawn))],
             COLD_LOOKS,
@@ -286,7 +287,7 @@ def _accepting(
 
 
 def _harm(cells: Sequence[Cell], seeds: int) -> list[Share]:
-    """The rule of plumbline/confirm.py; a ratio of 1: cells that are refused though nothing was
+    """The rule of campaign/confirm.py; a ratio of 1: cells that are refused though nothing was
     planted."""
     told: dict[tuple[str, float], list[bool]] = {}
     for seed in range(seeds):

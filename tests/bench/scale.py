@@ -9,10 +9,10 @@ import argparse
 import resource
 import time
 
-from plumbline import campaign
-from plumbline.plan import Data, Plan, PlanCase
-from plumbline.settings import load
-from plumbline.workbench import workbench
+from plumbline.campaign import loop as campaign
+from plumbline.core.plan import Data, Plan, PlanCase
+from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import workbench
 from plumbline_db.records import Samples
 
 RANKS = (32, 64, 128, 256, 512, 1024)
@@ -41,7 +41,7 @@ def main() -> None:
         before, started = _seconds(), time.monotonic()
         run, records = starter.start("bench", "scale", 0, plan.text(), around)
         wall, processor = time.monotonic() - started, _seconds() - before
-        if run.outcome != "finished":
+        if not run.finished:
             print(f"{nprocs:5}  {run.reason}", flush=True)
             continue
         (ns,) = [one.ns[0] for one in records if isinstance(one, Samples)]

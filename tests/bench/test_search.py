@@ -8,10 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import identity, tables
-from plumbline.plan import PlanCase
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import PlanCase
+from plumbline.measure import tables
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
-from plumbline.settings import load
+from plumbline.settings import identity
+from plumbline.settings.campaign_file import load
 from plumbline_db.records import Samples
 from tests.bench.search import record
 from tests.bench.search.around import Around, choices_of, in_force
@@ -75,7 +77,9 @@ def plain(at: Here) -> dict[tuple[str, int], Candidate]:
     return dict.fromkeys(at.cells(), DEFAULT)
 
 
-RABENSEIFNER = Candidate(knobs=(("coll_tuned_allreduce_algorithm", "rabenseifner"),))
+RABENSEIFNER = Candidate(
+    configuration=Configuration.of({"coll_tuned_allreduce_algorithm": "rabenseifner"})
+)
 
 
 def test_regret_is_the_distance_to_the_best(machine: tuple[Here, Noisy]) -> None:
@@ -117,7 +121,7 @@ def test_a_launch_of_the_replay_is_one_that_was_recorded(machine: tuple[Here, No
     again = replay.start("c", "s", 0, plan.text(), {})
     assert again == (run, records)
     found = [one for one in records if isinstance(one, Samples)]
-    assert len(found) == 2 * at.settings.blocks
+    assert len(found) == 2 * at.settings.sampling.blocks
     recorded = [answer.ns for answer in answers.of(cases, Around())]
     numbers = [
         {number for number, ns in enumerate(recorded[one.case]) if set(one.ns) <= set(ns.ravel())}

@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from plumbline import campaign
-from plumbline.plan import PlanCase
+from plumbline.campaign import loop as campaign
+from plumbline.core.plan import PlanCase
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline_db.errors import PlumblineError
 from tests.bench.search import record

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from plumbline import paths
 from plumbline.libraries import Installation
 from plumbline.libraries.intelmpi import IntelMpi
+from plumbline.system import paths
 from tests.collectives_alt.programs import HERE, ROOT, Build, mpiexec, mpirun
 from tests.collectives_alt.started import profile_text, read_report
 
@@ -29,7 +29,7 @@ class Outcome:
     """Of one run. `said` is the same with every variant; `wrong` is what the program's checks, or
     its end, speak against it; `replaced` are the variants that replaced calls."""
 
-    said: object
+    said: Any
     wrong: tuple[str, ...]
     replaced: frozenset[str] = frozenset()
 

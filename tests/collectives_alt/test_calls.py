@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from plumbline import recorded
-from plumbline.application import Application, Calls
+from plumbline.core.application import Application, Calls
+from plumbline.results import recorded
 from tests.collectives_alt.applications import Hpcc
 from tests.collectives_alt.programs import AS_ROOT, HERE, Build, mpirun
 from tests.collectives_alt.started import Started

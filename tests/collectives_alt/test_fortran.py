@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import recorded
+from plumbline.results import recorded
 from tests.collectives_alt.programs import HERE, Build, mpirun
 from tests.collectives_alt.started import Started, rule, turns
 

@@ -18,6 +18,7 @@ from plumbline_db.records import (
     Check,
     Clock,
     ConfigRecord,
+    Failure,
     Footer,
     Header,
     KnobReading,
@@ -86,6 +87,9 @@ def started(db: Database, campaign: Campaign = CAMPAIGN) -> Campaign:
     return campaign
 
 
+EXIT = Failure("ended", "exit status 1")
+
+
 def run(suite: str = "before", sequence: int = 0, *, campaign: Campaign = CAMPAIGN) -> Run:
     name = f"{campaign.id}-{suite}-{sequence:03}"
     return Run(
@@ -93,8 +97,7 @@ def run(suite: str = "before", sequence: int = 0, *, campaign: Campaign = CAMPAI
         campaign=campaign.id,
         suite=suite,
         sequence=sequence,
-        outcome="finished",
-        reason="",
+        failure=None,
         argv=["mpirun", "-n", "4", "--oversubscribe", "probe", "--plan", "plan", "--out", "out"],
         environment={"OMPI_MCA_coll_tuned_use_dynamic_rules": "1"},
         plan=f"plumbline-plan 1\nset run={name} seed={sequence}\n",

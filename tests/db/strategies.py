@@ -113,7 +113,7 @@ def overlaps(draw: st.DrawFn) -> Overlap:
     communication, computation, both = ([one[i] for one in times] for i in range(3))
     size = draw(st.integers(0, 99))
     fields = (size, size + draw(st.integers(0, 99)), draw(text), *draw(st.tuples(*[counts] * 3)))
-    return Overlap(
+    return Overlap(  # type: ignore[call-arg]
         draw(small),
         draw(text),
         *fields,

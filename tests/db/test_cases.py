@@ -9,7 +9,7 @@ import pytest
 from plumbline_db import campaigns, cases, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Campaign, Samples
+from plumbline_db.records import Campaign, Failure, Samples
 from tests.db import build
 from tests.db.build import Timed
 
@@ -35,7 +35,7 @@ def test_a_case_that_stands_twice_is_told_apart(started: Database) -> None:
 
 
 def test_nothing_of_launches_that_failed_or_are_not_there(started: Database) -> None:
-    failed = msgspec.structs.replace(build.run("effects", 1), outcome="failed", reason="killed")
+    failed = msgspec.structs.replace(build.run("effects", 1), failure=Failure("ended", "killed"))
     runs.put(started, failed, build.records(failed, [Timed()]))
     assert cases.samples(started, CAMPAIGN, "effects", 1) == {}
     assert cases.samples(started, CAMPAIGN, "effects", 2) == {}

@@ -13,13 +13,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-from plumbline_db import campaigns, machines, measurements, runs, schema
-from plumbline_db.connection import Database, backup
+from plumbline_db import campaigns, runs, schema, suites
+from plumbline_db.connection import Database, backup, check
 from plumbline_db.errors import PlumblineError, TryLaterError
-from plumbline_db.integrity import check
+from plumbline_db.records import Suite
+from plumbline_db.way_back import DamagedError
 from tests.db import build
-
-ASSETS = Path(__file__).parent / "assets"
 
 
 def test_writing_creates_folder_and_file(tmp_path: Path) -> None:
@@ -43,7 +42,7 @@ def test_reader_sees_what_is_committed_and_nothing_else(db: Database, path: Path
         assert not reader.writable
         launch = build.run()
         with db.transaction():
-            db.rows("INSERT INTO suite (campaign, name) VALUES ('c-20250301-a', 'open')")
+            suites.number(db, "c-20250301-a", Suite("open"))
             assert reader.rows("SELECT name FROM suite") == []
         assert reader.rows("SELECT name FROM suite") == [("open",)]
         runs.put(db, launch, build.records(launch, [build.Timed()]))
@@ -64,7 +63,7 @@ def test_snapshot_is_of_one_moment(db: Database, path: Path) -> None:
 def test_failed_transaction_leaves_nothing(db: Database) -> None:
     build.started(db)
     with pytest.raises(ZeroDivisionError), db.transaction():
-        db.rows("INSERT INTO suite (campaign, name) VALUES ('c-20250301-a', 'x')")
+        suites.number(db, "c-20250301-a", Suite("x"))
         raise ZeroDivisionError
     assert db.rows("SELECT * FROM suite") == []
     with db.transaction():  # and the connection is usable
@@ -150,69 +149,42 @@ def test_empty_file_becomes_a_database(path: Path) -> None:
     assert check(path) == []
 
 
-def test_migration_from_version_1_keeps_what_is_there(path: Path) -> None:
-    first = schema.migrations()[:1]
-    old = apsw.Connection(str(path))
-    schema.migrate(old, first)
-    old.execute("INSERT INTO machine VALUES ('m', 'node1', 'cpu', 2, 1, 3, '6.1', 'Debian')")
-    assert schema.version(old) == 1
-    old.close()
-    with pytest.raises(PlumblineError, match=r"version 1.*plumbline db migrate"):
+def _later(monkeypatch: pytest.MonkeyPatch, sql: str) -> None:
+    """As if the next version of the code did this to the tables of this one."""
+    known = schema.steps()
+    monkeypatch.setattr(schema, "steps", lambda: (*known, sql))
+
+
+def test_a_file_of_an_earlier_version_is_brought_up_and_keeps_what_is_there(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Database.open(path, write=True) as db:
+        build.started(db)
+    _later(monkeypatch, "CREATE TABLE more (x); INSERT INTO more VALUES (7)")
+    with pytest.raises(PlumblineError, match=r"version 1.*reads version 2.*command that writes"):
         Database.open(path)
+    for _ in range(2):
+        with Database.open(path, write=True) as db:
+            assert db.row("PRAGMA user_version") == (2,)
+            assert db.rows("SELECT * FROM more") == [(7,)]
+            assert campaigns.get(db, None) == build.CAMPAIGN
+    assert check(path) == []
+
+
+def test_a_step_that_fails_leaves_the_file_as_it_was(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it or nothing."""
     with Database.open(path, write=True) as db:
-        assert db.row("PRAGMA user_version") == (len(schema.migrations()),)
-        assert db.row("SELECT host FROM machine") == ("node1",)
-        assert db.rows("SELECT * FROM verdict") == []
+        build.started(db)
+    _later(monkeypatch, "CREATE TABLE half (x); SELECT * FROM nowhere;")
+    for _ in range(2):
+        with pytest.raises(DamagedError, match=r"schema version 1.*no such table: nowhere"):
+            Database.open(path, write=True)
+    monkeypatch.undo()
     assert check(path) == []
-
-
-def test_database_of_schema_2_is_read_after_migration(path: Path) -> None:
-    """An asset that the code of schema 2 wrote: everything in it is still there."""
-    old = sqlite3.connect(path)
-    old.executescript((ASSETS / "schema-2.sql").read_text())
-    before = {table: _rows(old, table) for table in _tables(old)}
-    old.close()
-    assert len(before["sample_block"]) == 30
-    with Database.open(path, write=True) as db:
-        campaign = campaigns.get(db, None)
-        (first, second) = runs.medians(db, campaign.id, ["before"])
-        assert len(first.runs) == 3 and first.case.delay_ns == 0
-        assert first.seconds[0] == pytest.approx(43e-6, rel=0.02)
-        assert second.seconds[0] == pytest.approx(23.3e-6, rel=0.02)
-        launch = runs.listing(db, campaign.id)[0]
-        kept = measurements.records(db, launch.id)
-        assert kept == build.records(launch, [build.Timed(), REDUCE_PLUS_BCAST])
-        assert machines.library(db, campaign.library_fingerprint) == build.LIBRARY
-    assert check(path) == []
-    new = sqlite3.connect(path)
-    for table, rows in before.items():
-        if table != "migration":
-            assert [row[: len(rows[0])] for row in _rows(new, table)] == rows, table
-    new.close()
-
-
-REDUCE_PLUS_BCAST = build.Timed(variant=build.REDUCE_PLUS_BCAST, median_ns=23_300)
-
-
-def _tables(connection: sqlite3.Connection) -> list[str]:
-    return [n for (n,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-
-
-def _rows(connection: sqlite3.Connection, table: str) -> list[tuple[object, ...]]:
-    return sorted(connection.execute(f"SELECT * FROM {table}"), key=repr)
-
-
-def test_migration_that_fails_leaves_the_file_empty(path: Path) -> None:
-    broken = schema.Migration(2, "broken", "CREATE TABLE half (x); SELECT * FROM nowhere;")
-    connection = apsw.Connection(str(path))
-    with pytest.raises(apsw.SQLError, match="nowhere"):
-        schema.migrate(connection, [*schema.migrations()[:1], broken])
-    assert schema.version(connection) == 0
-    assert list(connection.execute("SELECT name FROM sqlite_schema")) == []
-    connection.close()
-    with Database.open(path, write=True):
-        pass
-    assert check(path) == []
+    with Database.open(path) as db:
+        assert campaigns.get(db, None) == build.CAMPAIGN
 
 
 def test_backup_while_a_writer_writes(db: Database, path: Path, tmp_path: Path) -> None:
@@ -263,7 +235,7 @@ def _as_another_user(code: str, path: Path) -> subprocess.CompletedProcess[str]:
         f"sys.path[:0] = {sys.path!r}\n"
         "from plumbline_db import campaigns, schema\n"
         "from plumbline_db.connection import Database\n"
-        "schema.migrations()\n"  # read while the checkout is readable
+        "schema.steps()\n"  # read while the checkout is readable
         f"path = Path({str(path)!r})\n"
     )
     return subprocess.run(

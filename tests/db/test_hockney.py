@@ -76,7 +76,7 @@ def test_half_trips(db: Database) -> None:
     for sequence, ns in trips.items():
         one = [PingPong(0, 1, "same_socket", 8, ns), PingPong(2, 3, "same_core", 8, [10, 30])]
         runs.put(db, build.run("pingpong", sequence), launch(sequence, one))
-    failed = msgspec.structs.replace(build.run("pingpong", 2), outcome="failed")
+    failed = msgspec.structs.replace(build.run("pingpong", 2), failure=build.EXIT)
     runs.put(db, failed, launch(2, [PingPong(0, 1, "same_socket", 8, [7])]))
     core, socket = hockney.half_trips(db, campaign, ["pingpong"])
     assert (core.pair, core.bytes, core.seconds) == ("same_core", 8, [10e-9, 10e-9])

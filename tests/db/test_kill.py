@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from plumbline_db import measurements, runs
-from plumbline_db.connection import Database
-from plumbline_db.integrity import check
+from plumbline_db.connection import Database, check
 from tests.db import build
 
 WRITER = """

@@ -18,6 +18,7 @@ from plumbline_db.records import (
     CaseRecord,
     Check,
     ConfigRecord,
+    Failure,
     Footer,
     HostLoad,
     Load,
@@ -25,6 +26,7 @@ from plumbline_db.records import (
     Refused,
     Run,
     Samples,
+    Suite,
     Transit,
 )
 from tests.db import build, strategies
@@ -57,7 +59,7 @@ def test_records_come_back(started: Database, records: list[ProbeRecord]) -> Non
 
 
 def test_launch_without_records(started: Database) -> None:
-    launch = msgspec.structs.replace(build.run(), outcome="failed", reason="no such program")
+    launch = msgspec.structs.replace(build.run(), failure=Failure("ended", "no such program"))
     runs.put(started, launch, [])
     assert runs.get(started, CAMPAIGN, "before", 0) == launch
     assert runs.header(started, launch.id) is None
@@ -189,7 +191,7 @@ def test_medians_leave_out_samples_of_a_wrong_case(started: Database) -> None:
 
 
 def test_medians_leave_out_failed_launches(started: Database) -> None:
-    launch = msgspec.structs.replace(build.run(), outcome="failed", reason="time-out")
+    launch = msgspec.structs.replace(build.run(), failure=Failure("ended", "time-out"))
     records = build.records(launch, [Timed()])[:-1]
     runs.put(started, launch, records)
     assert runs.medians(started, CAMPAIGN, ["before"]) == []
@@ -262,7 +264,7 @@ def test_surroundings_are_of_finished_launches(started: Database) -> None:
         launch = build.run(suite, sequence)
         *records, footer = build.records(launch, [Timed()])
         runs.put(started, launch, [*records, *([load] if sequence == 0 else []), footer])
-    failed = msgspec.structs.replace(build.run("before", 2), outcome="failed")
+    failed = msgspec.structs.replace(build.run("before", 2), failure=build.EXIT)
     runs.put(started, failed, build.records(failed, [Timed()])[:-1])
     found = runs.surroundings(started, CAMPAIGN, ["before"])
     assert [(one.suite, one.load) for one in found] == [("before", load), ("before", None)]
@@ -278,7 +280,7 @@ def records_wall(db: Database, run: str) -> float:
 
 def test_first_header_is_of_a_finished_launch(started: Database) -> None:
     assert runs.first_header(started, CAMPAIGN) is None
-    failed = msgspec.structs.replace(build.run("before", 0), outcome="failed")
+    failed = msgspec.structs.replace(build.run("before", 0), failure=build.EXIT)
     runs.put(started, failed, build.records(failed, [Timed()])[:-1])
     for suite, sequence in (("search-1", 0), ("before", 1), ("before", 2)):
         put(started, build.run(suite, sequence), [Timed()])
@@ -337,10 +339,11 @@ def test_medians_of_a_whole_campaign(started: Database) -> None:
 def test_cost(started: Database) -> None:
     put(started, build.run(), [Timed(), Timed(variant="library"), Timed(bytes=4)])
     put(started, build.run(sequence=1), [Timed(), Timed(bytes=8, outcome="wrong")])
-    failed = msgspec.structs.replace(build.run(sequence=2), outcome="failed", timed_seconds=0.0)
+    failed = msgspec.structs.replace(build.run(sequence=2), failure=build.EXIT, timed_seconds=0.0)
     runs.put(started, failed, [])
-    for suite in ("explain", "explain-Bcast-8-0"):  # asked for afterwards
-        put(started, build.run(suite), [Timed(bytes=16)])
+    for suite in (Suite("explain"), Suite("explain", step="Bcast-8", arm="0")):  # afterwards
+        launch = build.run(suite.name)
+        runs.put(started, launch, build.records(launch, [Timed(bytes=16)]), suite)
     found = cost(started, CAMPAIGN)
     assert (found.launches, found.failed, found.cells) == (3, 1, 2)
     assert found.seconds == pytest.approx(2.7) and found.timed_seconds == pytest.approx(0.8)

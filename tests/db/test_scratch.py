@@ -117,6 +117,7 @@ def test_a_signal_in_the_moment_when_a_folder_was_made(
         made(self, mode)
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(scratch, "_mine", {})  # those of other tests stay
     monkeypatch.setattr(Path, "mkdir", interrupted)
     with pytest.raises(KeyboardInterrupt), scratch.folder(tmp_path):
         pass

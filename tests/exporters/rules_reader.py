@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from plumbline_exporters.lint import rules_reader
+from plumbline_exporters import ompi_rules_reader
 
 Blocks = dict[int, list[list[int]]]
 
@@ -15,7 +15,7 @@ Blocks = dict[int, list[list[int]]]
 class RulesFile:
     version: int
     collectives: dict[int, Blocks]
-    _read: rules_reader.RulesFile
+    _read: ompi_rules_reader.RulesFile
 
     def decision(self, collective: int, nprocs: int, size: int) -> list[int]:
         """[algorithm, fan-out, segment size, requests]; zeros where the library decides."""
@@ -24,7 +24,7 @@ class RulesFile:
 
 @functools.lru_cache(maxsize=64)
 def read(text: str) -> RulesFile:
-    file = rules_reader.read(text)
+    file = ompi_rules_reader.read(text)
     assert not file.error and file.rest is None and not file.strange, file.error
     assert all(number.text == str(number.value) for number in file.numbers)
     collectives: dict[int, Blocks] = {}

@@ -54,7 +54,7 @@ def promtool(text: str) -> None:
 def test_a_finished_campaign(path: Path) -> None:
     with Database.open(path, write=True) as db:
         build.done(db)
-        launch = msgspec.structs.replace(build.run("confirm-1"), outcome="failed")
+        launch = msgspec.structs.replace(build.run("confirm-1"), failure=build.EXIT)
         runs.put(db, launch, [])
     assert of(path, "plumbline_violations", guideline="GL12", stage="before") == 2
     assert of(path, "plumbline_violations", guideline="GL12", stage="after") == 0

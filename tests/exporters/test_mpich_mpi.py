@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from plumbline.campaign.proof import environment_of, profile_canary
 from plumbline.libraries.mpich import Mpich
-from plumbline.proof import environment_of, profile_canary
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import registry
 from plumbline_exporters.bundle import Bundle

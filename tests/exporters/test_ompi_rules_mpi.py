@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -110,19 +109,3 @@ def test_algorithms_have_the_ids_that_the_library_reports(open_mpi: str) -> None
 
 def _ids(collective: Collective, names: dict[str, int], version: str) -> dict[str, int | None]:
     return {name: collective.id_of(name, library(version)) for name in names}
-
-
-@pytest.mark.parametrize("version", ["4.1.4", "5.0.11"])
-def test_search_spaces_and_exporter_agree(version: str) -> None:
-    """Whatever a search space offers has a rule, and what must not be exported is marked there."""
-    spaces = Path(__file__).parents[2] / "search-spaces"
-    space = tomllib.loads((spaces / f"openmpi-{version[:3]}.toml").read_text("utf-8"))
-    assert {entry["name"] for entry in space["function"]} == set(COLLECTIVES)
-    for entry in space["function"]:
-        collective = COLLECTIVES[entry["name"]]
-        offered = {algorithm["name"]: algorithm["id"] for algorithm in entry["algorithms"]}
-        assert _ids(collective, offered, version) == offered
-        unsafe = {a["name"] for a in entry["algorithms"] if a.get("commutative_only")}
-        assert unsafe == collective.commutative_only & offered.keys()
-        assert entry["knob"] == prefix(entry["name"])
-        assert entry["sizes"] == ("one" if collective.one_for_all_sizes else "each")

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.libraries.openmpi import NO_SUCH_ALGORITHM, rules_canary
-from plumbline_db import events
 from plumbline_db.connection import Database
-from plumbline_db.records import Event, Winner
+from plumbline_db.records import Winner
 from plumbline_exporters import ompi_rules
-from plumbline_exporters.bundle import SITE_RULES, load_bundle
+from plumbline_exporters.bundle import load_bundle
 from tests.db import build
 from tests.exporters.bundles import bundle, tuned
 from tests.exporters.rules_reader import read
@@ -112,6 +111,6 @@ def test_a_file_that_the_library_drops_has_no_rules() -> None:
 def test_without_a_winner_nothing_takes_its_place(tmp_path: Path) -> None:
     assert ompi_rules.files(msgspec.structs.replace(bundle(), site_rules=SITE)) == {}
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
-        campaign = build.finished(db)
-        events.put(db, campaign.id, Event(time=campaign.started, kind=SITE_RULES, text=SITE))
+        build.finished(db)
+        db.rows("UPDATE campaign SET site_rules = :text", {"text": SITE})
         assert load_bundle(db, None, Path("/out"), created="now").site_rules == SITE

@@ -18,6 +18,7 @@ from plumbline_db import scratch
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Export
+from plumbline_exporters import registry
 from plumbline_exporters.bundle import NO_SUM, Bundle, load_bundle
 from plumbline_exporters.registry import _with_sum, exporter, exporters, is_ours, write
 from tests.db import build
@@ -67,34 +68,16 @@ class TestEveryFormat:
 
 
 def test_a_format_of_another_library_is_refused(tmp_path: Path) -> None:
-    message = (
-        "simgrid-env is for simgrid, .* there are csh, env, fish, json, mca-params, modulefile"
-    )
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError, match=r"simgrid-env is for simgrid, .* there are .*ompi-rules"):
         write(placed(tmp_path), ["simgrid-env"])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_formats() -> None:
-    assert sorted(exporters()) == [
-        "csh",
-        "env",
-        "fish",
-        "impi-env",
-        "json",
-        "mca-params",
-        "modulefile",
-        "modulefile-lua",
-        "mpich-env",
-        "mpich-json",
-        "mvapich-env",
-        "mvapich2-env",
-        "ompi-han-rules",
-        "ompi-rules",
-        "plumbline-run",
-        "profile",
-        "simgrid-env",
-    ]
+def test_every_format_is_in_the_table() -> None:
+    """A module under @exporter that MODULES leaves out is known to nobody."""
+    room = Path(registry.__file__).parent
+    found = {path.stem for path in room.glob("*.py") if "\n@exporter(" in path.read_text()}
+    assert found == set(registry.MODULES)
 
 
 def test_a_name_is_registered_once() -> None:
@@ -137,9 +120,7 @@ def test_refusal_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
 
 
 def test_unknown_format(tmp_path: Path) -> None:
-    with pytest.raises(
-        UsageError, match="no export format xml; there are: csh, env, fish, impi-env, json"
-    ):
+    with pytest.raises(UsageError, match=r"no export format xml; there are: .*fish, impi-env"):
         write(placed(tmp_path), ["json", "xml"])
     assert list(tmp_path.iterdir()) == []
 

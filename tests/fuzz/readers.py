@@ -13,11 +13,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from plumbline import application, campaign_file, guidelines, known_parameters, recorded
+from plumbline.core import application, guidelines
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch import parts
-from plumbline.libraries import openmpi
-from plumbline.plan import Plan, PlanCase
-from plumbline.search import space
+from plumbline.libraries import known_parameters, openmpi, space_file
+from plumbline.results import recorded
+from plumbline.settings import campaign_file
 from plumbline_db import ndjson, runs, scratch
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
@@ -25,7 +27,7 @@ from plumbline_db.records import UNBOUNDED_BYTES, PingPong
 from plumbline_exporters import ompi_site
 from plumbline_exporters.lint import formats
 from plumbline_exporters.lint.finding import Context
-from plumbline_exporters.ompi_site import Rule
+from plumbline_exporters.ompi_site import SiteRule
 from tests.db import build
 from tests.exporters import hostile
 from tests.exporters.bundles import library
@@ -65,8 +67,15 @@ def _rules(data: bytes) -> None:
         formats.check(text, format, Context("", _known()))
         format.refers(text)
     openmpi.rules_canary(text)
-    ours = {"MPI_Bcast": {4: [Rule(0), Rule(8, 1, ours=True), Rule(64)]}}
+    ours = {"MPI_Bcast": {4: [SiteRule(0), SiteRule(8, 1, ours=True), SiteRule(64)]}}
     ompi_site.joined(ours, text, library("4.1.8"), unsafe=False)
+
+
+@cache
+def _spaces() -> Path:
+    """Where a search space finds the one that it may be like."""
+    shutil.copy(ROOT / "search-spaces" / "mpich.toml", _FOLDER)
+    return _FOLDER
 
 
 @cache
@@ -75,7 +84,9 @@ def _known() -> tuple[object, ...]:
 
 
 def _site_rules() -> list[bytes]:
-    table = {"MPI_Bcast": {0: [Rule(0)], 4: [Rule(0), Rule(8, 1), Rule(UNBOUNDED_BYTES)]}}
+    table = {
+        "MPI_Bcast": {0: [SiteRule(0)], 4: [SiteRule(0), SiteRule(8, 1), SiteRule(UNBOUNDED_BYTES)]}
+    }
     lines = [f"{len(table)}", "7", "2", "0", "1", "0 0 0 0", "4", "2", "0 0 0 0", "8 1 0 0"]
     return [
         "\n".join(lines).encode() + b"\n",
@@ -134,7 +145,12 @@ def _plan(data: bytes) -> None:
     """What enters a plan is a word of it, and no more."""
     words = data.decode("utf-8", errors="surrogateescape").split("|")
     cases = [
-        PlanCase(function=one, bytes=len(one), variant=words[-1], knobs=((words[0], one),))
+        PlanCase(
+            function=one,
+            bytes=len(one),
+            variant=words[-1],
+            configuration=Configuration.of({words[0]: one}),
+        )
         for one in words
     ]
     text = Plan(name=words[0], seed=1, cases=tuple(cases)).text()
@@ -218,11 +234,12 @@ READERS: dict[str, Reader] = {
         _all("docs/examples/*.toml"),
     ),
     "search-space": Reader(
-        lambda data: space.load(_file(data, "space.toml")), _all("search-spaces/*.toml")
+        lambda data: space_file.load(_spaces() / _file(data, "space.toml").name),
+        _all("search-spaces/*.toml"),
     ),
     "guidelines": Reader(
         lambda data: guidelines.load(_file(data, "guidelines.toml")),
-        _all("tuner/plumbline/guidelines.toml"),
+        _all("tuner/plumbline/core/guidelines.toml"),
     ),
     "rules": Reader(_rules, _site_rules),
     "ompi-info": Reader(

@@ -12,10 +12,10 @@ import click
 import msgspec
 import pytest
 
-from plumbline import at_start, identity, tables
-from plumbline import settings as settings_file
 from plumbline.cli import COMMANDS, running
 from plumbline.cli import plumbline as group
+from plumbline.measure import at_start, tables
+from plumbline.settings import GROUP_OF, campaign_file, identity
 from tests.predecessors.test_plans import misspelt
 from tests.tuner.cli.command import plumbline
 from tests.tuner.simulated import SimulatedStarter, bench
@@ -53,7 +53,7 @@ def test_the_order_of_options_means_nothing(command: str, monkeypatch: pytest.Mo
     seen: list[tuple[str, Any]] = []
 
     def capture(file: Path | None, options: dict[str, Any], **more: Any) -> None:
-        settings = settings_file.load(file, running.overrides(options))
+        settings = campaign_file.load(file, running.overrides(options))
         chosen = identity.chosen(bench(), settings)
         plan = tables.plan(settings, tables.cases(chosen, settings))
         seen.append((msgspec.structs.replace(plan, name="x").text(), (settings, more)))
@@ -93,9 +93,9 @@ def test_the_order_of_a_campaign_file_means_nothing(tmp_path: Path) -> None:
     path, found = tmp_path / "campaign.toml", []
     for order in itertools.permutations(lines):
         path.write_text("\n".join(order))
-        found.append(settings_file.load(path, {}))
+        found.append(campaign_file.load(path, {}))
     assert all(one == found[0] for one in found)
-    assert found[0].seed == 3 and found[0].op == "MPI_SUM"
+    assert found[0].sampling.seed == 3 and found[0].cases.op == "MPI_SUM"
 
 
 def commands() -> list[tuple[list[str], click.Command]]:
@@ -143,7 +143,7 @@ def test_every_misspelt_key_of_a_campaign_file_is_refused(
 ) -> None:
     """2c [run]: as above, for the keys of a campaign file."""
     path = tmp_path / "campaign.toml"
-    for key in settings_file.Settings.__struct_fields__:
+    for key in GROUP_OF:
         for wrong in misspelt(key):
             path.write_text(f"{wrong} = 1\n")
             said = plumbline("campaign", path, "--db", tmp_path / "plumbline.db")

@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import guidelines
-from plumbline.plan import Plan, PlanCase
+from plumbline.core import guidelines
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.verify.kinds import all_kinds
 from plumbline_db.records import Header
 from tests.collectives_alt.programs import make
@@ -42,12 +43,12 @@ def accepted(probe: Probe, lines: str) -> bool:
 def test_the_probe_takes_the_plans_that_the_tuner_writes(probe: Probe) -> None:
     """0 [run]: PGMPI emits options that the benchmark has dropped; our probe, asked, takes a plan
     with every kind of line the tuner can write."""
-    knob = (("coll_tuned_allreduce_algorithm", "ring"),)
+    knob = Configuration.of({"coll_tuned_allreduce_algorithm": "ring"})
     cases = (
         PlanCase("MPI_Allreduce", 1024),
         PlanCase("MPI_Allreduce", 1024, "library"),
         PlanCase("MPI_Allreduce", 1024, "allreduce_as_reduce_plus_bcast"),
-        PlanCase("MPI_Allreduce", 1024, knobs=knob),
+        PlanCase("MPI_Allreduce", 1024, configuration=knob),
         PlanCase("MPI_Allreduce", 1024, plain_duplicate=True),
     )
     path = probe.folder / "tuner.txt"

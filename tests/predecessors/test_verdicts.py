@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify.summary import summary_counts
 from plumbline.verify.verify import VerifySettings, verify
 from plumbline_db.records import Medians, Verdict
@@ -190,7 +190,7 @@ def test_the_smallest_observation_counts(medians: MakeMedians, guidelines: Guide
 
 SCRIPT = """
 import json, sys
-from plumbline.guidelines import load
+from plumbline.core.guidelines import load
 from plumbline.verify.verify import verify
 from plumbline_db.records import Case, Medians
 import msgspec

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -29,6 +30,12 @@ from plumbline_db.records import (
 R = TypeVar("R")
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def listed(table: str) -> list[str]:
+    """The names in one of the probe's tables, in its order."""
+    text = (ROOT / "probes" / table).read_text()
+    return re.findall(r"^PL_\w+\((\w+)\)", text, re.MULTILINE)
 
 
 def decode(path: Path) -> list[ProbeRecord]:

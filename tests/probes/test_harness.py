@@ -11,7 +11,7 @@ _COLLECTIVE = re.compile(
     r"\bP?(MPI_(?:Barrier|I?Bcast|I?(?:All)?(?:[Gg]atherv?|[Rr]educe)|I?Scatterv?|I?Alltoall[vw]?"
     r"|I?Reduce_scatter(?:_block)?|I?(?:Ex)?[Ss]can|Ibarrier))\("
 )
-# MPI_Allreduce: before anything is timed, on some simulated machines (docs/simulated.md).
+# MPI_Allreduce: before anything is timed, on some simulated machines (docs/design/simulated.md).
 ALLOWED = {
     "sync/barrier.c": {"MPI_Barrier"},
     "measure/plain.c": {"MPI_Barrier"},

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from plumbline import recorded
+from plumbline.results import recorded
 from tests.probes.conftest import _preloaded
 from tests.probes.launch import ENVIRONMENT
 

@@ -163,15 +163,16 @@ def test_a_core_of_its_own(probe: Probe) -> None:
 
 
 def test_no_data_race(tmp_path: Path) -> None:
-    """The C test of teams, built with the sanitizer of threads."""
+    """The C test of the thread pool, built with the sanitizer of threads."""
     compiler = shutil.which("gcc")
     if compiler is None:
         pytest.skip("no gcc")
     flags = ["-std=c11", "-D_GNU_SOURCE", "-g", "-O1", "-fsanitize=thread", "-pthread"]
     flags += [f"-I{ROOT / folder}" for folder in ("tests", "probes")]
-    sources = [ROOT / "tests/probes/unit/test_team.c"]
+    sources = [ROOT / "tests/probes/unit/test_thread_pool.c"]
     sources += [
-        ROOT / "probes" / name for name in ("overlap/team.c", "overlap/work.c", "system/units.c")
+        ROOT / "probes" / name
+        for name in ("overlap/thread_pool.c", "overlap/work.c", "system/units.c")
     ]
     program, empty = tmp_path / "race", tmp_path / "empty.c"
     empty.write_text("int main(void) { return 0; }\n")

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from plumbline_db.records import ClockSync
-from tests.probes.launch import Launch, Probe
+from tests.probes.launch import Launch, Probe, listed
 
 pytestmark = pytest.mark.mpi
 
@@ -28,7 +28,7 @@ def slow_rank(probe: Probe, settings: str, ranks: int, reps: int = 12) -> Launch
 
 
 def test_the_probe_names_them(probe: Probe) -> None:
-    assert probe.known()["syncs"] == ["barrier", "dissemination", "window", "roundtime", "none"]
+    assert probe.known()["syncs"] == listed("sync/syncs.def")
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 5])

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.probes.launch import Launch, Probe
+from tests.probes.launch import Launch, Probe, listed
 
 pytestmark = pytest.mark.mpi
 
@@ -59,7 +59,7 @@ def some_launch(
 
 def test_the_probe_names_them(probe: Probe) -> None:
     uses = probe.known()["uses"]
-    assert [use["name"] for use in uses] == list(USES)
+    assert [use["name"] for use in uses] == listed("use/uses.def")
     assert all(len(use["summary"]) > 20 for use in uses)
 
 

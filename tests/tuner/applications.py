@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plumbline.application import Application, Calls, write
+from plumbline.core.application import Application, Calls, write
 
 
 def calls(

@@ -16,16 +16,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import campaign as loop
-from plumbline import identity, tables
+from plumbline.campaign import loop
+from plumbline.core.configuration import Configuration
 from plumbline.libraries.openmpi import RULES
-from plumbline.measure import Laboratory, Series
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.race import index
-from plumbline.settings import Settings, load
-from plumbline.workbench import Workbench, workbench
+from plumbline.settings import Settings, identity
+from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import Workbench, workbench
 from plumbline_db import runs
 from plumbline_db.connection import Database
+from plumbline_db.records import Suite
 from plumbline_exporters import ompi_rules
 from plumbline_exporters.ompi_tuned import COLLECTIVES, prefix
 from tests.exporters import rules_reader
@@ -55,9 +58,9 @@ def tried(menu: Menu, function: str) -> list[Candidate]:
     segment = f"{prefix(function)}_segmentsize"
     for one in menu.first(function):
         found.append(one)
-        if segment in dict(one.knobs) and not menu.one_for_all_sizes(function):
-            knobs = dict(one.knobs) | {segment: SMALL_SEGMENT}
-            found.append(Candidate(knobs=tuple(sorted(knobs.items()))))
+        if segment in one.configuration.as_dict() and not menu.one_for_all_sizes(function):
+            knobs = one.configuration.as_dict() | {segment: SMALL_SEGMENT}
+            found.append(Candidate(configuration=Configuration.of(knobs)))
     return found
 
 
@@ -78,7 +81,7 @@ def slowest(
     with Database.open(folder / "slowest.db", write=True) as db:
         started = identity.begin(db, bench, settings, new=False)
         lab = Laboratory(db, started.id, loop.starter(bench, settings))
-        Series(lab, "slowest", plan, bench.space.hot_environment).advance(3)
+        Series(lab, Suite("slowest"), plan, bench.space.hot_environment).advance(3)
         times = index(runs.medians(db, started.id, ["slowest"]))
     over: dict[str, dict[int, dict[Candidate, float]]] = {}
     for (target, one), found in times.items():
@@ -108,7 +111,7 @@ def rules_file(chosen: Mapping[str, list[Rule]], bench: Workbench) -> str:
             str(len(rules)),
         ]
         for size, one in rules:
-            knobs = dict(one.knobs)
+            knobs = one.configuration.as_dict()
             number = collective.id_of(knobs[prefix(function)], bench.installation.library)
             segment = knobs.get(f"{prefix(function)}_segmentsize", "0")
             lines.append(f"{size} {number} 4 {segment}")

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from plumbline.placement import Placement
 from plumbline.search.candidates import Menu
-from plumbline.workbench import Variant
-from plumbline_db.records import CaseRecord, ProbeRecord, Run
+from plumbline.settings.workbench import Variant
+from plumbline.system.placement import Placement
+from plumbline_db.records import CaseRecord, Failure, ProbeRecord, Run
 from tests.db import build
 from tests.tuner.simulated import (
     LATENCY,
@@ -89,7 +89,7 @@ class ColdStarter(SimulatedStarter):
         self.extra = extra
         run, records = super().start(campaign, suite, sequence, text, extra, placement)
         if self._aborts(self._values):
-            return msgspec.structs.replace(run, outcome="failed", reason="exit status 134"), []
+            return msgspec.structs.replace(run, failure=Failure("ended", "exit status 134")), []
         return run, records
 
     def _library(

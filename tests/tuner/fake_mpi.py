@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import process
 from plumbline.launch import Job
 from plumbline.launch.local import short_lived
+from plumbline.launch.starter import Starter
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.placement import Placement
-from plumbline.starter import Starter
+from plumbline.system import process
+from plumbline.system.placement import Placement
 from plumbline_db.records import Machine, ProbeRecord
 from tests.db import build
 

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import cli, fits, process
+from plumbline import cli
+from plumbline.libraries import fits
+from plumbline.system import process
 from plumbline_db import runs
-from plumbline_db.connection import Database
+from plumbline_db.connection import Database, check
 from plumbline_db.errors import PlumblineError
-from plumbline_db.integrity import check
 from plumbline_db.records import ProbeRecord, Run
 from tests.tuner import planted
 from tests.tuner.cli.conftest import install
@@ -148,9 +149,7 @@ class Place:
         said = []
         with Database.open(self.database) as db:
             tables = [
-                name
-                for (name,) in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
-                if name != "migration"
+                name for (name,) in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
             ]
             for table in sorted(tables):
                 said += sorted(f"{table} {row}" for row in db.rows(f'SELECT * FROM "{table}"'))

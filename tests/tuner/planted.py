@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from plumbline.settings import Settings, load
+from plumbline.settings import Settings
+from plumbline.settings.campaign_file import load
 from tests.tuner.simulated import Costs
 
 SIZES = [64, 1024, 4096, 16384, 65536]

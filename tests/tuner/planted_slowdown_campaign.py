@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import campaign as loop
-from plumbline import identity
-from plumbline.measure import Laboratory
+from plumbline.campaign import loop
+from plumbline.measure.launches import Laboratory
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
-from plumbline.settings import load
-from plumbline.workbench import workbench
+from plumbline.settings import identity
+from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import workbench
 from plumbline_db import verdicts, winners
 from plumbline_db.connection import Database
 from tests.tuner import shim

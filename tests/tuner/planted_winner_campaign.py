@@ -13,13 +13,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign as loop
-from plumbline import identity
-from plumbline.measure import Laboratory
-from plumbline.plan import PlanCase
+from plumbline.campaign import loop
+from plumbline.core.plan import PlanCase
+from plumbline.measure.launches import Laboratory
 from plumbline.search.candidates import Candidate
-from plumbline.settings import load
-from plumbline.workbench import workbench
+from plumbline.settings import identity
+from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import workbench
 from plumbline_db import events, runs, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Winner

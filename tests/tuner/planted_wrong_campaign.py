@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import campaign as loop
-from plumbline import identity
-from plumbline.measure import Laboratory
-from plumbline.settings import load
-from plumbline.workbench import workbench
+from plumbline.campaign import loop
+from plumbline.measure.launches import Laboratory
+from plumbline.settings import identity
+from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import workbench
 from plumbline_db import events, runs, winners
 from plumbline_db.connection import Database
 from tests.tuner import shim

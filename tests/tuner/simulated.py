@@ -14,15 +14,15 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.guidelines import Guidelines
-from plumbline.guidelines import load as load_guidelines
+from plumbline.core.guidelines import Guidelines
+from plumbline.core.guidelines import load as load_guidelines
 from plumbline.launch import launcher_for
-from plumbline.libraries import Installation, Knob
+from plumbline.launch.starter import Starter, ended, under_way, with_case
+from plumbline.libraries import Installation, Knob, space_file
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.placement import Placement
-from plumbline.search import space as spaces
-from plumbline.starter import Starter, ended, under_way, with_case
-from plumbline.workbench import Catalogue, Variant, Workbench, _Named
+from plumbline.libraries.space import Space
+from plumbline.settings.workbench import Catalogue, Variant, Workbench, _Named
+from plumbline.system.placement import Placement
 from plumbline_db.records import (
     Begin,
     CaseRecord,
@@ -45,7 +45,7 @@ from tests.db import build
 from tests.exporters import rules_reader
 
 ROOT = Path(__file__).resolve().parents[2]
-SPACE = spaces.load(ROOT / "search-spaces" / "openmpi-4.1.toml")
+SPACE = space_file.for_library(ROOT / "search-spaces", build.LIBRARY)
 # Those of the paper; no variant of this library sends pieces.
 GUIDELINES = load_guidelines().selected([f"GL{n}" for n in range(3, 18)])
 GUIDELINES = msgspec.structs.replace(
@@ -205,15 +205,13 @@ class SimulatedStarter(Starter):
             records[0] = msgspec.structs.replace(records[0], binding=held)  # type: ignore[type-var]
         finished = isinstance(records[-1], Footer)
         case = under_way(records)
-        crash = ended(139)
-        reason = "" if finished else crash if case is None else with_case(crash, text, case)
+        failure = None if finished else with_case(ended(139), text, case)
         run = Run(
             id=f"{campaign}/{suite}-{sequence:03d}",
             campaign=campaign,
             suite=suite,
             sequence=sequence,
-            outcome="finished" if finished else "failed",
-            reason=reason,
+            failure=failure,
             argv=["mpirun", *self.family.words(where), "probe", "--plan", "plan", "--out", "out"],
             environment=extra,
             plan=text,
@@ -393,7 +391,7 @@ def _header(
     )
 
 
-def installed_knobs(space: spaces.Space = SPACE) -> dict[str, Knob]:
+def installed_knobs(space: Space = SPACE) -> dict[str, Knob]:
     """What ompi_info would report: every knob of the space, parameters at their defaults."""
     found = {name: Knob(name, "0", "int", True, {}) for name in space.knobs()}
     for entry in space.function:

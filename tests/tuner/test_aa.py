@@ -9,13 +9,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign, identity, tables
-from plumbline.guidelines import Pattern
-from plumbline.measure import Laboratory, Series
-from plumbline.plan import Data, measurable
-from plumbline.settings import load
-from plumbline.workbench import workbench
+from plumbline.campaign import loop as campaign
+from plumbline.core.guidelines import Pattern
+from plumbline.core.plan import Data, measurable
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory, Series
+from plumbline.settings import identity
+from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import workbench
 from plumbline_db.connection import Database
+from plumbline_db.records import Suite
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
@@ -32,10 +35,10 @@ def test_a_function_does_not_violate_a_guideline_against_itself(tmp_path: Path) 
         begun = identity.begin(db, bench, settings, new=False)
         lab = Laboratory(db, begun.id, campaign.starter(bench, settings))
         plan = tables.plan(settings, tables.cases(guidelines, settings))
-        Series(lab, "before", plan, {}).advance(settings.launches)
-        verdicts = tables.decide(lab, "before", guidelines, settings, "before", {})
+        Series(lab, Suite("before"), plan, {}).advance(settings.sampling.launches)
+        verdicts = tables.decide(lab, "before", guidelines, settings, Suite("before"), {})
     found = [one for one in verdicts if one.kind == "pattern"]
-    cells = [measurable(one.lhs, settings.sizes, 4, Data()) for one in same]
+    cells = [measurable(one.lhs, settings.cases.sizes, 4, Data()) for one in same]
     assert len(found) == sum(map(len, cells)) > 3 * len(same)
     assert [one for one in found if one.verdict == "violated"] == []
     assert {one.launches for one in found} <= set(tables.design_of(settings).launches)

@@ -10,19 +10,19 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from plumbline import tables
-from plumbline.acceptance import Acceptance, Accepted, Trial, _judge_together
-from plumbline.circumstances import Circumstance
-from plumbline.measure import Laboratory
-from plumbline.plan import Data
+from plumbline.campaign.acceptance import Acceptance, Accepted, Trial, _judge_together
+from plumbline.campaign.circumstances import Circumstance
+from plumbline.core.plan import Data
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.cells import Target
-from plumbline.settings import load
-from plumbline.verify.sequential import Question, Standing
+from plumbline.settings.campaign_file import load
+from plumbline.verify.sequential import HypothesisState, Question
 from plumbline.verify.statistics import Comparison
-from plumbline_db import runs
+from plumbline_db import runs, suites
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Winner
+from plumbline_db.records import Campaign, Suite, Winner
 from tests.exporters.bundles import tuned, variant
 from tests.tuner import simulated
 from tests.tuner.simulated import Costs, SimulatedStarter
@@ -81,7 +81,7 @@ def test_a_winner_that_is_fast_everywhere_is_kept_and_says_where(
     assert tried == {(use, *type) for use in ("barrier", "loop", "stream") for type in types}
     assert all(one.speedup == pytest.approx(1 / 0.6, rel=0.05) for one in kept.tried)
     assert all(one.worst_low < one.speedup for one in kept.tried)
-    assert {suite for suite, _ in starter.launches} == {"accept-1-glance", "accept-1-look-1"}
+    assert {suite for suite, _ in starter.launches} == {"accept-1-glance", "accept-1"}
 
 
 def test_a_rule_of_a_profile_is_for_the_types_that_it_holds_for(
@@ -132,7 +132,8 @@ def test_what_is_not_known_to_be_no_slower_is_refused(db: Database, campaign: Ca
     assert done.winners == []
     assert done.refused[0][1].startswith("perhaps slower at 64 B (stream")
     assert {suite for suite, _ in starter.launches} == {
-        f"accept-1-{look}" for look in ("glance", *(f"look-{number}" for number in range(1, 5)))
+        "accept-1-glance",
+        *(Suite("accept", 1, look=look).name for look in range(1, 5)),
     }
 
 
@@ -234,7 +235,7 @@ def test_sizes_that_are_not_clear_are_judged_together(spread: float, words: set[
         logs[trial] = {run: middle + chance.gauss(0, spread) for run in range(22)}
         ratio = math.exp(statistics.median(logs[trial].values()))
         undecided = Comparison(min(ratio, 1.02) if middle == 0 else 1.1, 0.9, 1.09, 0.5, 22, "")
-        rows.append(Standing(Question(trial, 1.05), comparison=undecided))
+        rows.append(HypothesisState(Question(trial, 1.05), comparison=undecided))
     _judge_together(rows[:4], logs, 0.95)
     assert {row.word for row in rows[:4]} == words
     _judge_together(rows, logs, 0.95)
@@ -267,11 +268,12 @@ def test_knobs_come_first_and_are_in_force_for_variants(db: Database, campaign: 
     )
     wanted = [tuned(*RING, 64, 512), variant("MPI_Reduce", "reduce_ring", 64, 512)]
     first = acceptance.judge(wanted)
-    assert (first.suite, asked) == ("accept-1", [])
+    assert (first.suite, asked) == (Suite("accept", 1), [])
     second = acceptance.judge(first.winners)
-    assert (second.suite, asked) == ("accept-2", [(["MPI_Allreduce"], "accept-2")])
-    assert acceptance.judge(second.winners).suite == ""
+    assert (second.suite, asked) == (Suite("accept", 2), [(["MPI_Allreduce"], "accept-2")])
+    assert acceptance.judge(second.winners).suite is None
+    known = suites.get(db, campaign.id)
     environments = {
-        run.suite.rpartition("-")[0][:8]: run.environment for run in runs.listing(db, campaign.id)
+        f"accept-{known[run.suite].round}": run.environment for run in runs.listing(db, campaign.id)
     }
     assert environments == {"accept-1": {"HOT": "1"}, "accept-2": {"HOT": "1", "IN": "force"}}

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import tables
-from plumbline.acceptance_in_turn import harm
-from plumbline.measure import Laboratory
-from plumbline.proof import environment_of
-from plumbline.settings import load
+from plumbline.campaign.acceptance_in_turn import harm
+from plumbline.campaign.proof import environment_of
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
+from plumbline.settings.campaign_file import load
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Winner
+from plumbline_db.records import Campaign, Suite, Winner
 from plumbline_exporters import env
 from plumbline_exporters.registry import write
 from tests.exporters.bundles import bundle, tuned
@@ -32,7 +32,7 @@ def hurt(
     environment = environment_of(folder / env.FILE_NAME, starter.clean_environment())
     found = harm(
         Laboratory(db, campaign.id, starter),
-        "accept-cold-1",
+        Suite("accept", 1, "cold"),
         tables.plan(settings, []),
         settings,
         environment,
@@ -48,7 +48,7 @@ def hurt(
 def test_what_is_faster_everywhere_stays(db: Database, campaign: Campaign, tmp_path: Path) -> None:
     found, starter = hurt(db, campaign, tmp_path, Costs(algorithm={RING: lambda *_: 0.8}))
     assert found == []
-    sides = ["accept-cold-1", "accept-cold-1-default"]
+    sides = ["accept-1-cold", "accept-1-cold-default"]
     assert [suite for suite, _ in starter.launches] == sides * 9
 
 
@@ -67,5 +67,7 @@ def test_nothing_cold_is_not_measured(db: Database, campaign: Campaign) -> None:
     starter = SimulatedStarter(Costs())
     lab = Laboratory(db, campaign.id, starter)
     plan = tables.plan(settings, [])
-    none = harm(lab, "x", plan, settings, {}, [WINNER], [], SIZES, placement=None, crowded=True)
+    none = harm(
+        lab, Suite("x"), plan, settings, {}, [WINNER], [], SIZES, placement=None, crowded=True
+    )
     assert (none, starter.launches) == ([], [])

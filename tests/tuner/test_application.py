@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.application import heaviest, nearest, read, require, shapes, weights, worth, write
+from plumbline.core.application import (
+    heaviest,
+    nearest,
+    read,
+    require,
+    shapes,
+    weights,
+    worth,
+    write,
+)
 from plumbline.search.cells import Target
 from plumbline_db.errors import UsageError
 from tests.tuner.applications import application, calls, written

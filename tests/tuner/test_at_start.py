@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
-from plumbline import at_start
-from plumbline.placement import Placement
-from plumbline.plan import Plan, PlanCase
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.measure import at_start
+from plumbline.measure.side_by_side import MeasuredCase
+from plumbline.system.placement import Placement
 from plumbline.verify.statistics import paired_ratio
-from plumbline_db.records import ProbeRecord, Run
+from plumbline_db.records import Failure, ProbeRecord, Run
 from tests.tuner.simulated import SPACE, Costs, SimulatedStarter
 
-LIMIT = (("btl_vader_eager_limit", "8192"), ("pml", "ob1"))
-ADAPT = (("coll_adapt_bcast_algorithm", "4"), ("coll_adapt_priority", "36"))
-HOT = (("coll_tuned_bcast_algorithm", "chain"),)
-CASES = (PlanCase("MPI_Bcast", 64), PlanCase("MPI_Bcast", 64, knobs=HOT), PlanCase("MPI_Bcast", 8))
+LIMIT = Configuration.of({"btl_vader_eager_limit": "8192", "pml": "ob1"})
+ADAPT = Configuration.of({"coll_adapt_bcast_algorithm": "4", "coll_adapt_priority": "36"})
+HOT = Configuration.of({"coll_tuned_bcast_algorithm": "chain"})
+CASES = (
+    PlanCase("MPI_Bcast", 64),
+    PlanCase("MPI_Bcast", 64, configuration=HOT),
+    PlanCase("MPI_Bcast", 8),
+)
 COSTS = Costs(algorithm={("MPI_Bcast", "chain"): lambda *_: 2.0})
 
 
@@ -40,14 +47,14 @@ class Watched(SimulatedStarter):
         self.seen.append((suite, sequence, extra, text))
         run, records = super().start(campaign, suite, sequence, text, extra, placement)
         if suite == self._fails and sequence:
-            run = Run(**{name: getattr(run, name) for name in run.__struct_fields__} | FAILED)
+            run = msgspec.structs.replace(run, failure=FAILED)
         return run, records
 
 
-FAILED = {"outcome": "failed", "reason": "the library did not take a setting: x"}
+FAILED = Failure("not in force", "the library did not take a setting: x")
 
 
-def run(starter: SimulatedStarter) -> list[at_start.Line]:
+def run(starter: SimulatedStarter) -> list[MeasuredCase]:
     plan = Plan("", 1, CASES, blocks=2, reps=3)
     return at_start.run(starter, plan, [LIMIT, ADAPT], 3, {"HOT": "1"}, paired_ratio)[0]
 
@@ -59,12 +66,12 @@ def test_launches_take_turns_and_are_started_with_the_setting() -> None:
     assert order == [(s, n) for n in range(3) for s in ("measure", "measure-1", "measure-2")]
     plain, limit, adapt = (extra for _, _, extra, _ in starter.seen[:3])
     assert plain == {"HOT": "1"}
-    assert limit == plain | {f"OMPI_MCA_{name}": value for name, value in LIMIT}
-    assert adapt == plain | {f"OMPI_MCA_{name}": value for name, value in ADAPT}
+    assert limit == plain | {f"OMPI_MCA_{name}": value for name, value in LIMIT.values}
+    assert adapt == plain | {f"OMPI_MCA_{name}": value for name, value in ADAPT.values}
     assert " knobs=start" in starter.seen[1][3] and " knobs=" not in starter.seen[0][3]
     assert [(one.bytes, one.knobs) for one in lines] == [
-        *((8, knobs) for knobs in ({}, dict(LIMIT), dict(ADAPT))),
-        *((64, knobs) for knobs in ({}, dict(HOT), dict(LIMIT), dict(ADAPT))),
+        *((8, knobs) for knobs in ({}, LIMIT.as_dict(), ADAPT.as_dict())),
+        *((64, knobs) for knobs in ({}, HOT.as_dict(), LIMIT.as_dict(), ADAPT.as_dict())),
     ]
     assert lines[0].ratio is None and lines[3].ratio is None
     for line in (*lines[1:3], *lines[5:]):
@@ -76,7 +83,7 @@ def test_launches_take_turns_and_are_started_with_the_setting() -> None:
 def test_a_setting_that_fails_leaves_the_others() -> None:
     lines = run(Watched(COSTS, fails="measure-1"))
     for line in lines:
-        if line.knobs == dict(LIMIT):
+        if line.knobs == LIMIT.as_dict():
             assert line.outcome == "launch 1 failed: the library did not take a setting: x"
             assert (line.seconds, line.ratio) == ([], None)
         else:
@@ -88,4 +95,4 @@ def test_what_is_hot() -> None:
     cold = ("coll_tuned_bcast_algorithm_knomial_radix", "coll_sm_priority", "pml", "unheard_of")
     assert all(SPACE.is_hot(name) for name in (*hot, "coll_han_priority"))
     assert not any(SPACE.is_hot(name) for name in cold)
-    assert SPACE.with_needs("coll_adapt_bcast_algorithm", "4") == dict(ADAPT)
+    assert SPACE.with_needs("coll_adapt_bcast_algorithm", "4") == ADAPT.as_dict()

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline.behind import behind, whole_functions
+from plumbline.results.behind import behind, whole_functions
 from plumbline.search.outcome import record
 from plumbline.search.race import Target
 from plumbline_db.records import Trial, Winner

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline import best
-from plumbline.plan import Plan
+from plumbline.core.plan import Plan
+from plumbline.results import best
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.race import Target
-from plumbline.workbench import Variant, VariantParameter
+from plumbline.settings.workbench import Variant, VariantParameter
 from plumbline_db.errors import PlumblineError
 from tests.db import build
 from tests.tuner import planted, simulated
@@ -61,7 +61,7 @@ def test_a_search_and_a_field_try_the_same_values() -> None:
 def test_a_field_has_every_algorithm_of_either_side() -> None:
     bench = simulated.bench()
     found = best.field(menu(), bench.catalogue, "MPI_Allreduce", 16384, 4)
-    algorithms = {dict(one.knobs)["coll_tuned_allreduce_algorithm"] for one in found.library}
+    algorithms = {one.configuration["coll_tuned_allreduce_algorithm"] for one in found.library}
     entry = bench.space.of("MPI_Allreduce")
     assert entry is not None
     assert algorithms == {one.name for one in entry.algorithms if one.fits(4)}

@@ -12,20 +12,30 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
-from plumbline import campaign as loop
-from plumbline import identity, report, tables
-from plumbline.canary import Canary
+from plumbline.campaign import loop
 from plumbline.cli import tables as text_tables
-from plumbline.guidelines import Guidelines
-from plumbline.guidelines import load as load_guidelines
+from plumbline.core.guidelines import Guidelines
+from plumbline.core.guidelines import load as load_guidelines
+from plumbline.libraries.canary import Canary
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure import Laboratory
-from plumbline.settings import Settings, load
-from plumbline.workbench import Variant
-from plumbline_db import campaigns, events, exports, runs, searches, verdicts, winners
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
+from plumbline.results import report
+from plumbline.settings import Settings, identity
+from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import Variant
+from plumbline_db import campaigns, events, exports, runs, searches, suites, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import UNBOUNDED_BYTES, Campaign, CaseRecord, Run, Verdict, Winner
+from plumbline_db.records import (
+    UNBOUNDED_BYTES,
+    Campaign,
+    CaseRecord,
+    Failure,
+    Run,
+    Verdict,
+    Winner,
+)
 from plumbline_exporters import ompi_rules, profile
 from tests.exporters.bundles import tuned
 from tests.tuner import planted
@@ -185,15 +195,19 @@ def test_a_cure_opens_the_next_round(done: Done) -> None:
 def test_the_right_side_is_cured_first(done: Done) -> None:
     """At 16 KiB Allreduce ⪯ Reduce + Bcast and Bcast are violated: Allreduce races with the better
     Bcast in force, so that once is enough."""
-    suites = {one.suite: one for one in done.launches()}
-    search = [one for name, one in suites.items() if name.startswith("search-1-")]
-    first, then = search[0], next(one for one in search if "-step-2-" in one.suite)
+    launched = {one.suite: one for one in done.launches()}
+    every = suites.get(done.db, done.campaign.id).values()
+    searched = [one for one in every if one.round == 1]
+    first, then = (
+        next(launched[one.name] for one in searched if (one.stage, one.step) == ("search", step))
+        for step in ("", "step-2")
+    )
     assert "OMPI_MCA_coll_tuned_dynamic_rules_filename" not in first.environment
     assert "OMPI_MCA_coll_tuned_dynamic_rules_filename" in then.environment
     assert "coll_tuned_bcast_algorithm=" in first.plan
     assert "coll_tuned_allreduce_algorithm=" in then.plan
     assert "coll_tuned_bcast_algorithm=" not in then.plan
-    assert not [one for one in suites if "in-force" in one]
+    assert not [one for one in every if one.step == "in-force"]
 
 
 def test_what_is_wrong_for_some_programs_is_never_tried(done: Done) -> None:
@@ -212,7 +226,7 @@ def test_unsafe_is_tried_when_it_is_asked_for(tmp_path: Path, db: Database) -> N
 
 
 def test_every_winner_was_proven_to_be_in_force(done: Done) -> None:
-    said = [one.text for one in events.get(done.db, done.campaign.id) if one.kind == "in force"]
+    said = [one.said for one in events.get(done.db, done.campaign.id) if one.kind == "in force"]
     for function, file in (
         ("MPI_Allreduce", ompi_rules.FILE_NAME),
         ("MPI_Scatter", ompi_rules.FILE_NAME),
@@ -433,19 +447,19 @@ def test_a_crashing_candidate_is_a_trial_and_no_end(tmp_path: Path, db: Database
     states = {(one.variant, tuple(one.knobs.values())): one.state for one in search.trials}
     assert states["default", ("rabenseifner",)] == "failed"
     assert states["allreduce_as_reduce_plus_bcast", ()] == "wrong"
-    failed = [one for one in finished.launches() if one.outcome == "failed"]
+    failed = [one for one in finished.launches() if not one.finished]
     assert len(failed) == 2  # one may be chance
     assert all("rabenseifner at 16384 B under way" in one.reason for one in failed)
-    said = [one.text for one in events.get(db, finished.campaign.id)]
-    assert all(any(launch.id in one for one in said) for launch in failed)
+    told = {one.run for one in events.get(db, finished.campaign.id)}
+    assert told >= {launch.id for launch in failed}
 
 
 def test_a_library_that_cannot_start_ends_it_with_a_reason(tmp_path: Path, db: Database) -> None:
     class Dead(SimulatedStarter):
         def start(self, *arguments: str, **more: str):  # type: ignore[no-untyped-def]
             launch, _ = super().start(*arguments, **more)
-            reason = "exit status 1"
-            return msgspec.structs.replace(launch, outcome="failed", reason=reason), []
+            failure = Failure("ended", "exit status 1")
+            return msgspec.structs.replace(launch, failure=failure), []
 
     with pytest.raises(PlumblineError, match=r"three launches of before failed.*exit status 1"):
         run(db, tmp_path / "out", Dead(planted.costs()))
@@ -478,7 +492,7 @@ def test_a_campaign_whose_files_are_all_ignored_ends_without_winners(
     assert finished.campaign.state == "finished"
     assert not winners.get(db, finished.campaign.id)
     assert finished.table("after", "violated") == finished.table("before", "violated")
-    said = [one.text for one in events.get(db, finished.campaign.id) if one.kind == "not in force"]
+    said = [one.said for one in events.get(db, finished.campaign.id) if one.kind == "not in force"]
     assert said and all("canary goes unnoticed" in one for one in said)
     shown = _said(report.read(db, finished.campaign.id))
     assert all(f"not in force: {one}" in shown for one in said)
@@ -508,7 +522,7 @@ def test_files_under_which_no_launch_goes_well_end_the_campaign(
             launch, records = super().start(campaign, suite, sequence, text, extra, place)
             if suite.startswith("proof-"):
                 launch, records = (
-                    msgspec.structs.replace(launch, outcome="failed", reason="exit status 1"),
+                    msgspec.structs.replace(launch, failure=Failure("ended", "exit status 1")),
                     [],
                 )
             return launch, records
@@ -621,7 +635,7 @@ def test_a_default_that_ends_launches_costs_two_and_all_else_is_searched(
 
     starter = SimulatedStarter(planted.costs(), crashes=crashes)
     finished = run(db, tmp_path / "out", starter)
-    failed = [one for one in finished.launches() if one.outcome == "failed"]
+    failed = [one for one in finished.launches() if not one.finished]
     tried = [one for one in failed if "-aside-bcast-" in one.suite]
     assert len(failed) - len(tried) == 2
     assert {one.function for one in searches.all_searches(db, finished.campaign.id)} >= {

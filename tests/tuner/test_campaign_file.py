@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import campaign_file
+from plumbline.settings import campaign_file
 from plumbline_db.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +20,7 @@ def written(folder: Path, text: str) -> Path:
 
 def test_without_a_file_there_is_one_campaign() -> None:
     (one,) = campaign_file.tasks(None, {"nprocs": 4}, None)
-    assert (one.settings.nprocs, one.mpi_prefix) == (4, None)
+    assert (one.settings.ranks.nprocs, one.mpi_prefix) == (4, None)
 
 
 def test_libraries_times_layouts(tmp_path: Path) -> None:
@@ -30,17 +30,19 @@ def test_libraries_times_layouts(tmp_path: Path) -> None:
     )
     found = campaign_file.tasks(path, {"seed": 7}, None)
     prefixes = [None, tmp_path / "mpis/a", Path("/opt/b")]
-    assert [(one.mpi_prefix, one.settings.nprocs) for one in found] == [
+    assert [(one.mpi_prefix, one.settings.ranks.nprocs) for one in found] == [
         (prefix, nprocs) for prefix in prefixes for nprocs in (2, 8)
     ]
-    assert {(tuple(one.settings.sizes), one.settings.seed) for one in found} == {((8, 64), 7)}
+    assert {(tuple(one.settings.cases.sizes), one.settings.sampling.seed) for one in found} == {
+        ((8, 64), 7)
+    }
     assert len({one.label for one in found}) == 6
 
 
 def test_options_win(tmp_path: Path) -> None:
     path = written(tmp_path, 'libraries = ["a", "b"]\nlayouts = ["1x2", "1x8"]\n')
     (one,) = campaign_file.tasks(path, {"nprocs": 4}, Path("/opt/c"))
-    assert (one.mpi_prefix, one.settings.nprocs) == (Path("/opt/c"), 4)
+    assert (one.mpi_prefix, one.settings.ranks.nprocs) == (Path("/opt/c"), 4)
 
 
 def test_selectors_of_a_simulated_machine(tmp_path: Path) -> None:
@@ -49,11 +51,13 @@ def test_selectors_of_a_simulated_machine(tmp_path: Path) -> None:
         'libraries = ["ompi", "impi"]\nlayouts = ["4x2"]\n[simulate]\nlatency_seconds = 1e-6\n',
     )
     found = campaign_file.tasks(path, {}, None)
-    assert [one.settings.simulation and one.settings.simulation.library for one in found] == [
+    assert [
+        one.settings.ranks.simulate and one.settings.ranks.simulate.library for one in found
+    ] == [
         "ompi",
         "impi",
     ]
-    assert {(one.settings.node_count, one.settings.ppn) for one in found} == {(4, 2)}
+    assert {(one.settings.ranks.node_count, one.settings.ranks.ppn) for one in found} == {(4, 2)}
     assert {one.mpi_prefix for one in found} == {None}
 
 

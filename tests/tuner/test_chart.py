@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from plumbline import chart
+from plumbline.system import chart
 
 SPEC = {
     "data": {"values": [{"x": 1, "y": 2}, {"x": 3, "y": 5}]},

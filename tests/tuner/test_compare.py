@@ -11,8 +11,8 @@ import msgspec
 import pytest
 from scipy import stats
 
-from plumbline import compare, side_conditions, sides
-from plumbline.compare import Comparison, How
+from plumbline.results import compare, side_conditions, sides
+from plumbline.results.compare import How, SideComparison
 from plumbline_db import campaigns, machines, runs, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
@@ -75,7 +75,7 @@ def read(db: Database, text: str) -> sides.Side:
     return sides.read(db, sides.parse(text))
 
 
-def compared(db: Database, a: str, b: str, **how: object) -> Comparison:
+def compared(db: Database, a: str, b: str, **how: object) -> SideComparison:
     return compare.compare(read(db, a), read(db, b), How(**how))  # type: ignore[arg-type]
 
 

@@ -7,8 +7,8 @@ import re
 import msgspec
 import pytest
 
-from plumbline import conditions
-from plumbline.settling import Start
+from plumbline.measure import conditions
+from plumbline.measure.settling import Start
 from plumbline_db.records import Factor, Footer, Header, HostLoad, Load
 from plumbline_db.runs import Surroundings
 from tests.db import build

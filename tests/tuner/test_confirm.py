@@ -8,10 +8,11 @@ import random
 import msgspec
 import pytest
 
-from plumbline.confirm import judge_winners, reaching, slower_cells, speed
-from plumbline.pairs import REFERENCE_CELLS, without_launch_factor
+from plumbline.campaign.confirm import judge_winners, reaching, slower_cells, speed
+from plumbline.campaign.pairs import REFERENCE_CELLS, without_launch_factor
 from plumbline.search.race import Target
-from plumbline.settings import Settings, load
+from plumbline.settings import Settings
+from plumbline.settings.campaign_file import load
 from plumbline_db.records import UNBOUNDED_BYTES, Verdict, Winner
 from tests.db import build
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.confirm import Confirmation, confirm
-from plumbline.measure import Laboratory
-from plumbline.proof import environment_of
-from plumbline.settings import load
+from plumbline.campaign.confirm import Confirmation, confirm
+from plumbline.campaign.proof import environment_of
+from plumbline.measure.launches import Laboratory
+from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Run
+from plumbline_db.records import Campaign, Run, Suite
 from plumbline_exporters import env
 from plumbline_exporters.registry import write
 from tests.exporters.bundles import bundle, tuned
@@ -48,7 +48,7 @@ def confirmed(
     environment = environment_of(folder / env.FILE_NAME, starter.clean_environment())
     lab = Laboratory(db, campaign.id, starter)
     arguments = (FEW, SETTINGS, environment, [CHOSEN])
-    done = confirm(lab, "confirm-1", "round-1", *arguments)
+    done = confirm(lab, Suite("confirm", 1), "round-1", *arguments)
     return done, [
         one for one in runs.listing(db, campaign.id) if one.suite.startswith("confirm-1-again")
     ]
@@ -64,8 +64,8 @@ def test_no_harm_no_second_pass(db: Database, campaign: Campaign, tmp_path: Path
 def test_harm_seen_once_was_chance(db: Database, campaign: Campaign, tmp_path: Path) -> None:
     done, again = confirmed(db, campaign, tmp_path, Haunted(0.9, "confirm-1"))
     suites = ["confirm-1-again", "confirm-1-again-default"]
-    assert [one.suite for one in again] == suites * SETTINGS.launches
-    assert [bool(one.environment) for one in again] == [True, False] * SETTINGS.launches
+    assert [one.suite for one in again] == suites * SETTINGS.sampling.launches
+    assert [bool(one.environment) for one in again] == [True, False] * SETTINGS.sampling.launches
     assert not any(why.startswith("slower at") for _, why in done.dropped)
 
 

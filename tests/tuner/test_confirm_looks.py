@@ -7,14 +7,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.confirm import Confirmation, confirm
-from plumbline.measure import Laboratory
-from plumbline.proof import environment_of
-from plumbline.settings import Settings, load
-from plumbline.tables import design_of
+from plumbline.campaign.confirm import Confirmation, confirm
+from plumbline.campaign.proof import environment_of
+from plumbline.measure.launches import Laboratory
+from plumbline.measure.tables import design_of
+from plumbline.settings import Settings
+from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign
+from plumbline_db.records import Campaign, Suite
 from plumbline_exporters import env
 from plumbline_exporters.registry import write
 from tests.exporters.bundles import bundle, tuned
@@ -46,7 +47,7 @@ def confirmed(
     write(bundle(CHOSEN, directory=str(folder)), ["env"])
     environment = environment_of(folder / env.FILE_NAME, of.clean_environment())
     lab = Laboratory(db, campaign.id, of)
-    done = confirm(lab, "confirm-1", "round-1", FEW, settings, environment, [CHOSEN])
+    done = confirm(lab, Suite("confirm", 1), "round-1", FEW, settings, environment, [CHOSEN])
     plans: dict[str, list[str]] = {}
     for run in runs.listing(db, campaign.id):
         plans.setdefault(run.suite, []).append(run.plan)
@@ -65,7 +66,7 @@ def test_a_small_gain_is_not_left_to_luck(
     db: Database, campaign: Campaign, tmp_path: Path, seed: int
 ) -> None:
     """2 % in noise of 3 %: sooner or later it is seen, whatever the launches were."""
-    settings = msgspec.structs.replace(SETTINGS, seed=1000 * seed)
+    settings = SETTINGS.but(seed=1000 * seed)
     done, _ = confirmed(db, campaign, tmp_path, starter(0.98, 0.03), settings)
     (kept,) = done.winners
     assert kept.speedup_low > 1
@@ -79,7 +80,7 @@ def test_pairs_are_added_for_what_is_unclear_alone(
     assert done.winners == []
     ((_, why),) = done.dropped
     assert why.startswith("no gain is left cold")
-    looks = [f"confirm-1-pairs-{look + 1}" for look in range(1, DESIGN.looks)]
+    looks = [f"confirm-1-pairs-look-{look + 1:02d}" for look in range(1, DESIGN.looks)]
     assert [suite for suite in plans if "pairs" in suite] == [
         name for look in looks for name in (look, f"{look}-default")
     ]
@@ -87,7 +88,7 @@ def test_pairs_are_added_for_what_is_unclear_alone(
         for name in (suite, f"{suite}-default"):
             assert len(plans[name]) == DESIGN.new_launches(look)
     first = _cases(plans["confirm-1-default"][0])
-    later = _cases(plans["confirm-1-pairs-2-default"][0])
+    later = _cases(plans["confirm-1-pairs-look-02-default"][0])
     # The winner's cells, and those of functions that it does not touch: launches differ as a whole.
     assert {case for case in first if "MPI_Scatter " in case} <= later <= first
 
@@ -97,7 +98,7 @@ def test_what_may_be_slower_is_measured_until_it_is_known(
 ) -> None:
     """A choice that is worse at every size, by 12 % in noise of 6 %: nine pairs cannot tell."""
     done, plans = confirmed(db, campaign, tmp_path, starter(1.12, 0.06))
-    assert "confirm-1-pairs-2" in plans
+    assert "confirm-1-pairs-look-02" in plans
     assert done.winners == []
 
 
@@ -105,7 +106,7 @@ def test_the_same_launches_give_the_same_confirmation(
     db: Database, campaign: Campaign, tmp_path: Path
 ) -> None:
     done, plans = confirmed(db, campaign, tmp_path, starter(0.99))
-    assert "confirm-1-pairs-2" in plans
+    assert "confirm-1-pairs-look-02" in plans
     again, same = confirmed(db, campaign, tmp_path, starter(0.99, stop_after=0))
     assert (again, same) == (done, plans)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline import default_campaign, libraries
-from plumbline.default_campaign import choose, preferred
+from plumbline import libraries
+from plumbline.settings import default_campaign
+from plumbline.settings.default_campaign import choose, preferred
 from plumbline_db import campaigns, machines, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

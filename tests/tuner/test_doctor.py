@@ -8,9 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign, doctor, libraries, site_rules
-from plumbline.doctor import Finding, examine
-from plumbline.workbench import Workbench
+from plumbline import libraries
+from plumbline.campaign import loop as campaign
+from plumbline.results import doctor
+from plumbline.results.doctor import Finding, examine
+from plumbline.settings import ranks, site_rules
+from plumbline.settings.workbench import Workbench
 from plumbline_db.connection import Database
 from plumbline_db.records import Factor
 from tests.tuner import simulated
@@ -33,7 +36,7 @@ def healthy(monkeypatch: pytest.MonkeyPatch) -> Workbench:
     monkeypatch.setattr(doctor, "workbench", lambda *_, **__: bench)
     monkeypatch.setattr(campaign, "starter", lambda *_: starter)
     monkeypatch.setattr(doctor, "processing_units", lambda: 8)
-    monkeypatch.setattr(doctor.settings_file, "processing_units", lambda: 8)
+    monkeypatch.setattr(ranks, "processing_units", lambda: 8)
     monkeypatch.setattr(doctor.os, "getloadavg", lambda: (0.1, 0.1, 0.1))
     for name in simulated.OpenMpi().settings_in(dict(doctor.os.environ)):
         monkeypatch.delenv(name)
@@ -152,7 +155,7 @@ def test_a_crowded_and_busy_machine(
     healthy: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "processing_units", lambda: 2)
-    monkeypatch.setattr(doctor.settings_file, "processing_units", lambda: 2)
+    monkeypatch.setattr(ranks, "processing_units", lambda: 2)
     monkeypatch.setattr(doctor.os, "getloadavg", lambda: (3.0, 0.1, 0.1))
     texts = [one.text for one in found(tmp_path / "x.db")["machine"] if one.state == "warns"]
     assert any("2 processing units for 4 ranks by default: oversubscribed" in one for one in texts)

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from plumbline import ending
+from plumbline.system import ending
 
 ALL = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 

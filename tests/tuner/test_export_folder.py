@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.export_folder import NOTE, beside, claim, release
+from plumbline.campaign.export_folder import NOTE, beside, claim, release
 from plumbline_db import exports
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

@@ -8,15 +8,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import factors
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure import Laboratory, Series
-from plumbline.placement import Placement
-from plumbline.plan import Plan, PlanCase
+from plumbline.measure import factors
+from plumbline.measure.launches import Laboratory, Series
+from plumbline.system.placement import Placement
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Cache, Clock, Event, Factor, Header, ProbeRecord, Run
+from plumbline_db.records import Cache, Clock, Event, Factor, Header, ProbeRecord, Run, Suite
 from tests.db import build
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -189,20 +189,20 @@ def test_a_launch_under_other_conditions_is_not_stored(db: Database) -> None:
     campaign = build.started(db)
     machine = Machine()
     lab = Laboratory(db, campaign.id, machine)  # type: ignore[arg-type]
-    lab.launch("before", 0, PLAN, {})
+    lab.launch(Suite("before"), 0, PLAN, {})
     machine.now = changed("governor", ["powersave"])
-    for suite in ("before", "confirm-1"):
+    for suite in (Suite("before"), Suite("confirm", 1)):
         with pytest.raises(PlumblineError, match=r"governor: performance.*powersave.*cpupower"):
             lab.launch(suite, 1, PLAN, {})
     assert len(runs.listing(db, campaign.id)) == 1
     assert len(machine.not_stored) == 2
     machine.now = header()
-    lab.launch("before", 1, PLAN, {})
+    lab.launch(Suite("before"), 1, PLAN, {})
     # Another suite has another environment, and keeps it.
     machine.now = header(environment={"PLUMBLINE_PROFILE": "a"})
-    lab.launch("confirm-1", 0, PLAN, {})
+    lab.launch(Suite("confirm", 1), 0, PLAN, {})
     with pytest.raises(PlumblineError, match="environment PLUMBLINE_PROFILE"):
-        lab.launch("before", 2, PLAN, {})
+        lab.launch(Suite("before"), 2, PLAN, {})
     assert len(runs.listing(db, campaign.id)) == 3
 
 
@@ -214,19 +214,19 @@ def test_suites_may_be_placed_differently_and_each_only_in_one_way(db: Database)
     lab = Laboratory(db, campaign.id, machine)  # type: ignore[arg-type]
     plain = CROWDED.plain()
     machine.now = BOUND
-    lab.launch("before", 0, PLAN, {})
-    lab.launch("confirm-1", 0, PLAN, {"A": "tuned"})
+    lab.launch(Suite("before"), 0, PLAN, {})
+    lab.launch(Suite("confirm", 1), 0, PLAN, {"A": "tuned"})
     machine.now = header()
-    Series(lab, "confirm-1-plain", PLAN, {"A": "tuned"}, plain).advance(2)
-    Series(lab, "confirm-1-plain-default", PLAN, {}, plain).advance(2)
+    Series(lab, Suite("confirm", 1, "plain"), PLAN, {"A": "tuned"}, plain).advance(2)
+    Series(lab, Suite("confirm", 1, "plain").beside(), PLAN, {}, plain).advance(2)
     refused = pytest.raises(PlumblineError, match=r"binding: .*bind the ranks to the same")
     with refused:  # a further look at what was bound
-        lab.launch("before-2", 0, PLAN, {})
+        lab.launch(Suite("before", look=2), 0, PLAN, {})
     machine.now = BOUND
-    for suite, number in (("confirm-1-plain", 2), ("confirm-2-plain", 0)):
+    for turn, number in ((1, 2), (2, 0)):
         with refused:
-            lab.launch(suite, number, PLAN, {"A": "tuned"}, plain)
-    lab.launch("before-2", 0, PLAN, {})
+            lab.launch(Suite("confirm", turn, "plain"), number, PLAN, {"A": "tuned"}, plain)
+    lab.launch(Suite("before", look=2), 0, PLAN, {})
     assert len(runs.listing(db, campaign.id)) == 7
 
 

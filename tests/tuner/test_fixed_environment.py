@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign as loop
-from plumbline import identity
-from plumbline.measure import Laboratory
-from plumbline.starter import Starter
-from plumbline.workbench import Workbench
+from plumbline.campaign import loop
+from plumbline.launch.starter import Starter
+from plumbline.measure.launches import Laboratory
+from plumbline.settings import identity
+from plumbline.settings.workbench import Workbench
 from plumbline_db import campaigns, events
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError

@@ -14,12 +14,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign as loop
-from plumbline import identity, tables
-from plumbline.guidelines import Guidelines, Pattern, prefix_of
-from plumbline.measure import Laboratory
-from plumbline.proof import environment_of
-from plumbline.settings import Settings, load
+from plumbline.campaign import loop
+from plumbline.campaign.proof import environment_of
+from plumbline.core.guidelines import Guidelines, Pattern, prefix_of
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
+from plumbline.settings import Settings, identity
+from plumbline.settings.campaign_file import load
 from plumbline_db import events, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import CaseRecord, Winner

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import campaign as loop
-from plumbline import identity
-from plumbline.going_on import GoingOn, go_on
-from plumbline.measure import Laboratory
+from plumbline.campaign import loop
+from plumbline.campaign.going_on import GoingOn, go_on
+from plumbline.measure.launches import Laboratory
 from plumbline.search.budget import Budget
-from plumbline.settings import Settings, load
-from plumbline_db import campaigns, runs, searches, verdicts
+from plumbline.settings import Settings, identity
+from plumbline.settings.campaign_file import load
+from plumbline_db import campaigns, runs, searches, suites, verdicts
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Run
+from plumbline_db.records import Campaign, Failure, Run
 from tests.tuner import planted
 from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter, bench
 
@@ -43,8 +43,8 @@ def begun(db: Database, starter: SimulatedStarter, wanted: Settings) -> GoingOn:
 
 
 def own(db: Database, campaign: Campaign) -> list[Run]:
-    found = runs.listing(db, campaign.id)
-    return [one for one in found if not one.suite.startswith(runs.PARTED)]
+    found, known = runs.listing(db, campaign.id), suites.get(db, campaign.id)
+    return [one for one in found if not known[one.suite].parted]
 
 
 def machine(**more: Any) -> SimulatedStarter:
@@ -106,21 +106,21 @@ def test_what_a_time_out_has_ended_is_launched_again(tmp_path: Path, db: Databas
             run, records = super().start(campaign, suite, sequence, *more, **named)
             if sequence < 3:
                 return run, records
-            reason = "not at its end after 120 s, but going on"
+            failure = Failure("too long", "not at its end after 120 s, but going on")
             raise_after = len(self.launches) > 5
             if raise_after:
                 raise Interrupted
-            return msgspec.structs.replace(run, outcome="failed", reason=reason), []
+            return msgspec.structs.replace(run, failure=failure), []
 
     with pytest.raises(Interrupted):
         asked(db, tmp_path, Slow(planted.costs()), settings())
     (there,) = campaigns.all_campaigns(db)
-    assert [one.outcome for one in own(db, there)] == ["finished"] * 3 + ["failed"] * 2
+    assert [one.finished for one in own(db, there)] == [True] * 3 + [False] * 2
     going = begun(db, machine(), settings(launch_timeout_seconds=60.0))
-    assert going.settings.launch_timeout_seconds == 120.0 and len(own(db, there)) == 5
+    assert going.settings.sampling.launch_timeout_seconds == 120.0 and len(own(db, there)) == 5
     found = asked(db, tmp_path, machine(), settings(launch_timeout_seconds=600.0))
     assert found.id == there.id and "600" in found.settings
-    assert {one.outcome for one in own(db, found)} == {"finished"}
+    assert all(one.finished for one in own(db, found))
     assert [one.sequence for one in own(db, found)][:5] == [0, 1, 2, 3, 4]
 
 
@@ -153,7 +153,7 @@ def test_the_usual_budget_grows_with_what_launches_cost(db: Database, campaign: 
 
 def test_dear_launches_do_not_keep_a_campaign_from_searching(tmp_path: Path, db: Database) -> None:
     """Twenty seconds a launch: the table alone takes more than was the budget."""
-    usual = msgspec.structs.replace(settings(), budget_seconds=msgspec.UNSET)
+    usual = settings().but(budget_seconds=None)
     finished = asked(db, tmp_path, machine(seconds=20.0), usual)
     assert searches.all_searches(db, finished.id)
     assert not any(one.verdict == "violated" for one in verdicts.get(db, finished.id, "after"))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plumbline import hockney
+from plumbline.measure import hockney
 
 SIZES = [0, *(2**power for power in range(23))]
 ALPHA = st.floats(1e-7, 1e-4)

@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.campaign_file import tasks
-from plumbline.hosts import Hosts, Reach, named
+from plumbline.core.reach import Hosts, Reach, named
 from plumbline.libraries import hydra
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.placement import Placement
-from plumbline.settings import Settings, load
+from plumbline.settings import Settings
+from plumbline.settings.campaign_file import load, tasks
+from plumbline.system.placement import Placement
 from plumbline_db.errors import UsageError
 
 TWO = '[hosts]\nnames = ["a", "b"]\n'
@@ -30,8 +30,8 @@ def test_the_hosts_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "hostfile").write_text(lines)
     found = settings(tmp_path, 'nprocs = 4\n[hosts]\nfile = "hostfile"\n')
     assert found == settings(tmp_path, f"nprocs = 4\n{TWO}")
-    assert found.placement(2) == Placement(nodes=2, ppn=2)
-    assert found.placement(1) == Placement(nodes=2, ppn=2, oversubscribed=True)
+    assert found.ranks.placement(2) == Placement(nodes=2, ppn=2)
+    assert found.ranks.placement(1) == Placement(nodes=2, ppn=2, oversubscribed=True)
     with pytest.raises(UsageError, match=r"hosts: cannot read .*none: "):
         settings(tmp_path, '[hosts]\nfile = "none"\n')
     (tmp_path / "hostfile").write_text("a\n-bad\n")
@@ -41,16 +41,16 @@ def test_the_hosts_of_a_file(tmp_path: Path) -> None:
 
 def test_fewer_nodes_are_the_first_hosts(tmp_path: Path) -> None:
     found = settings(tmp_path, f"nprocs = 4\nnodes = 1\n{TWO}")
-    assert isinstance(found.hosts, Hosts)
-    assert found.hosts.names == ["a"]
-    assert found.placement(None) == Placement(nodes=1, ppn=4)
+    assert isinstance(found.ranks.hosts, Hosts)
+    assert found.ranks.hosts.names == ["a"]
+    assert found.ranks.placement(None) == Placement(nodes=1, ppn=4)
 
 
 def test_layouts_of_a_file_are_the_first_hosts(tmp_path: Path) -> None:
     file = tmp_path / "campaign.toml"
     file.write_text(f'layouts = ["1x4", "2x2"]\n{TWO}')
     one, two = (task.settings for task in tasks(file, {}, None))
-    assert (one.placement(None), two.placement(None)) == (
+    assert (one.ranks.placement(None), two.ranks.placement(None)) == (
         Placement(nodes=1, ppn=4),
         Placement(nodes=2, ppn=2),
     )
@@ -91,7 +91,7 @@ def test_what_is_fixed_is_part_of_the_identity(tmp_path: Path) -> None:
         for lines in ('B = "2"\nA = "1"\n', 'A = "1"\nB = "2"\n')
     )
     assert msgspec.json.encode(one) == msgspec.json.encode(other) != msgspec.json.encode(plain)
-    assert one.fixed == {"A": "1", "B": "2"} and plain.fixed == {}
+    assert one.fixed.environment == {"A": "1", "B": "2"} and plain.fixed.environment == {}
 
 
 def test_a_host_stands_in_for_a_file_only_once() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import in_force
-from plumbline.workbench import Workbench
+from plumbline.campaign import in_force
+from plumbline.settings.workbench import Workbench
 from plumbline_db import campaigns, exports
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError

@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import into_ranks
-from plumbline.libraries import Installation
+from plumbline.libraries import Installation, into_ranks
 from plumbline_db.errors import PlumblineError
 from tests.db import build
 

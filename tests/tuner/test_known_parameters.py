@@ -7,34 +7,35 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import known_parameters
-from plumbline.search.space import Space, load
+from plumbline.libraries import known_parameters
+from plumbline.libraries.space import Space
+from plumbline.libraries.space_file import load
 from plumbline_exporters.lint import names
 from plumbline_exporters.lint.assignments import Assignment
-from plumbline_exporters.lint.finding import FAMILIES, Context, Target
+from plumbline_exporters.lint.finding import FAMILIES, Context, LintTarget
 
 FOLDER = Path(__file__).parents[2] / "search-spaces"
 KNOWN = known_parameters.known(FOLDER)
 SPACES = [
     space
-    for space in (load(path) for path in sorted(FOLDER.glob("*.toml")))
+    for path in sorted(FOLDER.glob("*.toml"))
+    for space in load(path)
     if space.family in FAMILIES
 ]
 
 
-def target(space: Space) -> Target:
-    library = f"{space.family}-{space.min_version}"
-    return Context(library, known_parameters.known(FOLDER, library)).target(space.family)
+def target(space: Space) -> LintTarget:
+    return Context(f"{space.family}-{space.min_version}", KNOWN).target(space.family)
 
 
 @pytest.mark.parametrize("space", SPACES, ids=lambda one: f"{one.family}-{one.min_version}")
 def test_nothing_to_say_of_what_is_searched(space: Space) -> None:
     given: list[tuple[str, str]] = []
-    for entry in space.at(space.min_version).function:
+    for entry in space.function:
         given += [(entry.knob, one.name) for one in entry.algorithms]
         given += [(one.knob, str(value)) for one in entry.parameters for value in one.values]
         given += list((entry.needs | entry.needs_nodes).items())
-    for setting in space.at(space.min_version).setting:
+    for setting in space.setting:
         given += [(setting.knob, str(value)) for value in setting.values]
         given += [(setting.knob, setting.default)] if setting.default is not None else []
     assert len(given) > 20
@@ -52,8 +53,7 @@ def test_every_family_of_the_linter_has_a_space() -> None:
 def test_dead_parameters_are_those_of_the_version() -> None:
     """MVAPICH2's gather is dead from 2.3.6 on."""
     for version, is_dead in (("2.3.5", False), ("2.3.7", True)):
-        library = f"mvapich2-{version}"
-        (one,) = Context(library, known_parameters.known(FOLDER, library)).target("mvapich2").known
+        (one,) = Context(f"mvapich2-{version}", KNOWN).target("mvapich2").known
         assert bool(one.parameters["MV2_INTER_GATHER_TUNING"].dead) is is_dead
     (one,) = Context("openmpi-4.1.4", KNOWN).target("openmpi").known
     assert one.parameters["coll_tuned_alltoall_small_msg"].dead

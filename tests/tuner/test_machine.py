@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import machine
+from plumbline.system import machine
 
 
 def test_facts_are_this_machine_s() -> None:

@@ -10,15 +10,27 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.launch.starter import under_way
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure import Laboratory, Series
-from plumbline.placement import Placement
-from plumbline.plan import Plan, PlanCase
-from plumbline.starter import under_way
+from plumbline.measure.launches import Laboratory, Series
+from plumbline.system.placement import Placement
 from plumbline_db import events, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Begin, Campaign, CaseRecord, Check, Footer, Order, Run, Samples
+from plumbline_db.records import (
+    Begin,
+    Campaign,
+    CaseRecord,
+    Check,
+    Failure,
+    Footer,
+    Order,
+    Run,
+    Samples,
+    Suite,
+)
 from tests.db import build
 from tests.tuner import fake_mpi, fake_probe
 from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter
@@ -26,7 +38,9 @@ from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter
 CASES = (
     PlanCase("MPI_Bcast", 64),
     PlanCase("MPI_Bcast", 1024),
-    PlanCase("MPI_Bcast", 64, knobs=(("coll_tuned_bcast_algorithm", "chain"),)),
+    PlanCase(
+        "MPI_Bcast", 64, configuration=Configuration.of({"coll_tuned_bcast_algorithm": "chain"})
+    ),
 )
 PLAN = Plan("", 7, CASES, blocks=2, reps=3)
 
@@ -66,7 +80,7 @@ def test_a_launch_that_finishes(tmp_path: Path) -> None:
     wanted = records_file(tmp_path)
     starter = fake_mpi.starter(tmp_path, f'test -s "$1" && cp {wanted} "$2"; echo seen >&2')
     run, records = starter.start("c", "before", 3, TEXT, {"A": "b"})
-    assert (run.outcome, run.reason) == ("finished", "")
+    assert run.failure is None
     assert run.id == "c/before-003"
     assert run.plan == TEXT
     assert run.environment == {"A": "b"}
@@ -130,7 +144,7 @@ def test_how_launches_fail(tmp_path: Path, script: str, reason: str) -> None:
     part.write_bytes(fake_mpi.lines(RECORDS[:6]))
     starter = fake_mpi.starter(tmp_path, script.format(part=part, whole=whole))
     run, _ = starter.start("c", "s", 0, TEXT, {})
-    assert run.outcome == "failed"
+    assert not run.finished
     assert run.reason == reason
 
 
@@ -138,7 +152,7 @@ def test_a_launch_that_hangs_is_ended(tmp_path: Path) -> None:
     part = records_file(tmp_path, until=4)
     starter = fake_mpi.starter(tmp_path, f'cp {part} "$2.part"; sleep 60', timeout_seconds=0.5)
     run, _ = starter.start("c", "s", 0, TEXT, {})
-    assert run.outcome == "failed"
+    assert not run.finished
     assert run.reason == "no end after 0.5 s, with MPI_Allreduce at 16384 B under way (case 0)"
     assert run.seconds < 20
 
@@ -169,7 +183,7 @@ def test_bad_records_are_an_outcome(
     wanted.write_bytes(text.replace(old, new, 1))
     starter = fake_mpi.starter(tmp_path, f'cp {wanted} "$2"')
     run, records = starter.start(campaign.id, "s", 0, TEXT, {})
-    assert run.outcome == "failed" and len(records) == line - 1
+    assert not run.finished and len(records) == line - 1
     assert run.reason.startswith(f"bad records, line {line}: ") and reason in run.reason
     runs.put(db, run, records)
     assert runs.listing(db, campaign.id) == [run]
@@ -186,13 +200,13 @@ def test_a_candidate_that_spoils_its_record_is_left_out(
     tmp_path: Path, db: Database, campaign: Campaign
 ) -> None:
     starter = fake_mpi.starter(tmp_path, GARBLED.format(probe=fake_probe.COMMAND))
-    series = Series(Laboratory(db, campaign.id, starter), "before", PLAN, {})
+    series = Series(Laboratory(db, campaign.id, starter), Suite("before"), PLAN, {})
     series.advance(2)
     assert series.dropped == {CASES[2]}
-    outcomes = [(one.outcome, one.reason) for one in runs.listing(db, campaign.id)]
+    reasons = [one.reason for one in runs.listing(db, campaign.id)]
     bad = "bad records, line 15: Expected `int` >= 0 - at `$.ns[0]`, with MPI_Bcast "
     bad += "coll_tuned_bcast_algorithm=chain at 64 B under way (case 2)"
-    assert outcomes == [("failed", bad)] * 2 + [("finished", "")] * 2
+    assert reasons == [bad] * 2 + [""] * 2
 
 
 # --- each launch once ---------------------------------------------------------------------------
@@ -201,21 +215,21 @@ def test_a_candidate_that_spoils_its_record_is_left_out(
 def test_a_stored_launch_is_not_started_again(db: Database, campaign: Campaign) -> None:
     starter = SimulatedStarter(Costs())
     lab = Laboratory(db, campaign.id, starter)
-    first = lab.launch("before", 0, PLAN_NAMED, {})
+    first = lab.launch(Suite("before"), 0, PLAN_NAMED, {})
     replay = Laboratory(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
-    again = replay.launch("before", 0, PLAN_NAMED, {})
-    assert (again.run, again.culprit, again.stored) == (first.run, first.culprit, True)
+    again = replay.launch(Suite("before"), 0, PLAN_NAMED, {})
+    assert (again.run, again.stored) == (first.run, True)
     assert replay.spent_seconds == lab.spent_seconds == first.run.seconds
     with pytest.raises(Interrupted):
-        replay.launch("before", 1, PLAN_NAMED, {})
+        replay.launch(Suite("before"), 1, PLAN_NAMED, {})
 
 
 def test_another_plan_under_the_same_name_is_refused(db: Database, campaign: Campaign) -> None:
     lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
-    lab.launch("before", 0, PLAN_NAMED, {})
+    lab.launch(Suite("before"), 0, PLAN_NAMED, {})
     other = msgspec.structs.replace(PLAN_NAMED, seed=8)
     with pytest.raises(PlumblineError, match=r"launch before 0 .*another\s+plan.*--new"):
-        lab.launch("before", 0, other, {})
+        lab.launch(Suite("before"), 0, other, {})
 
 
 def test_progress_is_told_of_new_launches_alone(db: Database, campaign: Campaign) -> None:
@@ -232,20 +246,20 @@ def test_progress_is_told_of_new_launches_alone(db: Database, campaign: Campaign
     for expected in ([("before", f"{campaign.id}/before-000")], []):
         told = Told()
         lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()), told)
-        lab.launch("before", 0, PLAN_NAMED, {})
+        lab.launch(Suite("before"), 0, PLAN_NAMED, {})
         assert told.seen == expected
 
 
 def test_a_failed_launch_is_kept_and_remembered(db: Database, campaign: Campaign) -> None:
     starter = SimulatedStarter(Costs(), crashes=lambda case, _: case.bytes == 1024)
-    outcome = Laboratory(db, campaign.id, starter).launch("before", 0, PLAN_NAMED, {})
-    assert outcome.culprit == 1
+    outcome = Laboratory(db, campaign.id, starter).launch(Suite("before"), 0, PLAN_NAMED, {})
+    assert outcome.run.failure is not None and outcome.run.failure.case == 1
     assert runs.listing(db, campaign.id) == [outcome.run]
     (event,) = events.get(db, campaign.id)
     assert event.kind == "launch failed"
-    assert outcome.run.id in event.text and outcome.run.reason in event.text
+    assert (event.run, event.text) == (outcome.run.id, outcome.run.reason)
     replay = Laboratory(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
-    assert replay.launch("before", 0, PLAN_NAMED, {}).culprit == 1
+    assert replay.launch(Suite("before"), 0, PLAN_NAMED, {}).run == outcome.run
     assert len(events.get(db, campaign.id)) == 1
 
 
@@ -257,7 +271,7 @@ PLAN_NAMED = msgspec.structs.replace(PLAN, name="before-000")
 
 def test_a_series_changes_seed_and_name(db: Database, campaign: Campaign) -> None:
     lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
-    series = Series(lab, "before", PLAN, {})
+    series = Series(lab, Suite("before"), PLAN, {})
     series.advance(2)
     series.advance()
     heads = [one.plan.splitlines()[1] for one in runs.listing(db, campaign.id)]
@@ -269,36 +283,37 @@ def test_a_series_changes_seed_and_name(db: Database, campaign: Campaign) -> Non
 def test_a_case_under_which_launches_fail_is_left_out(db: Database, campaign: Campaign) -> None:
     bad = {"coll_tuned_bcast_algorithm": "chain"}
     starter = SimulatedStarter(Costs(), crashes=lambda _, knobs: knobs == bad)
-    series = Series(Laboratory(db, campaign.id, starter), "before", PLAN, {})
+    series = Series(Laboratory(db, campaign.id, starter), Suite("before"), PLAN, {})
     series.advance(3)
     assert series.dropped == {CASES[2]}
-    assert [one.outcome for one in runs.listing(db, campaign.id)] == ["failed"] * 2 + [
-        "finished"
-    ] * 3
+    assert [one.finished for one in runs.listing(db, campaign.id)] == [False] * 2 + [True] * 3
     assert starter.launches == [("before", number) for number in range(5)]
     replay = SimulatedStarter(Costs(), stop_after=0)
-    again = Series(Laboratory(db, campaign.id, replay), "before", PLAN, {})
+    again = Series(Laboratory(db, campaign.id, replay), Suite("before"), PLAN, {})
     again.advance(3)
     assert again.dropped == {CASES[2]}
 
 
-class Flaky(SimulatedStarter):
-    """Launches with these numbers fail: before any case has begun, or for this `reason`."""
+EXIT = Failure("ended", "exit status 1")
 
-    def __init__(self, failing: set[int], reason: str = "exit status 1") -> None:
+
+class Flaky(SimulatedStarter):
+    """Launches with these numbers fail: before any case has begun, or for this `failure`."""
+
+    def __init__(self, failing: set[int], failure: Failure = EXIT) -> None:
         super().__init__(Costs())
         self._failing = failing
-        self._reason = reason
+        self._failure = failure
 
     def start(self, campaign, suite, sequence, text, extra, place=None):  # type: ignore[no-untyped-def]
         run, records = super().start(campaign, suite, sequence, text, extra, place)
         if sequence not in self._failing:
             return run, records
-        failed = msgspec.structs.replace(run, outcome="failed", reason=self._reason, stderr="no")
+        failed = msgspec.structs.replace(run, failure=self._failure, stderr="no")
         return failed, []
 
 
-CRASH = "SIGSEGV, exit status 139, with MPI_Bcast at 1024 B under way (case 1)"
+CRASH = Failure("ended", "SIGSEGV, exit status 139", 1, "MPI_Bcast at 1024 B")
 
 
 def test_a_chance_crash_condemns_no_case(db: Database, campaign: Campaign) -> None:
@@ -307,17 +322,17 @@ def test_a_chance_crash_condemns_no_case(db: Database, campaign: Campaign) -> No
     for stop in (0, 1, 2, 4, None):
         starter = Flaky({0, 2, 4}, CRASH)
         starter._stop_after = stop
-        series = Series(Laboratory(db, campaign.id, starter), "before", PLAN, {})
+        series = Series(Laboratory(db, campaign.id, starter), Suite("before"), PLAN, {})
         with contextlib.suppress(Interrupted):
             series.advance(3)
         assert series.dropped == set()
-    outcomes = [one.outcome for one in runs.listing(db, campaign.id)]
-    assert outcomes == ["failed", "finished"] * 3
+    finished = [one.finished for one in runs.listing(db, campaign.id)]
+    assert finished == [False, True] * 3
 
 
 def test_two_crashes_in_a_row_condemn_the_case(db: Database, campaign: Campaign) -> None:
     starter = Flaky({1, 2}, CRASH)
-    series = Series(Laboratory(db, campaign.id, starter), "before", PLAN, {})
+    series = Series(Laboratory(db, campaign.id, starter), Suite("before"), PLAN, {})
     series.advance(2)
     assert series.dropped == {CASES[1]}
     plans = [one.plan for one in runs.listing(db, campaign.id)]
@@ -331,11 +346,11 @@ class Repeating(OpenMpi):
 def test_one_is_enough_where_it_hangs_or_the_machine_repeats_itself(
     db: Database, campaign: Campaign
 ) -> None:
-    hanging = Flaky({0}, "no end after 60 s, with MPI_Bcast at 1024 B under way (case 1)")
+    hanging = Flaky({0}, Failure("hung", "no end after 60 s", 1, "MPI_Bcast at 1024 B"))
     simulated = Flaky({0}, CRASH)
     simulated.family = Repeating()
     for name, starter in (("hanging", hanging), ("simulated", simulated)):
-        series = Series(Laboratory(db, campaign.id, starter), name, PLAN, {})
+        series = Series(Laboratory(db, campaign.id, starter), Suite(name), PLAN, {})
         series.advance()
         assert series.dropped == {CASES[1]}
 
@@ -344,15 +359,15 @@ def test_one_is_enough_where_it_hangs_or_the_machine_repeats_itself(
 def test_two_failures_without_a_culprit_are_bad_luck(
     db: Database, campaign: Campaign, failing: tuple[int, ...]
 ) -> None:
-    series = Series(Laboratory(db, campaign.id, Flaky(set(failing))), "before", PLAN, {})
+    series = Series(Laboratory(db, campaign.id, Flaky(set(failing))), Suite("before"), PLAN, {})
     series.advance(3)
     assert series.dropped == set()
-    outcomes = [one.outcome for one in runs.listing(db, campaign.id)]
-    assert outcomes.count("finished") == 3
+    finished = [one.finished for one in runs.listing(db, campaign.id)]
+    assert finished.count(True) == 3
 
 
 def test_three_are_an_error_with_what_to_try(db: Database, campaign: Campaign) -> None:
-    series = Series(Laboratory(db, campaign.id, Flaky({0, 2, 3})), "before", PLAN, {})
+    series = Series(Laboratory(db, campaign.id, Flaky({0, 2, 3})), Suite("before"), PLAN, {})
     with pytest.raises(PlumblineError) as error:
         series.advance(5)
     text = str(error.value)
@@ -360,9 +375,9 @@ def test_three_are_an_error_with_what_to_try(db: Database, campaign: Campaign) -
     assert "exit status 1" in text and "\nno\n" in text
     assert "`plumbline doctor` tries the steps one by one" in text
     healthy = Laboratory(db, campaign.id, Flaky(set()))
-    Series(healthy, "before", PLAN, {}).advance(5)
-    outcomes = [run.outcome for run in runs.listing(db, campaign.id)]
-    assert outcomes.count("failed") == 3 and outcomes.count("finished") == 5
+    Series(healthy, Suite("before"), PLAN, {}).advance(5)
+    finished = [run.finished for run in runs.listing(db, campaign.id)]
+    assert finished.count(False) == 3 and finished.count(True) == 5
 
 
 # --- put aside ----------------------------------------------------------------------------------
@@ -386,10 +401,10 @@ def test_what_ends_launches_is_put_aside_for_the_whole_campaign(
     for begun in range(2):
         lab = Laboratory(db, campaign.id, starter)
         lab.aside.made_of = {"allreduce_as_reduce_plus_bcast": ["MPI_Reduce", "MPI_Bcast"]}
-        Series(lab, "before", PLAN, {}).advance()
-        Series(lab, "search", msgspec.structs.replace(PLAN, cases=ELSEWHERE), {}).advance()
+        Series(lab, Suite("before"), PLAN, {}).advance()
+        Series(lab, Suite("search"), msgspec.structs.replace(PLAN, cases=ELSEWHERE), {}).advance()
         found = runs.listing(db, campaign.id)
-        assert [one.outcome for one in found] == ["failed"] * failures + ["finished"] * 2
+        assert [one.finished for one in found] == [False] * failures + [True] * 2
         (said,) = [one.text for one in events.get(db, campaign.id) if one.kind == "put aside"]
         assert said.startswith("MPI_Bcast at 1024 B ends launches (SIGSEGV, exit status 139)")
         starter._stop_after = len(starter.launches) if begun == 0 else None
@@ -418,11 +433,11 @@ def test_who_leaves_something_behind_is_to_blame_and_not_whom_it_ends(
     starter = SimulatedStarter(Costs(), crashes=Poisoned())
     starter.family = Repeating()
     lab = Laboratory(db, campaign.id, starter)
-    series = Series(lab, "look", msgspec.structs.replace(PLAN, cases=(*defaults, *ours)), {})
+    series = Series(lab, Suite("look"), msgspec.structs.replace(PLAN, cases=(*defaults, *ours)), {})
     series.advance()
     assert series.dropped == set(defaults[1:])
     found = runs.listing(db, campaign.id)
-    last = [one for one in found if one.outcome == "finished" and one.suite == "look"]
+    last = [one for one in found if one.finished and one.suite == "look"]
     assert [one.plan.count("case id") for one in last] == [1 + len(ours)]
     assert len(found) < 12
     said = [one.text for one in events.get(db, campaign.id) if one.kind == "put aside"]
@@ -441,7 +456,7 @@ def test_several_that_end_launches_by_themselves_are_all_put_aside(
     cases = [PlanCase("MPI_Reduce", 64 * n, "reduce_ring") for n in range(12, 24)]
     series = Series(
         Laboratory(db, campaign.id, starter),
-        "look",
+        Suite("look"),
         msgspec.structs.replace(PLAN, cases=tuple(cases)),
         {},
     )
@@ -465,7 +480,7 @@ def test_winners_that_answer_the_call_lift_that(db: Database, campaign: Campaign
 def test_where_nothing_is_left_nothing_is_launched(db: Database, campaign: Campaign) -> None:
     starter = SimulatedStarter(Costs(), crashes=lambda *_: True)
     lab = Laboratory(db, campaign.id, starter)
-    Series(lab, "before", msgspec.structs.replace(PLAN, cases=CASES[:2]), {}).advance(3)
+    Series(lab, Suite("before"), msgspec.structs.replace(PLAN, cases=CASES[:2]), {}).advance(3)
     assert len(starter.launches) == 4  # two for each case
-    Series(lab, "again", msgspec.structs.replace(PLAN, cases=CASES[:2]), {}).advance(3)
+    Series(lab, Suite("again"), msgspec.structs.replace(PLAN, cases=CASES[:2]), {}).advance(3)
     assert len(starter.launches) == 4

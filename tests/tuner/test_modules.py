@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import libraries, modules
+from plumbline import libraries
+from plumbline.system import modules
 from plumbline_db.errors import PlumblineError
 from tests.tuner.families.installations import all_recorded, script, write
 from tests.tuner.families.test_openmpi import installed

@@ -5,11 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline import other_uses, tables
-from plumbline.measure import Laboratory, Series
-from plumbline.settings import Settings, load
+from plumbline.campaign import other_uses
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory, Series
+from plumbline.settings import Settings
+from plumbline.settings.campaign_file import load
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Verdict
+from plumbline_db.records import Campaign, Suite, Verdict
 from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
 
 FEW = msgspec.structs.replace(
@@ -31,8 +33,8 @@ def looked(
     starter = SimulatedStarter(costs, launch_noise=0.02)
     lab = Laboratory(db, campaign.id, starter)
     plan = tables.plan(settings, tables.cases(FEW, settings))
-    Series(lab, "before", plan, {}).advance(settings.launches)
-    table = tables.decide(lab, "before", FEW, settings, "before", {})
+    Series(lab, Suite("before"), plan, {}).advance(settings.sampling.launches)
+    table = tables.decide(lab, "before", FEW, settings, Suite("before"), {})
     found = other_uses.look(lab, "before", FEW, settings, {}, table, crowded=True, whole=whole)
     return found, starter
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import paths
+from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 
 
 def installed(prefix: Path) -> Path:
     """An installed tree; returns the place of paths.py in it."""
     (prefix / "share" / "plumbline" / "search-spaces").mkdir(parents=True)
-    package = prefix / "lib" / "plumbline" / "python" / "plumbline"
+    package = prefix / "lib" / "plumbline" / "python" / "plumbline" / "system"
     package.mkdir(parents=True)
     return package / "paths.py"
 

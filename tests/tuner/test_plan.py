@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from plumbline.plan import (
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import (
     MESSAGE_FUNCTIONS_IN_BLOCKS,
     TYPE_BYTES,
     Data,
@@ -19,20 +20,21 @@ from plumbline.plan import (
     PlanCase,
     RoundTrips,
     StoppingRule,
-    knobs,
     measurable,
 )
 from plumbline_db.errors import UsageError
 from tests.tuner import simulated
 
 WORD = st.from_regex(r"[A-Za-z0-9_.,:/-]+", fullmatch=True)
-KNOBS = st.dictionaries(WORD.filter(lambda word: word != "id"), WORD, max_size=3).map(knobs)
+KNOBS = st.dictionaries(WORD.filter(lambda word: word != "id"), WORD, max_size=3).map(
+    Configuration.of
+)
 CASES = st.builds(
     PlanCase,
     function=st.sampled_from(sorted(simulated.LATENCY)),
     bytes=st.integers(0, 2**30),
     variant=st.sampled_from(["default", "library"]),
-    knobs=KNOBS,
+    configuration=KNOBS,
     plain_duplicate=st.booleans(),
     ranks=st.integers(0, 9),
 )
@@ -99,8 +101,8 @@ def test_the_text_says_all_of_it(plan: Plan) -> None:
             assert case.config == "plain"
             assert configs["plain"] == {}
         else:
-            assert configs.get(case.config, {}) == dict(wanted.knobs)
-            assert (case.config == "default") == (not wanted.knobs)
+            assert configs.get(case.config, {}) == wanted.configuration.as_dict()
+            assert (case.config == "default") == (not wanted.configuration)
     assert len(set(map(tuple, (sorted(one.items()) for one in configs.values())))) == len(configs)
 
 
@@ -158,7 +160,9 @@ def test_words_that_cannot_stand_in_a_plan(word: str) -> None:
     with pytest.raises(UsageError, match="cannot stand in a plan"):
         Plan(word, 1, ()).text()
     with pytest.raises(UsageError, match="cannot stand in a plan"):
-        Plan("p", 1, (PlanCase("MPI_Bcast", 1, knobs=(("knob", word),)),)).text()
+        Plan(
+            "p", 1, (PlanCase("MPI_Bcast", 1, configuration=Configuration.of({"knob": word})),)
+        ).text()
 
 
 @given(FUNCTIONS, SIZES, st.integers(2, 9), st.sampled_from(sorted(TYPE_BYTES)))
@@ -208,6 +212,8 @@ def test_when_knobs_are_written_is_said_where_there_are_any() -> None:
     plain = PlanCase("MPI_Bcast", 8)
     plan = Plan("p", 1, (plain,), knobs="call")
     assert "knobs=" not in plan.text()
-    tuned = msgspec.structs.replace(plain, knobs=(("MPIR_CVAR_BCAST_TREE_KVAL", "4"),))
+    tuned = msgspec.structs.replace(
+        plain, configuration=Configuration.of({"MPIR_CVAR_BCAST_TREE_KVAL": "4"})
+    )
     assert " knobs=call" in msgspec.structs.replace(plan, cases=(tuned,)).text()
     assert " knobs=" not in Plan("p", 1, (tuned,)).text()

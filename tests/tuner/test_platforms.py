@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import platforms
-from plumbline.platforms import Links, Topology
+from plumbline.launch import platforms
+from plumbline.launch.platforms import Links, Topology
 
 SOURCE = Path(__file__).with_name("hops.c")
 LINKS = Links(
@@ -33,6 +33,7 @@ LINKS = Links(
         ("fat-tree", [4, 2], 8, "switches above"),
         ("dragonfly", [2, 2, 2, 2], 16, None),
         ("dragonfly", [2, 2, 2], 8, "nodes a router"),
+        ("dragonfly", [3, 2, 2, 2], 24, "3 groups want 3 routers a chassis"),
         ("cluster", [], 7, None),
         ("cluster", [7], 7, "is [], not [7]"),
     ],

@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import identity, in_force, settings
-from plumbline.proof import environment_of
+from plumbline.campaign import in_force
+from plumbline.campaign.proof import environment_of
+from plumbline.settings import campaign_file, identity
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
@@ -37,15 +38,15 @@ def test_paths_are_relative_to_the_file(tool: Path, tmp_path: Path) -> None:
     file = tmp_path / "campaign.toml"
     file.write_text(f'nprocs = 2\npreload = ["tool.so", "{tool}", "{os.devnull}"]\n')
     with pytest.raises(UsageError, match="preload: there is no file '/dev/null'"):
-        settings.load(file, {})
+        campaign_file.load(file, {})
     file.write_text(f'nprocs = 2\npreload = ["tool.so", "{tool}"]\n')
-    assert settings.load(file, {}).preloaded == [str(tool)]
+    assert campaign_file.load(file, {}).fixed.preload == [str(tool)]
 
 
 def test_none_is_not_written() -> None:
     """So that campaigns without it keep their identity."""
-    assert planted.settings().preloaded == planted.settings(preload=[]).preloaded == []
-    assert b"preload" not in msgspec.json.encode(planted.settings(preload=[]))
+    assert planted.settings().fixed.preload == planted.settings(preload=[]).fixed.preload == []
+    assert planted.settings(preload=[]) == planted.settings()
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_a_path_that_would_be_taken_apart(tmp_path: Path) -> None:
 
 def test_nothing_is_preloaded_into_simulated_ranks(tool: Path) -> None:
     with pytest.raises(UsageError, match="simulated ranks are no processes to preload into"):
-        settings.load(None, {"simulate": "ompi", "preload": [str(tool)]})
+        campaign_file.load(None, {"simulate": "ompi", "preload": [str(tool)]})
 
 
 def test_it_is_part_of_what_a_campaign_is(db: Database, tool: Path) -> None:

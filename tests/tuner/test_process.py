@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import process
+from plumbline.system import process
 from plumbline_db.errors import PlumblineError
 
 
@@ -108,7 +108,7 @@ def test_a_limit_ends_the_whole_session(tmp_path: Path, monkeypatch: pytest.Monk
 
 STUBBORN = """
 import sys
-from plumbline import ending, process
+from plumbline.system import ending, process
 process.GRACE_SECONDS = float(sys.argv[1])
 text = "trap '' TERM INT HUP; sleep 60 & echo $$ $! >pids.part; mv pids.part pids; wait; wait; wait"
 try:

@@ -9,12 +9,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign as loop
-from plumbline import identity, report
+from plumbline.campaign import loop
 from plumbline.cli import tables as text_tables
-from plumbline.measure import Laboratory
-from plumbline.report import Report
-from plumbline.settings import Settings, load
+from plumbline.measure.launches import Laboratory
+from plumbline.results import report
+from plumbline.results.report import Report
+from plumbline.settings import Settings, identity
+from plumbline.settings.campaign_file import load
+from plumbline.settings.stored import settings_of, text_of
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
@@ -124,7 +126,7 @@ def test_the_content_is_the_identity_of_a_campaign(tmp_path: Path, done: Done) -
     elsewhere = tmp_path / "moved"
     elsewhere.mkdir()
     assert settings(elsewhere) == first
-    assert msgspec.json.decode(msgspec.json.encode(first), type=Settings) == first
+    assert settings_of(text_of(first)) == first
     other = written(tmp_path, calls("MPI_Allreduce", HEAVY, 1, 1e-6))
     assert load(None, {"nprocs": 4, "profile": str(other)}) != first
 

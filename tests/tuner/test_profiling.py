@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import paths
-from plumbline.application import Application, read
-from plumbline.libraries import Installation
+from plumbline.core.application import Application, read
+from plumbline.libraries import Family, Installation
 from plumbline.libraries.intelmpi import IntelMpi
 from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import OpenMpi
+from plumbline.system import paths
 from tests.tuner.families import installations
 
 pytestmark = pytest.mark.mpi
 
-FAMILIES = {"openmpi": OpenMpi(), "mpich": Mpich(), "intelmpi": IntelMpi()}
+FAMILIES: dict[str, Family] = {"openmpi": OpenMpi(), "mpich": Mpich(), "intelmpi": IntelMpi()}
 PLUMBLINE = [sys.executable, "-c", "from plumbline.cli import main; main()"]
 PROGRAM = """
 #include <mpi.h>

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline import proof
-from plumbline.canary import Canary
+from plumbline.campaign import proof
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.libraries.canary import Canary
 from plumbline.libraries.openmpi import RULES as RULES_FILE
 from plumbline.libraries.openmpi import OpenMpi, rules_canary
-from plumbline.plan import Plan, PlanCase
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import UNBOUNDED_BYTES, Winner
+from plumbline_db.records import UNBOUNDED_BYTES, Failure, Winner
 from plumbline_exporters import env, ompi_rules, profile
 from plumbline_exporters.ompi_tuned import COLLECTIVES
 from plumbline_exporters.registry import write
@@ -221,7 +221,7 @@ def test_launches_that_fail_prove_nothing(in_force: dict[str, str]) -> None:
     def failing(name: str, number: int, *_: object) -> proof.Failed:
         del name
         numbers.append(number)
-        return proof.Failed("exit status 1", stored=number < 2)
+        return proof.Failed(EXIT, stored=number < 2)
 
     found = proof.prove(OpenMpi(), failing, PLAN, in_force, [BCAST], SIZES)
     assert found.statements == []
@@ -234,7 +234,7 @@ def test_a_launch_that_fails_once_is_made_again(in_force: dict[str, str]) -> Non
     def flaky(name: str, number: int, plan: Plan, _: object) -> proof.Outcomes | proof.Failed:
         del name
         cells = {(one.function, one.bytes): "error" for one in plan.cases}
-        return cells if number else proof.Failed("exit status 1")
+        return cells if number else proof.Failed(EXIT)
 
     assert proof.prove(OpenMpi(), flaky, PLAN, in_force, [BCAST], SIZES).problems == []
 
@@ -277,8 +277,9 @@ class Silent(Loud):
     says = ""
 
 
-NOTICED = proof.Failed("exit status 1", "rank 0: no such algorithm\n")
-ELSE = proof.Failed("exit status 255", "OFI endpoint open failed\n")
+EXIT = Failure("ended", "exit status 1")
+NOTICED = proof.Failed(EXIT, "rank 0: no such algorithm\n")
+ELSE = proof.Failed(Failure("ended", "exit status 255"), "OFI endpoint open failed\n")
 SET = {"BCAST": "0", "GATHER": "0"}
 
 
@@ -299,7 +300,7 @@ class Launches:
             return self.before[number]
         for index, one in enumerate(plan.cases):
             if one.function == self.broken:
-                return proof.Failed(f"exit status 6, with case {index} under way", culprit=index)
+                return proof.Failed(Failure("ended", "exit status 6", index))
             if environment[one.function.removeprefix("MPI_").upper()] == "99":
                 return NOTICED
         return {(one.function, one.bytes): "ok" for one in plan.cases}
@@ -316,8 +317,7 @@ def test_what_fails_must_work_without_the_error() -> None:
     assert launches.made == ["control-0 0", "library-0 0", "library-1 0"]
     found = proved(Loud(), Launches(broken="MPI_Gather"))
     assert found.problems == [
-        "MPI_Gather at 64 B: launches fail without a canary too: exit status 6, "
-        "with case 1 under way"
+        "MPI_Gather at 64 B: launches fail without a canary too: exit status 6 (case 1)"
     ]
     assert found.missed == [PlanCase("MPI_Gather", 64)]
     assert [text.rpartition(": ")[2] for text in found.statements] == ["MPI_Bcast at 4096 B"]
@@ -361,7 +361,7 @@ def test_where_it_cannot_two_launches_must_fail_alike() -> None:
         "library-1 0",
         "library-1 1",
     ]
-    late = proof.Failed("no end after 60 s")
+    late = proof.Failed(Failure("hung", "no end after 60 s"))
     found = proved(Silent(), Launches(late, late, late, name="library-0"))
     assert found.problems == ["the canary launch failed for another reason: no end after 60 s"]
 
@@ -423,5 +423,5 @@ def test_each_range_of_a_value_must_be_noticed_at_one_of_its_sizes(
     sizes = {"MPI_Bcast": [1024, 4096, 16384]}
     found = proof.prove(Refusing(), try_out, PLAN, {"TUNING": "1"}, [whole], sizes)
     assert asked == [[1024, 4096], [16384]]
-    assert found.unproven == ["from 0: no measured size is in its range"]
-    assert sorted(set(found.missed)) == missed and len(found.statements) == 2 - len(missed)
+    assert found.unproven == [("", "from 0: no measured size is in its range")]
+    assert set(found.missed) == set(missed) and len(found.statements) == 2 - len(missed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.ranks_asked import ranks
+from plumbline.settings.ranks_asked import ranks
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import machine
-from plumbline.placement import Placement
-from plumbline.readback import mismatch, units
+from plumbline.system import machine
+from plumbline.system.placement import Placement
+from plumbline.system.readback import mismatch, units
 from plumbline_db.records import Header
 from tests.db import build
 

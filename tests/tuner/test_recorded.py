@@ -9,17 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.recorded import Rank, application, ranks
+from plumbline.results.recorded import RecordedRank, application, ranks
 from plumbline_db.errors import PlumblineError
 
 BCAST = ("MPI_Bcast", 4, 1, 4, 1024)
 
 
-def rank(number: int, *calls: tuple[tuple[str, int, int, int, int], tuple[int, int, int]]) -> Rank:
-    return Rank(7, number, 4, True, 10**9, 0, "Open MPI v4.1.4", dict(calls))
+def rank(
+    number: int, *calls: tuple[tuple[str, int, int, int, int], tuple[int, int, int]]
+) -> RecordedRank:
+    return RecordedRank(7, number, 4, True, 10**9, 0, "Open MPI v4.1.4", dict(calls))
 
 
-def merged(*found: Rank) -> dict[tuple[str, int | None], tuple[float, float, float]]:
+def merged(*found: RecordedRank) -> dict[tuple[str, int | None], tuple[float, float, float]]:
     whole = application(found, version="", command=[], started="", status=0)
     return {
         (one.function, one.bytes): (one.calls, one.seconds, one.fastest_seconds)
@@ -103,8 +105,8 @@ def test_a_file_of_a_node(tmp_path: Path) -> None:
     entry = (1024, 10, 900, 80, 1, 4, 1, 4)
     path.write_bytes(file_of(slot(3, entry), slot(2, present=0), slot(1)))
     assert ranks(tmp_path) == [
-        Rank(7, 3, 4, True, 9, 0, "Open MPI", {BCAST: (10, 900, 80)}),
-        Rank(7, 1, 4, True, 9, 0, "Open MPI", {}),
+        RecordedRank(7, 3, 4, True, 9, 0, "Open MPI", {BCAST: (10, 900, 80)}),
+        RecordedRank(7, 1, 4, True, 9, 0, "Open MPI", {}),
     ]
     for spoilt in (
         file_of(slot(3, entry))[:-1],

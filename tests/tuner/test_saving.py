@@ -5,13 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline import saving
-from plumbline.measure import Laboratory
-from plumbline.pairs import Pairs
-from plumbline.plan import PlanCase
+from plumbline.campaign.pairs import Pairs
+from plumbline.core.plan import PlanCase
+from plumbline.measure.launches import Laboratory
+from plumbline.results import saving
 from plumbline.search.cells import Target
+from plumbline.settings import stored
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign
+from plumbline_db.records import Campaign, Suite
 from tests.db import build
 from tests.tuner import planted
 from tests.tuner.simulated import OURS, Costs, SimulatedStarter
@@ -21,13 +22,14 @@ def test_launches_differ_by_a_factor_that_anchors_show(db: Database, campaign: C
     """An application that calls the tuned function alone, on a machine that drifts by a quarter:
     what is in force changes nothing, and nothing is saved."""
     settings = planted.settings()
-    campaign = msgspec.structs.replace(campaign, settings=msgspec.json.encode(settings).decode())
+    campaign = msgspec.structs.replace(campaign, settings=stored.text_of(settings))
     anchors = [PlanCase(name, size, ours) for ours, name in OURS.items() for size in planted.SIZES]
     winner = build.winner(function="MPI_Allreduce", bytes_from=1, bytes_to=65536)
     lab = Laboratory(db, campaign.id, SimulatedStarter(Costs(), launch_noise=0.25))
     pairs = Pairs(lab, settings, {}, [winner], anchors)
     cells = [PlanCase("MPI_Allreduce", size) for size in planted.SIZES]
-    pairs.add("confirm-1", settings.launches, cells, seed=settings.seed)
+    seed = settings.sampling.seed
+    pairs.add(Suite("confirm", 1), settings.sampling.launches, cells, seed=seed)
     found = saving.cold(db, campaign, "confirm-1", [winner])
     assert found.keys() == {Target("MPI_Allreduce", size) for size in planted.SIZES}
     for one in found.values():

@@ -9,11 +9,13 @@ from typing import cast
 import msgspec
 import pytest
 
-from plumbline import campaign, tables
-from plumbline import settings as settings_file
+from plumbline.campaign import loop as campaign
 from plumbline.launch.local import Local
-from plumbline.settings import SIZES, Settings, load
-from plumbline.workbench import Workbench
+from plumbline.measure import tables
+from plumbline.settings import Settings, identity, ranks
+from plumbline.settings.campaign_file import load
+from plumbline.settings.cases import SIZES
+from plumbline.settings.workbench import Workbench
 from plumbline_db.errors import UsageError
 
 
@@ -24,27 +26,32 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings_file, "processing_units", lambda: 2)
+    monkeypatch.setattr(ranks, "processing_units", lambda: 2)
     found = load(None, {})
-    assert found.nprocs == 4
-    assert found.sizes == sorted(SIZES)
-    assert found.guidelines == []
-    monkeypatch.setattr(settings_file, "processing_units", lambda: 16)
-    assert load(None, {}).nprocs == 16
+    assert found.ranks.nprocs == 4
+    assert found.cases.sizes == sorted(SIZES)
+    assert found.cases.guidelines == []
+    monkeypatch.setattr(ranks, "processing_units", lambda: 16)
+    assert load(None, {}).ranks.nprocs == 16
 
 
 def test_options_win_over_the_file(tmp_path: Path) -> None:
     path = written(tmp_path, 'nprocs = 8\nop = "MPI_SUM"\nsizes = [64, 4, 4]\nroot = 7\n')
     found = load(path, {"nprocs": None, "seed": 5, "launches": 6})
-    assert (found.nprocs, found.op, found.seed, found.launches) == (8, "MPI_SUM", 5, 6)
-    assert found.sizes == [4, 64]
-    assert load(path, {"nprocs": 9}).nprocs == 9
+    assert (found.ranks.nprocs, found.cases.op, found.sampling.seed, found.sampling.launches) == (
+        8,
+        "MPI_SUM",
+        5,
+        6,
+    )
+    assert found.cases.sizes == [4, 64]
+    assert load(path, {"nprocs": 9}).ranks.nprocs == 9
 
 
 def test_looks_end_at_thirty_launches_or_twice_the_first() -> None:
-    assert (load(None, {}).launches, load(None, {}).launches_max) == (9, 30)
-    assert load(None, {"launches": 20}).launches_max == 40
-    assert load(None, {"launches": 15, "launches_max": 15}).launches_max == 15
+    assert (load(None, {}).sampling.launches, load(None, {}).sampling.launches_max) == (9, 30)
+    assert load(None, {"launches": 20}).sampling.launches_max == 40
+    assert load(None, {"launches": 15, "launches_max": 15}).sampling.launches_max == 15
 
 
 def test_equal_settings_are_equal_however_they_were_said(tmp_path: Path) -> None:
@@ -54,13 +61,13 @@ def test_equal_settings_are_equal_however_they_were_said(tmp_path: Path) -> None
 
 def test_a_start_scheme_names_the_way_of_use(tmp_path: Path) -> None:
     window = load(written(tmp_path, 'sync = "window"'), {})
-    assert (window.way_of_use, window.start_scheme) == ("synchronised", "window")
+    assert (window.way.use, window.start_scheme) == ("synchronised", "window")
     assert window == load(None, {"use": "synchronised"})
     assert load(None, {"sync": "barrier"}) == load(None, {"use": "after_barrier"})
     rounds = load(None, {"sync": "roundtime"})
-    assert (rounds.way_of_use, rounds.start_scheme) == ("synchronised", "roundtime")
+    assert (rounds.way.use, rounds.start_scheme) == ("synchronised", "roundtime")
     odd = load(None, {"sync": "dissemination"})
-    assert (odd.way_of_use, odd.start_scheme) == ("", "dissemination")
+    assert (odd.way.use, odd.start_scheme) == ("", "dissemination")
     with pytest.raises(UsageError, match="sync = barrier is no start of use = synchronised"):
         load(None, {"use": "synchronised", "sync": "barrier"})
 
@@ -68,8 +75,8 @@ def test_a_start_scheme_names_the_way_of_use(tmp_path: Path) -> None:
 def test_the_way_of_use_is_chosen_by_the_cores(tmp_path: Path) -> None:
     """Ranks that share a core cannot start at the same time."""
     plain = load(None, {"nprocs": 4})
-    assert plain.on(4).way_of_use == plain.on(None).way_of_use == "synchronised"
-    assert plain.on(2).way_of_use == "after_barrier"
+    assert plain.on(4).way.use == plain.on(None).way.use == "synchronised"
+    assert plain.on(2).way.use == "after_barrier"
     for named in ({"use": "loop"}, {"sync": "dissemination"}):
         settings = load(None, {"nprocs": 4} | named)
         assert settings.on(2) == settings.on(8) == settings
@@ -150,17 +157,23 @@ def test_more_ranks_than_a_machine_can_hold(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_settings_of_the_process_are_searched_when_they_are_asked_for(tmp_path: Path) -> None:
-    """A campaign without is the same one as before there was a choice."""
     plain, named = load(None, {}), load(written(tmp_path, 'settings = ["b", "a", "b"]'), {})
-    assert named.settings == ["a", "b"]
-    assert load(None, {"settings": True}).settings is True
+    assert named.search.settings == ["a", "b"]
+    assert load(None, {"settings": True}).search.settings is True
     assert load(written(tmp_path, "settings = false"), {}) == plain != named
-    assert b"settings" not in msgspec.json.encode(plain)
 
 
-def test_that_all_is_tuned_is_part_of_the_identity_only_where_it_is_asked_for() -> None:
+def test_what_makes_a_campaign_is_what_was_asked_for(tmp_path: Path) -> None:
+    """Nothing of what is as it is by default, or changes no measurement."""
+    said = written(tmp_path, "nprocs = 4\nall = false\nvariants = []\nbudget_seconds = 7.0\n")
+    assert identity.identifying(load(said, {"launches_max": 20})) == {
+        "nprocs": 4,
+        "launches_max": 20,
+        "variants": [],
+    }
+
+
+def test_what_is_not_a_violation_is_searched_where_it_is_asked_for() -> None:
     plain, every = load(None, {"nprocs": 4}), load(None, {"nprocs": 4, "all": True})
-    assert not plain.tunes_all and every.tunes_all
+    assert not plain.search.all and every.search.all
     assert load(None, {"nprocs": 4, "all": False}) == plain
-    assert b'"all"' not in msgspec.json.encode(plain)
-    assert b'"all":true' in msgspec.json.encode(every)

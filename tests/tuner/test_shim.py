@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import paths
 from plumbline.libraries.openmpi import OpenMpi
+from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from tests.tuner import shim
 

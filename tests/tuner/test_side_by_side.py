@@ -7,19 +7,20 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from plumbline import side_by_side
-from plumbline.placement import Placement
-from plumbline.plan import Plan, PlanCase
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.measure import side_by_side
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import ClockError, Footer, ProbeRecord, Refused, Run, Samples
 from tests.tuner.simulated import Costs, SimulatedStarter
 
-RING = (("coll_tuned_allreduce_algorithm", "ring"),)
+RING = Configuration.of({"coll_tuned_allreduce_algorithm": "ring"})
 CASES = (
     PlanCase("MPI_Allreduce", 1024),
-    PlanCase("MPI_Allreduce", 1024, knobs=RING),
+    PlanCase("MPI_Allreduce", 1024, configuration=RING),
     PlanCase("MPI_Allreduce", 1024, "allreduce_as_reduce_plus_bcast"),
-    PlanCase("MPI_Allreduce", 65536, knobs=RING),
+    PlanCase("MPI_Allreduce", 65536, configuration=RING),
     PlanCase("MPI_Allreduce", 65536),
 )
 COSTS = Costs(algorithm={("MPI_Allreduce", "ring"): lambda *_: 0.5})
@@ -29,7 +30,7 @@ def test_ratios_are_to_the_default_of_the_same_size() -> None:
     plan = Plan("", 1, CASES, blocks=2, reps=3)
     lines, raw = side_by_side.run(SimulatedStarter(COSTS, launch_noise=1.0), plan, 9, {})
     assert [(one.bytes, one.variant, one.knobs) for one in lines] == [
-        (case.bytes, case.variant, dict(case.knobs)) for case in CASES
+        (case.bytes, case.variant, case.configuration.as_dict()) for case in CASES
     ]
     assert len(raw) == 9
     assert [one.outcome for one in lines] == ["ok"] * 5

@@ -11,14 +11,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import campaign, paths, tables
+from plumbline.campaign import loop as campaign
+from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips
+from plumbline.launch.simulation import Simulation
+from plumbline.launch.starter import Starter
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, SimGrid
-from plumbline.plan import Data, Plan, PlanCase, RoundTrips
-from plumbline.search.space import differences
-from plumbline.settings import load
-from plumbline.simulation import Simulation
-from plumbline.starter import Starter
-from plumbline.workbench import Workbench, list_of, workbench
+from plumbline.libraries.space import differences
+from plumbline.measure import tables
+from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import Workbench, list_of, workbench
+from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CaseRecord, Check, Header, Load, PingPong, ProbeRecord, Samples
 from tests.tuner.cli.command import plumbline
@@ -48,7 +50,7 @@ def starter(library: str, **more: Any) -> Starter:
 
 def launch(library: str, plan: Plan) -> list[ProbeRecord]:
     run, records = starter(library).start("c", "s", 0, plan.text(), {})
-    assert run.outcome == "finished", f"{run.reason}\n{run.stderr}"
+    assert run.finished, f"{run.reason}\n{run.stderr}"
     return list(records)
 
 
@@ -80,7 +82,7 @@ def test_an_algorithm_of_the_library_is_no_judge_of_itself() -> None:
     wrong = SimGrid().in_environment({"smpi/bcast": "mvapich2_inter_node"})
     for environment, outcome in (({}, "ok"), (wrong, "wrong")):
         run, records = ranks.start("c", "s", 0, cases, environment)
-        assert run.outcome == "finished", f"{run.reason}\n{run.stderr}"
+        assert run.finished, f"{run.reason}\n{run.stderr}"
         checks = [one.outcome for one in records if isinstance(one, Check)]
         assert checks == [outcome, "ok"]
 
@@ -122,7 +124,7 @@ def test_gather_of_mvapich2_takes_a_message_a_rank_and_the_binomial_tree_five() 
 
 def test_where_messages_cost_their_ends_nothing_a_flood_wins() -> None:
     free = Simulation(library="mvapich2", send_seconds=0.0, receive_seconds=0.0)
-    settings = msgspec.structs.replace(load(None, {"simulate": "mvapich2"}), simulate=free)
+    settings = load(None, {"simulate": "mvapich2"}).but(simulate=free)
     ranks = campaign.starter(workbench(settings=settings), settings)
     found = seconds(list(ranks.start("c", "s", 0, plan(BINOMIAL, FLOOD).text(), {})[1]))
     assert found[FLOOD] < found[BINOMIAL] / 4
@@ -153,7 +155,7 @@ def reduce(size: int, variant: str = "default") -> PlanCase:
 def test_ring_reduce_under_ompi() -> None:
     """A ring of 32 ranks takes 31 rounds of small messages: at 128 KiB it makes Reduce slower, at
     256 KiB hardly faster; Rabenseifner's algorithm, with fewer rounds, is faster than Allreduce at
-    both. The same numbers are in docs/simulated.md."""
+    both. The same numbers are in docs/design/simulated.md."""
     small, large = 131072, 262144
     cases = [
         reduce(size, variant)
@@ -263,13 +265,13 @@ def test_an_algorithm_that_does_not_exist_ends_the_launch() -> None:
     ranks = starter("ompi")
     wrong = SimGrid().in_environment({"smpi/gather": NO_SUCH_ALGORITHM})
     run, _ = ranks.start("c", "s", 0, plan(GATHER).text(), wrong)
-    assert run.outcome == "failed" and "has no algorithm" in run.stderr
+    assert not run.finished and "has no algorithm" in run.stderr
 
 
 def test_a_knob_of_the_environment_decides() -> None:
     tree = SimGrid().in_environment({"smpi/gather": "ompi_binomial"})
     run, records = starter("mvapich2").start("c", "s", 0, plan(GATHER, BINOMIAL).text(), tree)
-    assert run.outcome == "finished", run.stderr
+    assert run.finished, run.stderr
     found = seconds(list(records))
     assert found[GATHER] == pytest.approx(found[BINOMIAL], rel=1e-4)
 
@@ -335,7 +337,7 @@ def test_a_plan_that_the_probe_refuses() -> None:
     refusal = ranks.refusal(good.replace("blocks=", "bloks="))
     assert refusal is not None and "token 'bloks=2'" in refusal
     tsc = ranks.start("c", "s", 0, good.replace("blocks=", "clock=tsc blocks="), {})[0]
-    assert tsc.outcome == "failed" and "the machine is simulated" in tsc.stderr
+    assert not tsc.finished and "the machine is simulated" in tsc.stderr
 
 
 def test_a_node_a_rank() -> None:
@@ -343,6 +345,6 @@ def test_a_node_a_rank() -> None:
     run, records = campaign.starter(workbench(settings=settings), settings).start(
         "c", "s", 0, plan(PlanCase("MPI_Bcast", 64)).text(), {}
     )
-    assert run.outcome == "finished"
+    assert run.finished
     header = next(one for one in records if isinstance(one, Header))
     assert (header.nprocs, header.nodes) == (3, 3)

@@ -6,17 +6,17 @@ import tomllib
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from plumbline import simulation
+from plumbline.launch import simulation
 from plumbline.launch.simulated import Simulated
+from plumbline.launch.simulation import Simulation
 from plumbline.libraries import Installation
-from plumbline.libraries.simgrid import SimGrid, options_in
-from plumbline.placement import Placement
-from plumbline.settings import Settings, load
-from plumbline.simulation import SELECTORS, Simulation
-from plumbline.tables import design_of
+from plumbline.libraries.simgrid import SELECTORS, SimGrid, options_in
+from plumbline.measure.tables import design_of
+from plumbline.settings.campaign_file import load
+from plumbline.settings.stored import settings_of, text_of
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library
 from plumbline_exporters.simgrid_env import OPTIONS
@@ -39,30 +39,28 @@ def installed(folder: Path) -> Installation:
 
 def test_defaults() -> None:
     found = load(None, {"simulate": "mvapich2"})
-    assert found.simulation == Simulation(library="mvapich2")
-    assert (found.nprocs, found.node_count, found.ppn) == (32, 32, 1)
-    assert (found.launches, found.launches_max) == (1, 1)
+    assert found.ranks.simulate == Simulation(library="mvapich2")
+    assert (found.ranks.nprocs, found.ranks.node_count, found.ranks.ppn) == (32, 32, 1)
+    assert (found.sampling.launches, found.sampling.launches_max) == (1, 1)
     assert design_of(found).launches == (1,)
-    assert load(None, {"simulate": "ompi", "nprocs": 5}).node_count == 5
+    assert load(None, {"simulate": "ompi", "nprocs": 5}).ranks.node_count == 5
 
 
-def test_a_campaign_of_this_machine_keeps_its_identity() -> None:
-    """What is not simulated is written as it was before there were simulations."""
+def test_a_campaign_of_this_machine() -> None:
     found = load(None, {"nprocs": 4})
-    assert (found.simulation, found.node_count, found.ppn) == (None, 1, 4)
-    assert b"simulate" not in msgspec.json.encode(found)
-    assert b"variants" not in msgspec.json.encode(found)
+    assert (found.ranks.simulate, found.ranks.node_count, found.ranks.ppn) == (None, 1, 4)
+    assert '"simulate"' not in text_of(found)  # by which readers tell a simulated one
 
 
 def test_a_campaign_file(tmp_path: Path) -> None:
     path = tmp_path / "campaign.toml"
     path.write_text('nprocs = 8\n[simulate]\nlibrary = "mpich"\nlatency_seconds = 1e-6\n')
     found = load(path, {})
-    assert found.simulation == Simulation(library="mpich", latency_seconds=1e-6)
-    assert found.nprocs == 8
+    assert found.ranks.simulate == Simulation(library="mpich", latency_seconds=1e-6)
+    assert found.ranks.nprocs == 8
     other = load(path, {"simulate": "impi"})
-    assert other.simulation == Simulation(library="impi", latency_seconds=1e-6)
-    assert msgspec.json.decode(msgspec.json.encode(other), type=Settings) == other
+    assert other.ranks.simulate == Simulation(library="impi", latency_seconds=1e-6)
+    assert settings_of(text_of(other)) == other
 
 
 def test_the_example_in_the_documentation_names_every_key_and_its_default(tmp_path: Path) -> None:
@@ -121,10 +119,10 @@ def test_a_library_that_is_not_known() -> None:
 
 def test_variants_that_may_be_tried() -> None:
     known = {"MPI_Gather": ["a", "b"], "MPI_Scan": ["c"]}
-    assert load(None, {"nprocs": 4}).tried(known) == known
+    assert load(None, {"nprocs": 4}).search.tried(known) == known
     some = load(None, {"nprocs": 4, "variants": ["b"]})
-    assert some.tried(known) == {"MPI_Gather": ["b"], "MPI_Scan": []}
-    assert load(None, {"nprocs": 4, "variants": []}).tried(known)["MPI_Gather"] == []
+    assert some.search.tried(known) == {"MPI_Gather": ["b"], "MPI_Scan": []}
+    assert load(None, {"nprocs": 4, "variants": []}).search.tried(known)["MPI_Gather"] == []
 
 
 # --- platform and machine -----------------------------------------------------------------------
@@ -161,9 +159,9 @@ def test_ranks_fill_the_nodes_of_the_shape(tmp_path: Path) -> None:
         'nprocs = 16\n[simulate]\nlibrary = "ompi"\ntopology = "torus"\nshape = [2, 2]\n'
     )
     found = load(path, {})
-    assert (found.node_count, found.ppn) == (4, 4)
-    assert found.simulation is not None
-    hosts = simulation.hostfile(found.simulation, found.placement(None)).split()
+    assert (found.ranks.node_count, found.ranks.ppn) == (4, 4)
+    assert found.ranks.simulate is not None
+    hosts = simulation.hostfile(found.ranks.simulate, found.ranks.placement(None)).split()
     assert hosts == [f"node-{node}" for node in range(4) for _ in range(4)]
 
 
@@ -185,7 +183,7 @@ def test_a_platform_file_of_ones_own(tmp_path: Path) -> None:
 def test_a_platform_file_lies_beside_the_campaign_file(tmp_path: Path) -> None:
     file = tmp_path / "campaign.toml"
     file.write_text('[simulate]\nlibrary = "ompi"\nplatform = "mine.xml"\n')
-    found = load(file, {}).simulation
+    found = load(file, {}).ranks.simulate
     assert found is not None and found.platform == str(tmp_path / "mine.xml")
 
 

@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from plumbline import conditions, report, spread
+from plumbline.measure import conditions
+from plumbline.results import report, spread
 from plumbline_db import campaigns, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict

@@ -5,14 +5,15 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline import tables
-from plumbline.guidelines import load as load_guidelines
-from plumbline.measure import Laboratory, Series
-from plumbline.plan import PlanCase
-from plumbline.settings import Settings, load
+from plumbline.core.guidelines import load as load_guidelines
+from plumbline.core.plan import PlanCase
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory, Series
+from plumbline.settings import Settings
+from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Verdict
+from plumbline_db.records import Campaign, Suite, Verdict
 from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
 
 FEW = msgspec.structs.replace(
@@ -85,13 +86,13 @@ def begun(db: Database, campaign: Campaign, starter: SimulatedStarter, wanted: S
     """A laboratory with the launches of the first look."""
     lab = Laboratory(db, campaign.id, starter)
     first = tables.plan(wanted, tables.cases(FEW, wanted))
-    Series(lab, "before", first, {}).advance(wanted.launches)
+    Series(lab, Suite("before"), first, {}).advance(wanted.sampling.launches)
     return lab
 
 
 def decided(db: Database, campaign: Campaign, starter: SimulatedStarter, wanted: Settings):  # type: ignore[no-untyped-def]
     lab = begun(db, campaign, starter, wanted)
-    return tables.decide(lab, "before", FEW, wanted, "before", {})
+    return tables.decide(lab, "before", FEW, wanted, Suite("before"), {})
 
 
 def by_suite(db: Database, campaign: Campaign) -> dict[str, list[str]]:
@@ -115,16 +116,18 @@ def noisy() -> SimulatedStarter:
 def test_each_look_measures_what_is_undecided_alone(db: Database, campaign: Campaign) -> None:
     wanted = settings(launches=9)
     lab = begun(db, campaign, noisy(), wanted)
-    table = tables.Table(lab, "before", FEW, wanted, "before")
+    table = tables.ViolationTable(lab, "before", FEW, wanted, Suite("before"))
     first = table.look()
     undecided = {key(one) for one in first if one.verdict == "undecided"}
     assert ("GL12", "MPI_Allreduce", 16384) in undecided
     assert 0 < len(undecided) == table.open_cells() < len(first)
-    found = {key(one): one for one in tables.decide(lab, "before", FEW, wanted, "before", {})}
+    found = {
+        key(one): one for one in tables.decide(lab, "before", FEW, wanted, Suite("before"), {})
+    }
     for one in first:
         final = found[key(one)]
         if one.verdict == "undecided":
-            assert final.launches > 9 and final.suites[:2] == ["before", "before-2"]
+            assert final.launches > 9 and final.suites[:2] == ["before", "before-look-02"]
         else:
             assert (final.verdict, final.launches) == (one.verdict, 9)
             assert (final.ratio, final.ratio_high) == (one.ratio, one.ratio_high)
@@ -137,7 +140,7 @@ def test_each_look_measures_what_is_undecided_alone(db: Database, campaign: Camp
     }
     sizes = [len(cases[suite]) for suite in plans]
     assert sizes == sorted(sizes, reverse=True) and sizes[1] < sizes[0]
-    assert list(plans) == [tables.suite_of("before", look) for look in range(len(plans))]
+    assert list(plans) == [Suite("before", look=look + 1).name for look in range(len(plans))]
     for look, texts in enumerate(plans.values()):
         assert len(texts) == design.new_launches(look)
     assert {one.launches for one in found.values()} <= set(design.launches)
@@ -156,7 +159,7 @@ def test_a_table_is_decided_again_from_what_is_stored(db: Database, campaign: Ca
     found = decided(db, campaign, noisy(), wanted)
     launches = runs.listing(db, campaign.id)
     silent = Laboratory(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
-    assert tables.decide(silent, "before", FEW, wanted, "before", {}) == found
+    assert tables.decide(silent, "before", FEW, wanted, Suite("before"), {}) == found
     assert runs.listing(db, campaign.id) == launches
 
 
@@ -189,7 +192,7 @@ def test_looks_are_paid_for(db: Database, campaign: Campaign) -> None:
     costs = Costs(default={"MPI_Allreduce": lambda _: 3.0})
     wanted = settings(launches=6, launches_max=12, sizes=[64, 16384])
     lab = begun(db, campaign, SimulatedStarter(costs), wanted)
-    found = tables.Table(lab, "before", FEW, wanted, "before").look()
+    found = tables.ViolationTable(lab, "before", FEW, wanted, Suite("before")).look()
     cell = next(one for one in found if (one.guideline, one.bytes) == ("GL12", 64))
     assert cell.p == pytest.approx(2**-6)
     assert cell.p_adjusted is not None and cell.p_adjusted >= 4 * 2**-6
@@ -202,7 +205,7 @@ def test_open_cases_are_both_sides_of_what_is_undecided(
     """Of all tests of a cell: a size of a split cell may be compared with every smaller one."""
     wanted = settings(launches=6)
     lab = begun(db, campaign, SimulatedStarter(Costs(), case_noise=2.0), wanted)
-    table = tables.Table(lab, "before", FEW, wanted, "before")
+    table = tables.ViolationTable(lab, "before", FEW, wanted, Suite("before"))
     undecided = [one for one in table.look() if one.verdict == "undecided"]
     of_kind = [one for one in undecided if one.kind == kind]
     assert of_kind

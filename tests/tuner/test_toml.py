@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import campaign_file, guidelines, settings
-from plumbline.search import space
+from plumbline.core import guidelines
+from plumbline.libraries import space_file
+from plumbline.settings import campaign_file
 from plumbline_db.errors import UsageError
 
 READERS: list[Callable[[Path], object]] = [
     lambda path: campaign_file.tasks(path, {}, None),
-    space.load,
+    space_file.load,
     guidelines.load,
 ]
 
@@ -66,4 +67,4 @@ def test_what_has_no_end(tmp_path: Path, read: Callable[[Path], object]) -> None
 )
 def test_options_that_nobody_can_mean(key: str, value: object) -> None:
     with pytest.raises(UsageError, match=f"{key}|at most"):
-        settings.load(None, {key: value})
+        campaign_file.load(None, {key: value})

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from plumbline.measure import Laboratory
-from plumbline.plan import Data
-from plumbline.settings import load
-from plumbline.trials import CALLS, Trials, trials
+from plumbline.campaign.trials import CALLS, Trials, trials
+from plumbline.core.plan import Data
+from plumbline.measure.launches import Laboratory
+from plumbline.settings.campaign_file import load
+from plumbline_db import events
 from plumbline_db.connection import Database
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign, CaseRecord, Winner
 from tests.exporters.bundles import tuned, variant
@@ -28,17 +29,16 @@ def judged(
     spoil: Callable[[CaseRecord], str] = lambda _: "ok",
     crashes: Callable[[CaseRecord], bool] = lambda _: False,
 ) -> tuple[list[tuple[Winner, str]], list[tuple[str, str]], SimulatedStarter]:
-    said: list[tuple[str, str]] = []
     starter = SimulatedStarter(Costs(), spoil=spoil, crashes=lambda case, _: crashes(case))
     tried = Trials(
         Laboratory(db, campaign.id, starter),
         SETTINGS,
         SIZES,
-        lambda kind, text: said.append((kind, text)),
     )
     found = tried.wrong(1, winners, {})
     if not found:
         assert tried.wrong(2, winners, {}) == []  # nothing is tried twice
+    said = [(one.kind, one.text) for one in events.get(db, campaign.id)]
     return found, said, starter
 
 

@@ -7,9 +7,9 @@ import shutil
 import msgspec
 import pytest
 
-from plumbline import simulated_pingpong, twin
-from plumbline.settings import load
-from plumbline.simulation import Simulation
+from plumbline.launch.simulation import Simulation
+from plumbline.results import simulated_pingpong, twin
+from plumbline.settings.campaign_file import load
 from plumbline_db.errors import PlumblineError, UsageError
 
 SIZES = [1, 64, 1024, 8192, 65536, 1048576]
@@ -62,7 +62,7 @@ def test_the_table_is_one_of_a_campaign_file(tmp_path: object) -> None:
 
     values = tomllib.loads(twin.table(machine))
     assert msgspec.convert(values["simulate"], Simulation) == machine
-    assert load(None, {"simulate": "ompi"}).simulation == START
+    assert load(None, {"simulate": "ompi"}).ranks.simulate == START
 
 
 @pytest.mark.mpi

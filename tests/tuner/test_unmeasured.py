@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+from typing import get_args
+
 import msgspec
 import pytest
 
-from plumbline import identity, unmeasured
-from plumbline.application import Application
-from plumbline.hosts import Hosts
+from plumbline.core import unmeasured
+from plumbline.core.application import Application
+from plumbline.core.reach import Hosts
 from plumbline.launch.flux import FluxTable
 from plumbline.launch.pbs import PbsTable
+from plumbline.launch.simulation import Simulation
 from plumbline.launch.slurm import SlurmTable
-from plumbline.settings import PLACES, Settings
-from plumbline.simulation import Simulation
+from plumbline.settings import GROUP_OF, GROUPS, identity
+from plumbline.settings.ranks import PLACES
+from plumbline.settings.sampling import Sampling
+from plumbline.settings.search import Searching
 from plumbline_db.connection import Database
 from tests.tuner import planted
 from tests.tuner.simulated import bench
 
 JOBS = {"folder", "keep", "resubmissions", "grace_seconds", "poll_seconds"}
-JUDGED: dict[type[msgspec.Struct], set[str]] = {
-    Settings: {"budget_seconds", "launch_timeout_seconds"},
+JUDGED: dict[type[msgspec.Struct], Set[str]] = {
+    **dict.fromkeys(GROUPS.values(), frozenset()),
+    Sampling: {"launch_timeout_seconds"},
+    Searching: {"budget_seconds"},
     Simulation: {"case_seconds"},
     Hosts: {"folder"},
     SlurmTable: JOBS | {"account", "qos"},
@@ -39,8 +47,11 @@ def test_every_key_is_judged() -> None:
         assert not names & MEASURED
         told = {one for one in table.__struct_fields__ if any(word in one for word in WORDS)}
         assert told <= names
-    tables = {Settings.__annotations__[key].split(" ")[0] for key in (*PLACES, "profile")}
-    assert tables == {table.__name__ for table in JUDGED} - {"Settings"}
+    values = [one for group in GROUPS.values() for one in msgspec.structs.fields(group)]
+    inner = {
+        one for value in values for one in get_args(value.type) if hasattr(one, "__struct_fields__")
+    }
+    assert inner == JUDGED.keys() - GROUPS.values()
 
 
 # Another value of each key, where what is derived from its own does not do.
@@ -74,14 +85,14 @@ def other(name: str, value: object) -> object:
 
 
 def test_those_that_measure_nothing_leave_the_campaign_what_it_is(db: Database) -> None:
-    settings = msgspec.structs.replace(planted.settings(), budget_seconds=1000.0)
+    settings = planted.settings()
     own = identity.begin(db, bench(), settings, new=False)
-    for name in Settings.__struct_fields__:
+    for name, value in settings.keys().items():
         if name in (*PLACES, "profile"):
             continue
-        changed = {name: other(name, getattr(settings, name))}
-        found = identity.begin(db, bench(), msgspec.structs.replace(settings, **changed), new=False)
-        assert (found.id == own.id) == (name in JUDGED[Settings]), name
+        changed = settings.but(**{name: other(name, value)})
+        found = identity.begin(db, bench(), changed, new=False)
+        assert (found.id == own.id) == (name in JUDGED[GROUPS[GROUP_OF[name]]]), name
 
 
 @pytest.mark.parametrize("place", [*PLACES])
@@ -93,13 +104,14 @@ def test_the_same_in_tables(place: str) -> None:
         "pbs": PbsTable(),
         "flux": FluxTable(),
     }[place]
-    settings = msgspec.structs.replace(planted.settings(), **{place: made})
-    own = unmeasured.without(settings)
+    settings = planted.settings().but(**{place: made})
+    own = identity.identifying(settings)
+    assert own != identity.identifying(planted.settings())
     for name in made.__struct_fields__:
         value = getattr(made, name)
         if name == "file" or (not isinstance(value, bool | int | float) and value != ""):
             continue
         text = {"platform": "a.xml"}.get(name, "/x" if name == "folder" else "x")
         table = msgspec.structs.replace(made, **{name: text if value == "" else other(name, value)})
-        changed = unmeasured.without(msgspec.structs.replace(settings, **{place: table}))
+        changed = identity.identifying(settings.but(**{place: table}))
         assert (changed == own) == (name in JUDGED[type(made)]), name

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline import version
+from plumbline.system import version
 
 NUMBERS = st.lists(st.integers(0, 99), min_size=1, max_size=4)
 

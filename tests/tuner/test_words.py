@@ -1,6 +1,6 @@
 """Numbers of things."""
 
-from plumbline.words import counted
+from plumbline.system.words import counted
 
 
 def test_one_thing_is_no_plural() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import workbench as module
-from plumbline.workbench import list_of, workbench
+from plumbline.settings import workbench as module
+from plumbline.settings.workbench import list_of, workbench
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner import simulated
 from tests.tuner.families.installations import script, write

@@ -9,19 +9,20 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from plumbline import campaign as loop
-from plumbline import identity, tables
-from plumbline.confirm import slower_cells
-from plumbline.measure import Laboratory
-from plumbline.pairs import Pairs, target_of
-from plumbline.proof import environment_of
-from plumbline.settings import load
-from plumbline.workbench import workbench
+from plumbline.campaign import loop
+from plumbline.campaign.confirm import slower_cells
+from plumbline.campaign.pairs import Pairs, target_of
+from plumbline.campaign.proof import environment_of
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
+from plumbline.settings import identity
+from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import workbench
 from plumbline_db import verdicts, winners
 from plumbline_db.connection import Database
+from plumbline_db.records import Suite
 from plumbline_exporters import env
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(3600)]
@@ -57,7 +58,7 @@ def test_no_cell_is_slower(tmp_path: Path, seed: int) -> None:
     print(f"\nseed {seed}: violations {counts}, {len(chosen)} winners")
     assert counts == sorted(counts, reverse=True)
     with Database.open(tmp_path / "fresh.db", write=True) as db:
-        again = msgspec.structs.replace(settings, seed=settings.seed + 1000)
+        again = settings.but(seed=settings.sampling.seed + 1000)
         other = identity.begin(db, bench, again, new=False)
         environment = environment_of(folder / env.FILE_NAME, ranks.clean_environment())
         cells = [
@@ -71,7 +72,7 @@ def test_no_cell_is_slower(tmp_path: Path, seed: int) -> None:
         for number, suite in enumerate(("fresh", "fresh-again")):
             if slower:
                 pairs = Pairs(Laboratory(db, other.id, ranks), again, environment, chosen)
-                pairs.add(suite, 12, cells, seed=again.seed + 500 * number)
+                pairs.add(Suite(suite), 12, cells, seed=again.sampling.seed + 500 * number)
                 assert pairs.lost == []
                 found_slower = slower_cells(pairs.ratios, settings)
                 print({one: told.ratio for one, told in found_slower.items()})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import settings
 
-from plumbline.guidelines import Guidelines, load
+from plumbline.core.guidelines import Guidelines, load
 from plumbline_db.records import Case, Medians, Verdict
 
 # A machine that others use takes its time.

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from plumbline.verify import design
 from plumbline.verify.corrections import benjamini_hochberg
 from plumbline.verify.design import Design
-from plumbline.verify.null_distributions import signed_rank_counts
 from plumbline.verify.sequential import Family, Question
+from plumbline.verify.significance.null_distributions import signed_rank_counts
 
 CELLS = 645
 LIMIT = 1.05

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from plumbline.guidelines import Guidelines
-from plumbline.verify.null_distributions import signed_rank_counts
+from plumbline.core.guidelines import Guidelines
+from plumbline.verify.significance.null_distributions import signed_rank_counts
 from plumbline.verify.significance.rank_sum import rank_sum
 from plumbline.verify.statistics import benjamini_hochberg, paired_ratio
 from plumbline.verify.verify import VerifySettings, verify

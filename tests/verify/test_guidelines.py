@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.guidelines import DEFAULT_PATH, Guidelines, check_against, load
+from plumbline.core.guidelines import DEFAULT_PATH, Guidelines, check_against, load
 from plumbline_db.errors import PlumblineError, UsageError
 
 CATALOGUE = Path(__file__).parents[2] / "collectives-alt" / "catalogue.def"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.guidelines import Guidelines, load
-from plumbline.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, part_bytes
+from plumbline.core.guidelines import Guidelines, load
+from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, part_bytes
 from plumbline.verify import kinds, monotony, pattern, rank, split
 from plumbline.verify.index import Index, Obstacle, Side
 from plumbline_db.errors import UsageError

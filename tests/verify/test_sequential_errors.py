@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify import design
-from plumbline.verify.null_distributions import signed_rank_counts, signed_rank_order
 from plumbline.verify.sequential import Family, Question
+from plumbline.verify.significance.null_distributions import signed_rank_counts, signed_rank_order
 from plumbline.verify.statistics import paired_ratio
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline_db.records import Medians

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from rich.console import Console, RenderableType
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify import grid
 from plumbline.verify.drawing import STYLES
 from plumbline.verify.summary import (

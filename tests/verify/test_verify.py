@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify import design
 from plumbline.verify.index import Obstacle, Side
 from plumbline.verify.verify import VerifySettings, verify

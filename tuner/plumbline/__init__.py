@@ -1,3 +1,5 @@
 """Plumbline keeps an MPI installation true to its performance guidelines."""
 
-__version__ = "0.1.0"
+from plumbline.system.version import PLUMBLINE as __version__
+
+__all__ = ["__version__"]

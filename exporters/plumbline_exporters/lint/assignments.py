@@ -41,13 +41,16 @@ def of_shell(text: str) -> list[Assignment]:
     depth = 0
     for line, words in _lines(text):
         depth += sum(word in ("if", "case", "foreach", "while") for word in words[:1])
-        for one in _of_words(line, words):
-            found.append(msgspec.structs.replace(one, depends=depth > 0))
+        for of_word in _of_words(line, words):
+            found.append(msgspec.structs.replace(of_word, depends=depth > 0))
         if words and words[0] in _EXPORTS:
             exported |= {word for word in words[1:] if _NAME.match(word)}
         depth -= sum(word in ("fi", "esac", "end", "endif", "done") for word in words[:1])
     return [
-        msgspec.structs.replace(one, exported=one.exported or one.name in exported) for one in found
+        msgspec.structs.replace(
+            assignment, exported=assignment.exported or assignment.name in exported
+        )
+        for assignment in found
     ]
 
 
@@ -55,7 +58,9 @@ def is_plain(text: str) -> bool:
     """NAME=VALUE in every line, as for containers and services: no shell, nothing to export."""
     if text.startswith("#!"):
         return False
-    bare = [line for line in (one.strip() for one in text.splitlines()) if line and line[0] != "#"]
+    bare = [
+        line for line in (line.strip() for line in text.splitlines()) if line and line[0] != "#"
+    ]
     return bool(bare) and all(re.match(r"[A-Za-z_]\w*=", line) for line in bare)
 
 

@@ -43,7 +43,7 @@ _STAND_INS: dict[str, tuple[Version, ...]] = {
 FAMILIES = tuple(_STAND_INS)
 
 
-class Target(msgspec.Struct, frozen=True):
+class LintTarget(msgspec.Struct, frozen=True):
     """One family, in the versions that a file may meet, with what is known of them, and of its
     other versions."""
 
@@ -65,18 +65,19 @@ class Context(msgspec.Struct, frozen=True):
     library: str = ""
     known: tuple[Known, ...] = ()
 
-    def target(self, family: str) -> Target:
+    def target(self, family: str) -> LintTarget:
         """The named library where it is of this family, else all known versions of it."""
         versions = _STAND_INS.get(family, ())
+        ours = [known for known in self.known if known.family == family]
+        fitting = ours
         named = _named(self.library) if self.library else None
         if named is not None and named[0] == family:
             versions = (named[1],)
-        ours = [one for one in self.known if one.family == family]
-        fitting = [one for one in ours if any(one.holds(version) for version in versions)]
-        others = [one for one in ours if one not in fitting]
-        return Target(family, versions, tuple(fitting), tuple(others))
+            fitting = [known for known in ours if known.holds(named[1])]
+        others = [known for known in ours if known not in fitting]
+        return LintTarget(family, versions, tuple(fitting), tuple(others))
 
-    def of_mpich(self) -> Target:
+    def of_mpich(self) -> LintTarget:
         """MPICH, or who takes its variables for his own."""
         named = _named(self.library)[0] if self.library else ""
         return self.target(named if named == "mvapich" else "mpich")

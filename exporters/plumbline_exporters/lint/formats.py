@@ -60,9 +60,9 @@ def choose(name: str, text: str, wanted: str = "") -> Format:
         if wanted not in known:
             raise UsageError(f"no format {wanted}; there are {', '.join(known)}")
         return known[wanted]
-    for one in known.values():
-        if one.recognises(name, text):
-            return one
+    for known_format in known.values():
+        if known_format.recognises(name, text):
+            return known_format
     raise UsageError(
         f"{name}: cannot tell what this is: name its format with --format "
         f"({', '.join(known)}), or its variables with their full names"

@@ -11,13 +11,13 @@ import msgspec
 from plumbline_exporters import ompi_han
 from plumbline_exporters.lint.finding import Context, Finding
 from plumbline_exporters.lint.ompi_rules import UNTUNED_IDS, function_of
-from plumbline_exporters.lint.rules_reader import COLLECTIVES
+from plumbline_exporters.ompi_rules_reader import COLLECTIVES
 
 SUMMARY = "rules file of Open MPI's coll/han"
 COMPONENTS = ("self", "basic", "libnbc", "tuned", "sm", "adapt", "han")
 _LEVELS = {"intra_node": 0, "inter_node": 1, "global_communicator": 2}
 # coll/han looks up these; of the others its rules are read and never used.
-_OWNED = {one.removeprefix("MPI_").lower() for one in ompi_han.FUNCTIONS}
+_OWNED = {function.removeprefix("MPI_").lower() for function in ompi_han.FUNCTIONS}
 _OWNED |= {"allgatherv", "gatherv"}
 _NUMBER = re.compile(r"[0-9]{1,18}\Z")
 _WORD = re.compile(r"@\s*\S+|\[[^\[\]]*\]|[^\s@\[\]#]+")
@@ -44,9 +44,9 @@ def recognises(name: str, text: str) -> bool:
 
 def findings(text: str, context: Context) -> Iterator[Finding]:
     words = [
-        _Word(found[0], number)
+        _Word(match[0], number)
         for number, line in enumerate(text.splitlines(), 1)
-        for found in _WORD.finditer(line.partition("#")[0])
+        for match in _WORD.finditer(line.partition("#")[0])
     ]
     if context.target("openmpi").every(lambda version: version < (5, 0, 0)):
         yield Finding(

@@ -1,5 +1,5 @@
 """I_MPI_ADJUST_* and what stands beside it. How Intel MPI reads a value was measured
-(docs/libraries.md; tests/exporters/test_impi_ranges.py)."""
+(docs/design/intelmpi.md; tests/exporters/test_impi_ranges.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from plumbline_exporters import impi_ranges
 from plumbline_exporters.lint import names
 from plumbline_exporters.lint.assignments import Assignment
-from plumbline_exporters.lint.finding import Finding, Target
+from plumbline_exporters.lint.finding import Finding, LintTarget
 
 _ENTRY = re.compile(
     r"(?P<preset>-?[0-9]{1,18})(?::(?P<low>[0-9]{1,18})(?:-(?P<high>[0-9]{1,18}))?"
@@ -22,7 +22,7 @@ _ON_COLLECTIVE = "I_MPI_ADJUST_FAILURE_ON_COLL_FALLBACK"
 _OFF = frozenset({"0", "off", "no", "disable"})
 
 
-class Entry(msgspec.Struct, frozen=True):
+class AdjustEntry(msgspec.Struct, frozen=True):
     """`ranks` is empty where the entry holds for any number of them."""
 
     preset: str
@@ -35,7 +35,7 @@ class Entry(msgspec.Struct, frozen=True):
         return impi_ranges.LAST if self.high is None else self.high
 
 
-def read(value: str) -> list[Entry] | None:
+def read(value: str) -> list[AdjustEntry] | None:
     """The entries of a value; None where one of them is none, and the library drops all."""
     found = []
     for word in value.split(";"):
@@ -45,14 +45,16 @@ def read(value: str) -> list[Entry] | None:
         low = int(match["low"] or 0)
         high = match["high"] or (match["low"] if match["low"] else None)
         ranks = "" if match["least"] is None else f"{match['least']}-{match['most'] or ''}"
-        found.append(Entry(match["preset"], low, None if high is None else int(high), ranks))
+        found.append(AdjustEntry(match["preset"], low, None if high is None else int(high), ranks))
     return found
 
 
-def findings(given: Sequence[Assignment], target: Target) -> Iterator[Finding]:
-    last = {one.name: one for one in given}
-    functions = {impi_ranges.knob(one): one for one in impi_ranges.FUNCTIONS}
-    yield from names.check([one for one in last.values() if one.name not in functions], target)
+def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Finding]:
+    last = {assignment.name: assignment for assignment in given}
+    functions = {impi_ranges.knob(function): function for function in impi_ranges.FUNCTIONS}
+    yield from names.check(
+        [assignment for assignment in last.values() if assignment.name not in functions], target
+    )
     for name, function in functions.items():
         one = last.get(name)
         if one is not None and one.value is not None:
@@ -71,7 +73,7 @@ def findings(given: Sequence[Assignment], target: Target) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _of_value(function: str, one: Assignment, value: str, target: Target) -> Iterator[Finding]:
+def _of_value(function: str, one: Assignment, value: str, target: LintTarget) -> Iterator[Finding]:
     entries = read(value)
     if entries is None:
         yield Finding(
@@ -99,7 +101,7 @@ def _of_value(function: str, one: Assignment, value: str, target: Target) -> Ite
     yield from _of_ranges(function, one, entries)
 
 
-def _of_ranges(function: str, one: Assignment, entries: list[Entry]) -> Iterator[Finding]:
+def _of_ranges(function: str, one: Assignment, entries: list[AdjustEntry]) -> Iterator[Finding]:
     bounds = {(entry.low, entry.high) for entry in entries}
     sized = len(bounds) > 1 or any(entry.low or (entry.high is not None and
                                    entry.end < impi_ranges.LAST) for entry in entries)  # fmt: skip

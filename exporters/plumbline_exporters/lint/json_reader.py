@@ -55,7 +55,7 @@ def read(text: str) -> Node:
 class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._ends = [found.start() for found in re.finditer("\n", text)]
+        self._ends = [match.start() for match in re.finditer("\n", text)]
         self.at = 0
 
     def line(self) -> int:

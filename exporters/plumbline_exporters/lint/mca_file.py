@@ -18,14 +18,22 @@ def recognises(name: str, text: str) -> bool:
     given, strange = of_parameters(text)
     if name.endswith("mca-params.conf"):
         return True
-    return bool(given) and not strange and all(one.name == one.name.lower() for one in given)
+    return (
+        bool(given)
+        and not strange
+        and all(assignment.name == assignment.name.lower() for assignment in given)
+    )
 
 
 def refers(text: str) -> list[tuple[int, str]]:
     """Lines and paths of the rules files that this file puts in force."""
     given, _ = of_parameters(text)
     wanted = (ompi_parameters.RULES, ompi_parameters.HAN_RULES)
-    return [(one.line, one.value) for one in given if one.name in wanted and one.value]
+    return [
+        (assignment.line, assignment.value)
+        for assignment in given
+        if assignment.name in wanted and assignment.value
+    ]
 
 
 def findings(text: str, context: Context) -> Iterator[Finding]:
@@ -37,18 +45,21 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
             f"{lines[number - 1].strip()!r} is not name = value: Open MPI complains at every start "
             "and goes on without it", "write name = value",
         )  # fmt: skip
-    for one in given:
-        if one.value and re.fullmatch(r"([\"']).*\1", one.value):
+    for assignment in given:
+        if assignment.value and re.fullmatch(r"([\"']).*\1", assignment.value):
             yield Finding(
-                one.line, "misread", "quoted-value",
-                f"{one.name}: the quotes are part of the value here", "write it without quotes",
+                assignment.line, "misread", "quoted-value",
+                f"{assignment.name}: the quotes are part of the value here",
+                "write it without quotes",
             )  # fmt: skip
-    for one in given:
-        if one.name.startswith(ompi_parameters.PREFIX):
+    for assignment in given:
+        if assignment.name.startswith(ompi_parameters.PREFIX):
             yield Finding(
-                one.line, "ignored", "environment-name",
-                f"{one.name} is the name in the environment; in a file nothing has it",
-                f"write {one.name.removeprefix(ompi_parameters.PREFIX)}",
+                assignment.line, "ignored", "environment-name",
+                f"{assignment.name} is the name in the environment; in a file nothing has it",
+                f"write {assignment.name.removeprefix(ompi_parameters.PREFIX)}",
             )  # fmt: skip
-    ours = [one for one in given if not one.name.startswith(ompi_parameters.PREFIX)]
+    ours = [
+        assignment for assignment in given if not assignment.name.startswith(ompi_parameters.PREFIX)
+    ]
     yield from ompi_parameters.findings(ours, context.target("openmpi"))

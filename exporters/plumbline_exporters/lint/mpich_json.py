@@ -28,10 +28,10 @@ _BLOCKING = (
     *("bcast", "exscan", "gather", "gatherv", "reduce", "reduce_scatter", "reduce_scatter_block"),
     *("scan", "scatter", "scatterv"),
 )
-_OTHERS = tuple(f"i{one}" for one in _BLOCKING) + tuple(
-    f"{i}neighbor_{one}"
+_OTHERS = tuple(f"i{collective}" for collective in _BLOCKING) + tuple(
+    f"{i}neighbor_{collective}"
     for i in ("", "i")
-    for one in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
+    for collective in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
 )
 _ALWAYS_RIGHT_IN_PLACE = ("pairwise_sendrecv_replace", "nb")
 
@@ -63,7 +63,7 @@ def _of_whole(root: Node, text: str) -> Iterator[Finding]:
     if "MPIDI_POSIX" in text:
         return  # what has no entry there is left to the other tables
     wanted = _BLOCKING + (() if "composition=" in text else _OTHERS)
-    missing = [one for one in wanted if one not in there]
+    missing = [key for key in wanted if key not in there]
     if missing:
         named = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if missing[4:] else "")
         yield Finding(
@@ -151,7 +151,7 @@ def _of_bounds(keys: list[tuple[str, int]]) -> Iterator[Finding]:
 
 def _of_leaf(key: str, below: Node, path: Path) -> Iterator[Finding]:
     name = key.partition("=")[2]
-    collective = next((one for one, _ in path if one.startswith("collective=")), "")
+    collective = next((test for test, _ in path if test.startswith("collective=")), "")
     match = _NAME.match(name)
     if match is None:
         return
@@ -165,7 +165,7 @@ def _of_leaf(key: str, below: Node, path: Path) -> Iterator[Finding]:
         return
     if function not in mpich_coll.COLLECTIVES or match["kind"] == "inter":
         return
-    tests = [one for one, _ in path]
+    tests = [test for test, _ in path]
     for what, value in mpich_coll.guards(function, match["algorithm"]):
         if what == "is_sendbuf_inplace" and match["algorithm"] in _ALWAYS_RIGHT_IN_PLACE:
             continue
@@ -185,4 +185,4 @@ def _of_leaf(key: str, below: Node, path: Path) -> Iterator[Finding]:
 
 def _after(path: Path, key: str, before: str) -> bool:
     """Whether `before` stands in the same object as `key`."""
-    return any(one == key and before in beside for one, beside in path)
+    return any(test == key and before in beside for test, beside in path)

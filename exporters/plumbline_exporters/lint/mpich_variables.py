@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from plumbline_exporters import mpich_coll, mpich_selection
 from plumbline_exporters.lint import names
 from plumbline_exporters.lint.assignments import Assignment
-from plumbline_exporters.lint.finding import Finding, Target
+from plumbline_exporters.lint.finding import Finding, LintTarget
 
 FALLBACK = "MPIR_CVAR_COLLECTIVE_FALLBACK"
 TABLES = (mpich_selection.VARIABLE, mpich_selection.COMPOSITIONS_VARIABLE)
 _ALGORITHM = re.compile(r"MPIR_CVAR_(?P<collective>[A-Z_]+)_INTRA_ALGORITHM\Z")
-# Where shared memory stands above the algorithms that a variable names (docs/libraries.md).
+# Where shared memory stands above the algorithms that a variable names (docs/design/mpich.md).
 _SHARED = ("ALLREDUCE", "BARRIER", "BCAST", "REDUCE")
 _AUTOMATIC = "auto"
 _ALIASES = ("MPICH_", "MVP_")
@@ -23,9 +23,9 @@ def is_ours(name: str) -> bool:
     return name.startswith((mpich_coll.PREFIX, *_ALIASES))
 
 
-def findings(given: Sequence[Assignment], target: Target) -> Iterator[Finding]:
-    last = {_full(one.name): one for one in given}
-    checked = [one for name, one in last.items() if name == one.name]
+def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Finding]:
+    last = {_full(assignment.name): assignment for assignment in given}
+    checked = [assignment for name, assignment in last.items() if name == assignment.name]
     yield from names.check(checked, target)
     fallback = last.get(FALLBACK)
     if fallback is not None and fallback.value == "error":
@@ -34,11 +34,11 @@ def findings(given: Sequence[Assignment], target: Target) -> Iterator[Finding]:
             f"{FALLBACK}=error ends programs at the first call that a choice does not fit, where "
             "the library would take another algorithm", "set it while measuring alone",
         )  # fmt: skip
-    for name, one in last.items():
+    for name, assignment in last.items():
         match = _ALGORITHM.match(name)
-        if match is None or one.value in (None, _AUTOMATIC):
+        if match is None or assignment.value in (None, _AUTOMATIC):
             continue
-        yield from _of_algorithm(match["collective"], one, last, target)
+        yield from _of_algorithm(match["collective"], assignment, last, target)
 
 
 def _full(name: str) -> str:
@@ -49,7 +49,7 @@ def _full(name: str) -> str:
 
 
 def _of_algorithm(
-    collective: str, one: Assignment, last: dict[str, Assignment], target: Target
+    collective: str, one: Assignment, last: dict[str, Assignment], target: LintTarget
 ) -> Iterator[Finding]:
     table = next((name for name in TABLES if name in last), None)
     if table is not None:

@@ -1,5 +1,5 @@
 """MV2_* of MVAPICH2 2.x: values by message size, and what crashes (measured on 2.3 and 2.3.7;
-docs/libraries.md)."""
+docs/design/mvapich.md)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from plumbline_exporters import mv2_ranges
 from plumbline_exporters.lint import names
 from plumbline_exporters.lint.assignments import Assignment
-from plumbline_exporters.lint.finding import Finding, Target
+from plumbline_exporters.lint.finding import Finding, LintTarget
 
 _REDUCE_SCATTER = "MV2_INTER_RED_SCAT_TUNING"
 _REDUCE = "MV2_INTER_REDUCE_TUNING"
@@ -20,13 +20,17 @@ def is_ours(name: str) -> bool:
     return name.startswith("MV2_") or bool(_MPI_T.match(name))
 
 
-def findings(given: Sequence[Assignment], target: Target) -> Iterator[Finding]:
-    last = {one.name: one for one in given}
-    plain = [one for one in last.values() if not (one.value and mv2_ranges.has_sizes(one.value))]
+def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Finding]:
+    last = {assignment.name: assignment for assignment in given}
+    plain = [
+        assignment
+        for assignment in last.values()
+        if not (assignment.value and mv2_ranges.has_sizes(assignment.value))
+    ]
     yield from names.check(plain, target)
-    for one in last.values():
-        if one.value and mv2_ranges.has_sizes(one.value):
-            yield from _of_sizes(one, one.value, last, target)
+    for assignment in last.values():
+        if assignment.value and mv2_ranges.has_sizes(assignment.value):
+            yield from _of_sizes(assignment, assignment.value, last, target)
     yield from _of_indexed(last)
     yield from _of_queue(last)
     alone = last.get(_REDUCE_SCATTER)
@@ -35,15 +39,15 @@ def findings(given: Sequence[Assignment], target: Target) -> Iterator[Finding]:
             alone.line, "fails", "reduce-wanted",
             f"{_REDUCE_SCATTER}=1… crashes where {_REDUCE} is not set", f"set {_REDUCE} beside it",
         )  # fmt: skip
-    for one in last.values():
-        match = _MPI_T.match(one.name)
+    for assignment in last.values():
+        match = _MPI_T.match(assignment.name)
         if match is None:
             continue
         other = next((name for name in last if _is_of(name, match["collective"])), None)
         if other is not None:
             yield Finding(
-                one.line, "fails", "both-ways",
-                f"MPI_Init fails where {one.name} and {other} are both set", "leave one out",
+                assignment.line, "fails", "both-ways",
+                f"MPI_Init fails where {assignment.name} and {other} are both set", "leave one out",
             )  # fmt: skip
 
 
@@ -52,7 +56,7 @@ def _is_of(name: str, collective: str) -> bool:
 
 
 def _of_sizes(
-    one: Assignment, value: str, last: dict[str, Assignment], target: Target
+    one: Assignment, value: str, last: dict[str, Assignment], target: LintTarget
 ) -> Iterator[Finding]:
     if one.name not in mv2_ranges.SWITCHES:
         yield Finding(
@@ -87,7 +91,7 @@ def _of_sizes(
 
 def _of_indexed(last: dict[str, Assignment]) -> Iterator[Finding]:
     """One number for all sizes that the mode without indices does not have."""
-    values = {one.name: one.value or "" for one in last.values()}
+    values = {assignment.name: assignment.value or "" for assignment in last.values()}
     for name in mv2_ranges.ONLY_INDEXED.keys() & last.keys():
         why = mv2_ranges.refused(name, values)
         if why and not mv2_ranges.has_sizes(values[name]):
@@ -100,7 +104,7 @@ def _of_indexed(last: dict[str, Assignment]) -> Iterator[Finding]:
 
 def _of_queue(last: dict[str, Assignment]) -> Iterator[Finding]:
     eager, queue = last.get(mv2_ranges.EAGER), last.get(mv2_ranges.QUEUE)
-    values = {one.name: one.value or "" for one in last.values()}
+    values = {assignment.name: assignment.value or "" for assignment in last.values()}
     if eager and queue and mv2_ranges.queue_is_short(values):
         yield Finding(
             queue.line, "fails", "short-queue",

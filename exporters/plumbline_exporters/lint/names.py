@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from plumbline_exporters.lint.assignments import Assignment
-from plumbline_exporters.lint.finding import Effect, Finding, Target
+from plumbline_exporters.lint.finding import Effect, Finding, LintTarget
 from plumbline_exporters.lint.known import Parameter
 
 _ALIKE = 0.85
@@ -33,26 +33,29 @@ def is_true(value: str | None) -> bool:
 
 
 def check(
-    assignments: Iterable[Assignment], target: Target, *, prefix: str = ""
+    assignments: Iterable[Assignment], target: LintTarget, *, prefix: str = ""
 ) -> Iterator[Finding]:
     """`prefix` is what the environment puts before a name."""
     guesses = _MOST_GUESSES
-    for one in assignments:
-        found = [known.parameters.get(one.name) for known in target.known]
+    for assignment in assignments:
+        found = [known.parameters.get(assignment.name) for known in target.known]
         there = [parameter for parameter in found if parameter is not None]
         if not there:
             guesses -= 1
-            yield from _unknown(one, target, prefix, guess=guesses >= 0)
+            yield from _unknown(assignment, target, prefix, guess=guesses >= 0)
         elif all(parameter.dead for parameter in there):
             yield Finding(
-                one.line, "ignored", "dead-parameter",
-                f"{prefix}{one.name} changes nothing: {there[0].dead}", "leave it out",
+                assignment.line, "ignored", "dead-parameter",
+                f"{prefix}{assignment.name} changes nothing: {there[0].dead}", "leave it out",
             )  # fmt: skip
-        elif one.value is not None and not any(_takes(each, one.value) for each in there):
+        elif assignment.value is not None and not any(
+            _takes(each, assignment.value) for each in there
+        ):
             effect, what = _CONSEQUENCES[target.family]
             yield Finding(
-                one.line, effect, "no-such-value",
-                f"{prefix}{one.name}: {one.value!r} {what}", f"take {there[0].choices()}",
+                assignment.line, effect, "no-such-value",
+                f"{prefix}{assignment.name}: {assignment.value!r} {what}",
+                f"take {there[0].choices()}",
             )  # fmt: skip
 
 
@@ -66,7 +69,7 @@ def _takes(parameter: Parameter, value: str) -> bool:
     return parameter.takes(value)
 
 
-def _unknown(one: Assignment, target: Target, prefix: str, *, guess: bool) -> Iterator[Finding]:
+def _unknown(one: Assignment, target: LintTarget, prefix: str, *, guess: bool) -> Iterator[Finding]:
     """Silent where the name may belong to a part that nothing is known of."""
     if not target.known:
         return

@@ -12,7 +12,7 @@ import msgspec
 
 from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters import ompi_tuned
-from plumbline_exporters.lint.finding import Context, Finding, Target
+from plumbline_exporters.lint.finding import Context, Finding, LintTarget
 from plumbline_exporters.lint.json_reader import Node, NotJson, read
 from plumbline_exporters.lint.tuned_rules import MOST_RANKS, Choice, Group, check
 
@@ -25,7 +25,8 @@ _DISTRIBUTIONS = ("any", "one-per-node", "single-node")
 _LIBRARY_DECIDES = ("ignore",)
 _KEYS = {function.removeprefix("MPI_").lower(): function for function in ompi_tuned.COLLECTIVES}
 _UNTUNED = {"alltoallw", "gatherv", "scatterv"} | {
-    f"neighbor_{one}" for one in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
+    f"neighbor_{collective}"
+    for collective in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
 }
 
 
@@ -60,7 +61,7 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
         yield from _of_collective(key, node, target)
 
 
-def _of_six(context: Context) -> Target | None:
+def _of_six(context: Context) -> LintTarget | None:
     """The named library where it reads such a file; the first that does where none is named."""
     target = context.target("openmpi")
     if context.library.startswith("openmpi-"):
@@ -93,7 +94,7 @@ def _of_members(node: Node, known: tuple[str, ...], what: str) -> Iterator[Findi
         seen.add(key)
 
 
-def _of_collective(key: str, node: Node, target: Target) -> Iterator[Finding]:
+def _of_collective(key: str, node: Node, target: LintTarget) -> Iterator[Finding]:
     if key in _UNTUNED:
         yield Finding(
             node.line, "ignored", "no-rules", f"coll/tuned has no algorithms for {key}",
@@ -116,7 +117,7 @@ def _of_collective(key: str, node: Node, target: Target) -> Iterator[Finding]:
 
 
 def _of_entry(
-    function: str, entry: Node, free: Ranges, found: list[Finding], target: Target
+    function: str, entry: Node, free: Ranges, found: list[Finding], target: LintTarget
 ) -> None:
     """What one entry of a collective serves is taken from `free`, which is what is left."""
     found += _of_members(entry, _OF_RANKS, "an entry of a collective")
@@ -151,7 +152,7 @@ def _of_entry(
 
 
 def _choices(
-    function: str, rules: Node, found: list[Finding], target: Target
+    function: str, rules: Node, found: list[Finding], target: LintTarget
 ) -> tuple[Choice, ...]:
     """Every size once, in order: by the first rule that fits, else by the library."""
     free: Ranges = [(0, UNBOUNDED_BYTES)]
@@ -176,7 +177,7 @@ def _choices(
     return tuple(sorted(choices, key=lambda one: one.first))
 
 
-def _algorithm(function: str, rule: Node, found: list[Finding], target: Target) -> int | None:
+def _algorithm(function: str, rule: Node, found: list[Finding], target: LintTarget) -> int | None:
     """Its number; None where the rule does nothing."""
     node = rule.get("alg")
     if node is None:

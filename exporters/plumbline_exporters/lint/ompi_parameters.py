@@ -10,7 +10,7 @@ import msgspec
 from plumbline_exporters import ompi_tuned
 from plumbline_exporters.lint import names
 from plumbline_exporters.lint.assignments import Assignment
-from plumbline_exporters.lint.finding import Finding, Target
+from plumbline_exporters.lint.finding import Finding, LintTarget
 from plumbline_exporters.lint.tuned_rules import LIBRARY_DECIDES
 
 PREFIX = "OMPI_MCA_"
@@ -23,36 +23,39 @@ _SPOILT = re.compile(r"(?<!\s)\s+[#;]")
 _STEMS = {ompi_tuned.prefix(function): function for function in ompi_tuned.COLLECTIVES}
 
 
-def findings(given: Sequence[Assignment], target: Target, prefix: str = "") -> Iterator[Finding]:
+def findings(
+    given: Sequence[Assignment], target: LintTarget, prefix: str = ""
+) -> Iterator[Finding]:
     """Of names without `prefix`, which is what they have in this file."""
     if not prefix:
         yield from _of_comments(given)
         given = [
-            msgspec.structs.replace(one, value=_SPOILT.split(one.value or "")[0]) for one in given
+            msgspec.structs.replace(assignment, value=_SPOILT.split(assignment.value or "")[0])
+            for assignment in given
         ]
-    last = {one.name: one for one in given}
-    plain = [one for one in last.values() if one.name not in _STEMS]
+    last = {assignment.name: assignment for assignment in given}
+    plain = [assignment for assignment in last.values() if assignment.name not in _STEMS]
     yield from names.check(plain, target, prefix=prefix)
     forced = {
-        _STEMS[one.name]: one
-        for one in last.values()
-        if one.name in _STEMS and one.value not in (str(LIBRARY_DECIDES), "ignore")
+        _STEMS[assignment.name]: assignment
+        for assignment in last.values()
+        if assignment.name in _STEMS and assignment.value not in (str(LIBRARY_DECIDES), "ignore")
     }
-    for function, one in forced.items():
-        yield from _of_forced(function, one, target, prefix)
+    for function, assignment in forced.items():
+        yield from _of_forced(function, assignment, target, prefix)
     yield from _of_switches(last, forced, prefix)
     yield from _of_components(last, forced, prefix)
     if RULES in last:
-        for function, one in forced.items():
-            yield _of_precedence(function, one, last[RULES], target, prefix)
+        for function, assignment in forced.items():
+            yield _of_precedence(function, assignment, last[RULES], target, prefix)
     yield from _of_parameters(last, forced, prefix)
     yield from _of_files(last, prefix)
-    for one in last.values():
-        value = one.value or ""
+    for assignment in last.values():
+        value = assignment.value or ""
         if _is_octal(value):
             yield Finding(
-                one.line, "misread", "octal",
-                f"{prefix}{one.name}: {value} starts with 0 and is octal"
+                assignment.line, "misread", "octal",
+                f"{prefix}{assignment.name}: {value} starts with 0 and is octal"
                 + ("" if re.search("[89]", value) else f": {int(value, 8)}"), f"write {int(value)}",
             )  # fmt: skip
 
@@ -64,7 +67,9 @@ def _is_octal(value: str) -> bool:
     return bool(re.search("[89]", value)) or int(value, 8) != int(value)
 
 
-def _of_forced(function: str, one: Assignment, target: Target, prefix: str) -> Iterator[Finding]:
+def _of_forced(
+    function: str, one: Assignment, target: LintTarget, prefix: str
+) -> Iterator[Finding]:
     if one.value is None or _is_octal(one.value):
         return
     collective = ompi_tuned.COLLECTIVES[function]
@@ -79,7 +84,11 @@ def _of_forced(function: str, one: Assignment, target: Target, prefix: str) -> I
         )  # fmt: skip
         return
     if name in collective.commutative_only:
-        right = [one for one in collective.algorithms if one not in collective.commutative_only]
+        right = [
+            algorithm
+            for algorithm in collective.algorithms
+            if algorithm not in collective.commutative_only
+        ]
         yield Finding(
             one.line, "corrupts", "not-commutative",
             f"{function} {name} ({number}) gives wrong results, without an error, for operations "
@@ -105,7 +114,7 @@ def _of_switches(
     switch = last.get(SWITCH)
     if wanting and (switch is None or not names.is_true(switch.value)):
         yield Finding(
-            min(one.line for one in wanting), "ignored", "no-switch",
+            min(assignment.line for assignment in wanting), "ignored", "no-switch",
             f"without {prefix}{SWITCH}=1 neither forced algorithms nor a rules file count, and "
             "nothing says so", f"set {prefix}{SWITCH} to 1 beside it",
         )  # fmt: skip
@@ -135,13 +144,14 @@ def _of_components(
             yield Finding(
                 listed.line, "ignored", "component-left-out",
                 f"{prefix}{COMPONENTS} = {listed.value} leaves coll/{component} out, so that "
-                f"{', '.join(prefix + one.name for one in unheard)} count for nothing, and nothing "
-                "says so", f"take {component} {'out of' if excluded else 'into'} the list",
+                f"{', '.join(prefix + assignment.name for assignment in unheard)} count for "
+                "nothing, and nothing says so",
+                f"take {component} {'out of' if excluded else 'into'} the list",
             )  # fmt: skip
 
 
 def _of_precedence(
-    function: str, one: Assignment, rules: Assignment, target: Target, prefix: str
+    function: str, one: Assignment, rules: Assignment, target: LintTarget, prefix: str
 ) -> Finding:
     older = "in 4.1 the file wins where it has rules for it"
     newer = "from 5.0 on this wins, and the file's rules for it are not looked at"
@@ -185,17 +195,21 @@ def _of_files(last: dict[str, Assignment], prefix: str) -> Iterator[Finding]:
 def _of_comments(given: Sequence[Assignment]) -> Iterator[Finding]:
     """In a file a value goes on to the end of its line; of what must be a number, what follows the
     number does no harm."""
-    for one in given:
-        if one.value and _SPOILT.search(one.value) and not one.value[:1].isdigit():
+    for assignment in given:
+        if (
+            assignment.value
+            and _SPOILT.search(assignment.value)
+            and not assignment.value[:1].isdigit()
+        ):
             yield Finding(
-                one.line, "misread", "comment-in-value",
-                f"{one.name}: the whole line is the value, what looks like a comment too",
+                assignment.line, "misread", "comment-in-value",
+                f"{assignment.name}: the whole line is the value, what looks like a comment too",
                 "put comments in lines of their own",
             )  # fmt: skip
-        elif one.value and one.name in _STEMS and _SPOILT.search(one.value):
+        elif assignment.value and assignment.name in _STEMS and _SPOILT.search(assignment.value):
             yield Finding(
-                one.line, "ignored", "comment-in-value",
-                f"{one.name}: the whole line is the value, what looks like a comment too: a "
+                assignment.line, "ignored", "comment-in-value",
+                f"{assignment.name}: the whole line is the value, what looks like a comment too: a "
                 "warning, and the library decides",
                 "put comments in lines of their own",
             )  # fmt: skip

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters import ompi_tuned
-from plumbline_exporters.lint.finding import Context, Finding, Target
-from plumbline_exporters.lint.rules_reader import (
+from plumbline_exporters.lint.finding import Context, Finding, LintTarget
+from plumbline_exporters.lint.tuned_rules import MOST_RANKS, Choice, Group, check
+from plumbline_exporters.ompi_rules_reader import (
     HEADER,
     Block,
     Rule,
@@ -17,10 +18,9 @@ from plumbline_exporters.lint.rules_reader import (
     looking_up,
     read,
 )
-from plumbline_exporters.lint.tuned_rules import MOST_RANKS, Choice, Group, check
 
 SUMMARY = "classic rules file of Open MPI's coll/tuned"
-_FUNCTIONS = {one.rule_id: name for name, one in ompi_tuned.COLLECTIVES.items()}
+_FUNCTIONS = {collective.rule_id: name for name, collective in ompi_tuned.COLLECTIVES.items()}
 UNTUNED_IDS = {5: "MPI_Alltoallw", 10: "MPI_Gatherv", 16: "MPI_Scatterv"}  # 17 to 21: neighbours
 # The upstream tuner's comments; it writes the sizes of OSU's benchmarks, which are those of a rank.
 _UPSTREAM = re.compile(r"# Collective ID for \w+$", re.MULTILINE)
@@ -68,7 +68,7 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
         yield from _of_section(section, target, upstream)
 
 
-def _of_header(text: str, file: RulesFile, target: Target) -> Iterator[Finding]:
+def _of_header(text: str, file: RulesFile, target: LintTarget) -> Iterator[Finding]:
     found = HEADER.search(re.sub(r"#.*", lambda one: " " * len(one[0]), text))
     if found is None:
         return
@@ -180,7 +180,7 @@ def _of_rest(file: RulesFile) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _of_section(section: Section, target: Target, upstream: bool) -> Iterator[Finding]:
+def _of_section(section: Section, target: LintTarget, upstream: bool) -> Iterator[Finding]:
     function = _FUNCTIONS.get(section.collective)
     if function is None:
         name = UNTUNED_IDS.get(section.collective, "a collective of neighbours")
@@ -225,7 +225,7 @@ def _of_order(section: Section) -> Iterator[Finding]:
             size = max(size, rule.size)
 
 
-def _of_guards(section: Section, function: str, target: Target) -> Iterator[Finding]:
+def _of_guards(section: Section, function: str, target: LintTarget) -> Iterator[Finding]:
     first, last = section.blocks[0], section.blocks[-1]
     if target.some(lambda version: version >= (6, 0, 0)) and len(section.blocks) > 1:
         yield Finding(
@@ -284,7 +284,7 @@ def _ranges(sizes: list[int], least: int, most: int) -> Iterator[tuple[int, int,
             first = following
 
 
-def _group(function: str, block: Block, least: int, most: int, target: Target) -> Group:
+def _group(function: str, block: Block, least: int, most: int, target: LintTarget) -> Group:
     sizes = [rule.size for rule in block.rules]
     choices = []
     for at, first, last in _ranges(sizes, 0, UNBOUNDED_BYTES) if sizes else ():

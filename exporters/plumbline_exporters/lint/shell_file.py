@@ -33,30 +33,42 @@ def recognises(name: str, text: str) -> bool:
         return True
     if name.endswith((".sh", ".csh", ".fish", ".lua", ".env", ".sbatch", ".slurm")):
         return True
-    return any(_OURS.match(one.name) or one.name == _PRELOAD for one in of_shell(text))
+    return any(
+        _OURS.match(assignment.name) or assignment.name == _PRELOAD for assignment in of_shell(text)
+    )
 
 
 def refers(text: str) -> list[tuple[int, str]]:
-    return [(one.line, one.value) for one in of_shell(text) if one.name in _FILES and one.value]
+    return [
+        (assignment.line, assignment.value)
+        for assignment in of_shell(text)
+        if assignment.name in _FILES and assignment.value
+    ]
 
 
 def findings(text: str, context: Context) -> Iterator[Finding]:
     given = of_shell(text)
     plain = is_plain(text)
     yield from _of_shells(text, given, plain)
-    heard = [one for one in given if one.exported or plain]
+    heard = [assignment for assignment in given if assignment.exported or plain]
     openmpi = [
-        msgspec.structs.replace(one, name=one.name.removeprefix(ompi_parameters.PREFIX))
-        for one in heard
-        if one.name.startswith(ompi_parameters.PREFIX)
+        msgspec.structs.replace(
+            assignment, name=assignment.name.removeprefix(ompi_parameters.PREFIX)
+        )
+        for assignment in heard
+        if assignment.name.startswith(ompi_parameters.PREFIX)
     ]
     target = context.target("openmpi")
     yield from ompi_parameters.findings(openmpi, target, ompi_parameters.PREFIX)
-    intel = [one for one in heard if one.name.startswith("I_MPI_")]
+    intel = [assignment for assignment in heard if assignment.name.startswith("I_MPI_")]
     yield from impi_variables.findings(intel, context.target("intelmpi"))
-    second = [one for one in heard if mv2_variables.is_ours(one.name)]
+    second = [assignment for assignment in heard if mv2_variables.is_ours(assignment.name)]
     yield from mv2_variables.findings(second, context.target("mvapich2"))
-    mpich = [one for one in heard if mpich_variables.is_ours(one.name) and one not in second]
+    mpich = [
+        assignment
+        for assignment in heard
+        if mpich_variables.is_ours(assignment.name) and assignment not in second
+    ]
     yield from mpich_variables.findings(mpich, context.of_mpich())
 
 
@@ -69,16 +81,16 @@ def _of_shells(text: str, given: list[Assignment], plain: bool) -> Iterator[Find
                 f"{match['name']}: with a blank beside the = a shell sets nothing",
                 f"write {match['name']}={match['value']}",
             )  # fmt: skip
-    for one in given:
-        if _OURS.match(one.name) and not (one.exported or plain):
+    for assignment in given:
+        if _OURS.match(assignment.name) and not (assignment.exported or plain):
             yield Finding(
-                one.line, "ignored", "not-exported",
-                f"{one.name} is a variable of the shell alone: programs do not get it",
-                f"write export {one.name}=…",
+                assignment.line, "ignored", "not-exported",
+                f"{assignment.name} is a variable of the shell alone: programs do not get it",
+                f"write export {assignment.name}=…",
             )  # fmt: skip
-        if one.name == _PRELOAD and one.exported and not one.depends:
+        if assignment.name == _PRELOAD and assignment.exported and not assignment.depends:
             yield Finding(
-                one.line, "reaches", "preload-everywhere",
+                assignment.line, "reaches", "preload-everywhere",
                 f"{_PRELOAD} is loaded into every program that is started from here, the shell's "
                 "own and mpirun too, and not into the ranks alone",
                 "let the launcher set it for the ranks (mpirun -x, -genv, I_MPI_GTOOL)",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from plumbline_exporters import ompi_tuned
-from plumbline_exporters.lint.finding import Finding, Target
+from plumbline_exporters.lint.finding import Finding, LintTarget
 from plumbline_exporters.ompi_tuned import Collective
 
 MOST_RANKS = 2**31 - 1
@@ -54,7 +54,7 @@ class Group(msgspec.Struct, frozen=True):
         )
 
 
-def check(group: Group, target: Target) -> Iterator[Finding]:
+def check(group: Group, target: LintTarget) -> Iterator[Finding]:
     """Everything but what depends on how a file is written."""
     if group.most < 2 or group.least > group.most:
         return
@@ -68,7 +68,7 @@ def check(group: Group, target: Target) -> Iterator[Finding]:
         yield from _of_ignored(group)
 
 
-def _of_choice(group: Group, choice: Choice, target: Target) -> Iterator[Finding]:
+def _of_choice(group: Group, choice: Choice, target: LintTarget) -> Iterator[Finding]:
     function, collective = group.function, group.collective
     what = f"{function} {choice.name} ({choice.algorithm})"
     if choice.algorithm == LIBRARY_DECIDES:
@@ -88,7 +88,11 @@ def _of_choice(group: Group, choice: Choice, target: Target) -> Iterator[Finding
         )  # fmt: skip
         return
     if choice.name in collective.commutative_only:
-        right = [one for one in collective.algorithms if one not in collective.commutative_only]
+        right = [
+            algorithm
+            for algorithm in collective.algorithms
+            if algorithm not in collective.commutative_only
+        ]
         yield Finding(
             choice.line, "corrupts", "not-commutative",
             f"{what} gives wrong results, without an error, for operations that do not commute",
@@ -104,7 +108,7 @@ def _of_choice(group: Group, choice: Choice, target: Target) -> Iterator[Finding
     yield from _unread(group, choice, target)
 
 
-def _unread(group: Group, choice: Choice, target: Target) -> Iterator[Finding]:
+def _unread(group: Group, choice: Choice, target: LintTarget) -> Iterator[Finding]:
     """Parameters that the algorithm does not look at, and a fan-out that is not what it seems."""
     knob = ompi_tuned.prefix(group.function)
     written = (
@@ -127,9 +131,9 @@ def _unread(group: Group, choice: Choice, target: Target) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _is_read(knob: str, algorithm: str, target: Target) -> bool:
+def _is_read(knob: str, algorithm: str, target: LintTarget) -> bool:
     """Whether one of the versions has an algorithm that looks at it."""
-    return any(algorithm in one.readers.get(knob, ()) for one in target.known)
+    return any(algorithm in known.readers.get(knob, ()) for known in target.known)
 
 
 def _of_rooted(group: Group) -> Iterator[Finding]:
@@ -141,7 +145,7 @@ def _of_rooted(group: Group) -> Iterator[Finding]:
         kinds.setdefault((choice.algorithm, first, 0), choice)
     if len(kinds) < 2:
         return
-    names = ", ".join(_said(one) for one in kinds.values())
+    names = ", ".join(_said(kind) for kind in kinds.values())
     second = list(kinds.values())[1]
     why = (
         "a root with MPI_IN_PLACE need not know the send arguments"
@@ -158,7 +162,7 @@ def _of_rooted(group: Group) -> Iterator[Finding]:
 
 
 def _of_sizeless(group: Group) -> Iterator[Finding]:
-    if len({_outcome(one) for one in group.choices}) < 2:
+    if len({_outcome(choice) for choice in group.choices}) < 2:
         return
     second = group.choices[1]
     if group.function in ompi_tuned.SIZE_OF_AN_ELEMENT:
@@ -178,9 +182,11 @@ def _of_sizeless(group: Group) -> Iterator[Finding]:
 def _of_ignored(group: Group) -> Iterator[Finding]:
     """In place, the send arguments do not count and need not be the same on all ranks; the size is
     theirs all the same."""
-    if len({one.algorithm for one in group.choices}) < 2:
+    if len({choice.algorithm for choice in group.choices}) < 2:
         return
-    second = next(one for one in group.choices if one.algorithm != group.choices[0].algorithm)
+    second = next(
+        choice for choice in group.choices if choice.algorithm != group.choices[0].algorithm
+    )
     yield Finding(
         second.line, "corrupts", "in-place-switch",
         f"{group.function}, {group.ranks()}: the algorithm depends on the size, which with "
@@ -202,5 +208,5 @@ def _said(choice: Choice) -> str:
 
 
 def _listed(collective: Collective, names: list[str]) -> str:
-    words = [f"{one} ({collective.algorithms.index(one) + 1})" for one in names]
+    words = [f"{name} ({collective.algorithms.index(name) + 1})" for name in names]
     return ", ".join(words[:-1]) + f" or {words[-1]}" if len(words) > 1 else words[0]

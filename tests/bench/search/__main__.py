@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import campaign
-from plumbline.plan import PlanCase
+from plumbline.campaign import loop as campaign
+from plumbline.core.plan import PlanCase
 
 from .answers import Answers
 from .exact import Exact

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.plan import PlanCase
+from plumbline.core.plan import PlanCase
 from plumbline_db.records import Header
 
 from .around import Around

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.campaign.proof import PROFILE, REFUSING_VARIANT
+from plumbline.libraries.into_ranks import for_ranks
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, options_in
-from plumbline.proof import PROFILE, REFUSING_VARIANT, for_ranks
 from plumbline.search.candidates import DEFAULT, Candidate
 from tests.tuner.simulated import Rules
 
@@ -85,7 +86,7 @@ def in_force(here: Here, extra: Mapping[str, str]) -> Around:
     if not here.sweep.simulated:
         named = "OMPI_MCA_coll_tuned_dynamic_rules_filename" in extra
         file = Rules(extra) if named else None
-        return Around(rules=rules, lines=lines, file=file, nprocs=here.settings.nprocs)
+        return Around(rules=rules, lines=lines, file=file, nprocs=here.settings.ranks.nprocs)
     words = (word.removeprefix("--cfg=").partition(":") for word in options_in(extra))
     options = {name: value for name, _, value in words if name != "smpi/coll-selector"}
     spoilt = NO_SUCH_ALGORITHM in options.values()
@@ -105,11 +106,11 @@ def chosen(here: Here, choices: Choices) -> Around:
             low, high = bounds(sizes, size)
             if candidate.variant != DEFAULT.variant:
                 rules.append(Rule(function, low, high, candidate.variant))
-            if candidate.knobs:
-                options.update(candidate.knobs)
+            if candidate.configuration:
+                options.update(candidate.configuration.as_dict())
                 whole = here.menu.one_for_all_sizes(function)
                 span = (0, math.inf) if whole else (low, high)
-                by_size.setdefault(function, []).append((*span, dict(candidate.knobs)))
+                by_size.setdefault(function, []).append((*span, candidate.configuration.as_dict()))
     if not here.sweep.simulated:
         options = {}
     return Around(
@@ -158,7 +159,7 @@ def _rule(line: str) -> Rule:
 
 
 def _line(here: Here, rule: Rule) -> str:
-    p = here.settings.nprocs
+    p = here.settings.ranks.nprocs
     return (
         f"rule function={rule.function} nprocs={p}-{p} bytes={rule.low}-{rule.high} "
         f"variant={rule.variant}"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import optuna
 
-from plumbline import tables
+from plumbline.measure import tables
 from plumbline.search.candidates import DEFAULT, Candidate
 
 from .answers import Answers
@@ -99,7 +99,7 @@ class Trials:
         return found
 
     def _base(self, times: Times) -> Candidate:
-        limit = 1 + self._here.settings.tolerance
+        limit = 1 + self._here.settings.claims.tolerance
         means = {
             size: {one: statistics.mean(those) for one, those in at.items()}
             for size, at in times.items()

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
+from plumbline.campaign.proof import PROFILE, REFUSING_VARIANT
+from plumbline.core.plan import PlanCase
 from plumbline.launch.known import calls
-from plumbline.plan import PlanCase
-from plumbline.proof import PROFILE, REFUSING_VARIANT
 from plumbline.search.candidates import DEFAULT
 from plumbline_db.records import Header
 
@@ -112,7 +112,7 @@ class Exact:
 
     def _volumes(self, size: int) -> list[int]:
         """Of calls that something of `size` bytes may make: in pieces, in blocks, padded."""
-        p = self._here.settings.nprocs
+        p = self._here.settings.ranks.nprocs
         return sorted({1, size, size // 2, size // p, size * p, -(-size // p) * p} - {0})
 
     def _reached(self, case: PlanCase) -> set[str]:

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import campaign, identity, proof
-from plumbline.measure import Laboratory
+from plumbline.campaign import loop as campaign
+from plumbline.campaign import proof
+from plumbline.measure.launches import Laboratory
 from plumbline.search.candidates import DEFAULT
 from plumbline.search.outcome import label
-from plumbline_db import runs, searches
+from plumbline.settings import identity
+from plumbline_db import runs, searches, suites
 from plumbline_db.connection import Database
 from plumbline_db.records import Verdict
 from plumbline_exporters import env
@@ -27,7 +29,6 @@ from .replay import Replay
 from .sweeps import Here
 from .truth import Cell, Regret, Truth
 
-SEARCH = "search"
 PRODUCT = "plumbline"
 
 
@@ -88,7 +89,8 @@ def _campaign(here: Here, answers: Answers, seed: int, folder: Path) -> Replayed
             extra = proof.environment_of(script, starter.clean_environment())
             around = in_force(here, extra)
         launches = runs.listing(db, begun.id)
-        own = [one for one in launches if one.suite.startswith(SEARCH)]
+        known = suites.get(db, begun.id)
+        own = [one for one in launches if known[one.suite].stage == "search"]
         found = searches.all_searches(db, begun.id)
         return Replayed(
             len(own),
@@ -200,7 +202,9 @@ def _row(
 
 
 def _told(regret: float, found: Regret) -> str:
-    chosen, best = (label(one.variant, dict(one.knobs)) for one in (found.chosen, found.best))
+    chosen, best = (
+        label(one.variant, one.configuration.as_dict()) for one in (found.chosen, found.best)
+    )
     return f"{found.function} {found.bytes}: {100 * regret:.1f} %, {chosen} where {best} is best"
 
 

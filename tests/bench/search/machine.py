@@ -18,9 +18,11 @@ from typing import Any
 
 import msgspec
 
-from plumbline import campaign, identity, tables
-from plumbline.measure import Laboratory
-from plumbline.plan import PlanCase
+from plumbline.campaign import loop as campaign
+from plumbline.core.plan import PlanCase
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
+from plumbline.settings import identity
 from plumbline_db import runs, searches, verdicts
 from plumbline_db.connection import Database
 
@@ -127,7 +129,7 @@ def _sweep(at: Here, functions: list[str], runs_each: int, share: float) -> tupl
         # The knob is in force for the launch as a whole, as such tools set it.
         plain = [PlanCase(one.function, one.bytes, one.variant) for one in cases]
         extra = at.bench.space.hot_environment | at.bench.family.in_environment(
-            dict(candidate.knobs)
+            candidate.configuration.as_dict()
         )
         for number in range(runs_each):
             plan = msgspec.structs.replace(

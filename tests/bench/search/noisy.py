@@ -14,8 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import PlanCase
 from plumbline.launch.known import calls
-from plumbline.plan import PlanCase
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline_db.records import Header
 
@@ -54,7 +55,7 @@ class Noisy:
 
     def _answer(self, case: PlanCase, around: Around) -> Answer:
         function, size = case.function, case.bytes
-        if case.variant == DEFAULT.variant and not case.knobs and not case.plain_duplicate:
+        if case.variant == DEFAULT.variant and not case.configuration and not case.plain_duplicate:
             if around.refuses(function, size):
                 return Answer("error", "the canary refuses")
             variant = around.variant(function, size)
@@ -68,9 +69,9 @@ class Noisy:
         elif case.variant == "library":
             candidate = self._here.named(function, size, around.knobs(function, size))
         else:
-            candidate = Candidate(case.variant, case.knobs)
+            candidate = Candidate(case.variant, case.configuration)
             if candidate.is_knobs:
-                candidate = self._here.named(function, size, dict(case.knobs))
+                candidate = self._here.named(function, size, case.configuration.as_dict())
         flaw = self._flaws.get((function, size, candidate))
         if flaw is not None:
             return Answer(flaw.outcome, flaw.detail)
@@ -134,7 +135,7 @@ class Noisy:
 
 
 def _key(one: Timed) -> Key:
-    return one.function, one.bytes, Candidate(one.variant, tuple(sorted(one.knobs.items())))
+    return one.function, one.bytes, Candidate(one.variant, Configuration.of(one.knobs))
 
 
 def _times(launched: Recorded) -> dict[Key, Blocks]:

@@ -16,11 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from plumbline import blame, campaign, tables
-from plumbline.measure import culprit
-from plumbline.plan import PlanCase
+from plumbline.campaign import loop as campaign
+from plumbline.core.plan import PlanCase
+from plumbline.launch.starter import Starter
+from plumbline.measure import blame, tables
 from plumbline.search.candidates import DEFAULT, Candidate
-from plumbline.starter import Starter
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CaseRecord, Check, Footer, Header, ProbeRecord, Run, Samples
 
@@ -49,9 +49,9 @@ def record(here: Here, store: Store, calm: float, say: Callable[[str], None]) ->
     every = list(items(here))
     missing = [one for one in every if not store.has(one.name)]
     say(f"{here.sweep.name}: {len(every) - len(missing)} of {len(every)} launches are recorded")
-    patient = msgspec.structs.replace(here.settings, launch_timeout_seconds=_PATIENCE_SECONDS)
+    patient = here.settings.but(launch_timeout_seconds=_PATIENCE_SECONDS)
     starter = campaign.starter(here.bench, patient)
-    at_once = PROCESSES if here.sweep.simulated and here.settings.nprocs < 64 else 1
+    at_once = PROCESSES if here.sweep.simulated and here.settings.ranks.nprocs < 64 else 1
     stop = threading.Event()
 
     def one(item: Item) -> None:
@@ -90,7 +90,7 @@ def items(here: Here) -> Iterator[Item]:
         yield Item(f"{name} default", {}, tuple(dict.fromkeys([*cases, *ours])))
         for one in knobs[name]:
             plain = tuple(PlanCase(name, size) for size in own)
-            yield Item(f"{name} {_label(one)}", dict(one.knobs), plain)
+            yield Item(f"{name} {_label(one)}", one.configuration.as_dict(), plain)
     yield from _together(knobs, cells)
 
 
@@ -109,14 +109,14 @@ def _together(
             for place, (name, those) in enumerate(knobs.items())
             if those
         }
-        options = dict(pair for one in chosen.values() for pair in one.knobs)
+        options = dict(pair for one in chosen.values() for pair in one.configuration.values)
         yield Item(f"{TOGETHER} {number} {turn}", options, cases)
     for name, turn in itertools.product(names, range(_TURNS)):
         options = dict(
             pair
             for other in names
             if other != name and (those := knobs[other])
-            for pair in those[turn * len(those) // _TURNS].knobs
+            for pair in those[turn * len(those) // _TURNS].configuration.values
         )
         own = tuple(case for case in cases if case.function == name)
         yield Item(f"{TOGETHER} {name} default {turn}", options, own)
@@ -132,7 +132,7 @@ def _ours(here: Here, function: str, size: int) -> list[PlanCase]:
 
 
 def _label(candidate: Candidate) -> str:
-    return " ".join(f"{name}={value}" for name, value in candidate.knobs)
+    return str(candidate.configuration)
 
 
 def launch(
@@ -151,7 +151,10 @@ def launch(
     def start(cases: Sequence[PlanCase]) -> tuple[Run, Sequence[ProbeRecord]]:
         plan = tables.plan(here.settings, list(cases))
         plan = msgspec.structs.replace(
-            plan, name="sweep", seed=here.settings.seed + item.seed, knobs=here.bench.space.switch
+            plan,
+            name="sweep",
+            seed=here.settings.sampling.seed + item.seed,
+            knobs=here.bench.space.switch,
         )
         if here.sweep.blocks:
             plan = msgspec.structs.replace(
@@ -161,9 +164,9 @@ def launch(
 
     while left:
         run, records = start(left)
-        if run.outcome == "finished":
+        if run.failure is None:
             return _condensed(item, run, records, left, failed)
-        guilty = culprit(run)
+        guilty = run.failure.case
         if guilty is None:
             blameless += 1
             if blameless == _ATTEMPTS:
@@ -173,14 +176,14 @@ def launch(
                 break
             continue
         before, victim = left[:guilty], left[guilty]
-        poison = blame.guilty(before, victim, lambda cases: start(cases)[0].outcome != "finished")
+        poison = blame.guilty(before, victim, lambda cases: not start(cases)[0].finished)
         left.remove(poison or victim)
         failed.append(_failed(poison or victim, run))
     return Recorded(item.name, item.options, [], None, 0.0, 0, 0, failed)
 
 
 def _failed(case: PlanCase, run: Run) -> Timed:
-    knobs = dict(case.knobs)
+    knobs = case.configuration.as_dict()
     return Timed(case.function, case.bytes, case.variant, knobs, "failed", run.reason, [])
 
 
@@ -203,7 +206,7 @@ def _condensed(
                 case.function,
                 case.bytes,
                 case.variant,
-                dict(case.knobs),
+                case.configuration.as_dict(),
                 check.outcome,
                 check.detail,
                 [samples[block] for block in sorted(samples)],

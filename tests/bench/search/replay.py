@@ -9,10 +9,12 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import PlanCase
+from plumbline.launch.starter import Starter, ended, under_way, with_case
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM
-from plumbline.placement import Placement
-from plumbline.plan import PlanCase
-from plumbline.starter import Starter, ended, run_id, under_way, with_case
+from plumbline.system.placement import Placement
+from plumbline_db import runs
 from plumbline_db.records import (
     Begin,
     Check,
@@ -71,7 +73,7 @@ class Replay(Starter):
                 one.function,
                 one.bytes,
                 one.variant,
-                tuple(sorted(configs.get(one.config, {}).items())),
+                Configuration.of(configs.get(one.config, {})),
                 plain_duplicate=one.config == "plain",
                 ranks=one.ranks,
             )
@@ -113,17 +115,13 @@ class Replay(Starter):
         if not failed:
             records += self._blocks(chance, number, blocks, answers, [one.reps for one in cases])
             records.append(Footer(len(cases), round(timed * 1e9), round(seconds * 1e9)))
-        reason = ""
-        if failed:
-            guilty = under_way(records)
-            reason = ended(134) if guilty is None else with_case(ended(134), text, guilty)
+        failure = with_case(ended(134), text, under_way(records)) if failed else None
         run = Run(
-            id=run_id(campaign, suite, sequence),
+            id=runs.run_id(campaign, suite, sequence),
             campaign=campaign,
             suite=suite,
             sequence=sequence,
-            outcome="failed" if failed else "finished",
-            reason=reason,
+            failure=failure,
             argv=["replay", self._here.sweep.name],
             environment=extra,
             plan=text,

@@ -9,13 +9,16 @@ from typing import Any
 
 import msgspec
 
-from plumbline import campaign, identity, tables
-from plumbline.guidelines import Guidelines
-from plumbline.plan import PlanCase
+from plumbline.campaign import loop as campaign
+from plumbline.core.configuration import Configuration
+from plumbline.core.guidelines import Guidelines
+from plumbline.core.plan import PlanCase
+from plumbline.libraries.simgrid import SELECTORS
+from plumbline.measure import tables
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
-from plumbline.settings import Settings, of
-from plumbline.simulation import SELECTORS
-from plumbline.workbench import Workbench, workbench
+from plumbline.settings import Settings, identity
+from plumbline.settings.campaign_file import of
+from plumbline.settings.workbench import Workbench, workbench
 
 # Factors of four, so that blocks of 32 ranks are whole.
 _SIZES = [64, 1024, 4096, 16384, 65536]
@@ -123,7 +126,7 @@ class Here(msgspec.Struct, frozen=True):
         """The candidate of the space that these knobs are: a rules file spells out what a candidate
         leaves at its default, and does not say what holds for the whole process."""
         entry = self.bench.space.of(function)
-        exact = Candidate(knobs=tuple(sorted(knobs.items())))
+        exact = Candidate(configuration=Configuration.of(knobs))
         if not knobs or entry is None or exact in self.space(function, size):
             return exact
         fitting = []
@@ -131,7 +134,7 @@ class Here(msgspec.Struct, frozen=True):
             if name != function:
                 continue
             for one in self.space(function, at):
-                own = dict(one.knobs)
+                own = one.configuration.as_dict()
                 if own.get(entry.knob) == knobs.get(entry.knob) is not None:
                     differ = sum(
                         knobs.get(knob, value) != value
@@ -153,9 +156,11 @@ def here(sweep: Sweep, **keys: Any) -> Here:
         campaign.candidates(
             bench,
             settings,
-            oversubscribed=settings.placement(bench.launcher.processing_units()).oversubscribed,
+            oversubscribed=settings.ranks.placement(
+                bench.launcher.processing_units()
+            ).oversubscribed,
         ),
-        settings.nprocs,
+        settings.ranks.nprocs,
         witnesses=bench.catalogue.variants,
     )
     return Here(sweep, settings, bench, identity.chosen(bench, settings), menu)

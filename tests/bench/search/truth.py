@@ -1,7 +1,7 @@
 """What the whole sweep knows, against which choices are judged: violations under them, which of
 these could be removed, and how far the choices are from the best there is (regret).
 
-docs/search-bench.md defines the words; this is that page as a program."""
+docs/design/search-bench.md defines the words; this is that page as a program."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from plumbline import tables
-from plumbline.plan import PlanCase
+from plumbline.core.plan import PlanCase
+from plumbline.measure import tables
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline.verify.index import Obstacle, Side
 from plumbline.verify.verify import VerifySettings, verify
@@ -59,12 +59,12 @@ class Truth:
             medians,
             self._here.guidelines,
             stage="truth",
-            nprocs=settings.nprocs,
-            ppn=settings.ppn,
+            nprocs=settings.ranks.nprocs,
+            ppn=settings.ranks.ppn,
             suites=["sweep"],
             settings=VerifySettings(
-                alpha=settings.alpha,
-                tolerance=settings.tolerance,
+                alpha=settings.claims.alpha,
+                tolerance=settings.claims.tolerance,
                 deterministic=self._here.sweep.simulated,
             ),
             obstacles=obstacles,
@@ -85,7 +85,7 @@ class Truth:
         now = self.seconds(function, size, choices[function, size], choices)
         if now is None or violation.ratio is None:
             return False
-        limit = 1 + self._here.settings.tolerance
+        limit = 1 + self._here.settings.claims.tolerance
         # What the left side must come down to, by the ratio that was seen.
         wanted = statistics.median(now) / violation.ratio * limit
         promising = []
@@ -130,7 +130,7 @@ class Truth:
             compare = tables.compare_of(self._here.settings)
             found = compare(logs, 0.95)
             sure = found.low is not None and found.low > 1
-            if sure or found.ratio > 1 + self._here.settings.tolerance:
+            if sure or found.ratio > 1 + self._here.settings.claims.tolerance:
                 return False
         return True
 
@@ -144,7 +144,7 @@ class Truth:
         around = chosen(self._here, others | own).inside()
         case = candidate.case(function, size)
         if self._here.sweep.simulated and candidate.is_knobs:
-            options = around.options | dict(candidate.knobs)
+            options = around.options | candidate.configuration.as_dict()
             around = msgspec.structs.replace(around, options=options)
             case = PlanCase(function, size)
         (answer,) = self._answers.of([case], around)
@@ -254,9 +254,9 @@ def _medians(case: PlanCase, answer: Answer, here: Here) -> Medians:
             {},
             "default",
             case.bytes,
-            data.type,
-            data.op,
-            data.root,
+            data.cases.type,
+            data.cases.op,
+            data.cases.root,
             ranks=case.ranks,
         ),
         list(range(len(answer.ns))),

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import process
-from plumbline.process import Finished
+from plumbline.system import process
+from plumbline.system.process import Finished
 from tests.exporters import mpi
 from tests.tuner.families.installations import ON_PATH, prefix_of
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import process
 from plumbline.libraries import Installation
+from plumbline.system import process
 from plumbline_exporters.impi_ranges import NOT_COMMUTATIVE, knob
 from tests.exporters import mpi
 from tests.impi import FAMILY, WHEEL

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_exporters.lint import rules_reader
+from plumbline_exporters import ompi_rules_reader
 from plumbline_exporters.ompi_tuned import COLLECTIVES, version_reads_second
 from tests.exporters.lint.conftest import OpenMpi
 
@@ -42,7 +42,7 @@ def agree(open_mpi: OpenMpi, path: Path, text: str, functions: list[str]) -> dic
     """Sizes that are refused, by function; the reader must know all of them, and no others."""
     path.write_text(text)
     version = tuple(int(part) for part in open_mpi.id.partition("-")[2].split("."))
-    file = rules_reader.read(text, second=version_reads_second(version))
+    file = ompi_rules_reader.read(text, second=version_reads_second(version))
     calls = [(function, size) for function in functions for size in SIZES]
     found = open_mpi.refused(path, calls)
     for function, size in calls:
@@ -67,13 +67,13 @@ def test_crooked_files(open_mpi_of: OpenMpi, tmp_path: Path) -> None:
 def test_strange_words(open_mpi_of: OpenMpi, tmp_path: Path) -> None:
     """`;` is no comment: of `; 1 Bcast` the 1 is the number of collectives."""
     text = "; 1 Bcast\n7, 1, 4, 2\n0: 0 0 0\n08 99 0 0\n"
-    assert rules_reader.read(text).error == ""
+    assert ompi_rules_reader.read(text).error == ""
     agree(open_mpi_of, tmp_path / "rules", text, ["MPI_Bcast"])
 
 
 @pytest.mark.parametrize("what", DROPPED)
 def test_files_that_are_dropped(open_mpi_of: OpenMpi, tmp_path: Path, what: str) -> None:
-    assert rules_reader.read(DROPPED[what]).error
+    assert ompi_rules_reader.read(DROPPED[what]).error
     found = agree(open_mpi_of, tmp_path / "rules", DROPPED[what], ["MPI_Bcast"])
     assert found == {"MPI_Bcast": []}
 

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import process
-from plumbline.process import Finished
+from plumbline.system import process
+from plumbline.system.process import Finished
 from plumbline_db.records import UNBOUNDED_BYTES, Library
 from plumbline_exporters import mpich_selection, registry
 from plumbline_exporters.lint import formats

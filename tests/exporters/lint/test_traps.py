@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import known_parameters
+from plumbline.libraries import known_parameters
 from plumbline_exporters import lint
 from plumbline_exporters.lint import formats
 from plumbline_exporters.lint.finding import EFFECTS, Context, Finding

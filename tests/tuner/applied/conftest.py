@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import paths
+from plumbline.system import paths
 from tests.tuner.applied.people import FOREIGN, Site, User
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.applied import apply, rollback
-from plumbline.applied.outcome import Outcome
+from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place, Where
 from plumbline.applied.sets import Source, Store
 from plumbline.libraries import Installation, families
@@ -39,11 +39,11 @@ class User:
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.file.write_bytes(data)
 
-    def apply(self, *winners: Winner, **changes: object) -> Outcome:
+    def apply(self, *winners: Winner, **changes: object) -> AppliedOutcome:
         dry_run = bool(changes.pop("dry_run", False))
         return apply.apply(self.place, wish(*winners, **changes), now="2026", dry_run=dry_run)
 
-    def rollback(self, **options: bool) -> Outcome:
+    def rollback(self, **options: bool) -> AppliedOutcome:
         return rollback.rollback("user", self.place.root, self.place.name, **options)
 
     def everything(self) -> dict[Path, bytes]:
@@ -60,7 +60,7 @@ class Site(User):
         self.place = msgspec.structs.replace(self.place, scope="site", shared=True, where=where)
         self.store = Store(self.place.root, self.place.name, shared=True)
 
-    def rollback(self, **options: bool) -> Outcome:
+    def rollback(self, **options: bool) -> AppliedOutcome:
         return rollback.rollback("site", self.place.root, self.place.name, **options)
 
 

@@ -11,7 +11,7 @@ import pytest
 from plumbline.applied import apply
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import EVERY_FUNCTION, Library
-from plumbline_exporters.lint import rules_reader
+from plumbline_exporters import ompi_rules_reader
 from plumbline_exporters.ompi_tuned import COLLECTIVES
 from tests.db import build
 from tests.exporters.bundles import everywhere, tuned, variant
@@ -154,7 +154,9 @@ def test_a_campaign_that_ran_over_what_was_applied(user: User) -> None:
     beneath = (user.store.path(1) / "ompi-rules.conf").read_text()
     source = msgspec.structs.replace(wish(EIGHT).source, site_rules=beneath)
     user.apply(EIGHT, source=source)
-    file = rules_reader.read((user.store.path(2) / "ompi-rules.conf").read_text(), second=False)
+    file = ompi_rules_reader.read(
+        (user.store.path(2) / "ompi-rules.conf").read_text(), second=False
+    )
     assert not file.error
     allreduce = COLLECTIVES["MPI_Allreduce"].rule_id
     for nprocs in (2, 3, 4, 5, 7, 8, 9, 64):

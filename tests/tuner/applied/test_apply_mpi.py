@@ -9,11 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import libraries, paths
+from plumbline import libraries
 from plumbline.applied import apply, places, readback, rollback
-from plumbline.applied.outcome import Outcome
+from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place
 from plumbline.libraries import Family, Installation
+from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from tests.exporters import mpi
 from tests.exporters.conftest import canary_program, open_mpi  # noqa: F401 - fixtures
@@ -48,7 +49,7 @@ class Here:
     def place(self, scope: places.Scope) -> Place:
         return places.place(scope, self.family, self.installation)
 
-    def apply(self, place: Place) -> Outcome:
+    def apply(self, place: Place) -> AppliedOutcome:
         """The rules in force are canaries then: a call that they serve is refused."""
         asked = wish(FOUR, family=self.family, installation=self.installation)
         done = readback.noted(

@@ -76,7 +76,7 @@ def test_killed_anywhere_the_next_one_ends_it(
 KILL = """
 import os, signal, sys
 from pathlib import Path
-from plumbline import paths
+from plumbline.system import paths
 from tests.tuner.applied.people import EIGHT, Site
 
 root, work, left = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 
 from plumbline.launch import Job
 from plumbline.libraries import Family, Installation
-from plumbline.placement import Placement
-from plumbline.process import Finished
+from plumbline.system.placement import Placement
+from plumbline.system.process import Finished
 from plumbline_db.records import Machine
 from tests.db import build
 

@@ -8,12 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import in_force, paths
+from plumbline.campaign import in_force
+from plumbline.campaign.in_force import Files
 from plumbline.check import acceptance, document, installed
 from plumbline.check.loops import COLUMNS
 from plumbline.check.osu import Osu
-from plumbline.in_force import Files
-from plumbline.simulation import Simulation
+from plumbline.launch.simulation import Simulation
+from plumbline.system import paths
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner import planted
@@ -193,7 +194,7 @@ def test_what_cannot_be_asked_for(campaign: Files) -> None:
         acceptance.run(found, functions=["MPI_Bcast"])
     with pytest.raises(UsageError, match="at least 6"):
         acceptance.run(found, pairs=5)
-    settings = msgspec.structs.replace(campaign.settings, simulate=Simulation(library="ompi"))
+    settings = campaign.settings.but(simulate=Simulation(library="ompi"))
     with pytest.raises(UsageError, match="of a simulated machine"):
         acceptance.run(msgspec.structs.replace(found, settings=settings))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.check.cells import Cell, cells, place_of, whole
+from plumbline.campaign.circumstances import REDUCED
+from plumbline.check.cells import ProgramCell, cells, place_of, whole
 from plumbline.check.programs import Wanted
 from plumbline.check.sizes import powers, volume
-from plumbline.circumstances import REDUCED
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
 from tests.db import build
 
@@ -16,7 +16,7 @@ BYTES = ("MPI_BYTE", "MPI_BOR")
 SIZES = {"MPI_Allreduce": [8, 1024, 4096, 16384], "MPI_Gather": [4, 1000, 4096]}
 
 
-def sizes_of(found: list[Cell], type: str) -> list[int]:
+def sizes_of(found: list[ProgramCell], type: str) -> list[int]:
     return [cell.bytes for cell in found if cell.type == type]
 
 
@@ -37,7 +37,7 @@ def test_a_rule_for_one_class_of_types_is_seen_with_these() -> None:
     winner = build.winner(restrictions=["commutative", "type=floating"], variant="allreduce_ring")
     found = cells([winner], SIZES, 4, doubles)
     assert {cell.type for cell in found} == {"MPI_DOUBLE", "MPI_FLOAT"}
-    asked = Cell("MPI_Allreduce", winner.bytes_from)
+    asked = ProgramCell("MPI_Allreduce", winner.bytes_from)
     assert place_of([winner], asked) is None  # who does not say what is sent
 
 
@@ -67,15 +67,17 @@ def test_what_holds_for_the_process_is_seen_in_every_function() -> None:
     own = build.winner(bytes_from=4096, bytes_to=4096)
     found = cells([process, own], SIZES, 4, BYTES)
     assert {place_of([process, own], cell) for cell in found} == {0, 1}
-    assert place_of([process, own], Cell("MPI_Allreduce", 4096)) == 1
+    assert place_of([process, own], ProgramCell("MPI_Allreduce", 4096)) == 1
     assert sizes_of(found, "MPI_BYTE").count(1024) == 1
-    assert Cell("MPI_Gather", 1000, "MPI_BYTE") in found
+    assert ProgramCell("MPI_Gather", 1000, "MPI_BYTE") in found
     assert not any(cell.bytes in (2028, 2049) for cell in found)  # nothing between
 
 
 def test_barrier_has_one_size() -> None:
     winner = build.winner(function="MPI_Barrier", bytes_from=0, bytes_to=UNBOUNDED_BYTES)
-    assert cells([winner], {"MPI_Barrier": [0]}, 4, BYTES) == [Cell("MPI_Barrier", 0, "MPI_BYTE")]
+    assert cells([winner], {"MPI_Barrier": [0]}, 4, BYTES) == [
+        ProgramCell("MPI_Barrier", 0, "MPI_BYTE")
+    ]
 
 
 @given(

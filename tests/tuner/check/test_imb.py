@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.check.cells import Cell
+from plumbline.check.cells import ProgramCell
 from plumbline.check.imb import COLUMN, Imb, find
 from plumbline.check.programs import FOLDER, Reading, Unreadable, Wanted
 from plumbline.launch import Job, launcher_for
 from plumbline.libraries.intelmpi import IntelMpi
-from plumbline.placement import Placement
+from plumbline.system.placement import Placement
 from plumbline_db.errors import UsageError
 from plumbline_db.records import UNBOUNDED_BYTES
 from tests.db import build
@@ -71,12 +71,12 @@ def read(text: str) -> dict[Reading, float]:
 def test_tables(version: str, moved: int) -> None:
     """Reduce_scatter's size was the whole vector until 2018."""
     assert read(TABLES.format(version=version, ranks=4)) == {
-        Reading(COLUMN, Cell("MPI_Gather", 512, "MPI_BYTE")): pytest.approx(10.5e-6),
-        Reading(COLUMN, Cell("MPI_Gather", 4096, "MPI_BYTE")): pytest.approx(20.25e-6),
-        Reading(COLUMN, Cell("MPI_Reduce_scatter", moved, "MPI_FLOAT", "MPI_SUM")): pytest.approx(
-            12e-6
-        ),
-        Reading(COLUMN, Cell("MPI_Barrier", 0)): pytest.approx(1.5e-6),
+        Reading(COLUMN, ProgramCell("MPI_Gather", 512, "MPI_BYTE")): pytest.approx(10.5e-6),
+        Reading(COLUMN, ProgramCell("MPI_Gather", 4096, "MPI_BYTE")): pytest.approx(20.25e-6),
+        Reading(
+            COLUMN, ProgramCell("MPI_Reduce_scatter", moved, "MPI_FLOAT", "MPI_SUM")
+        ): pytest.approx(12e-6),
+        Reading(COLUMN, ProgramCell("MPI_Barrier", 0)): pytest.approx(1.5e-6),
     }
 
 
@@ -100,8 +100,8 @@ def test_all_functions_in_one_launch(tmp_path: Path) -> None:
     most = {one.function: 102400 for one in winners}
     offered = IMB.offers(Wanted(winners=winners, cells=[], nprocs=4, root=0, most=most))
     assert offered == [
-        *(Cell("MPI_Allreduce", size) for size in (1024, 2048, 4096)),
-        Cell("MPI_Reduce_scatter", 256),
+        *(ProgramCell("MPI_Allreduce", size) for size in (1024, 2048, 4096)),
+        ProgramCell("MPI_Reduce_scatter", 256),
     ]
     (words,) = IMB.launches(offered, [COLUMN], 1)
     assert words[0] == str(PROGRAM) and words[-2:] == ["Allreduce", "Reduce_scatter"]
@@ -161,7 +161,7 @@ def test_the_real_one(tmp_path: Path) -> None:
     assert done.status == 0, done.stderr + done.stdout
     found = one.read(job.program, tmp_path, done.stdout)
     cells = {reading.cell for reading in found}
-    assert Cell("MPI_Allreduce", 256, "MPI_FLOAT", "MPI_SUM") in cells
-    assert Cell("MPI_Gather", 256, "MPI_BYTE") in cells
-    assert Cell("MPI_Reduce_scatter", 256, "MPI_FLOAT", "MPI_SUM") in cells
-    assert Cell("MPI_Barrier", 0) in cells
+    assert ProgramCell("MPI_Allreduce", 256, "MPI_FLOAT", "MPI_SUM") in cells
+    assert ProgramCell("MPI_Gather", 256, "MPI_BYTE") in cells
+    assert ProgramCell("MPI_Reduce_scatter", 256, "MPI_FLOAT", "MPI_SUM") in cells
+    assert ProgramCell("MPI_Barrier", 0) in cells

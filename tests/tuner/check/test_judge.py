@@ -7,14 +7,14 @@ import random
 import pytest
 
 from plumbline.check import judge
-from plumbline.check.cells import Cell
+from plumbline.check.cells import ProgramCell
 from plumbline.check.judge import Times
 from plumbline.check.programs import Reading
 from tests.db import build
 
 WINNERS = [build.winner(bytes_from=1000, bytes_to=4000), build.winner(bytes_from=8000)]
 READINGS = [
-    Reading(loop, Cell("MPI_Allreduce", size, "MPI_BYTE", "MPI_BOR"))
+    Reading(loop, ProgramCell("MPI_Allreduce", size, "MPI_BYTE", "MPI_BOR"))
     for loop in ("osu", "stream")
     for size in (1000, 2000, 4000, 16384)
 ]
@@ -127,7 +127,7 @@ def test_equal_sides_are_never_slower() -> None:
 
 def test_what_a_launch_has_not_seen_and_what_is_nobody_s_is_left_out() -> None:
     found = times(dict.fromkeys(READINGS, 0.5))
-    lost, nobody_s = READINGS[0], Reading("osu", Cell("MPI_Scan", 1000))
+    lost, nobody_s = READINGS[0], Reading("osu", ProgramCell("MPI_Scan", 1000))
     found.tuned[3] = {one: us for one, us in found.tuned[3].items() if one != lost}
     for side in (*found.tuned, *found.plain):
         side[nobody_s] = 1e-5  # type: ignore[index]

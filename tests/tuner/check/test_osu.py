@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.check.cells import Cell
+from plumbline.check.cells import ProgramCell
 from plumbline.check.osu import COLUMN, FUNCTIONS, Osu, find, program_of
 from plumbline.check.programs import Reading, Unreadable, Wanted
 from plumbline_db.errors import UsageError
@@ -50,18 +50,22 @@ def read(function: str, text: str) -> dict[Reading, float]:
 
 def test_tables() -> None:
     assert read("MPI_Allreduce", NEW) == {
-        Reading(COLUMN, Cell("MPI_Allreduce", size, "MPI_CHAR", "MPI_SUM")): pytest.approx(us / 1e6)
+        Reading(COLUMN, ProgramCell("MPI_Allreduce", size, "MPI_CHAR", "MPI_SUM")): pytest.approx(
+            us / 1e6
+        )
         for size, us in ((4, 6.51), (8, 7.25), (16384, 101.0))
     }
     assert read("MPI_Gather", FULL) == {
-        Reading(COLUMN, Cell("MPI_Gather", 16, "MPI_INT")): pytest.approx(2.51e-6)
+        Reading(COLUMN, ProgramCell("MPI_Gather", 16, "MPI_INT")): pytest.approx(2.51e-6)
     }
     assert read("MPI_Reduce_scatter", OLD) == {
-        Reading(COLUMN, Cell("MPI_Reduce_scatter", 4, "", "MPI_SUM")): pytest.approx(1.2e-6),
-        Reading(COLUMN, Cell("MPI_Reduce_scatter", 1024, "", "MPI_SUM")): pytest.approx(8.4e-6),
+        Reading(COLUMN, ProgramCell("MPI_Reduce_scatter", 4, "", "MPI_SUM")): pytest.approx(1.2e-6),
+        Reading(COLUMN, ProgramCell("MPI_Reduce_scatter", 1024, "", "MPI_SUM")): pytest.approx(
+            8.4e-6
+        ),
     }
     assert read("MPI_Barrier", BARRIER) == {
-        Reading(COLUMN, Cell("MPI_Barrier", 0)): pytest.approx(1.87e-6)
+        Reading(COLUMN, ProgramCell("MPI_Barrier", 0)): pytest.approx(1.87e-6)
     }
 
 
@@ -90,7 +94,7 @@ def test_one_launch_a_function_and_run_of_sizes() -> None:
         ["/opt/osu/osu_allreduce", *options, "-m", "4:32"],
         ["/opt/osu/osu_allreduce", *options, "-m", "1024:4096"],
     ]
-    one = [Cell("MPI_Gather", 64)]
+    one = [ProgramCell("MPI_Gather", 64)]
     assert OSU.launches(one, [COLUMN], 1) == [["/opt/osu/osu_gather", *options, "-m", "16:16"]]
 
 

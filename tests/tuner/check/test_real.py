@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import paths
-from plumbline.check.cells import Cell
+from plumbline.check.cells import ProgramCell
 from plumbline.check.loops import COLUMNS, Loops
 from plumbline.check.programs import FOLDER, Reading, Unreadable
 from plumbline.check.sides import placement_of
@@ -17,13 +16,14 @@ from plumbline.libraries import Family
 from plumbline.libraries.intelmpi import IntelMpi
 from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
+from plumbline.system import paths
 from tests.tuner.families import installations
 
 CELLS = [
-    Cell("MPI_Allreduce", 1000, "MPI_DOUBLE", "MPI_SUM"),
-    Cell("MPI_Gather", 1002, "MPI_BYTE"),
-    Cell("MPI_Barrier", 0, "MPI_BYTE"),
+    ProgramCell("MPI_Allreduce", 1000, "MPI_DOUBLE", "MPI_SUM"),
+    ProgramCell("MPI_Gather", 1002, "MPI_BYTE"),
+    ProgramCell("MPI_Barrier", 0, "MPI_BYTE"),
 ]
 
 

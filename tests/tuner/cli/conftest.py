@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import campaign, fits, in_force, workbench
+from plumbline.campaign import in_force
+from plumbline.campaign import loop as campaign
+from plumbline.libraries import fits
+from plumbline.settings import workbench
 from tests.tuner import planted, simulated
 from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.simulated import SimulatedStarter

@@ -11,13 +11,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import doctor, fits, paths
 from plumbline.applied import places, standing
 from plumbline.applied.blocks import block
 from plumbline.applied.conflicts import mca_lines
-from plumbline.applied.sets import Store, Target
-from plumbline.libraries import Knob, families
+from plumbline.applied.sets import AppliedFile, Store
+from plumbline.libraries import Knob, families, fits
 from plumbline.libraries.openmpi import OpenMpi
+from plumbline.results import doctor
+from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from tests.db import build
 from tests.tuner import simulated
@@ -174,7 +175,7 @@ def test_a_store_of_one_s_own_and_several_libraries(finished: Finished, home: Pa
     assert said.status == 0 and str(store / "openmpi" / "1") in said.out
     other = home / ".profile"
     lines = block("mpich", 1, ["true"])
-    target = Target(path=str(other), kind="lines", text=lines)
+    target = AppliedFile(path=str(other), kind="lines", text=lines)
     one = Store(store, "openmpi", shared=False).read(1)
     assert one is not None
     mpich = msgspec.structs.replace(one, name="mpich", targets=[target], files={})

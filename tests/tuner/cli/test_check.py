@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import in_force, paths
+from plumbline.campaign import in_force
 from plumbline.check.loops import COLUMNS
+from plumbline.system import paths
 from tests.tuner import simulated
 from tests.tuner.check.pretended import Cost, Pretended, halved
 from tests.tuner.cli.command import Result, plumbline

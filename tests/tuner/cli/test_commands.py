@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import at_start, identity, paths, side_by_side
-from plumbline.machine import processing_units
-from plumbline_db import campaigns, exports, integrity
+from plumbline.measure import at_start, side_by_side
+from plumbline.settings import identity
+from plumbline.system import paths
+from plumbline.system.machine import processing_units
+from plumbline_db import campaigns, connection, exports
 from plumbline_db.connection import Database
+from plumbline_exporters.registry import exporters
 from tests.tuner import planted
 from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.cli.conftest import SMALL, install
@@ -163,25 +166,7 @@ def test_the_list_of_campaigns(finished: Finished) -> None:
 def test_formats_are_listed(finished: Finished) -> None:
     said = plumbline("export", "--list", "--db", finished[0])
     names = [line.split()[0] for line in said.out.splitlines()]
-    assert sorted(names) == [
-        "csh",
-        "env",
-        "fish",
-        "impi-env",
-        "json",
-        "mca-params",
-        "modulefile",
-        "modulefile-lua",
-        "mpich-env",
-        "mpich-json",
-        "mvapich-env",
-        "mvapich2-env",
-        "ompi-han-rules",
-        "ompi-rules",
-        "plumbline-run",
-        "profile",
-        "simgrid-env",
-    ]
+    assert names == list(exporters())
     assert any(
         line.startswith("impi-env ") and "(intelmpi)" in line for line in said.out.splitlines()
     )
@@ -286,7 +271,7 @@ def test_reasons_stand_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table with a refusal in it stays as wide as one without."""
     sorry = "refused: no repetition was valid: 48 were late, 0 overran; " + "choose another " * 9
     lines = [
-        side_by_side.Line("MPI_Bcast", "default", {}, size, outcome, seconds, None)
+        side_by_side.MeasuredCase("MPI_Bcast", "default", {}, size, outcome, seconds, None)
         for size, outcome, seconds in ((8, sorry, []), (64, sorry, []), (512, "ok", [1e-6, 2e-6]))
     ]
     monkeypatch.setattr(at_start, "run", lambda *_: (lines, []))
@@ -358,11 +343,9 @@ def test_db(finished: Finished, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     said = plumbline("db", "backup", copy, "--db", database)
     assert (said.status, said.out) == (0, f"{copy}\n")
-    assert integrity.check(copy) == []
+    assert connection.check(copy) == []
     copied = plumbline("results", "--json", "--db", copy).json
     assert copied == plumbline("results", "--json", "--db", database).json
-    said = plumbline("db", "migrate", "--db", copy)
-    assert (said.status, said.out) == (0, f"{copy}: migrated\n")
 
 
 def test_a_damaged_database_is_found(finished: Finished, tmp_path: Path) -> None:

@@ -27,6 +27,12 @@ def test_the_whole(words: list[str]) -> None:
     assert "Example:" in said.out
 
 
+def test_as_a_module() -> None:
+    words = [sys.executable, "-m", "plumbline", "--version"]
+    said = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert said.stdout == f"plumbline, version {plumbline.__version__}\n"
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command(name: str) -> None:
     for option in ("--help", "-h"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.placement import Placement
+from plumbline.system.placement import Placement
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.layout import asked, layout
@@ -49,7 +49,7 @@ def test_mistakes(command: str, tmp_path: Path) -> None:
 def test_more_ranks_than_cores_are_bound_and_that_is_said(
     starter: SimulatedStarter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("plumbline.machine.processing_units", lambda: 2)
+    monkeypatch.setattr("plumbline.system.machine.processing_units", lambda: 2)
     starter.placement = Placement(nodes=1, ppn=4, oversubscribed=True)
     own = "-np 4 --oversubscribe --bind-to core:overload-allowed"
     said = plumbline("verify", *SMALL, "--db", tmp_path / "one.db")

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import workbench
-from plumbline.workbench import Workbench
+from plumbline.settings import workbench
+from plumbline.settings.workbench import Workbench
 from plumbline_db.errors import PlumblineError
 from tests.tuner import simulated
 from tests.tuner.cli.command import plumbline

@@ -12,12 +12,13 @@ from typing import ClassVar
 import msgspec
 import pytest
 
-from plumbline import libraries, paths
-from plumbline.libraries import Family, Installation
-from plumbline.placement import Placement
-from plumbline.proof import environment_of
-from plumbline.search import space as spaces
-from plumbline.search.space import Space
+from plumbline import libraries
+from plumbline.campaign.proof import environment_of
+from plumbline.libraries import Family, Installation, space_file
+from plumbline.libraries import space as spaces
+from plumbline.libraries.space import Space
+from plumbline.system import paths
+from plumbline.system.placement import Placement
 from plumbline_db.records import Winner
 from plumbline_exporters import env
 from plumbline_exporters.registry import exporters
@@ -113,7 +114,7 @@ class Conformance:
         return installations.real(self.family, request.param)
 
     def space(self, found: Installation) -> Space:
-        return spaces.for_library(ROOT / "search-spaces", found.library)
+        return space_file.for_library(ROOT / "search-spaces", found.library)
 
     def exported(self, found: Installation, folder: Path, winners: Sequence[Winner]) -> Path:
         """plumbline.sh with these winners."""

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import paths
 from plumbline.launch import Job, launcher_for
 from plumbline.libraries import Family, Installation, Knob
-from plumbline.placement import Placement
-from plumbline.process import Finished
-from plumbline.search.space import Space
+from plumbline.libraries.space import Space
+from plumbline.system import paths
+from plumbline.system.placement import Placement
+from plumbline.system.process import Finished
 from plumbline_db.errors import PlumblineError
 from tests.tuner.families.installations import ROOT
 

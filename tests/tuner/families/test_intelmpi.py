@@ -12,14 +12,15 @@ from statistics import median
 import msgspec
 import pytest
 
-from plumbline import into_ranks, libraries, process
-from plumbline.canary import Canary
-from plumbline.libraries import Installation
+from plumbline import libraries
+from plumbline.campaign.proof import Failed, Outcomes, environment_of, prove
+from plumbline.core.plan import Plan
+from plumbline.libraries import Installation, into_ranks
+from plumbline.libraries.canary import Canary
 from plumbline.libraries.intelmpi import LOUD, spoilt
-from plumbline.placement import Placement
-from plumbline.plan import Plan
-from plumbline.proof import Failed, Outcomes, environment_of, prove
-from plumbline_db.records import Check, Winner
+from plumbline.system import process
+from plumbline.system.placement import Placement
+from plumbline_db.records import Check, Failure, Winner
 from plumbline_exporters.impi_ranges import knob
 from plumbline_exporters.registry import write as write_files
 from tests.exporters.bundles import bundle
@@ -206,7 +207,7 @@ class _Ranks:
         given = {name: value for name, value in extra.items() if name != self.lost}
         done, records = launch(self.installation, self.folder, given, plan)
         if done.status != 0:
-            return Failed(f"exit status {done.status}", done.stderr)
+            return Failed(Failure("ended", f"exit status {done.status}"), done.stderr)
         checks = [one for one in records if isinstance(one, Check)]
         cells = [plan.cases[one.case] for one in checks]
         pairs = zip(cells, checks, strict=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
+from plumbline.libraries import space_file
 from plumbline.libraries.mvapich import TUNES_ITSELF, Mvapich
-from plumbline.search import space as spaces
 from plumbline_db.records import Winner
 from tests.exporters.bundles import everywhere
 from tests.tuner.families.conformance import Conformance
@@ -64,14 +64,19 @@ def test_to_tune_itself_is_no_algorithm(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_its_space_has_the_algorithms_of_mpich_and_its_own() -> None:
-    mpich = spaces.load(ROOT / "search-spaces" / "mpich.toml").at("4.3")
-    ours = spaces.load(ROOT / "search-spaces" / "mvapich-4.toml")
-    for entry in mpich.function:
-        found = ours.of(entry.name)
-        assert found is not None and found.needs == entry.needs
-        names = {one.name for one in found.algorithms}
-        assert {one.name for one in entry.algorithms} <= names
-        assert all(one.startswith("osu_") for one in names - {one.name for one in entry.algorithms})
+    folder = ROOT / "search-spaces"
+    (mpich, _), (_, ours) = (space_file.load(folder / f"{x}.toml") for x in ("mpich", "mvapich"))
+    assert [entry.name for entry in ours.function] == [entry.name for entry in mpich.function]
+    for entry, theirs in zip(ours.function, mpich.function, strict=True):
+        assert (entry.knob, entry.needs, entry.sizes) == (theirs.knob, theirs.needs, "one")
+        names = [one.name for one in theirs.algorithms]
+        own = entry.algorithms[len(names) :]
+        assert [one.name for one in entry.algorithms[: len(names)]] == names
+        assert all(one.name.startswith("osu_") for one in own)
+        assert {one.id for one in entry.algorithms} == {0}
+        assert {one.scope for one in entry.parameters} <= {"process"}
+        assert ours.ours(entry.knob)
+        assert all(ours.ours(one.knob) for one in entry.parameters)
     assert sum(one.name.startswith("osu_") for f in ours.function for one in f.algorithms) == 14
 
 

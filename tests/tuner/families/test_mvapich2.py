@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
-from plumbline.libraries import Installation
+from plumbline.core.plan import Plan
+from plumbline.libraries import Installation, space_file
 from plumbline.libraries.mv2_functions import FUNCTIONS, REFUSES
 from plumbline.libraries.mvapich2 import CVARS, TWO_LEVEL_CALLS, Mvapich2, shown
-from plumbline.placement import Placement
-from plumbline.plan import Plan
-from plumbline.search import space as spaces
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters.mv2_ranges import IN_RANGES, SWITCHES
@@ -21,7 +20,7 @@ from tests.tuner.families.conformance import Conformance
 from tests.tuner.families.installations import ON_PATH, ROOT, write
 from tests.tuner.families.recorded.mvapich2 import FILES, REPORT
 
-SPACE = spaces.load(ROOT / "search-spaces" / "mvapich2-2.toml")
+SPACES = space_file.load(ROOT / "search-spaces" / "mvapich2.toml")
 FAMILY = Mvapich2()
 GATHER = everywhere("MPI_Gather", MV2_INTER_GATHER_TUNING="1", MV2_USE_DIRECT_GATHER="0")
 HALVING = everywhere("MPI_Reduce_scatter", MV2_INTER_RED_SCAT_TUNING="2")
@@ -135,7 +134,7 @@ def test_a_launch_that_fails_is_named(found: Installation) -> None:
 
 @pytest.mark.parametrize(("version", "real"), [("2.2", True), ("2.3", True), ("2.3.7", False)])
 def test_gather_is_real_or_dead_by_version(version: str, real: bool) -> None:
-    space = SPACE.at(version)
+    (space,) = [one for one in SPACES if one.holds(version)]
     assert (space.of("MPI_Gather") is not None) is real
     dead = {name for one in space.ignored if "dead" in one.reason for name in one.knobs}
     assert ("MV2_USE_DIRECT_GATHER" in dead) is not real
@@ -143,13 +142,14 @@ def test_gather_is_real_or_dead_by_version(version: str, real: bool) -> None:
 
 
 def test_every_function_that_has_a_variable_of_mpi_t_is_in_the_space() -> None:
-    knobs = {entry.knob for entry in SPACE.function}
+    knobs = {entry.knob for space in SPACES for entry in space.function}
     assert CVARS.keys() <= knobs and SWITCHES.keys() <= knobs
 
 
 def test_every_switch_that_a_choice_depends_on_is_a_knob() -> None:
-    for setting in SPACE.setting:
-        assert setting.when.keys() <= SPACE.knobs().keys(), setting.knob
+    for space in SPACES:
+        for setting in space.setting:
+            assert setting.when.keys() <= space.knobs().keys(), setting.knob
 
 
 # --- what is put in force -------------------------------------------------------------------------
@@ -228,7 +228,8 @@ def test_a_canary_is_a_variable_of_mpi_t_where_the_algorithm_is_not_known(tmp_pa
 
 @pytest.mark.parametrize("version", ["2.2", "2.3.7"])
 def test_every_number_that_is_tried_is_an_algorithm_that_can_refuse(version: str) -> None:
-    for entry in SPACE.at(version).function:
+    (space,) = [one for one in SPACES if one.holds(version)]
+    for entry in space.function:
         if entry.name == "MPI_Gather":
             continue
         functions = FUNCTIONS[entry.knob]

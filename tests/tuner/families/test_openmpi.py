@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import libraries, process
+from plumbline import libraries
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import RULES, OpenMpi
-from plumbline.placement import Placement
+from plumbline.system import process
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
 from plumbline_exporters.ompi_tuned import COLLECTIVES, prefix

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
-from plumbline.libraries.simgrid import SimGrid
-from plumbline.search import space as spaces
-from plumbline.simulation import SELECTORS
+from plumbline.libraries import space as spaces
+from plumbline.libraries import space_file
+from plumbline.libraries.simgrid import SELECTORS, SimGrid
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters.simgrid_env import OPTIONS
@@ -57,7 +57,7 @@ def test_knobs_are_what_simgrid_says(tmp_path: Path) -> None:
 def test_algorithms_that_the_space_does_not_know_are_named(tmp_path: Path) -> None:
     change = ("ompi_linear_sync", "ompi_new")
     (found, *_) = SimGrid().find(write(tmp_path, FILES, change))
-    space = spaces.for_library(ROOT / "search-spaces", found.library)
+    space = space_file.for_library(ROOT / "search-spaces", found.library)
     assert spaces.differences(space, SimGrid().knobs(found)) == [
         "smpi/gather: algorithm ompi_linear_sync is there in the search space and missing in the "
         "library",

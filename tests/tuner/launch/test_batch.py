@@ -11,23 +11,23 @@ from typing import Any
 
 import pytest
 
-from plumbline import ending
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch import launcher_for
 from plumbline.launch.batch import Queue
 from plumbline.launch.flux import FluxTable
 from plumbline.launch.pbs import PbsTable
 from plumbline.launch.slurm import SlurmTable, remembered
+from plumbline.launch.starter import Starter
 from plumbline.launch.under_way import UnderWay
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure import Laboratory, Series
-from plumbline.placement import Placement
-from plumbline.plan import Plan, PlanCase
-from plumbline.starter import Starter
+from plumbline.measure.launches import Laboratory, Series
+from plumbline.system import ending
+from plumbline.system.placement import Placement
 from plumbline_db import events, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Campaign
+from plumbline_db.records import Campaign, Suite
 from tests.db import build
 from tests.tuner import fake_probe
 
@@ -112,7 +112,7 @@ NAMED = Plan("s-000", 1, CASES, blocks=1, reps=1)
 def test_a_launch_is_a_job(scheduler: Scheduler, tmp_path: Path) -> None:
     ranks = scheduler.starter(good(tmp_path) + "; echo seen >&2")
     run, _ = ranks.start("c", "s", 0, "plan", {"A": "it's"})
-    assert (run.outcome, run.reason, run.stderr) == ("finished", "", "seen\n")
+    assert (run.failure, run.stderr) == (None, "seen\n")
     (words,) = scheduler.submitted()
     text = " ".join(words)
     expected = {
@@ -135,7 +135,7 @@ def test_a_finished_launch_is_taken_until_it_is_stored(
     again, _ = scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
     assert again.seconds == first.seconds and len(scheduler.submitted()) == 1
     other, _ = scheduler.starter(good(tmp_path)).start("c", "s", 0, "another plan", {})
-    assert other.outcome == "finished" and len(scheduler.submitted()) == 2
+    assert other.finished and len(scheduler.submitted()) == 2
 
 
 @ONCE
@@ -146,7 +146,7 @@ def test_a_last_word_that_is_cut_is_an_outcome_and_no_second_job(
     scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
     (tmp_path / "jobs" / "c" / "s-000" / "done").write_text("")
     run, _ = scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
-    assert run.outcome == "failed" and "is there room in" in run.stderr
+    assert not run.finished and "is there room in" in run.stderr
     assert len(scheduler.submitted()) == 1
 
 
@@ -159,7 +159,7 @@ def test_an_environment_that_is_cut_is_told_and_the_launch_started_again(
     ranks = scheduler.starter(good(tmp_path))
     with pytest.raises(PlumblineError, match="environment is not whole"):
         ranks.start("c", "s", 0, "plan", {})
-    assert ranks.start("c", "s", 0, "plan", {})[0].outcome == "finished"
+    assert ranks.start("c", "s", 0, "plan", {})[0].finished
     assert len(scheduler.submitted()) == 2
 
 
@@ -200,7 +200,7 @@ def test_nobody_puts_another_job_in_the_place_of_one_that_waits(
     os.chown(home, os.geteuid(), -1)
     home.chmod(0o1777)
     run, _ = scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
-    assert run.outcome == "finished"
+    assert run.finished
 
 
 @ONCE
@@ -218,7 +218,7 @@ def test_jobs_go_on_when_a_system_ends_plumbline(
     cancelled = (scheduler.folder / "jobs" / "1" / "fate").read_text() == "cancel"
     assert cancelled == (number == signal.SIGINT)
     run, _ = scheduler.starter(f"sleep 1; {good(tmp_path)}").start("c", "s", 0, "plan", {})
-    assert run.outcome == "finished"
+    assert run.finished
     assert len(scheduler.submitted()) == 1 + cancelled
 
 
@@ -246,9 +246,9 @@ def test_a_launch_that_is_not_taken_is_started_again(
     elsewhere.placement = Placement(nodes=2, ppn=2)
     for number in (1, 2):
         with pytest.raises(PlumblineError, match="2 nodes with 2 ranks each were asked for"):
-            Laboratory(db, campaign.id, elsewhere).launch("s", 0, NAMED, {})
+            Laboratory(db, campaign.id, elsewhere).launch(Suite("s"), 0, NAMED, {})
         assert len(scheduler.submitted()) == number
-    assert Laboratory(db, campaign.id, ranks).launch("s", 0, NAMED, {}).run.outcome == "finished"
+    assert Laboratory(db, campaign.id, ranks).launch(Suite("s"), 0, NAMED, {}).run.finished
 
 
 def test_nodes_of_a_cluster_have_cores_of_their_own(
@@ -256,11 +256,11 @@ def test_nodes_of_a_cluster_have_cores_of_their_own(
 ) -> None:
     """The login node says nothing of them."""
     other = [frozenset({unit}) for unit in range(64)]
-    monkeypatch.setattr("plumbline.machine.domains", lambda: {"core": other})
+    monkeypatch.setattr("plumbline.system.machine.domains", lambda: {"core": other})
     ranks = scheduler.starter(good(tmp_path))
     ranks.placement = Placement(nodes=1, ppn=4, bind="core")
     (tmp_path / "mpirun").write_text('#!/bin/sh\nshift 4\nexec "$@"\n')
-    assert ranks.start("c", "s", 0, "plan", {})[0].outcome == "finished"
+    assert ranks.start("c", "s", 0, "plan", {})[0].finished
 
 
 @ONCE
@@ -271,7 +271,7 @@ def test_events_are_stored_once(
     scheduler.fates("node")
     for _ in range(2):
         lab = Laboratory(db, campaign.id, scheduler.starter(good(tmp_path), keep=True))
-        assert lab.launch("s", 0, NAMED, {}).run.outcome == "finished"
+        assert lab.launch(Suite("s"), 0, NAMED, {}).run.finished
     assert [one.kind for one in events.get(db, campaign.id)] == ["launch interrupted"]
 
 
@@ -288,7 +288,7 @@ def test_what_the_cluster_ends_is_started_again(
         pytest.skip("ids of Flux are never given again")
     scheduler.fates(fate)
     lab = Laboratory(db, campaign.id, scheduler.starter(good(tmp_path)))
-    assert lab.launch("s", 0, NAMED, {}).run.outcome == "finished"
+    assert lab.launch(Suite("s"), 0, NAMED, {}).run.finished
     assert [one.kind for one in events.get(db, campaign.id)] == [kind]
     assert len(scheduler.submitted()) == 2
 
@@ -305,7 +305,7 @@ def test_not_for_ever(scheduler: Scheduler, tmp_path: Path) -> None:
     with pytest.raises(PlumblineError, match=r"and so were 2 jobs of this launch before"):
         scheduler.starter(good(tmp_path), resubmissions=2).start("c", "s", 0, "plan", {})
     assert len(scheduler.submitted()) == 3
-    assert scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})[0].outcome == "finished"
+    assert scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})[0].finished
 
 
 @ONCE
@@ -335,7 +335,7 @@ def test_a_scheduler_that_does_not_answer_has_lost_nothing(
 ) -> None:
     scheduler.mute(8)
     ranks = scheduler.starter(f"sleep 1; {good(tmp_path)}", grace_seconds=0.2)
-    assert ranks.start("c", "s", 0, "plan", {})[0].outcome == "finished"
+    assert ranks.start("c", "s", 0, "plan", {})[0].finished
     assert len(scheduler.submitted()) == 1
 
 
@@ -346,7 +346,7 @@ def test_a_job_that_runs_though_nobody_knows_it(scheduler: Scheduler, tmp_path: 
     ranks = scheduler.starter(f"touch {tmp_path}/runs; sleep 1; {wanted}", grace_seconds=5)
     queue = ranks._launcher
     queue.states = lambda jobs: {}  # type: ignore[attr-defined]
-    assert ranks.start("c", "s", 0, "plan", {})[0].outcome == "finished"
+    assert ranks.start("c", "s", 0, "plan", {})[0].finished
     assert len(scheduler.submitted()) == 1
 
 
@@ -372,7 +372,7 @@ sleep 0.5; {good(tmp_path)}"""
     known = tmp_path / "second"
     queue.states = lambda jobs: states(jobs) if known.exists() else {}  # type: ignore[method-assign]
     run, records = ranks.start("c", "s", 0, "plan", {})
-    assert (run.outcome, run.reason) == ("finished", "") and records
+    assert run.finished and records
     assert len(scheduler.submitted()) == 2
     assert (folder / "records-1.ndjson").read_text() == "not records\n"
 
@@ -384,7 +384,7 @@ def test_a_submission_whose_answer_was_not_heard_is_found_by_name(
     text = f"sleep 1; {good(tmp_path)}"
     with pytest.raises(PlumblineError, match="Socket timed out"):
         scheduler.starter(text).start("c", "s", 0, "plan", {})
-    assert scheduler.starter(text).start("c", "s", 0, "plan", {})[0].outcome == "finished"
+    assert scheduler.starter(text).start("c", "s", 0, "plan", {})[0].finished
     assert len(scheduler.submitted()) == 1
 
 
@@ -403,7 +403,7 @@ def test_ctrl_c_before_the_id_of_a_job_is_known(scheduler: Scheduler, tmp_path: 
     with pytest.raises(KeyboardInterrupt):
         ranks.start("c", "s", 0, "plan", {})
     assert (scheduler.folder / "jobs" / "1" / "fate").read_text() == "cancel"
-    assert scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})[0].outcome == "finished"
+    assert scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})[0].finished
     assert len(scheduler.submitted()) == 2
 
 
@@ -419,8 +419,8 @@ def test_submissions_that_did_not_arrive(scheduler: Scheduler, tmp_path: Path) -
         launch = UnderWay(queue, ranks.family, ranks._installation, job)
         launch.prepare()
         launch.keep_submission(f"plumbline-{number}", 0)
-    seen = [run.outcome for run, _ in ranks.start_together("c", "s", {0: "plan", 1: "plan"}, {})]
-    assert seen == ["finished", "finished"]
+    ends = ranks.start_together("c", "s", {0: "plan", 1: "plan"}, {})
+    assert [run.finished for run, _ in ends] == [True, True]
 
 
 def test_a_submission_that_is_refused_leaves_nothing(scheduler: Scheduler, tmp_path: Path) -> None:
@@ -429,7 +429,7 @@ def test_a_submission_that_is_refused_leaves_nothing(scheduler: Scheduler, tmp_p
         scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
     assert scheduler.submitted() == []
     run, _ = scheduler.starter(good(tmp_path)).start("c", "s", 0, "plan", {})
-    assert run.outcome == "finished"
+    assert run.finished
 
 
 def test_a_time_out(scheduler: Scheduler, tmp_path: Path) -> None:
@@ -448,11 +448,11 @@ def test_rounds_of_launches(
     text = f'if grep -q bytes=1024 "$2"; then {begun}; exit 1; fi; {good(tmp_path)}'
     for _ in range(2):
         lab = Laboratory(db, campaign.id, scheduler.starter(text, at_once=3))
-        series = Series(lab, "s", PLAN, {})
+        series = Series(lab, Suite("s"), PLAN, {})
         series.advance(4)
         assert series.dropped == {CASES[1]}
         kept = runs.listing(db, campaign.id)
-        assert [one.outcome for one in kept] == ["failed"] * 3 + ["finished"] * 4
+        assert [one.finished for one in kept] == [False] * 3 + [True] * 4
         assert [f"seed={1 + one.sequence} " in one.plan for one in kept] == [True] * 7
         assert len(scheduler.submitted()) == 7
 

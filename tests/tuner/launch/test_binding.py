@@ -7,19 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import libraries, machine, paths
+from plumbline import libraries
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch import launcher_for
+from plumbline.launch.starter import Starter
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure import Laboratory, Series
-from plumbline.placement import Placement, here
-from plumbline.plan import Plan, PlanCase
-from plumbline.readback import units
-from plumbline.starter import Starter
+from plumbline.measure.launches import Laboratory, Series
+from plumbline.system import machine, paths
+from plumbline.system.placement import Placement, here
+from plumbline.system.readback import units
 from plumbline_db import runs, started
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Header
+from plumbline_db.records import Header, Suite
 from tests.db import build
 from tests.tuner.simulated import ROOT
 
@@ -49,7 +50,7 @@ def starter(
 
 def bindings(ranks: Starter, placement: Placement | None = None) -> list[frozenset[int]]:
     run, records = ranks.start("c", "s", 0, PLAN.text(), {}, placement)
-    assert run.outcome == "finished", run.reason + run.stderr
+    assert run.finished, run.reason + run.stderr
     (header,) = (one for one in records if isinstance(one, Header))
     return [units(text) for text in header.binding]
 
@@ -121,13 +122,13 @@ def test_bound_and_as_a_user_has_them_in_one_campaign(db: Database) -> None:
     ranks = starter(family, found, ppn=2 * machine.processing_units())
     campaign = build.started(db)
     lab = Laboratory(db, campaign.id, ranks)
-    lab.launch("before", 0, PLAN, {})
-    Series(lab, "accept-1", PLAN, {}, ranks.plain).advance(2)
-    lab.launch("before", 1, PLAN, {})
+    lab.launch(Suite("before"), 0, PLAN, {})
+    Series(lab, Suite("accept", 1), PLAN, {}, ranks.plain).advance(2)
+    lab.launch(Suite("before"), 1, PLAN, {})
     every = [launch.header.binding for launch in runs.surroundings(db, campaign.id)]
     assert every[0] == every[3] != every[1] == every[2]
     measured, accepted = started.lines(db, campaign.id)
     assert measured.endswith("--oversubscribe --bind-to core:overload-allowed")
     assert accepted.endswith("--oversubscribe")
     with pytest.raises(PlumblineError, match="binding"):
-        lab.launch("accept-1", 2, PLAN, {})
+        lab.launch(Suite("accept", 1), 2, PLAN, {})

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import machine
-from plumbline.hosts import Hosts
+from plumbline.core.reach import Hosts
 from plumbline.launch import Job, launcher_for
 from plumbline.launch.hosts import SeveralHosts
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.placement import Placement
+from plumbline.system import machine
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from tests.db import build
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from plumbline.launch import Job, launcher_for
 from plumbline.libraries import Installation
-from plumbline.placement import Placement
+from plumbline.system.placement import Placement
 from tests.db import build
 
 

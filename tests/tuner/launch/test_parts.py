@@ -6,22 +6,23 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
+from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.launch import Job, parts, simulated
 from plumbline.launch.known import Known, keys, rules_of
+from plumbline.launch.simulation import Simulation
+from plumbline.launch.starter import under_way
 from plumbline.libraries import Installation
 from plumbline.libraries.simgrid import SimGrid
-from plumbline.placement import Placement
-from plumbline.plan import Data, Plan, PlanCase
-from plumbline.settings import load
-from plumbline.simulation import Simulation
-from plumbline.starter import under_way
-from plumbline.workbench import workbench
+from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import workbench
+from plumbline.system.placement import Placement
 from plumbline_db import ndjson
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Begin, Check, Order, Samples
@@ -265,15 +266,15 @@ def test_64_ranks_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
             raise
         pytest.skip(f"not built for SimGrid: {error}")
 
-    def times() -> tuple[dict[int, int], dict[int, str]]:
+    def times() -> tuple[dict[int, int], Mapping[int, str]]:
         run, records = ranks.start("c", "s", 0, PLAN.text(), {})
-        assert run.outcome == "finished", run.reason + run.stderr
+        assert run.finished, run.reason + run.stderr
         (ns,) = zip(*(one.ns for one in records if isinstance(one, Samples)), strict=True)
         order = [one.case for one in records if isinstance(one, Samples)]
         checks = {one.case: one.outcome for one in records if isinstance(one, Check)}
         return dict(zip(order, ns, strict=True)), checks
 
-    monkeypatch.setattr("plumbline.machine.processing_units", lambda: 2)
+    monkeypatch.setattr("plumbline.system.machine.processing_units", lambda: 2)
     in_two, checks = times()
     assert set(checks.values()) == {"ok"} and set(checks) == set(in_two) == set(range(len(CASES)))
     again, _ = times()

@@ -15,16 +15,17 @@ from typing import Any
 
 import pytest
 
-from plumbline import libraries, paths
+from plumbline import libraries
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.slurm import Slurm, SlurmTable
-from plumbline.measure import Laboratory
-from plumbline.placement import Placement
-from plumbline.plan import Plan, PlanCase
-from plumbline.starter import Starter
+from plumbline.launch.starter import Starter
+from plumbline.measure.launches import Laboratory
+from plumbline.system import paths
+from plumbline.system.placement import Placement
 from plumbline_db import events
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Campaign, Run
+from plumbline_db.records import Campaign, Run, Suite
 from tests.slurm import Cluster
 from tests.tuner.fake_probe import COMMAND
 from tests.tuner.test_end_to_end import launches, plumbline, start
@@ -114,7 +115,7 @@ def test_a_launch_is_a_job(home: Path, slurm: Cluster, monkeypatch: pytest.Monke
     text = f'test -s "$2" && {COMMAND} "$2" "$4"; [ "$OMPI_COMM_WORLD_RANK" != 0 ] || env >&2'
     ranks = starter(home, text, setup="export MODULE='loaded  \"it\"'  # as it is\n")
     run, _ = ranks.start("c", "before", 0, "plan", {"OMPI_MCA_coll_tuned_use_dynamic_rules": "a'b"})
-    assert (run.outcome, run.reason) == ("finished", "")
+    assert run.failure is None
     seen = dict(line.split("=", 1) for line in run.stderr.splitlines() if "=" in line)
     assert seen["OMPI_MCA_coll_tuned_use_dynamic_rules"] == "a'b"
     assert seen["OMPI_MCA_btl"] == "self,vader"
@@ -205,7 +206,7 @@ def both_slow_once(home: Path) -> str:
 
 def stored(db: Database, campaign: Campaign, ranks: Starter) -> Run:
     plan = Plan("s-000", 1, (PlanCase("MPI_Bcast", 64),), blocks=1, reps=1)
-    return Laboratory(db, campaign.id, ranks).launch("s", 0, plan, {}).run
+    return Laboratory(db, campaign.id, ranks).launch(Suite("s"), 0, plan, {}).run
 
 
 def test_a_cancelled_job_is_started_again_once(
@@ -218,7 +219,7 @@ def test_a_cancelled_job_is_started_again_once(
 
     with meanwhile(cancel):
         run = stored(db, campaign, starter(home, both_slow_once(home)))
-    assert run.outcome == "finished"
+    assert run.finished
     (event,) = events.get(db, campaign.id)
     assert event.kind == "launch cancelled" and "attempt 2 follows" in event.text
     assert not (home / "jobs" / campaign.id).exists()
@@ -241,7 +242,7 @@ def test_a_job_that_the_queue_has_lost_is_started_again(
 
     with meanwhile(forget):
         run = stored(db, campaign, starter(home, both_slow_once(home)))
-    assert run.outcome == "finished"
+    assert run.finished
     (event,) = events.get(db, campaign.id)
     assert event.kind == "launch lost"
     assert running_with("sleep 300") == []  # the nodes have ended what nobody knows
@@ -284,7 +285,7 @@ def test_launches_that_go_together_are_one_array(home: Path, slurm: Cluster) -> 
     found = {run.sequence: run for run, _ in ranks.start_together("c", "s", texts, {})}
     assert sorted(found) == [2, 5, 7]
     for number, run in found.items():
-        assert run.outcome == "finished"
+        assert run.finished
         assert run.stderr == f"plan {number}"
     (array,) = {number.partition("_")[0] for number in jobs_of(slurm, before)}
     assert sorted(jobs_of(slurm, before)) == [f"{array}_{task}" for task in range(3)]
@@ -329,7 +330,7 @@ def test_a_campaign_by_mpirun_to_its_end(home: Path, slurm: Cluster, built: None
     assert results["machine"]["host"] == "plumb, partition main"
     assert results["before"]["cells"] > 0
     kept = launches(database)
-    assert {one.outcome for one in kept} == {"finished"}
+    assert all(one.finished for one in kept)
     assert len(jobs_of(slurm, before)) == len(kept)
     assert not any((home / "jobs").iterdir())
 
@@ -351,7 +352,7 @@ def test_by_srun_killed_between_submit_and_result(home: Path, slurm: Cluster, bu
     assert said.returncode in (0, 3), said.stderr
     kept = launches(database)
     # Six of the table, six in other ways of use.
-    assert [one.outcome for one in kept] == ["finished"] * 12
+    assert [one.finished for one in kept] == [True] * 12
     jobs = jobs_of(slurm, before)
     assert len(jobs) == 12 and set(submitted) < set(jobs)
     assert plumbline(*command).stdout == said.stdout
@@ -372,10 +373,10 @@ def test_killed_before_the_number_of_the_job_was_kept(home: Path, slurm: Cluster
             real(queue, *words)  # type: ignore[arg-type]
             os._exit(9)
 
-        queue.submit = dying  # type: ignore[union-attr,method-assign]
+        queue.submit = dying  # type: ignore[attr-defined]
         killed.start("c", "s", 0, "plan", {})
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     run, _ = starter(home, text).start("c", "s", 0, "plan", {})
-    assert run.outcome == "finished"
+    assert run.finished
     assert len(jobs_of(slurm, before)) == 1

@@ -12,15 +12,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import libraries, paths, proof
-from plumbline.hosts import Hosts as Table
+from plumbline import libraries
+from plumbline.campaign import proof
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.core.reach import Hosts as Table
 from plumbline.launch import Job, launcher_for
 from plumbline.launch.hosts import SeveralHosts
+from plumbline.launch.starter import Starter
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.placement import Placement
-from plumbline.plan import Plan, PlanCase
-from plumbline.starter import Starter
+from plumbline.system import paths
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Check, Header
 from plumbline_exporters import env
@@ -161,7 +163,7 @@ def starter(hosts: Hosts, folder: Path, placement: Placement, name: str = "path"
 def test_a_launch(two_hosts: Hosts, tmp_path: Path, name: str) -> None:
     layout = Placement(nodes=2, ppn=2, bind="core", map_by="node")
     run, records = starter(two_hosts, tmp_path, layout, name).start("c", "s", 0, PLAN.text(), {})
-    assert run.outcome == "finished", run.reason + run.stderr
+    assert run.finished, run.reason + run.stderr
     header = next(one for one in records if isinstance(one, Header))
     assert (header.nodes, header.ppn) == (2, 2)
     assert header.hosts == list(two_hosts.names)
@@ -208,8 +210,8 @@ def test_the_preload_library_is_in_force_on_both_hosts(
         suite: str, number: int, plan: Plan, changed: Mapping[str, str]
     ) -> proof.Outcomes | proof.Failed:
         run, records = ranks.start("c", suite, number, plan.text(), dict(changed))
-        if run.outcome == "failed":
-            return proof.Failed(run.reason, run.stderr)
+        if run.failure is not None:
+            return proof.Failed(run.failure, run.stderr)
         return {
             (plan.cases[one.case].function, plan.cases[one.case].bytes): one.outcome
             for one in records

@@ -9,12 +9,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import libraries, proof
-from plumbline.placement import Placement
-from plumbline.plan import Plan
-from plumbline.search import space as spaces
+from plumbline import libraries
+from plumbline.campaign import proof
+from plumbline.core.plan import Plan
+from plumbline.launch.starter import Starter
+from plumbline.libraries import space_file
+from plumbline.libraries.space import Space
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
-from plumbline.starter import Starter
+from plumbline.system.placement import Placement
 from plumbline_db.records import Check, ConfigRecord, Winner
 from plumbline_exporters import env
 from plumbline_exporters.registry import write
@@ -37,9 +39,9 @@ def ranks(two_hosts: Hosts, tmp_path: Path) -> Starter:
     return starter(two_hosts, tmp_path, LAYOUT, NAME)
 
 
-def menu() -> tuple[spaces.Space, Menu]:
+def menu() -> tuple[Space, Menu]:
     family, found = libraries.find(prefix_of(NAME))
-    space = spaces.for_library(ROOT / "search-spaces", found.library).on(LAYOUT.nodes)
+    space = space_file.for_library(ROOT / "search-spaces", found.library).on(LAYOUT.nodes)
     return space, Menu(space, found.library, family.knobs(found), [], LAYOUT.nprocs)
 
 
@@ -47,8 +49,8 @@ def outcomes(
     ranks: Starter, number: int, plan: Plan, environment: Mapping[str, str]
 ) -> proof.Outcomes | proof.Failed:
     run, records = ranks.start("c", plan.name, number, plan.text(), dict(environment))
-    if run.outcome == "failed":
-        return proof.Failed(run.reason, run.stderr)
+    if run.failure is not None:
+        return proof.Failed(run.failure, run.stderr)
     return {
         (plan.cases[one.case].function, plan.cases[one.case].bytes): one.outcome
         for one in records
@@ -59,12 +61,14 @@ def outcomes(
 def test_candidates_race_without_han_beside_the_default_with_it(ranks: Starter) -> None:
     space, chosen = menu()
     candidates = chosen.first(FUNCTION)
-    assert candidates and all(("coll_han_priority", "0") in one.knobs for one in candidates)
-    assert not any("coll_han_priority" in dict(one.knobs) for one in chosen.first("MPI_Scan"))
+    assert candidates and all(
+        one.configuration.get("coll_han_priority") == "0" for one in candidates
+    )
+    assert not any("coll_han_priority" in one.configuration for one in chosen.first("MPI_Scan"))
     cases = tuple(one.case(FUNCTION, SIZE) for one in (DEFAULT, *candidates))
     plan = Plan("race", 1, cases, blocks=2, reps=2, warmup=1)
     run, records = ranks.start("c", "race", 0, plan.text(), space.hot_environment)
-    assert run.outcome == "finished", run.reason + run.stderr
+    assert run.finished, run.reason + run.stderr
     assert all(one.in_force for one in records if isinstance(one, ConfigRecord))
     checks = [one.outcome for one in records if isinstance(one, Check)]
     assert set(checks) == {"ok"} and len(checks) > len(cases)
@@ -77,7 +81,7 @@ def test_what_is_exported_decides_and_the_rules_alone_do_not(
     candidate: Candidate = chosen.first(FUNCTION)[0]
     winner: Winner = build.winner(
         function=FUNCTION, nprocs=4, ppn=2, bytes_from=2048, bytes_to=8192, variant="default",
-        configuration=dict(candidate.knobs), restrictions=[],
+        configuration=candidate.configuration.as_dict(), restrictions=[],
     )  # fmt: skip
     _, found = libraries.find(prefix_of(NAME))
     out = tmp_path / "out"

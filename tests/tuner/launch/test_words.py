@@ -13,7 +13,7 @@ from plumbline.launch.pbs import Pbs, PbsTable
 from plumbline.launch.slurm import Slurm, SlurmTable
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.placement import Placement
+from plumbline.system.placement import Placement
 from tests.db import build
 
 FREE = Placement(nodes=2, ppn=4)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 import pytest
 
-from plumbline import report
-from plumbline.model.explain import Explained, Explanation, explain
-from plumbline.search import space as spaces
+from plumbline.explain.explain import Explained, Explanation, explain
+from plumbline.results import report
 from plumbline_db import campaigns, hockney, searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Hockney, Search, Trial
 from tests.db import build
+from tests.tuner.simulated import SPACE
 
-SPACE = spaces.load(Path(__file__).resolve().parents[3] / "search-spaces" / "openmpi-4.1.toml")
 KNOB = "coll_tuned_allreduce_algorithm"
 
 

@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.model import traffic
+from plumbline.explain import traffic
 from plumbline.model.names import followed
-from plumbline.search import space as spaces
+from tests.tuner.simulated import SPACE
 
 pytestmark = [pytest.mark.mpi]
 
 ROOT = Path(__file__).resolve().parents[3]
-SPACE = spaces.load(ROOT / "search-spaces" / "openmpi-4.1.toml")
 NPROCS, BYTES, TIMES = 4, 16384, 50
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 

@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from plumbline.libraries import space_file
 from plumbline.model import schedules
-from plumbline.model.names import FAMILIES, followed, names
-from plumbline.search import space as spaces
+from plumbline.model.names import followed, names
 
 ROOT = Path(__file__).resolve().parents[3]
-SPACES = [spaces.load(path) for path in sorted((ROOT / "search-spaces").glob("*.toml"))]
+SPACES = [
+    space
+    for path in sorted((ROOT / "search-spaces").glob("*.toml"))
+    for space in space_file.load(path)
+]
 VARIANTS = set(
     re.findall(
         r"^PL_VARIANT\((\w+)\)", (ROOT / "collectives-alt/catalogue.def").read_text(), re.MULTILINE
@@ -22,32 +26,43 @@ VARIANTS = set(
 OPENMPI = next(one for one in SPACES if one.family == "openmpi")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_algorithm_is_in_a_search_space(family: str) -> None:
-    known = {
-        (function.name, algorithm.name)
+WRITTEN = [
+    *((f, text) for f, variants in names().variants.items() for text in variants.values()),
+    *(
+        (entry.name, algorithm.schedule)
         for space in SPACES
-        if space.family == family
-        for function in space.function
-        for algorithm in function.algorithms
-    }
-    named = [(one.function, name) for one in names().schedule for name in one.of(family)]
-    if family == "simgrid":
-        named += [(one.function, name) for one in names().alike for name in one.simgrid]
-    assert named and set(named) <= known
-    assert max(Counter(named).values()) == 1
+        for entry in space.function
+        for algorithm in entry.algorithms
+        if algorithm.schedule
+    ),
+]
 
 
 def test_every_variant_is_in_the_catalogue() -> None:
-    named = [name for one in names().schedule for name in one.ours]
+    named = [name for variants in names().variants.values() for name in variants]
     assert set(named) <= VARIANTS and max(Counter(named).values()) == 1
-    assert {name for one in names().alike for name in one.ours} <= VARIANTS
+    algorithms = [one for space in SPACES for entry in space.function for one in entry.algorithms]
+    assert {one.sends_as for one in algorithms if one.sends_as} <= VARIANTS
+    assert not [one for one in algorithms if one.sends_as and one.schedule]
 
 
-def test_every_schedule_is_in_the_table_and_says_where_it_comes_from() -> None:
-    table = schedules.table()
-    for one in names().schedule:
-        assert table[one.function, one.name].source and table[one.function, one.name].what
+def test_families_with_names_of_algorithms_have_schedules() -> None:
+    found = {
+        space.family
+        for space in SPACES
+        if any(one.schedule for entry in space.function for one in entry.algorithms)
+    }
+    assert found == {"openmpi", "mpich", "mvapich2", "simgrid"}
+
+
+@pytest.mark.parametrize(("function", "text"), sorted(set(WRITTEN)))
+def test_every_schedule_is_in_the_table_and_says_where_it_comes_from(
+    function: str, text: str
+) -> None:
+    name, _, numbers = text.partition(":")
+    found = schedules.table()[function, name]
+    assert found.source and found.what
+    assert re.fullmatch(r"((segment_bytes|radix|window)=[0-9]+)?", numbers)
 
 
 def test_two_schedules_of_one_name_are_a_bug() -> None:

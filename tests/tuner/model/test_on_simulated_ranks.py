@@ -11,14 +11,15 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from plumbline import campaign
+from plumbline.campaign import loop as campaign
+from plumbline.core.plan import Plan, PlanCase, RoundTrips
+from plumbline.launch.simulation import Simulation
 from plumbline.model.costs import Network, Piece, deviation, hockney, loggp
-from plumbline.model.names import followed, names
-from plumbline.plan import Plan, PlanCase, RoundTrips
+from plumbline.model.names import followed
 from plumbline.search.effort import Effort
-from plumbline.settings import Settings, load
-from plumbline.simulation import Simulation
-from plumbline.workbench import Workbench, workbench
+from plumbline.settings import Settings
+from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import Workbench, workbench
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Check, PingPong, Samples
 
@@ -49,12 +50,12 @@ def simulated(settings: Settings) -> Workbench:
 
 def measured(nprocs: int, cases: Sequence[PlanCase], machine: Simulation) -> Measured:
     settings = load(None, {"simulate": machine.library, "nprocs": nprocs})
-    settings = msgspec.structs.replace(settings, simulate=machine)
+    settings = settings.but(simulate=machine)
     bench = simulated(settings)
     trips = tuple(RoundTrips(size, 1) for size in MESSAGES)
     plan = Plan("test", 1, tuple(cases), blocks=1, reps=1, warmup=1, pingpongs=trips)
     run, records = campaign.starter(bench, settings).start("c", "s", 0, plan.text(), {})
-    assert run.outcome == "finished", f"{run.reason}\n{run.stderr}"
+    assert run.finished, f"{run.reason}\n{run.stderr}"
     assert {one.outcome for one in records if isinstance(one, Check)} == {"ok"}
     seconds = {one.case: one.ns[0] / 1e9 for one in records if isinstance(one, Samples)}
     return Measured(
@@ -196,28 +197,31 @@ def test_a_variant_that_is_called_alike_does_not_take_much_longer(nodes: int) ->
         plan = Plan("test", 1, tuple(cases), blocks=1, reps=1, warmup=1)
         extra = bench.family.in_environment(options)
         run, records = starter.start("c", "s", 0, plan.text(), dict(extra))
-        assert run.outcome == "finished", f"{run.reason}\n{run.stderr}"
+        assert run.finished, f"{run.reason}\n{run.stderr}"
         found = {one.case: one.ns[0] / 1e9 for one in records if isinstance(one, Samples)}
         return [found[number] for number in range(len(cases))]
 
-    alike = names().alike
+    alike = [
+        (entry, one.name, one.sends_as)
+        for entry in bench.space.function
+        for one in entry.algorithms
+        if one.sends_as
+    ]
+    assert len(alike) == 3
     ours = [
-        PlanCase(one.function, size, f"{one.ours[0]}{words}")
-        for one in alike
+        PlanCase(entry.name, size, f"{variant}{words}")
+        for entry, _, variant in alike
         for size in SIZES
-        for words in SEGMENTS.get(one.ours[0], ("",))
+        for words in SEGMENTS.get(variant, ("",))
     ]
     by_case = dict(zip(ours, seconds(ours, {}), strict=True))
-    for one in alike:
-        (option,) = one.simgrid
-        entry = bench.space.of(one.function)
-        assert entry is not None
-        theirs = seconds([PlanCase(one.function, size) for size in SIZES], {entry.knob: option})
+    for entry, option, variant in alike:
+        theirs = seconds([PlanCase(entry.name, size) for size in SIZES], {entry.knob: option})
         for size, taken in zip(SIZES, theirs, strict=True):
             mine = [
                 case
                 for case in ours
-                if case.bytes == size and case.variant.partition(":")[0] == one.ours[0]
+                if case.bytes == size and case.variant.partition(":")[0] == variant
             ]
             ratio = min(by_case[case] for case in mine) / taken
             assert ratio < Effort().alike, (option, size, ratio)

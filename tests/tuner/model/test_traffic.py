@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from plumbline import identity, libraries, paths
-from plumbline.measure import Laboratory
-from plumbline.model import traffic
+from plumbline import libraries
+from plumbline.explain import traffic
+from plumbline.launch.starter import Starter
+from plumbline.measure.launches import Laboratory
 from plumbline.search.race import Target
-from plumbline.settings import Settings, load
-from plumbline.starter import Starter
-from plumbline.workbench import Workbench, workbench
+from plumbline.settings import Settings, identity
+from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import Workbench, workbench
+from plumbline.system import paths
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
@@ -86,7 +88,7 @@ def test_open_mpi_tells_by_its_messages_what_it_takes(tmp_path: Path) -> None:
         installation=bench.installation,
         launcher=bench.launcher,
         probe=bench.probe,
-        placement=settings.placement(2),
+        placement=settings.ranks.placement(2),
         timeout_seconds=60,
         fixed=forced,
     )

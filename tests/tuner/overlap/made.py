@@ -6,9 +6,9 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
+from plumbline.launch.starter import Starter
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.placement import Placement
-from plumbline.starter import Starter
+from plumbline.system.placement import Placement
 from plumbline_db.records import Footer, Overlap, OverlapLatency, ProbeRecord, Run
 from tests.db import build
 from tests.tuner.simulated import Interrupted, _header
@@ -44,8 +44,7 @@ class OverlapStarter(Starter):
                 campaign=campaign,
                 suite=suite,
                 sequence=sequence,
-                outcome="finished",
-                reason="",
+                failure=None,
                 argv=["mpirun"],
                 environment=extra,
                 plan=text,

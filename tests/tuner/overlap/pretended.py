@@ -9,12 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.overlap import tune
 from plumbline.overlap.tune import Asked
-from plumbline.placement import Placement
-from plumbline.settings import Settings, load
-from plumbline.workbench import Workbench
+from plumbline.settings import Settings
+from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import Workbench
+from plumbline.system.placement import Placement
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Header, Overlap, OverlapLatency, ProbeRecord, Run
 from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter, bench

@@ -11,17 +11,17 @@ import msgspec
 import pytest
 
 from plumbline import libraries
-from plumbline.machine import processing_units
+from plumbline.libraries import space_file
+from plumbline.libraries.space import Progress, Space
 from plumbline.overlap import aids, suite
 from plumbline.overlap.benches import Aid
-from plumbline.overlap.suite import Settings
-from plumbline.search import space as spaces
-from plumbline.search.space import Progress, Space
+from plumbline.overlap.settings import OverlapSettings
+from plumbline.system.machine import processing_units
 from plumbline_db.errors import UsageError
 from tests.probes.launch import ROOT
 from tests.tuner.test_end_to_end import plumbline
 
-SETTINGS = Settings(2, sizes=(64, 4096), work_ns=(1000,), loads=(0, 1, 2))
+SETTINGS = OverlapSettings(2, sizes=(64, 4096), work_ns=(1000,), loads=(0, 1, 2))
 
 
 @pytest.mark.parametrize(
@@ -97,14 +97,15 @@ def test_threads_of_the_library() -> None:
 
 
 def every_space() -> list[Space]:
-    return [spaces.load(path) for path in sorted((ROOT / "search-spaces").glob("*.toml"))]
+    paths = sorted((ROOT / "search-spaces").glob("*.toml"))
+    return [space for path in paths for space in space_file.load(path)]
 
 
 @pytest.mark.parametrize("space", every_space(), ids=lambda one: f"{one.family}-{one.min_version}")
 def test_each_family_says_what_it_has(space: Space) -> None:
     """Knobs that the family puts into the environment, or why there are none. A space that says
     nothing has none."""
-    assert Space(family="x", prefixes=[], function=[]).progress.none
+    assert Space("x", "1", "2", prefixes=[], function=[]).progress.none
     assert bool(space.progress.knobs) != bool(space.progress.none)
     family = libraries.families()[space.family]
     environment = family.in_environment(space.progress.knobs) if space.progress.knobs else {}

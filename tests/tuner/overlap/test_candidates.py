@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from plumbline.core.configuration import Configuration
+from plumbline.libraries import space_file
 from plumbline.overlap import candidates
-from plumbline.search import space as spaces
-from plumbline.search.turns import Value
 from plumbline_db.errors import UsageError
 from tests.tuner.simulated import ROOT, SPACE, installed_knobs
 
@@ -22,10 +22,10 @@ def values(*benches: str, **more: Any) -> tuple[dict[str, list[str]], list[str]]
     return by_knob(found), left_out
 
 
-def by_knob(found: list[Value]) -> dict[str, list[str]]:
+def by_knob(found: list[Configuration]) -> dict[str, list[str]]:
     tried: dict[str, list[str]] = {}
     for one in found:
-        for knob, text in one:
+        for knob, text in one.values:
             tried.setdefault(knob, []).append(text)
     return tried
 
@@ -42,9 +42,9 @@ def test_what_is_marked_is_tried_where_it_is_of_use() -> None:
 
 def test_a_value_brings_what_it_needs() -> None:
     found, _ = candidates.values(SPACE, installed_knobs(), ["sender"], nodes=1, spare_cores=True)
-    long = next(dict(one) for one in found if dict(one).get("btl_vader_eager_limit") == "65536")
+    long = next(one for one in found if one.get("btl_vader_eager_limit") == "65536")
     assert long["btl_vader_max_send_size"] == "65536"
-    ucx = next(dict(one) for one in found if dict(one).get("pml") == "ucx" and len(one) == 3)
+    ucx = next(one for one in found if one.get("pml") == "ucx" and len(one.values) == 3)
     assert ucx["pml_ucx_tls"] == "any"
 
 
@@ -88,9 +88,9 @@ def test_what_the_library_lacks_is_refused() -> None:
 def test_every_library_has_something_to_try() -> None:
     """And threads of MPICH, which never sleep, need a core."""
     for path in sorted((ROOT / "search-spaces").glob("*.toml")):
-        space = spaces.load(path)
-        if space.family in ("openmpi", "mpich", "intelmpi"):
-            assert [one for one in space.setting if one.overlap == "messages"], path
-    mpich = spaces.load(ROOT / "search-spaces" / "mpich.toml")
-    (thread,) = [one for one in mpich.setting if one.needs_spare_core]
-    assert thread.knob == "MPIR_CVAR_ASYNC_PROGRESS"
+        for space in space_file.load(path):
+            if space.family in ("openmpi", "mpich", "intelmpi"):
+                assert [one for one in space.setting if one.overlap == "messages"], path
+    for mpich in space_file.load(ROOT / "search-spaces" / "mpich.toml"):
+        (thread,) = [one for one in mpich.setting if one.needs_spare_core]
+        assert thread.knob == "MPIR_CVAR_ASYNC_PROGRESS"

@@ -8,12 +8,14 @@ import pytest
 
 from plumbline.overlap import classes
 from plumbline.overlap.metric import Ratio
-from plumbline.overlap.suite import Cell
+from plumbline.overlap.suite import OverlapResult
 
 SIZES = [64 * 4**step for step in range(9)]  # 64 to 4 Mi
 
 
-def cell(bench: str, size: int, ratio: float, *, share: float = 1.0, **more: float) -> Cell:
+def cell(
+    bench: str, size: int, ratio: float, *, share: float = 1.0, **more: float
+) -> OverlapResult:
     """`share`: work over communication."""
     communication = more.get("communication", 1e-6 + size / 1e10)
     work = share * communication
@@ -21,10 +23,10 @@ def cell(bench: str, size: int, ratio: float, *, share: float = 1.0, **more: flo
     longer, shorter = max(communication, work), min(communication, work)
     both = longer + ratio * shorter
     found = Ratio(communication, work, both, ratio, ratio - wide / 2, ratio + wide / 2, noisy)
-    return Cell(bench, size, round(1e9 * work), 1, found)
+    return OverlapResult(bench, size, round(1e9 * work), 1, found)
 
 
-def side(bench: str, ratios: Mapping[int, float] | list[float]) -> list[Cell]:
+def side(bench: str, ratios: Mapping[int, float] | list[float]) -> list[OverlapResult]:
     pairs = ratios.items() if isinstance(ratios, Mapping) else zip(SIZES, ratios, strict=False)
     return [
         cell(bench, size, ratio, share=share) for size, ratio in pairs for share in (0.7, 1.4, 2.8)
@@ -121,7 +123,7 @@ def test_cells_that_say_nothing_are_left_out() -> None:
         cell("sender", size, 1.0, share=9),
         cell("sender", size, 1.0, wide=0.9),
         cell("sender", size, 1.0, communication=slowed),
-        Cell("sender", size, 1000, 1, None),
+        OverlapResult("sender", size, 1000, 1, None),
     ]
     (told,) = classes.of_bench("sender", [*poor, good]).verdicts
     assert (told.kind, told.ratio, told.cells) == ("overlaps", 0.1, 1)

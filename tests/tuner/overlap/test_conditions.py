@@ -6,8 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.overlap import conditions, suite
+from plumbline.overlap.settings import OverlapSettings
 from plumbline_db.connection import Database
 from plumbline_db.records import Overlap
 from tests.db import build
@@ -32,7 +33,7 @@ def test_launches_and_ranks_may_differ() -> None:
 
 
 def test_of_what_is_stored(tmp_path: Path) -> None:
-    settings = suite.Settings(2, ("sender",), (64, 128), (2000, 4000), triples=5, launches=2)
+    settings = OverlapSettings(2, ("sender",), (64, 128), (2000, 4000), triples=5, launches=2)
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         build.started(db)
         suite.run(Laboratory(db, build.CAMPAIGN.id, OverlapStarter()), build.CAMPAIGN, settings)

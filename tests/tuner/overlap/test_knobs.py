@@ -6,21 +6,23 @@ from pathlib import Path
 
 import pytest
 
+from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.overlap.knobs import given, require_in_force
 from plumbline.settings import Settings
+from plumbline.settings.ranks import Ranks
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner import fake_mpi, simulated
 
-WHERE = Settings(nprocs=2)
+WHERE = Settings(ranks=Ranks(nprocs=2))
 BCAST = "coll_tuned_bcast_algorithm"
 
 
 def test_settings_with_what_they_want_beside_them() -> None:
     bench = simulated.bench()
-    assert given(bench, [], WHERE) == ()
+    assert given(bench, [], WHERE) == AS_IT_IS
     found = given(bench, ["btl_vader_eager_limit=8192", f"{BCAST}=chain"], WHERE)
     assert found == given(bench, [f"{BCAST}=chain", "btl_vader_eager_limit=8192"], WHERE)
-    assert {("btl_vader_eager_limit", "8192"), (BCAST, "chain")} <= set(found)
+    assert {("btl_vader_eager_limit", "8192"), (BCAST, "chain")} <= set(found.values)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +42,6 @@ def test_what_is_no_setting(words: list[str], said: str) -> None:
 
 def test_a_setting_under_which_nothing_starts(tmp_path: Path) -> None:
     starter = fake_mpi.starter(tmp_path, "echo out of cells >&2; exit 1")
-    require_in_force(starter, ())
+    require_in_force(starter, AS_IT_IS)
     with pytest.raises(PlumblineError, match=r"launch with cells=0 fails; (.|\n)*out of cells"):
-        require_in_force(starter, (("cells", "0"),))
+        require_in_force(starter, Configuration.of({"cells": "0"}))

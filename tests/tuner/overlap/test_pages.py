@@ -10,9 +10,9 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from plumbline import chart
 from plumbline.overlap import pages
 from plumbline.overlap.kept import Kept
+from plumbline.system import chart
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_exporters import web

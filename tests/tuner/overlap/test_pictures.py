@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from plumbline import chart
 from plumbline.overlap import colours, difference, difference_maps, heatmap, sheet
 from plumbline.overlap.colours import GREY, RATIO, SLOWDOWN, TIMES
 from plumbline.overlap.metric import Ratio
-from plumbline.overlap.suite import Cell
+from plumbline.overlap.suite import OverlapResult
+from plumbline.system import chart
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from tests.tuner.cli.command import plumbline
@@ -25,9 +25,9 @@ def told(value: float, *, noisy: bool = False, both: float = 2e-5) -> Ratio:
     return Ratio(1e-5, 1e-5, both, value, *span, noisy, 0.99 * both, 1.01 * both)
 
 
-def cell(size: int, work: int, value: float, bench: str = "sender", **more: Any) -> Cell:
+def cell(size: int, work: int, value: float, bench: str = "sender", **more: Any) -> OverlapResult:
     launches, rank, threads = (more.pop(name, 0) for name in ("launches", "rank", "threads"))
-    return Cell(bench, size, work, launches or 1, told(value, **more), rank, threads)
+    return OverlapResult(bench, size, work, launches or 1, told(value, **more), rank, threads)
 
 
 def boxes(spec: dict[str, Any]) -> list[dict[str, Any]]:
@@ -66,7 +66,7 @@ def test_slowdowns_go_by_decades_and_quotients_to_both_sides() -> None:
 
 def test_a_map_shows_what_was_measured_and_greys_what_says_nothing() -> None:
     cells = [cell(64, 1000, 0.0), cell(64, 2000, 1.0), cell(128, 1000, 3.0, noisy=True)]
-    cells += [Cell("sender", 128, 2000, 1, None)]
+    cells += [OverlapResult("sender", 128, 2000, 1, None)]
     found = heatmap.of("sender", cells, 200)
     assert [row["colour"] for row in boxes(found)] == ["#000000", RATIO.of(1), GREY]
     for row in boxes(found):
@@ -106,7 +106,7 @@ def test_load_goes_up_by_threads_and_has_colours_and_a_legend_of_its_own() -> No
 
 
 def test_inferred_cells_look_the_same_and_are_told_on_request() -> None:
-    cells = [cell(64, 1000, 0.5), Cell("sender", 128, 1000, 0, told(0.5))]
+    cells = [cell(64, 1000, 0.5), OverlapResult("sender", 128, 1000, 0, told(0.5))]
     plain, dotted = (heatmap.of("sender", cells, 200, dots=dots) for dots in (False, True))
     assert boxes(plain) == boxes(dotted)
     assert [row["colour"] for row in boxes(plain)] == [RATIO.of(0.5)] * 2
@@ -183,7 +183,7 @@ def test_slowdowns_are_compared_by_their_quotient() -> None:
 
 
 def test_inferred_cells_are_drawn_and_not_counted() -> None:
-    ours = [cell(64, 1000, 0.0), Cell("sender", 128, 1000, 0, told(0.0))]
+    ours = [cell(64, 1000, 0.0), OverlapResult("sender", 128, 1000, 0, told(0.0))]
     found = difference.find(ours, [cell(64, 1000, 1.0), cell(128, 1000, 1.0)])
     assert len(found.lines) == 2 and found.totals[0].cells == 1
 

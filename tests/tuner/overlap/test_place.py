@@ -14,10 +14,14 @@ def test_this_machine_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     """With ranks bound where each has a processing unit."""
     monkeypatch.setattr(place, "processing_units", lambda: 2)
     found = place.settings(None, {"nprocs": None, "nodes": None})
-    assert (found.nprocs, found.node_count, found.launch_timeout_seconds) == (2, 1, 120.0)
-    assert found.placement(2).bind == "core" and place.facts(found) != []
+    assert (found.ranks.nprocs, found.ranks.node_count, found.sampling.launch_timeout_seconds) == (
+        2,
+        1,
+        120.0,
+    )
+    assert found.ranks.placement(2).bind == "core" and place.facts(found) != []
     more = place.settings(None, {"nprocs": 4096, "nodes": None})
-    assert more.placement(2).bind == "" and place.facts(more) == []
+    assert more.ranks.placement(2).bind == "" and place.facts(more) == []
 
 
 def test_what_a_campaign_file_says_of_places_is_taken(tmp_path: Path) -> None:
@@ -27,13 +31,19 @@ def test_what_a_campaign_file_says_of_places_is_taken(tmp_path: Path) -> None:
         '[hosts]\nnames = ["one", "two"]\n[environment]\nOMPI_MCA_btl = "self,tcp"\n'
     )
     found = place.settings(file, {"nprocs": None, "bind": None})
-    assert (found.nprocs, found.node_count, found.launch_timeout_seconds) == (4, 2, 9.0)
-    assert found.placement(None).bind == "core" and found.fixed == {"OMPI_MCA_btl": "self,tcp"}
+    assert (found.ranks.nprocs, found.ranks.node_count, found.sampling.launch_timeout_seconds) == (
+        4,
+        2,
+        9.0,
+    )
+    assert found.ranks.placement(None).bind == "core" and found.fixed.environment == {
+        "OMPI_MCA_btl": "self,tcp"
+    }
     (facts,) = place.facts(found)
     for word in ("one", "two", "core", "self,tcp"):
         assert word in facts
     other = place.settings(file, {"nprocs": 2, "bind": "none"})
-    assert other.nprocs == 2 and place.facts(other) != [facts]
+    assert other.ranks.nprocs == 2 and place.facts(other) != [facts]
 
 
 @pytest.mark.parametrize(

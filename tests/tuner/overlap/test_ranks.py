@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from plumbline.overlap import ranks
 from plumbline.overlap.metric import Ratio
-from plumbline.overlap.suite import Cell
+from plumbline.overlap.suite import OverlapResult
 
 
-def cell(rank: int, value: float | None, *, noisy: bool = False, bench: str = "ring") -> Cell:
+def cell(
+    rank: int, value: float | None, *, noisy: bool = False, bench: str = "ring"
+) -> OverlapResult:
     ratio = None if value is None else Ratio(1e-5, 1e-5, 2e-5, value, value, value, noisy)
-    return Cell(bench, 64, 1000, 1, ratio, rank)
+    return OverlapResult(bench, 64, 1000, 1, ratio, rank)
 
 
 def test_the_least_the_middle_and_the_largest() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.overlap import duration, suite
-from plumbline.overlap.suite import Settings
+from plumbline.overlap.settings import OverlapSettings
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Run
@@ -20,7 +20,7 @@ from tests.tuner.simulated import Interrupted
 
 SIZES, WORK = suite.axes(quick=False)
 # Where the message is not lost in the scatter of the work.
-SETTINGS = Settings(
+SETTINGS = OverlapSettings(
     2, ("sender", "receiver"), SIZES[:17], WORK[:9], triples=7, launches=3, adaptive=True
 )
 
@@ -32,7 +32,9 @@ def db(tmp_path: Path) -> Iterator[Database]:
         yield found
 
 
-def measure(db: Database, starter: OverlapStarter, settings: Settings) -> list[suite.Cell]:
+def measure(
+    db: Database, starter: OverlapStarter, settings: OverlapSettings
+) -> list[suite.OverlapResult]:
     return suite.run(Laboratory(db, build.CAMPAIGN.id, starter), build.CAMPAIGN, settings)
 
 
@@ -42,7 +44,7 @@ def test_every_cell_is_known_and_few_are_measured(db: Database) -> None:
     assert sorted(starter.plans) == sorted(
         (f"overlap-{bench}{stage}", launch)
         for bench in ("sender", "receiver")
-        for stage in ("", "-2", "-3")
+        for stage in ("", "-look-02", "-look-03")
         for launch in range(3)
     )
     assert len(found) == 2 * 17 * 9
@@ -60,7 +62,7 @@ def test_every_cell_is_known_and_few_are_measured(db: Database) -> None:
 
 def test_cut_off_anywhere_it_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
     """The same plans, each launch once, the same cells."""
-    ends: list[tuple[list[str], list[suite.Cell]]] = []
+    ends: list[tuple[list[str], list[suite.OverlapResult]]] = []
     for stop in (None, 1, 7, 13):
         with Database.open(tmp_path / f"{stop}.db", write=True) as db:
             build.started(db)
@@ -82,7 +84,7 @@ def stored(db: Database) -> list[Run]:
 def test_what_is_left_follows_the_launches(db: Database) -> None:
     """The model is far off here (2 s a launch): the second half is foretold by the first."""
     told: list[float] = []
-    settings = Settings(2, ("sender",), SIZES[:9], WORK[:5], launches=10)
+    settings = OverlapSettings(2, ("sender",), SIZES[:9], WORK[:5], launches=10)
     lab = Laboratory(db, build.CAMPAIGN.id, OverlapStarter())
     suite.run(lab, build.CAMPAIGN, settings, told.append)
     assert told[1:] == pytest.approx([2.0 * left for left in range(9, 0, -1)])
@@ -90,13 +92,13 @@ def test_what_is_left_follows_the_launches(db: Database) -> None:
 
 def test_a_model_of_time() -> None:
     """More cells, more work, more bytes, more requests: longer."""
-    one = suite.plan(Settings(2, sizes=(1024,), work_ns=(10_000,)), "sender").overlaps
+    one = suite.plan(OverlapSettings(2, sizes=(1024,), work_ns=(10_000,)), "sender").overlaps
     least = duration.seconds(one)
     for more in (
-        suite.plan(Settings(2, sizes=(1024, 2048), work_ns=(10_000,)), "sender"),
-        suite.plan(Settings(2, sizes=(1 << 20,), work_ns=(10_000,)), "sender"),
-        suite.plan(Settings(2, sizes=(1024,), work_ns=(20_000,)), "sender"),
-        suite.plan(Settings(2, sizes=(1024,), work_ns=(10_000,)), "sender:16"),
+        suite.plan(OverlapSettings(2, sizes=(1024, 2048), work_ns=(10_000,)), "sender"),
+        suite.plan(OverlapSettings(2, sizes=(1 << 20,), work_ns=(10_000,)), "sender"),
+        suite.plan(OverlapSettings(2, sizes=(1024,), work_ns=(20_000,)), "sender"),
+        suite.plan(OverlapSettings(2, sizes=(1024,), work_ns=(10_000,)), "sender:16"),
     ):
         assert duration.seconds(more.overlaps) > least
         assert duration.limit([more]) >= 10 * duration.seconds(more.overlaps)
@@ -109,14 +111,14 @@ def test_a_model_of_time() -> None:
 
 
 def test_what_is_announced() -> None:
-    whole = Settings(2, sizes=SIZES, work_ns=WORK)
+    whole = OverlapSettings(2, sizes=SIZES, work_ns=WORK)
     assert suite.announced(whole).startswith("4554 cells in 5 launches each: about ")
-    text = suite.announced(Settings(2, sizes=SIZES, work_ns=WORK, adaptive=True))
+    text = suite.announced(OverlapSettings(2, sizes=SIZES, work_ns=WORK, adaptive=True))
     assert text.startswith("666 of 4554 cells first") and " min to " in text
 
 
 def test_the_axes_are_whole_without_adaptivity() -> None:
-    settings = Settings(2, sizes=(64, 128), work_ns=(2000,))
+    settings = OverlapSettings(2, sizes=(64, 128), work_ns=(2000,))
     (one,) = [suite.plan(settings, "both")]
     found = [(cell.bytes, cell.work_ns) for cell in one.overlaps]
     assert found == list(itertools.product((64, 128), (2000,)))

@@ -14,7 +14,7 @@ from tests.tuner.test_end_to_end import plumbline
 
 @pytest.mark.parametrize("limit", [64, 4040, 4096, 16328, 65535, 1 << 19])
 def test_the_limit_is_found_to_the_byte(limit: int) -> None:
-    plan = thresholds.first(thresholds.Settings())
+    plan = thresholds.first(thresholds.ThresholdSettings())
     sizes = [one.bytes for one in plan.overlaps]
     found = thresholds.split({size: size <= limit for size in sizes})
     for _ in range(4):
@@ -27,13 +27,13 @@ def test_the_limit_is_found_to_the_byte(limit: int) -> None:
 def test_a_size_that_strays_is_counted_and_moves_nothing() -> None:
     early = {size: size <= 400 for size in range(100, 1000, 100)}
     found = thresholds.split(early | {200: False})
-    assert found == thresholds.Found(400, 500, 1, 9)
-    assert thresholds.split(early | {800: True}) == thresholds.Found(400, 500, 1, 9)
+    assert found == thresholds.Thresholds(400, 500, 1, 9)
+    assert thresholds.split(early | {800: True}) == thresholds.Thresholds(400, 500, 1, 9)
 
 
 def test_all_or_nothing() -> None:
-    assert thresholds.split({8: True, 16: True}) == thresholds.Found(16, None, 0, 2)
-    assert thresholds.split({8: False, 16: False}) == thresholds.Found(None, 8, 0, 2)
+    assert thresholds.split({8: True, 16: True}) == thresholds.Thresholds(16, None, 0, 2)
+    assert thresholds.split({8: False, 16: False}) == thresholds.Thresholds(None, 8, 0, 2)
     assert thresholds.between(thresholds.split({8: False})) == []
 
 

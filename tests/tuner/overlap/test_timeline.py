@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import chart
 from plumbline.overlap import perfetto, timeline_chart
 from plumbline.overlap.timeline import beside, clock_of, split, timelines
+from plumbline.system import chart
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import (
     ClockError,

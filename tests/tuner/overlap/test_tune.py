@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from plumbline import identity, report
 from plumbline.overlap import tuned
+from plumbline.results import report
+from plumbline.settings import identity
 from plumbline_db import campaigns, exports, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from plumbline import libraries, paths
+from plumbline import libraries
+from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import PingPong
 from tests.probes.launch import Probe

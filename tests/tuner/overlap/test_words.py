@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plumbline.overlap import classes, words
-from plumbline.overlap.thresholds import Found
+from plumbline.overlap.thresholds import Thresholds
 from tests.tuner.overlap.test_classes import EAGER, FREE, SERIAL, SLOWER, cell, side
 
 
@@ -53,18 +53,18 @@ def test_sizes_that_cannot_be_told_are_named_and_nothing_more_is_said() -> None:
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
-        (Found(4040, 4041, 0, 29), ["Eager up to 4040 bytes, rendezvous from 4041 bytes on."]),
-        (Found(1 << 20, None, 0, 29), ["Eager at all sizes looked at, to 1 MiB."]),
-        (Found(None, 64, 0, 29), ["Rendezvous at all sizes looked at, from 64 bytes on."]),
+        (Thresholds(4040, 4041, 0, 29), ["Eager up to 4040 bytes, rendezvous from 4041 bytes on."]),
+        (Thresholds(1 << 20, None, 0, 29), ["Eager at all sizes looked at, to 1 MiB."]),
+        (Thresholds(None, 64, 0, 29), ["Rendezvous at all sizes looked at, from 64 bytes on."]),
         (
-            Found(None, None, 0, 0),
+            Thresholds(None, None, 0, 0),
             ["Rendezvous threshold: cannot be told, messages take too long."],
         ),
     ],
 )
-def test_where_the_threshold_lies(found: Found, expected: list[str]) -> None:
+def test_where_the_threshold_lies(found: Thresholds, expected: list[str]) -> None:
     assert words.of_threshold(found) == expected
 
 
 def test_sizes_that_did_otherwise_are_counted() -> None:
-    assert words.of_threshold(Found(8, 9, 2, 29))[1].startswith("2 of 29 sizes did otherwise")
+    assert words.of_threshold(Thresholds(8, 9, 2, 29))[1].startswith("2 of 29 sizes did otherwise")

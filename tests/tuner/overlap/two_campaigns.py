@@ -7,7 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.overlap.suite import Settings, suite_of
+from plumbline.overlap.settings import OverlapSettings
+from plumbline.overlap.suite import suite_of
 from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Overlap, OverlapLatency
@@ -20,8 +21,8 @@ FIRST, SECOND = "first", "second<script>"
 LAUNCHES = 2
 
 
-def settings(**changes: object) -> Settings:
-    asked = Settings(2, ("sender", "receiver"), SIZES, WORK, launches=LAUNCHES)
+def settings(**changes: object) -> OverlapSettings:
+    asked = OverlapSettings(2, ("sender", "receiver"), SIZES, WORK, launches=LAUNCHES)
     return msgspec.structs.replace(asked, **changes)
 
 
@@ -51,13 +52,14 @@ def launch(
     db: Database, campaign: Campaign, bench: str, sequence: int, *, share: float, overlaps: bool
 ) -> None:
     """A message of a byte takes `share` of a nanosecond; times scatter by 0.4 %."""
-    run = build.run(suite_of(bench), sequence, campaign=campaign)
+    run = build.run(suite_of(bench).name, sequence, campaign=campaign)
     header, *_, footer = build.records(run, [])
     cells = [
         cell(number, bench, size, work, size * share, overlaps=overlaps)
         for number, (size, work) in enumerate((size, work) for size in SIZES for work in WORK)
     ]
-    runs.put(db, run, [header, OverlapLatency("start", [0] * 5), *cells, footer])
+    records = [header, OverlapLatency("start", [0] * 5), *cells, footer]
+    runs.put(db, run, records, suite_of(bench))
 
 
 def cell(

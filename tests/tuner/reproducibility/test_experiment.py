@@ -7,12 +7,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline import campaign as loop
-from plumbline.machine import processing_units
+from plumbline.campaign import loop
 from plumbline.reproducibility import experiment
-from plumbline.reproducibility.experiment import PILOTS, Experiment, Outcome, Rank
+from plumbline.reproducibility.experiment import (
+    PILOTS,
+    Experiment,
+    ExperimentOutcome,
+    RanksUnderTest,
+)
 from plumbline.reproducibility.report import effect_table, report, spread_table
-from plumbline.reproducibility.settings import Settings, checked, full, quick
+from plumbline.reproducibility.settings import ReproducibilitySettings, checked, full, quick
+from plumbline.settings import Settings as CampaignSettings
+from plumbline.system.machine import processing_units
 from plumbline_db import campaigns, cost, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
@@ -21,7 +27,7 @@ from tests.tuner import simulated
 from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter
 
 KNOWN = list(simulated.LATENCY)
-SMALL = Settings(
+SMALL = ReproducibilitySettings(
     nprocs=[2, 4],
     functions=["MPI_Bcast"],
     sizes=[8, 4096],
@@ -44,8 +50,8 @@ class Starters:
         self.made: dict[int, SimulatedStarter] = {}
         monkeypatch.setattr(loop, "starter", self.starter)
 
-    def starter(self, bench: object, settings: object) -> SimulatedStarter:
-        nprocs: int = settings.nprocs  # type: ignore[attr-defined]
+    def starter(self, bench: object, settings: CampaignSettings) -> SimulatedStarter:
+        nprocs = settings.ranks.nprocs
         self.made[nprocs] = SimulatedStarter(Costs(), nprocs=nprocs, **self.how)  # type: ignore[arg-type]
         return self.made[nprocs]
 
@@ -54,8 +60,8 @@ class Starters:
 
 
 def run(
-    db: Database, settings: Settings = SMALL, *, new: bool = False
-) -> tuple[list[Rank], Outcome]:
+    db: Database, settings: ReproducibilitySettings = SMALL, *, new: bool = False
+) -> tuple[list[RanksUnderTest], ExperimentOutcome]:
     ranks = experiment.begin(db, simulated.bench(), settings, new=new)
     return ranks, Experiment(ranks, settings).run()
 
@@ -201,7 +207,7 @@ def test_launches_that_fail_again_and_again_name_the_culprit(
     Starters(monkeypatch)
     ranks, outcome = run(db)
     assert outcome.trials == 4
-    failed = [one for one in runs.listing(db, ranks[0].campaign.id) if one.outcome == "failed"]
+    failed = [one for one in runs.listing(db, ranks[0].campaign.id) if not one.finished]
     assert [one.sequence for one in failed] == [0, 1, 2]
 
 

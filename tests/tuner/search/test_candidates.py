@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plumbline.core.configuration import Configuration
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
-from plumbline.workbench import Variant, VariantParameter
+from plumbline.settings.workbench import Variant, VariantParameter
 from plumbline_db.records import Winner
 from plumbline_exporters import ompi_rules
 from tests.db import build
@@ -24,7 +25,7 @@ def menu(nprocs: int = 4, *, version: str = "4.1.4", unsafe: bool = False) -> Me
 
 def algorithms(found: list[Candidate], function: str) -> set[str]:
     knob = f"coll_tuned_{function.removeprefix('MPI_').lower()}_algorithm"
-    return {dict(one.knobs)[knob] for one in found if one.is_knobs}
+    return {one.configuration[knob] for one in found if one.is_knobs}
 
 
 def test_algorithms_with_the_library_s_own_parameters_then_variants() -> None:
@@ -33,14 +34,16 @@ def test_algorithms_with_the_library_s_own_parameters_then_variants() -> None:
     installed[name] = msgspec.structs.replace(installed[name], value="777")
     found = Menu(SPACE, build.LIBRARY, installed, variants(), 4).first("MPI_Bcast")
     assert found[-1] == Candidate(variant="bcast_as_scatter_plus_allgather")
-    by_name = {dict(one.knobs)["coll_tuned_bcast_algorithm"]: one for one in found[:-1]}
+    by_name = {one.configuration["coll_tuned_bcast_algorithm"]: one for one in found[:-1]}
     assert len(by_name) == len(found) - 1 == 9
-    assert dict(by_name["chain"].knobs) == {
+    assert by_name["chain"].configuration.as_dict() == {
         "coll_tuned_bcast_algorithm": "chain",
         "coll_tuned_bcast_algorithm_chain_fanout": "0",
         name: "777",
     }
-    assert dict(by_name["basic_linear"].knobs) == {"coll_tuned_bcast_algorithm": "basic_linear"}
+    assert by_name["basic_linear"].configuration.as_dict() == {
+        "coll_tuned_bcast_algorithm": "basic_linear"
+    }
 
 
 def test_a_function_the_library_cannot_tune_has_our_variants() -> None:
@@ -79,7 +82,7 @@ def test_everything_on_the_menu_can_be_exported(function: str, nprocs: int, vers
                 function=function,
                 nprocs=nprocs,
                 ppn=nprocs,
-                configuration=dict(one.knobs),
+                configuration=one.configuration.as_dict(),
                 restrictions=offered.restrictions(function, one),
                 **({"bytes_from": 0, "bytes_to": 2**63 - 1} if whole else {}),
             )
@@ -94,7 +97,9 @@ def test_the_middle_of_an_algorithm_is_one_of_its_own() -> None:
             assert offered.offers(function, middle, 65536)
             assert offered.base(function, middle) in offered.first(function)
             assert offered.centre(function, middle, 65536) == middle
-    chain = next(one for one in offered.first("MPI_Bcast") if "chain" in dict(one.knobs).values())
+    chain = next(
+        one for one in offered.first("MPI_Bcast") if "chain" in one.configuration.as_dict().values()
+    )
     middle = offered.centre("MPI_Bcast", chain, 65536)
     assert middle != chain and offered.base("MPI_Bcast", middle) == chain
     assert not offered.offers("MPI_Bcast", Candidate("gather_binomial"), 65536)
@@ -114,7 +119,7 @@ def test_what_is_wrong_for_some_operations_needs_to_be_asked_for() -> None:
     assert algorithms(unsafe, "MPI_Reduce") >= {"chain", "pipeline", "binary", "binomial"}
     offered = menu(unsafe=True)
     for one in unsafe:
-        name = dict(one.knobs).get("coll_tuned_reduce_algorithm")
+        name = one.configuration.get("coll_tuned_reduce_algorithm")
         wrong = name in ("chain", "pipeline", "binary", "binomial")
         assert offered.restrictions("MPI_Reduce", one) == (["commutative"] if wrong else [])
 
@@ -131,20 +136,24 @@ def test_algorithms_for_some_numbers_of_ranks(nprocs: int, present: bool) -> Non
 
 def test_parameters_that_a_rules_file_cannot_hold_are_left_alone() -> None:
     """Requests need version 2 of the file; the radix of a tree has no place in any."""
-    linear_sync = Candidate(knobs=(("coll_tuned_alltoall_algorithm", "linear_sync"),))
+    linear_sync = Candidate(
+        configuration=Configuration.of({"coll_tuned_alltoall_algorithm": "linear_sync"})
+    )
     requests = "coll_tuned_alltoall_algorithm_max_requests"
     assert requests not in menu().choices("MPI_Alltoall", linear_sync, 65536)
     assert requests in menu(version="4.1.8").choices("MPI_Alltoall", linear_sync, 65536)
     for candidate in menu(version="4.1.8").first("MPI_Bcast"):
-        assert not any("radix" in knob for knob, _ in candidate.knobs)
+        assert not any("radix" in knob for knob, _ in candidate.configuration.values)
 
 
 def test_a_parameter_that_this_library_does_not_have_is_left_out() -> None:
     installed = installed_knobs()
     del installed["coll_tuned_bcast_algorithm_chain_fanout"]
     found = Menu(SPACE, build.LIBRARY, installed, [], 4)
-    chain = next(one for one in found.first("MPI_Bcast") if "chain" in dict(one.knobs).values())
-    assert "coll_tuned_bcast_algorithm_chain_fanout" not in dict(chain.knobs)
+    chain = next(
+        one for one in found.first("MPI_Bcast") if "chain" in one.configuration.as_dict().values()
+    )
+    assert "coll_tuned_bcast_algorithm_chain_fanout" not in chain.configuration.as_dict()
     assert "coll_tuned_bcast_algorithm_chain_fanout" not in found.choices("MPI_Bcast", chain, 4096)
 
 
@@ -164,21 +173,18 @@ def test_one_choice_for_all_sizes_has_no_search_by_size() -> None:
     assert not offered.one_for_all_sizes("MPI_Reduce_local")
     found = offered.first("MPI_Gather")
     segments = {
-        dict(one.knobs)["coll_tuned_gather_algorithm_segmentsize"]
+        one.configuration["coll_tuned_gather_algorithm_segmentsize"]
         for one in found
-        if "linear_sync" in dict(one.knobs).values()
+        if "linear_sync" in one.configuration.as_dict().values()
     }
     assert segments == {"0", "1024", "8192", "32768"}
     assert all(offered.choices("MPI_Gather", one, 65536) == {} for one in found)
 
 
 def test_with_parameters_keeps_the_rest() -> None:
-    chain = Candidate(knobs=(("a", "1"), ("z", "2")))
-    assert menu().with_parameters(chain, {"z": 3, "b": 4}).knobs == (
-        ("a", "1"),
-        ("b", "4"),
-        ("z", "3"),
-    )
+    chain = Candidate(configuration=Configuration.of({"a": "1", "z": "2"}))
+    found = menu().with_parameters(chain, {"z": 3, "b": 4})
+    assert found.configuration == Configuration.of({"a": "1", "b": "4", "z": "3"})
 
 
 def ours(nprocs: int = 4) -> Menu:

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as quickly
 from hypothesis import strategies as st
 
-from plumbline import tables
-from plumbline.measure import Laboratory
+from plumbline.core.configuration import Configuration
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.search.candidates import Candidate
 from plumbline.search.cold import settings_of
 from plumbline.search.company import Company
@@ -22,10 +23,10 @@ from plumbline.search.evidence import Evidence
 from plumbline.search.heat import Past
 from plumbline.search.race import ONE_LAUNCH, Effort, Race, Target
 from plumbline.search.select import winners
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Trial
+from plumbline_db.records import Campaign, Suite, Trial
 from tests.tuner.cold_machine import ColdStarter, forced, menu
 from tests.tuner.simulated import Costs, Interrupted
 
@@ -55,7 +56,7 @@ def race(
     refine: bool = False,
 ) -> dict[Target, list[Trial]]:
     lab = Laboratory(db, campaign.id, starter)
-    return Race(lab, menu(), PLAN, {}, effort, "search-1").run(targets, refine=refine)
+    return Race(lab, menu(), PLAN, {}, effort, Suite("search", 1)).run(targets, refine=refine)
 
 
 def by(trials: list[Trial], value: str) -> Trial:
@@ -73,7 +74,7 @@ NAMES = st.sampled_from(["f", "g", "h"])
 KNOBS = st.dictionaries(st.sampled_from(["shared", "own"]), st.sampled_from("12"), min_size=1)
 ENTRIES = st.dictionaries(
     st.builds(Target, NAMES, st.integers(1, 3)),
-    st.lists(KNOBS.map(lambda one: Candidate(knobs=tuple(sorted(one.items())))), unique=True),
+    st.lists(KNOBS.map(lambda one: Candidate(configuration=Configuration.of(one))), unique=True),
 )
 
 
@@ -86,18 +87,18 @@ def test_settings_hold_every_candidate_once_and_one_of_a_function(
     assert sorted(placed) == sorted((cell, one) for cell, those in entries.items() for one in those)
     for chosen, _ in found:
         for left, right in itertools.combinations(chosen.values(), 2):
-            both = dict(left.knobs) | dict(right.knobs)
-            assert both == dict(right.knobs) | dict(left.knobs)
+            both = left.configuration.as_dict() | right.configuration.as_dict()
+            assert both == right.configuration.as_dict() | left.configuration.as_dict()
 
 
 def test_a_heat_takes_the_most_candidates_of_a_function_not_the_sum(
     db: Database, campaign: Campaign
 ) -> None:
     near = {
-        (one.function, dict(c.knobs)[k]): lambda *_: 1.01
+        (one.function, c.configuration[k]): lambda *_: 1.01
         for one in THREE
         for c in candidates(one.function)
-        for k, _ in c.knobs[:1]
+        for k, _ in c.configuration.values[:1]
     }
     race(db, campaign, ColdStarter(Costs(algorithm=near)), *THREE)
     launched = runs.listing(db, campaign.id)
@@ -135,7 +136,7 @@ def test_a_spent_budget_ends_the_cold_launches_of_such_a_machine(
 ) -> None:
     costs = Costs(algorithm={("MPI_Reduce", "rabenseifner"): lambda *_: 0.5})
     lab = Laboratory(db, campaign.id, exact(costs))
-    spent = Race(lab, menu(), PLAN, {}, EVERY, "search-1", has_time=lambda: False)
+    spent = Race(lab, menu(), PLAN, {}, EVERY, Suite("search", 1), has_time=lambda: False)
     spent.run(THREE, refine=False)
     assert not [one for one in runs.listing(db, campaign.id) if one.environment]
     for target in THREE:
@@ -146,7 +147,7 @@ def test_a_spent_budget_ends_the_cold_launches_of_such_a_machine(
 FACTORS = [0.31, 0.37, 0.44, 0.53, 0.61, 0.72, 0.83, 0.94, 1.0, 1.3]
 TWO = ("MPI_Bcast", "MPI_Gather")
 ALGORITHMS = [
-    (name, dict(one.knobs)[f"coll_tuned_{name.removeprefix('MPI_').lower()}_algorithm"])
+    (name, one.configuration[f"coll_tuned_{name.removeprefix('MPI_').lower()}_algorithm"])
     for name in TWO
     for one in candidates(name)
 ]
@@ -185,7 +186,7 @@ def test_winners_are_those_of_an_exhaustive_comparison(
         target: [
             Trial(
                 variant="default",
-                knobs=dict(one.knobs),
+                knobs=one.configuration.as_dict(),
                 state="measured",
                 ratio=(ratio := _ratio(costs, target, one)),
                 ratio_low=ratio * 0.999,
@@ -210,7 +211,7 @@ def _ratio(costs: Costs, target: Target, candidate: Candidate) -> float:
     def seconds(knobs: dict[str, str]) -> float:
         return costs.library(target.function, target.bytes, knobs)
 
-    return seconds(dict(candidate.knobs)) / seconds({})
+    return seconds(candidate.configuration.as_dict()) / seconds({})
 
 
 # --- parameters and fronts ------------------------------------------------------------------------
@@ -257,12 +258,12 @@ def test_what_is_known_is_not_measured_again(db: Database, campaign: Campaign) -
     starter = exact(Costs(algorithm={("MPI_Reduce", "rabenseifner"): lambda *_: 0.5}))
     lab = Laboratory(db, campaign.id, starter)
     past = Past(Evidence(exact=True))
-    first = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, "search-1", past=past)
+    first = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, Suite("search", 1), past=past)
     assert first.knows_more
     trials = first.run([BCAST], refine=False, along=[REDUCE])
     assert trials.keys() == {BCAST}
     launched = len(starter.launches)
-    second = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, "search-2", past=past)
+    second = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, Suite("search", 2), past=past)
     without = {REDUCE: menu().mockups("MPI_Reduce")}
     found = second.run([REDUCE], refine=False, without=without)
     assert len(starter.launches) == launched and second.suites == []
@@ -274,7 +275,7 @@ def test_sizes_that_must_not_get_slower_are_in_the_same_cold_launches(
 ) -> None:
     wanted, beside = (Target("MPI_Gather", size) for size in (64, 4096))
     lab = Laboratory(db, campaign.id, exact(Costs()))
-    race = Race(lab, menu(), PLAN, {}, EVERY, "search-1")
+    race = Race(lab, menu(), PLAN, {}, EVERY, Suite("search", 1))
     race.run([wanted, beside], refine=False, beside=[beside])
     assert len(runs.listing(db, campaign.id)) == 1 + len(candidates("MPI_Gather"))
 
@@ -285,9 +286,9 @@ def test_an_option_that_a_variant_of_ours_shows_to_be_slow_gets_no_launch(
     """gather_binomial sends what the library's binomial does."""
     cell = Target("MPI_Gather", 64)
     lab = Laboratory(db, campaign.id, exact(Costs(own={"gather_binomial": 2.0})))
-    race = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, "search-1")
+    race = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, Suite("search", 1))
     trials = race.run([cell], refine=False)[cell]
-    out = {dict(one.knobs)["coll_tuned_gather_algorithm"] for _, one in race.passed_over}
+    out = {one.configuration["coll_tuned_gather_algorithm"] for _, one in race.passed_over}
     assert "binomial" in out and "linear_sync" not in out
     launches = 1 + len(candidates("MPI_Gather")) - len(race.passed_over)
     assert len(runs.listing(db, campaign.id)) == launches
@@ -314,7 +315,7 @@ def test_who_aborts_a_launch_is_found_and_the_others_go_on(
             for value in one.knobs.values()
         }
         for candidate in candidates(target.function):
-            innocent = set(dict(candidate.knobs).values()) - {"0", "knomial"}
+            innocent = set(candidate.configuration.as_dict().values()) - {"0", "knomial"}
             assert innocent <= measured
 
 
@@ -323,7 +324,7 @@ def test_a_launch_that_fails_by_chance_costs_no_candidate(db: Database, campaign
     begun = itertools.count(1)
     starter = exact(Costs(), aborts=lambda values: bool(values) and next(begun) % 4 == 0)
     found = race(db, campaign, starter, BCAST)
-    assert [one for one in runs.listing(db, campaign.id) if one.outcome == "failed"]
+    assert [one for one in runs.listing(db, campaign.id) if not one.finished]
     assert {one.state for one in found[BCAST]} == {"measured"}
 
 
@@ -331,7 +332,7 @@ def test_one_that_never_begins_is_condemned_by_two(db: Database, campaign: Campa
     starter = exact(Costs(), aborts=lambda values: "knomial" in values)
     found = race(db, campaign, starter, BCAST)
     assert by(found[BCAST], "knomial").state == "failed"
-    failed = [one for one in runs.listing(db, campaign.id) if one.outcome == "failed"]
+    failed = [one for one in runs.listing(db, campaign.id) if not one.finished]
     assert len(failed) == 2
 
 
@@ -359,7 +360,7 @@ def test_another_function_s_candidate_is_not_blamed_for_long(
 
     found = race(db, campaign, exact(Costs(), breaks=breaks), *THREE, effort=ONE_LAUNCH)
     assert all(one.state == "measured" for target in THREE for one in found[target])
-    assert [one for one in runs.listing(db, campaign.id) if one.outcome == "failed"]
+    assert [one for one in runs.listing(db, campaign.id) if not one.finished]
 
 
 def test_a_wrong_result_is_seen_by_a_variant_of_ours(db: Database, campaign: Campaign) -> None:
@@ -377,7 +378,7 @@ def test_a_wrong_result_is_seen_by_a_variant_of_ours(db: Database, campaign: Cam
 def beside_scan() -> str:
     """An algorithm of Bcast that is in force in launches with one of Scan."""
     shared = len(candidates("MPI_Scan")) - 1
-    return dict(candidates("MPI_Bcast")[shared].knobs)["coll_tuned_bcast_algorithm"]
+    return candidates("MPI_Bcast")[shared].configuration["coll_tuned_bcast_algorithm"]
 
 
 def test_who_spoils_the_results_of_others_is_found(db: Database, campaign: Campaign) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import paths, tables
-from plumbline.measure import Laboratory
-from plumbline.plan import Plan, PlanCase
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.libraries.space_file import for_library
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.search.budget import Budget
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.cold import settings_of
@@ -20,11 +22,11 @@ from plumbline.search.company import AGREE, Company
 from plumbline.search.order import Order
 from plumbline.search.race import ONE_LAUNCH, Effort, Race, Target
 from plumbline.search.rounds import Rounds
-from plumbline.search.space import for_library
-from plumbline.settings import load
-from plumbline_db import runs
+from plumbline.settings.campaign_file import load
+from plumbline.system import paths
+from plumbline_db import events, runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Trial
+from plumbline_db.records import Campaign, Suite, Trial
 from tests.db import build
 from tests.tuner.cold_machine import ColdStarter, forced, menu
 from tests.tuner.simulated import GUIDELINES, Costs, Rules
@@ -51,7 +53,9 @@ def of_simgrid(selector: str) -> Menu:
 def chosen(**options: str) -> dict[str, Candidate]:
     """Candidates of SimGrid by function."""
     return {
-        f"MPI_{name.capitalize()}": Candidate(knobs=((f"smpi/{name}", value),))
+        f"MPI_{name.capitalize()}": Candidate(
+            configuration=Configuration.of({f"smpi/{name}": value})
+        )
         for name, value in options.items()
     }
 
@@ -152,7 +156,7 @@ def race(
     db: Database, campaign: Campaign, starter: ColdStarter, effort: Effort, company: Company
 ) -> dict[Target, list[Trial]]:
     lab = Laboratory(db, campaign.id, starter)
-    one = Race(lab, menu(), PLAN, {}, effort, "search-1", company=company)
+    one = Race(lab, menu(), PLAN, {}, effort, Suite("search", 1), company=company)
     return one.run([BCAST, REDUCE], refine=False)
 
 
@@ -214,13 +218,8 @@ def test_searches_among_cold_knobs_start_by_our_own_barrier_and_say_who_is_measu
     costs = Costs(algorithm={("MPI_Reduce", BESIDE): lambda *_: 0.2})
     lab = Laboratory(db, campaign.id, Touching(costs))
     plan, sizes = tables.plan(settings, []), {one.function: [one.bytes] for one in (BCAST, REDUCE)}
-    told: list[tuple[str, str]] = []
-
-    def event(kind: str, text: str) -> None:
-        told.append((kind, text))
-
     budget = Budget(lab, settings)
-    rounds = Rounds(lab, menu(), plan, settings, sizes, Order(GUIDELINES), event, budget)
+    rounds = Rounds(lab, menu(), plan, settings, sizes, Order(GUIDELINES), budget)
     table = [
         build.verdict("before", function=one.function, bytes=one.bytes, verdict="violated")
         for one in (BCAST, REDUCE)
@@ -229,7 +228,7 @@ def test_searches_among_cold_knobs_start_by_our_own_barrier_and_say_who_is_measu
     plans = [one.plan for one in runs.listing(db, campaign.id)]
     assert plan.harness == ("MPI_Barrier",)
     assert plans and all(" sync=dissemination" in one for one in plans)
-    said = [text for kind, text in told if kind == "measured alone"]
+    said = [one.said for one in events.get(db, campaign.id) if one.kind == "measured alone"]
     assert len(said) == 1 and said[0].startswith("search-1: MPI_Reduce: coll_tuned_reduce")
 
 

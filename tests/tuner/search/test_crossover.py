@@ -13,19 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline import tables
-from plumbline.measure import Laboratory
+from plumbline.libraries.space import Space
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.search import crossover
 from plumbline.search.budget import Budget
 from plumbline.search.candidates import Candidate
 from plumbline.search.cells import Target
-from plumbline.search.crossover import MOST_HEATS, Grid
+from plumbline.search.crossover import MOST_HEATS, SizeGrid
 from plumbline.search.order import Order
 from plumbline.search.rounds import Rounds
 from plumbline.search.select import Trials, choose
 from plumbline.search.select import winners as select
-from plumbline.search.space import Space
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline_db import searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Trial, Winner
@@ -48,7 +48,7 @@ def test_asked_about_are_sizes_between_that_the_library_can_tell_apart(
     one: int, other: int, function: str
 ) -> None:
     low, high = sorted((one, other))
-    grid = Grid(NPROCS, "MPI_DOUBLE")
+    grid = SizeGrid(NPROCS, "MPI_DOUBLE")
     unit = grid.unit(function)
     assert unit == (8 if function == ALLREDUCE else 32)
     found = grid.between(function, low, high)
@@ -62,7 +62,7 @@ def test_asked_about_are_sizes_between_that_the_library_can_tell_apart(
 @given(SIZE, SIZE)
 def test_a_gap_of_any_width_is_closed_by_a_few_questions(one: int, other: int) -> None:
     low, high = sorted((one, other))
-    grid = Grid(NPROCS, "MPI_BYTE")
+    grid = SizeGrid(NPROCS, "MPI_BYTE")
     asked = 0
     steps = 2 * math.log2(max(2.0, high))
     while found := grid.between(ALLREDUCE, low, high):
@@ -72,7 +72,7 @@ def test_a_gap_of_any_width_is_closed_by_a_few_questions(one: int, other: int) -
 
 
 def test_all_steps_at_once_where_launches_are_dear() -> None:
-    grid = Grid(NPROCS, "MPI_BYTE", at_once=True)
+    grid = SizeGrid(NPROCS, "MPI_BYTE", at_once=True)
     edges = [64, *grid.between(ALLREDUCE, 64, 1024), 1024]
     assert edges == [64, 91, 128, 181, 256, 362, 512, 724, 1024]
     assert not any(grid.between(ALLREDUCE, *gap) for gap in pairwise(edges))
@@ -94,7 +94,7 @@ def test_all_steps_at_once_where_launches_are_dear() -> None:
 def test_where_messages_go_another_way_both_sides_are_asked_about(
     function: str, low: int, high: int, expected: list[int]
 ) -> None:
-    assert Grid(NPROCS, "MPI_BYTE", [32767]).between(function, low, high) == expected
+    assert SizeGrid(NPROCS, "MPI_BYTE", [32767]).between(function, low, high) == expected
 
 
 def test_switches_are_as_the_library_reports_them() -> None:
@@ -162,14 +162,14 @@ class Exact:
         self.heats.append(entries)
         return {
             target: [
-                self._trial(dict(one.knobs)["coll_tuned_allreduce_algorithm"], target.bytes)
+                self._trial(one.configuration["coll_tuned_allreduce_algorithm"], target.bytes)
                 for one in candidates
             ]
             for target, candidates in entries.items()
         }
 
     def winners(self, switches: Sequence[int] = ()) -> list[Winner]:
-        grid = Grid(NPROCS, "MPI_BYTE", switches)
+        grid = SizeGrid(NPROCS, "MPI_BYTE", switches)
         choice = partial(self._of, choose)
         between = crossover.search(choice, self._measure, grid, lambda: True)
         found = self._of(select, between)
@@ -267,9 +267,7 @@ def test_a_round_of_search_finds_where_its_winners_end(db: Database, campaign: C
     for starter in (SimulatedStarter(costs), SimulatedStarter(costs)):
         lab = Laboratory(db, campaign.id, starter)
         plan, order = tables.plan(settings, []), Order(GUIDELINES)
-        rounds = Rounds(
-            lab, menu(), plan, settings, sizes, order, lambda *_: None, Budget(lab, settings)
-        )
+        rounds = Rounds(lab, menu(), plan, settings, sizes, order, Budget(lab, settings))
         found.append(rounds.first(1, verdicts, around, [], lambda *_: around, refine=lambda: False))
         again = starter.launches
     assert found[0] == found[1] and again == []

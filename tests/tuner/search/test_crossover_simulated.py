@@ -10,17 +10,17 @@ from functools import partial
 
 import pytest
 
-from plumbline import campaign
-from plumbline.plan import Data, Plan, PlanCase
+from plumbline.campaign import loop as campaign
+from plumbline.core.plan import Data, Plan, PlanCase
+from plumbline.launch.starter import Starter
 from plumbline.search import crossover
 from plumbline.search.candidates import Candidate
 from plumbline.search.cells import Target
-from plumbline.search.crossover import Grid
+from plumbline.search.crossover import SizeGrid
 from plumbline.search.select import choose
 from plumbline.search.select import winners as select
-from plumbline.settings import load
-from plumbline.starter import Starter
-from plumbline.workbench import Workbench, workbench
+from plumbline.settings.campaign_file import load
+from plumbline.settings.workbench import Workbench, workbench
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Samples, Trial, Winner
 from tests.tuner.search.test_candidates import menu
@@ -50,7 +50,7 @@ def measured(ranks: Starter, sizes: Sequence[int]) -> dict[int, Trial]:
     cases = [PlanCase(BCAST, size, name) for size in sizes for name in (REFERENCE, OURS)]
     plan = Plan("test", 1, tuple(cases), Data(), blocks=1, reps=2, warmup=1)
     run, records = ranks.start("c", "s", 0, plan.text(), {})
-    assert run.outcome == "finished", f"{run.reason}\n{run.stderr}"
+    assert run.finished, f"{run.reason}\n{run.stderr}"
     times = {one.case: statistics.median(one.ns) for one in records if isinstance(one, Samples)}
     found = {}
     for place, size in enumerate(sizes):
@@ -60,7 +60,7 @@ def measured(ranks: Starter, sizes: Sequence[int]) -> dict[int, Trial]:
     return found
 
 
-def found_by(ranks: Starter, grid: Grid) -> tuple[Winner, int]:
+def found_by(ranks: Starter, grid: SizeGrid) -> tuple[Winner, int]:
     """The winner, and how many heats it took."""
     trials = {Target(BCAST, size): [one] for size, one in measured(ranks, TABLE).items()}
     opened = {target: ["GL"] for target in trials}
@@ -91,8 +91,8 @@ def test_where_sends_begin_to_wait_is_found_to_the_byte(simulated: Workbench) ->
     switches = crossover.switches(simulated.space, simulated.knobs)
     assert switches == [65535]
     ranks = campaign.starter(simulated, SETTINGS)
-    known, heats = found_by(ranks, Grid(4, "MPI_BYTE", switches))
+    known, heats = found_by(ranks, SizeGrid(4, "MPI_BYTE", switches))
     assert (known.bytes_from, known.bytes_to, heats) == (65536, 262144, 1)
-    unknown, heats = found_by(ranks, Grid(4, "MPI_BYTE"))
+    unknown, heats = found_by(ranks, SizeGrid(4, "MPI_BYTE"))
     assert 65536 / 2**0.5 < unknown.bytes_from < 65536 * 2**0.5
     assert heats <= 3

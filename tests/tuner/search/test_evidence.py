@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from plumbline.core.configuration import Configuration
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline.search.cells import Target
 from plumbline.search.decision import Decision, Judge
@@ -113,7 +114,7 @@ def test_the_best_is_dropped_no_more_often_than_is_said() -> None:
 def test_a_choice_for_all_sizes_goes_on_while_a_cell_may_be_slower_by_chance() -> None:
     """Ten times faster in one cell, 8 % slower in another that launches do not settle: it would be
     refused, and eleven launches show that it is as fast there."""
-    knob = Candidate(knobs=(("algorithm", "2"),))
+    knob = Candidate(configuration=Configuration.of({"algorithm": "2"}))
     large = Target("MPI_Bcast", 4096)
     slow, fast = [1.08, 0.99, 1.1, 1.09, 0.96, 1.12], [0.93, 0.9, 0.96, 0.92, 0.95]
 
@@ -123,7 +124,7 @@ def test_a_choice_for_all_sizes_goes_on_while_a_cell_may_be_slower_by_chance() -
             for candidate, times in ((DEFAULT, [1.0] * len(ratios)), (knob, ratios)):
                 ns = [np.array([1e6 * time], dtype=np.int64) for time in times]
                 at = msgspec.structs.replace(
-                    case("default"), bytes=cell.bytes, knobs=dict(candidate.knobs)
+                    case("default"), bytes=cell.bytes, knobs=candidate.configuration.as_dict()
                 )
                 found.add([LaunchSamples(at, list(range(len(ns))), ns)], blocks=1)
         of = Decision([large], [knob], {}, guards=[CELL], looks=len(there))
@@ -143,7 +144,7 @@ def test_the_other_way_round_is_the_other_sign() -> None:
 
 def test_cold_candidates_are_compared_by_way_of_the_default() -> None:
     found = drawn(3, 1, 1.2, 0.02)
-    cold = Candidate(knobs=(("a", "1"),))
+    cold = Candidate(configuration=Configuration.of({"a": "1"}))
     found.add_cold(CELL, cold, 1, math.log(0.9))
     lead, straight = found.lead(CELL, cold, OURS), found.lead(CELL, OURS)
     assert lead is not None and straight is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.guidelines import load
+from plumbline.core.guidelines import load
 from plumbline.search.fixed_point import FixedPoint
 from plumbline.search.order import Order
 from plumbline_db.records import Verdict, Winner

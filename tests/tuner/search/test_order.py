@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.guidelines import Guidelines, load
+from plumbline.core.guidelines import Guidelines, load
 from plumbline.search.order import Neighbours, Order
 from plumbline.search.race import Target
 from plumbline_db.records import Verdict, Winner

@@ -10,19 +10,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline import campaign as loop
-from plumbline import identity
+from plumbline.campaign import loop
+from plumbline.core.configuration import Configuration
 from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.libraries.simgrid import OPTIONS, SimGrid
-from plumbline.measure import Laboratory
-from plumbline.placement import Placement
+from plumbline.measure.launches import Laboratory
 from plumbline.search import process, turns
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline.search.process import ProcessWide
-from plumbline.search.turns import HEATS, Value
-from plumbline.settings import Settings, load
+from plumbline.search.turns import HEATS
+from plumbline.settings import Settings, identity
+from plumbline.settings.campaign_file import load
+from plumbline.system.placement import Placement
 from plumbline_db import events, searches, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
@@ -32,6 +33,7 @@ from plumbline_db.records import (
     Campaign,
     CaseRecord,
     Check,
+    Failure,
     ProbeRecord,
     Run,
     Winner,
@@ -70,7 +72,7 @@ class Machine(SimulatedStarter):
         self._value = extra.get(VARIABLE, "")
         run, records = super().start(campaign, suite, sequence, text, extra, placement)
         if self._value and self._value == self._dies:
-            return msgspec.structs.replace(run, outcome="failed", reason="exit status 134"), []
+            return msgspec.structs.replace(run, failure=Failure("ended", "exit status 134")), []
         if self._value and self._value == self._unread:
             unread = "not_in_force", "reads back 4096"
             records = [
@@ -92,8 +94,8 @@ class Machine(SimulatedStarter):
         return seconds * (self._effect(function, size, self._value) if self._value else 1), said
 
 
-def value(text: str) -> Value:
-    return ((EAGER, text),)
+def value(text: str) -> Configuration:
+    return Configuration.of({EAGER: text})
 
 
 def search(
@@ -118,7 +120,7 @@ def tried(**more: Any) -> dict[str, list[str]]:
     functions = more.pop("functions", ["MPI_Bcast"])
     found: dict[str, list[str]] = {}
     for one in process.values(SPACE, installed_knobs(), functions, **more):
-        for knob, text in one:
+        for knob, text in one.values:
             found.setdefault(knob, []).append(text)
     return found
 
@@ -168,14 +170,14 @@ def test_a_name_that_no_setting_has_is_an_error() -> None:
         (
             SimGrid(),
             {OPTIONS: "--cfg=smpi/bcast:ompi"},
-            (("smpi/async-small-thresh", "65536"),),
+            Configuration.of({"smpi/async-small-thresh": "65536"}),
             {OPTIONS: "--cfg=smpi/bcast:ompi --cfg=smpi/async-small-thresh:65536"},
         ),
         # A parameter of an algorithm, which the exported rules choose.
         (
             OpenMpi(),
             {RULES: "/home/u/ompi-rules.conf"},
-            (("coll_tuned_bcast_algorithm_knomial_radix", "8"),),
+            Configuration.of({"coll_tuned_bcast_algorithm_knomial_radix": "8"}),
             {
                 RULES: "/home/u/ompi-rules.conf",
                 "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
@@ -185,7 +187,7 @@ def test_a_name_that_no_setting_has_is_an_error() -> None:
         (
             Mpich(),
             {"MPIR_CVAR_COLLECTIVE_FALLBACK": "print"},
-            (("MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE", "8192"),),
+            Configuration.of({"MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE": "8192"}),
             {
                 "MPIR_CVAR_COLLECTIVE_FALLBACK": "error",
                 "MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE": "8192",
@@ -194,7 +196,7 @@ def test_a_name_that_no_setting_has_is_an_error() -> None:
     ],
 )
 def test_beside_what_is_in_force(
-    family: Any, before: dict[str, str], one: Value, expected: dict[str, str]
+    family: Any, before: dict[str, str], one: Configuration, expected: dict[str, str]
 ) -> None:
     assert turns.in_force_beside(before, family, one) == expected
 

@@ -7,24 +7,25 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from plumbline import tables
-from plumbline.measure import Laboratory
+from plumbline.core.configuration import Configuration
+from plumbline.libraries.space import Algorithm, FunctionSpace
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.search.bound import Bound
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.race import Effort, Race, Target, index
 from plumbline.search.select import winners
-from plumbline.search.space import Algorithm, FunctionSpace
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
-from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Case, Medians, Trial
+from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Case, Medians, Suite, Trial
 from plumbline_exporters import mv2_ranges
 from tests.db import build
 from tests.tuner.search.test_candidates import menu
 from tests.tuner.simulated import SPACE, Costs, Rules, SimulatedStarter, parse
 
 EFFORT = Effort()
-LOOK_1, LOOK_2 = "search-1-look-01", "search-1-look-02"
+LOOK_1, LOOK_2 = "search-1", "search-1-look-02"
 BCAST = Target("MPI_Bcast", 65536)
 PLAN = tables.plan(load(None, {"nprocs": 4, "blocks": 1, "reps": 2}), [])
 
@@ -57,7 +58,7 @@ class Ran:
         refine: bool = True,
     ) -> None:
         lab = Laboratory(db, campaign.id, starter)
-        self.race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, "search-1")
+        self.race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
         self.trials = self.race.run(targets, refine=refine)
         self.runs = runs.listing(db, campaign.id)
 
@@ -67,7 +68,7 @@ class Ran:
         return {
             (
                 Target(case.function, case.bytes),
-                Candidate(case.variant, tuple(sorted(configs.get(case.config, {}).items()))),
+                Candidate(case.variant, Configuration.of(configs.get(case.config, {}))),
                 case.config,
             )
             for case in cases
@@ -81,7 +82,8 @@ def by(trials: list[Trial], value: str) -> list[Trial]:
 def test_every_look_has_the_default_and_a_duplicate(db: Database, campaign: Campaign) -> None:
     ran = Ran(db, campaign, SimulatedStarter(good_segments("8192")), BCAST)
     suites = [one.suite for one in ran.runs]
-    assert suites == ran.race.suites == [f"search-1-look-{n + 1:02d}" for n in range(len(suites))]
+    expected = [Suite("search", 1, look=n + 1).name for n in range(len(suites))]
+    assert suites == ran.race.suites == expected
     for suite in suites:
         entered = ran.entered(suite)
         assert (BCAST, DEFAULT, "default") in entered
@@ -108,11 +110,11 @@ def test_parameters_are_searched_for_those_in_front(db: Database, campaign: Camp
     ran = Ran(db, campaign, SimulatedStarter(good_segments("8192")), BCAST)
     first = {candidate for _, candidate, _ in ran.entered(LOOK_1)}
     proposed = {candidate for _, candidate, _ in ran.entered(LOOK_2)} - first
-    names = {dict(one.knobs)["coll_tuned_bcast_algorithm"] for one in proposed}
+    names = {one.configuration["coll_tuned_bcast_algorithm"] for one in proposed}
     assert names <= {"binomial", "chain"} and len(proposed) == EFFORT.proposals
     for suite in ran.race.suites[1:]:
         racing = {candidate for _, candidate, _ in ran.entered(suite)} - {DEFAULT}
-        assert not any("pipeline" in dict(one.knobs).values() for one in racing)
+        assert not any("pipeline" in one.configuration.as_dict().values() for one in racing)
     measured = [one for one in ran.trials[BCAST] if one.state == "measured"]
     assert len(measured) > len(menu().first("MPI_Bcast"))
     best = min(measured, key=lambda one: one.ratio or 9)
@@ -182,7 +184,7 @@ def test_the_bound_is_measured_beside_the_candidates(db: Database, campaign: Cam
     target = Target("MPI_Bcast", 4096)
     bound = Bound("GL1@4096", BCAST)
     lab = Laboratory(db, campaign.id, SimulatedStarter(costs))
-    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, "search-1")
+    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
     race.run([target], refine=False, bounds={target: bound})
     wanted = 0.02 * (1 + 65536 / 2000) / (1 + 4096 / 2000)
     assert race.bound_ratio(target) == pytest.approx(wanted, rel=0.03)
@@ -200,7 +202,7 @@ def test_a_bound_that_holds_ends_the_race(db: Database, campaign: Campaign) -> N
     target = Target("MPI_Reduce", 4096)
     bound = Bound("GL13@4096", target, Candidate("reduce_as_allreduce"))
     lab = Laboratory(db, campaign.id, SimulatedStarter(costs))
-    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, "search-1")
+    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
     race.run([target], refine=False, bounds={target: bound})
     assert race.reasons[target].startswith("the bound holds (0.")
     assert "in 6 launches" in race.reasons[target]
@@ -236,7 +238,7 @@ def test_one_choice_for_all_sizes_is_measured_at_the_others_when_it_helps(
         }
     )
     lab = Laboratory(db, campaign.id, SimulatedStarter(costs))
-    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, "search-1")
+    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
     trials = race.run([wanted, beside], refine=True, beside=[beside])
     known = {value for one in trials[beside] for value in one.knobs.values()}
     assert {"binomial", "linear_sync"} <= known and "basic_linear" not in known
@@ -280,7 +282,9 @@ def test_one_value_with_ranges_races_in_the_form_that_is_exported(
     sizes = [64, 1024, 16384, 65536]
     targets = [Target("MPI_Bcast", size) for size in sizes]
     offered = Menu(space, build.LIBRARY, {}, [], 4)
-    race = Race(Laboratory(db, campaign.id, Ranged(Costs())), offered, PLAN, {}, EFFORT, "search-1")
+    race = Race(
+        Laboratory(db, campaign.id, Ranged(Costs())), offered, PLAN, {}, EFFORT, Suite("search", 1)
+    )
     trials = race.run(targets, refine=True)
     opened_by = {one: ["GL1"] for one in targets}
     (found,) = winners(
@@ -322,7 +326,7 @@ def test_what_crashes_launches_is_out_and_the_rest_goes_on(
     guilty = by(ran.trials[BCAST], "chain")
     assert {trial.state for trial in guilty} == {"failed"}
     assert all("it ends launches (SIGSEGV" in trial.detail for trial in guilty)
-    failed = [one for one in ran.runs if one.outcome == "failed"]
+    failed = [one for one in ran.runs if not one.finished]
     assert len(failed) == 2 * len(guilty) == 4  # one may be chance
     others = [one for one in ran.trials[BCAST] if one not in guilty]
     assert len(others) >= 9 and all(one.state == "measured" for one in others)
@@ -361,5 +365,5 @@ def test_index_keeps_the_duplicate_and_the_library_apart() -> None:
     target = Target("MPI_Bcast", 64)
     assert found == {
         (target, DEFAULT): {1: 1.0, 2: 1.0},
-        (target, Candidate(knobs=(("a", "1"), ("b", "2")))): {1: 4.0, 2: 4.0},
+        (target, Candidate(configuration=Configuration.of({"a": "1", "b": "2"}))): {1: 4.0, 2: 4.0},
     }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from plumbline.core.configuration import Configuration
 from plumbline.search import ranged
 from plumbline.search.candidates import Candidate
 from plumbline_db.records import Trial
@@ -22,7 +23,7 @@ def trial(value: str, ratio: float | None, state: str = "measured", **more: str)
 def value_of(by_size: Mapping[int, Mapping[str, float]]) -> str | None:
     trials = {size: [trial(*one) for one in those.items()] for size, those in by_size.items()}
     found = ranged.candidate(KNOB, trials)
-    return None if found is None else dict(found.knobs)[KNOB]
+    return None if found is None else found.configuration[KNOB]
 
 
 def test_each_size_gets_the_best_algorithm_there() -> None:
@@ -55,4 +56,4 @@ def test_other_settings_and_what_failed_are_no_algorithms() -> None:
     wrong = trial("2", None, "wrong")
     here = [trial("1", 0.9), beside, ours, wrong]
     found = ranged.candidate(KNOB, {64: here, 4096: [*here, trial("5", 0.8)]})
-    assert found == Candidate(knobs=((KNOB, "1:0-512,5:513-+"),))
+    assert found == Candidate(configuration=Configuration.of({KNOB: "1:0-512,5:513-+"}))

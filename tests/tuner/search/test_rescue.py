@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from plumbline import tables
-from plumbline.measure import IN_A_ROW, Laboratory
-from plumbline.plan import PlanCase
+from plumbline.core.plan import PlanCase
+from plumbline.measure import tables
+from plumbline.measure.launches import IN_A_ROW, Laboratory
 from plumbline.search.cells import Target
 from plumbline.search.rescue import rescue
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, CaseRecord

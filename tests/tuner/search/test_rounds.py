@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline import tables
-from plumbline.measure import Laboratory
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.search.budget import Budget
 from plumbline.search.entrants import idle
 from plumbline.search.order import Order
 from plumbline.search.race import Target
 from plumbline.search.ranges import cut_back, measured
 from plumbline.search.rounds import Rounds
-from plumbline.settings import load
+from plumbline.settings.campaign_file import load
 from plumbline_db import campaigns, searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
@@ -79,7 +79,7 @@ def rounds_of(
     lab = Laboratory(db, campaign.id, starter)
     sizes = {"MPI_Gather": [64, 4096], "MPI_Bcast": [64, 4096]}
     plan, order = tables.plan(settings, []), Order(GUIDELINES)
-    return Rounds(lab, menu(), plan, settings, sizes, order, lambda *_: None, Budget(lab, settings))
+    return Rounds(lab, menu(), plan, settings, sizes, order, Budget(lab, settings))
 
 
 def race(rounds: Rounds, table: list[Verdict], number: int = 1) -> list[Winner]:
@@ -173,9 +173,7 @@ def test_all_cells_are_searched_where_that_is_asked_for(db: Database, campaign: 
     lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
     sizes = {"MPI_Gather": [64], "MPI_Bcast": [64, 4096]}
     plan, order = tables.plan(settings, []), Order(GUIDELINES)
-    rounds = Rounds(
-        lab, menu(), plan, settings, sizes, order, lambda *_: None, Budget(lab, settings)
-    )
+    rounds = Rounds(lab, menu(), plan, settings, sizes, order, Budget(lab, settings))
     every = [Target("MPI_Bcast", 64), Target("MPI_Bcast", 4096), Target("MPI_Gather", 64)]
     assert rounds.fresh([violated("MPI_Bcast", 64)]) == every
     race(rounds, [violated("MPI_Bcast", 64)])

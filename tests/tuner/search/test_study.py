@@ -19,7 +19,8 @@ SIZE = 2**22
 
 def survivors(*names: str) -> list[Candidate]:
     of = {
-        dict(one.knobs).get("coll_tuned_bcast_algorithm"): one for one in menu().first("MPI_Bcast")
+        one.configuration.get("coll_tuned_bcast_algorithm"): one
+        for one in menu().first("MPI_Bcast")
     }
     return [of[name] for name in names]
 
@@ -101,7 +102,7 @@ def test_the_same_history_gives_the_same_proposals() -> None:
 
 def cost(candidate: Candidate) -> float:
     """Best at 64 KiB segments; each factor of two away costs a tenth."""
-    values = dict(candidate.knobs)
+    values = candidate.configuration.as_dict()
     segment = int(values[SEGMENT]) or SIZE
     return 0.5 + 0.1 * abs(math.log2(segment / 65536))
 

@@ -6,24 +6,25 @@ import msgspec
 import numpy as np
 import pytest
 
-from plumbline.search import space as spaces
+from plumbline.core.configuration import Configuration
+from plumbline.libraries import space_file
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.cells import Target
 from plumbline.search.evidence import Evidence
-from plumbline.search.twins import Rule, passed_over, witnesses
-from plumbline.workbench import Variant
+from plumbline.search.twins import EntryRule, passed_over, witnesses
+from plumbline.settings.workbench import Variant
 from plumbline_db.records import Case
 from plumbline_db.runs import LaunchSamples
 from tests.db import build
 from tests.tuner.simulated import ROOT
 
-SPACE = spaces.load(ROOT / "search-spaces" / "simgrid.toml")
+(SPACE,) = space_file.load(ROOT / "search-spaces" / "simgrid.toml")
 SMALL, LARGE = Target("MPI_Bcast", 64), Target("MPI_Bcast", 65536)
 OURS = ["bcast_linear", "bcast_binomial", "bcast_scatter_ring_allgather", "bcast_chain"]
-FLAT = Candidate(knobs=(("smpi/bcast", "flattree"),))
-TREE = Candidate(knobs=(("smpi/bcast", "binomial_tree"),))
-CHAIN = Candidate(knobs=(("smpi/bcast", "NTSL"),))
-MPICH = Candidate(knobs=(("smpi/bcast", "mpich"),))
+FLAT = Candidate(configuration=Configuration.of({"smpi/bcast": "flattree"}))
+TREE = Candidate(configuration=Configuration.of({"smpi/bcast": "binomial_tree"}))
+CHAIN = Candidate(configuration=Configuration.of({"smpi/bcast": "NTSL"}))
+MPICH = Candidate(configuration=Configuration.of({"smpi/bcast": "mpich"}))
 COLD = [FLAT, TREE, CHAIN, MPICH]
 
 
@@ -67,7 +68,7 @@ def asked(
     return {one for _, one in passed_over(menu(sizes), evidence(times), entries, cold, RULE)}
 
 
-RULE = Rule(alike=1.5, tolerance=0.4)
+RULE = EntryRule(alike=1.5, tolerance=0.4)
 TIMES = {"default": 1000, "bcast_linear": 9000, "bcast_binomial": 1100, "bcast_chain": 1600}
 
 
@@ -125,7 +126,7 @@ def test_what_is_made_of_others_that_have_changed_is_measured_again(
     function: str, knob: tuple[str, str], selector: str
 ) -> None:
     cell = Target(function, 64)
-    made = Candidate(knobs=(knob,))
+    made = Candidate(configuration=Configuration((knob,)))
     before = Evidence(exact=True)
     default = Case(cell.function, "default", {}, "default", 64, "MPI_BYTE", "MPI_BOR", 0)
     times = LaunchSamples(default, [1], [np.array([1000], dtype=np.int64)])
@@ -134,7 +135,7 @@ def test_what_is_made_of_others_that_have_changed_is_measured_again(
     now = Evidence(exact=True)
     now.add([times], blocks=1)
     for changed, out in (("MPI_Gather", False), ("MPI_Bcast", False), ("MPI_Scan", True)):
-        rule = Rule(tolerance=0.05, before=before, changed=frozenset({changed}))
+        rule = EntryRule(tolerance=0.05, before=before, changed=frozenset({changed}))
         those = menu(selector=selector)
         found = passed_over(those, now, {cell: [made]}, {cell: [made]}, rule)
         assert bool(found) is out

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import paths
 from plumbline.applied import conflicts, files, targets, texts
-from plumbline.applied.outcome import Outcome
+from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place
-from plumbline.applied.sets import FORMAT, Set, Source, Store, Target, sha256
+from plumbline.applied.sets import FORMAT, AppliedFile, Set, Source, Store, sha256
 from plumbline.libraries import Family, Installation
+from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import fixed
 from plumbline_db.records import EVERY_FUNCTION, Machine
@@ -31,7 +31,7 @@ class Wish(msgspec.Struct, frozen=True):
     force: bool = False
 
 
-def apply(place: Place, wish: Wish, *, now: str, dry_run: bool = False) -> Outcome:
+def apply(place: Place, wish: Wish, *, now: str, dry_run: bool = False) -> AppliedOutcome:
     """Raises PlumblineError, with the reason, before anything is changed."""
     store = Store(place.root, place.name, shared=place.shared)
     if dry_run:
@@ -47,7 +47,7 @@ def _look(place: Place, wish: Wish) -> None:
     _apply(place, store, wish, "", dry_run=True)
 
 
-def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -> Outcome:
+def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -> AppliedOutcome:
     states = [targets.state(where.path, place.name) for where in place.where]
     number = targets.in_force(states)
     targets.require_untouched(store, states, force=wish.force)
@@ -80,7 +80,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
             )
         texts.require_free(place, where, state.found.text, bundle)
     wanted = [
-        Target(
+        AppliedFile(
             path=str(where.path),
             kind=where.kind,
             text=texts.of_target(place, where, chosen, bundle),
@@ -123,7 +123,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
         store.write(one, contents | copies)
     if not dry_run:
         targets.carry_out(edits, store)
-    return Outcome(
+    return AppliedOutcome(
         scope=place.scope,
         name=place.name,
         set=chosen,
@@ -161,18 +161,18 @@ def _together(wish: Wish, known: Set | None) -> tuple[list[Source], list[str]]:
             f"({known.machine.id}), and this campaign on {wish.machine.host} ({wish.machine.id}): "
             "what one machine likes may harm the other; plumbline rollback first"
         )
-    kept = [one for one in known.sources if one.layout != wish.source.layout]
-    gone = [one.campaign.id for one in known.sources if one.layout == wish.source.layout]
+    kept = [source for source in known.sources if source.layout != wish.source.layout]
+    gone = [source.campaign.id for source in known.sources if source.layout == wish.source.layout]
     notes = [
-        f"{one} gives way: it was for the same ranks"
-        for one in gone
-        if one != wish.source.campaign.id
+        f"{path} gives way: it was for the same ranks"
+        for path in gone
+        if path != wish.source.campaign.id
     ]
     notes += [
-        f"{one.campaign.id} was measured over another rules file of the site than "
+        f"{source.campaign.id} was measured over another rules file of the site than "
         f"{wish.source.campaign.id}: the latter's holds"
-        for one in kept
-        if one.site_rules not in ("", wish.source.site_rules)
+        for source in kept
+        if source.site_rules not in ("", wish.source.site_rules)
     ]
     return [*kept, wish.source], notes
 
@@ -201,10 +201,10 @@ def _missing(real: Path) -> list[Path]:
 def _require_readable(folders: Sequence[Path]) -> None:
     """What users cannot read the library passes over without a word."""
     for folder in folders:
-        for one in [folder, *folder.parents]:
-            if one.is_dir() and one.stat().st_mode & 0o001 == 0:
+        for path in [folder, *folder.parents]:
+            if path.is_dir() and path.stat().st_mode & 0o001 == 0:
                 raise PlumblineError(
-                    f"{one} is closed to other users, who could not read what lies in {folder}: "
+                    f"{path} is closed to other users, who could not read what lies in {folder}: "
                     "open it, or name another place with --store"
                 )
 
@@ -220,7 +220,7 @@ def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:
                     said = conflicts.in_mca(
                         path.read_text(errors="replace"), ours, forced_first=True
                     )
-                    found += [f"{path}: {one}; ours is heard first" for one in said]
+                    found += [f"{path}: {conflict}; ours is heard first" for conflict in said]
             if "OMPI_MCA_mca_base_param_files" in wish.environment:
                 found.append(
                     "OMPI_MCA_mca_base_param_files is set in this shell: other files are read"
@@ -229,18 +229,18 @@ def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:
             names = ours
         found += conflicts.in_environment(wish.environment, names)
     found += [
-        f"{one.id} was measured with more ranks than processing units: it holds for that"
-        for one in [*bundle.others, bundle.campaign]
-        if one.oversubscribed
+        f"{campaign.id} was measured with more ranks than processing units: it holds for that"
+        for campaign in [*bundle.others, bundle.campaign]
+        if campaign.oversubscribed
     ]
     found += [
-        f"{choice(one)} holds for any number of ranks; it was measured with {one.nprocs}"
-        for one in bundle.winners
-        if one.function == EVERY_FUNCTION
+        f"{choice(winner)} holds for any number of ranks; it was measured with {winner.nprocs}"
+        for winner in bundle.winners
+        if winner.function == EVERY_FUNCTION
     ]
     found += [
-        f"{one.id} was measured under {fixed(one)}: set that too"
-        for one in [*bundle.others, bundle.campaign]
-        if fixed(one)
+        f"{campaign.id} was measured under {fixed(campaign)}: set that too"
+        for campaign in [*bundle.others, bundle.campaign]
+        if fixed(campaign)
     ]
     return list(dict.fromkeys(found))

@@ -40,7 +40,7 @@ def find(text: str, name: str) -> Block | None:
     if not starts and not ends:
         return None
     if len(starts) != 1 or len(ends) != 1 or ends[0] < starts[0]:
-        where = ", ".join(str(one + 1) for one in sorted(starts + ends))
+        where = ", ".join(str(number + 1) for number in sorted(starts + ends))
         raise PlumblineError(
             f"the marks of plumbline {name} are damaged (lines {where}): there must be one line "
             "with >>> and one with <<< below it; take our lines out by hand"

@@ -16,7 +16,7 @@ import msgspec
 from plumbline_db.errors import PlumblineError, TryLaterError
 
 
-class Found(msgspec.Struct, frozen=True):
+class FileAsItIs(msgspec.Struct, frozen=True):
     """A file as it is: `data` None where there is none. `real` is `path`, or what it leads to."""
 
     path: Path
@@ -41,21 +41,21 @@ def bytes_of(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def read(path: Path) -> Found:
+def read(path: Path) -> FileAsItIs:
     """Raises PlumblineError where it is no plain file, or cannot be read."""
     try:
         real = path.resolve()
         if real.exists() and not real.is_file():
             raise PlumblineError(f"{path} is no plain file; nothing can be written there")
-        return Found(path, real, real.read_bytes() if real.exists() else None)
+        return FileAsItIs(path, real, real.read_bytes() if real.exists() else None)
     except (OSError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "a link that leads to itself"
         raise PlumblineError(f"cannot read {path}: {reason}") from error
 
 
-def writable(found: Found) -> None:
+def writable(found: FileAsItIs) -> None:
     """Raises PlumblineError where `replace` would fail, before anything is written."""
-    folder = next(one for one in found.real.parents if one.exists())
+    folder = next(parent for parent in found.real.parents if parent.exists())
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PlumblineError(
             f"{found.path} cannot be written: {folder} is not yours to write in; ask its owner, or "
@@ -69,7 +69,7 @@ def writable(found: Found) -> None:
         _require_owner(found)
 
 
-def _require_owner(found: Found) -> None:
+def _require_owner(found: FileAsItIs) -> None:
     """What is replaced belongs to who replaces it, unless he may give it back."""
     kept = os.stat(found.real)
     mine = kept.st_uid == os.geteuid() and kept.st_gid in (os.getegid(), *os.getgroups())
@@ -80,7 +80,7 @@ def _require_owner(found: Found) -> None:
         )
 
 
-def replace(found: Found, data: bytes | None, whose: str, *, mode: int = 0o666) -> None:
+def replace(found: FileAsItIs, data: bytes | None, whose: str, *, mode: int = 0o666) -> None:
     """The file becomes `data` (None: it goes), if it is still what was `found`. A new one gets
     `mode`, without what the umask takes unless it is for all (0o644). `whose` names the temporary
     file: nobody else uses that name now, so that one which is there is left of a killed process."""
@@ -99,7 +99,7 @@ def replace(found: Found, data: bytes | None, whose: str, *, mode: int = 0o666) 
         raise PlumblineError(f"cannot write {found.path}: {error.strerror}") from error
 
 
-def _write(found: Found, part: Path, data: bytes, mode: int) -> None:
+def _write(found: FileAsItIs, part: Path, data: bytes, mode: int) -> None:
     try:
         # What others may not read is closed to them from the first byte on.
         first = 0o600 if found.data is not None else 0o666
@@ -141,7 +141,7 @@ def sync_folder(folder: Path) -> None:
 
 def diff(path: Path, before: bytes | None, after: bytes | None) -> str:
     """As `diff -u` would say it; empty when nothing changes."""
-    left, right = (text_of(one or b"").splitlines(keepends=True) for one in (before, after))
+    left, right = (text_of(content or b"").splitlines(keepends=True) for content in (before, after))
     old = "/dev/null" if before is None else str(path)
     new = "/dev/null" if after is None else str(path)
     said = "".join(

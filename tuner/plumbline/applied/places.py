@@ -116,8 +116,8 @@ def _openmpi(scope: Scope, family: Family, installation: Installation, root: Pat
     library = installation.library
     knobs = family.knobs(installation)
     listed = knobs["mca_base_param_files"].value if "mca_base_param_files" in knobs else ""
-    files = [Path(one) for one in listed.split(",") if one]
-    user, site = Path.home() / USER_MCA, [one for one in files if one.name == SITE_MCA]
+    files = [Path(word) for word in listed.split(",") if word]
+    user, site = Path.home() / USER_MCA, [file for file in files if file.name == SITE_MCA]
     wanted = user if scope == "user" else next(iter(site), None)
     if wanted is None or wanted not in files:
         raise PlumblineError(

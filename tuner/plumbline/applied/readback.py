@@ -6,12 +6,14 @@ import msgspec
 
 from plumbline.applied import conflicts, files
 from plumbline.applied.blocks import find
-from plumbline.applied.outcome import Outcome
+from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place
 from plumbline.libraries import Family, Installation, Knob
 
 
-def noted(done: Outcome, place: Place, family: Family, installation: Installation) -> Outcome:
+def noted(
+    done: AppliedOutcome, place: Place, family: Family, installation: Installation
+) -> AppliedOutcome:
     """`done` with what it says; where only shells read the file, there is nobody to ask."""
     mca = [where for where in place.where if where.form == "mca"]
     if not mca:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from plumbline.applied import files, targets
-from plumbline.applied.outcome import Outcome
+from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Scope
 from plumbline.applied.sets import Set, Store
 from plumbline_db.errors import PlumblineError
@@ -17,7 +17,7 @@ def names_in(root: Path) -> list[str]:
     if not root.is_dir():
         return []
     return sorted(
-        one.name for one in root.iterdir() if Store(root, one.name, shared=False).numbers()
+        path.name for path in root.iterdir() if Store(root, path.name, shared=False).numbers()
     )
 
 
@@ -29,7 +29,7 @@ def rollback(
     everything: bool = False,
     force: bool = False,
     dry_run: bool = False,
-) -> Outcome:
+) -> AppliedOutcome:
     """Raises PlumblineError where our lines were changed since, or the set before is gone."""
     store = Store(root, name, shared=scope != "user")
     if dry_run:
@@ -40,13 +40,15 @@ def rollback(
 
 def _rollback(
     scope: Scope, store: Store, everything: bool, force: bool, *, dry_run: bool
-) -> Outcome:
+) -> AppliedOutcome:
     known = store.sets(scope)
-    where = list(dict.fromkeys(Path(target.path) for one in known for target in one.targets))
+    where = list(
+        dict.fromkeys(Path(target.path) for kept_set in known for target in kept_set.targets)
+    )
     states = [targets.state(path, store.name) for path in where]
     number = targets.in_force(states)
     if number == 0:
-        return Outcome(scope=scope, name=store.name, set=0, previous=0, dry_run=dry_run)
+        return AppliedOutcome(scope=scope, name=store.name, set=0, previous=0, dry_run=dry_run)
     targets.require_untouched(store, states, force=force)
     now = store.read(number)
     before, notes = _before(store, now, everything)
@@ -54,9 +56,9 @@ def _rollback(
     for state in states:
         target = next(
             (
-                one
-                for one in (before.targets if before else [])
-                if one.path == str(state.found.path)
+                target
+                for target in (before.targets if before else [])
+                if target.path == str(state.found.path)
             ),
             None,
         )
@@ -75,16 +77,16 @@ def _rollback(
             files.writable(edit.found)
     if not dry_run:
         targets.carry_out(edits, store)
-    return Outcome(
+    return AppliedOutcome(
         scope=scope,
         name=store.name,
         set=before.number if before else 0,
         previous=number,
         dry_run=dry_run,
         library=before.library.id if before else now.library.id if now else "",
-        campaigns=[one.campaign.id for one in before.sources] if before else [],
+        campaigns=[source.campaign.id for source in before.sources] if before else [],
         changes=[change for edit in edits if (change := edit.change) is not None],
-        files=[str(store.path(before.number) / one) for one in sorted(before.files)]
+        files=[str(store.path(before.number) / file) for file in sorted(before.files)]
         if before
         else [],
         notes=notes,

@@ -39,7 +39,7 @@ class Source(msgspec.Struct, frozen=True):
         return self.campaign.nprocs, self.campaign.nodes, self.campaign.ppn
 
 
-class Target(msgspec.Struct, frozen=True):
+class AppliedFile(msgspec.Struct, frozen=True):
     """A file that others read. `lines`: ours stand between marks, `text` is them with their marks;
     `whole`: it is ours, `text` is all of it. `before`: the copy of what was there (None: nothing
     was). `made`: folders that were made for it, outermost first."""
@@ -66,7 +66,7 @@ class Set(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unsafe: bool
     sources: list[Source]
     files: dict[str, str]
-    targets: list[Target]
+    targets: list[AppliedFile]
     scope: str = ""
 
 
@@ -84,19 +84,19 @@ class Store:
     def numbers(self) -> list[int]:
         if not self.folder.is_dir():
             return []
-        return sorted(int(one.name) for one in self.folder.iterdir() if one.name.isdecimal())
+        return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdecimal())
 
     def sets(self, scope: str) -> list[Set]:
         """Those of one scope. Two may have their sets in one folder (--store)."""
         known = [one for number in self.numbers() if (one := self.read(number)) is not None]
-        return [one for one in known if one.scope in ("", scope)]
+        return [kept_set for kept_set in known if kept_set.scope in ("", scope)]
 
     def read(self, number: int) -> Set | None:
         """None where it is gone. Raises PlumblineError where its record cannot be read, or where
         somebody else may have written it, or a file beside it."""
         path = self.path(number) / RECORD
-        for one in [path, *self.path(number).glob("*")]:
-            own.require(one, self.folder.parent)
+        for inside in [path, *self.path(number).glob("*")]:
+            own.require(inside, self.folder.parent)
         try:
             return msgspec.json.decode(path.read_bytes(), type=Set)
         except FileNotFoundError:

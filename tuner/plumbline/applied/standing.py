@@ -6,14 +6,14 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import fits
 from plumbline.applied import places, targets
 from plumbline.applied.places import Scope
 from plumbline.applied.rollback import names_in
 from plumbline.applied.sets import Set, Store
+from plumbline.libraries import fits
 
 
-class Standing(msgspec.Struct, frozen=True):
+class AppliedState(msgspec.Struct, frozen=True):
     """`other`: why the set no longer fits; None where it does."""
 
     scope: Scope
@@ -22,7 +22,7 @@ class Standing(msgspec.Struct, frozen=True):
     other: str | None
 
 
-def standing(mpi_prefix: Path | None) -> list[Standing]:
+def standing(mpi_prefix: Path | None) -> list[AppliedState]:
     """Those of this user and of the site. Raises PlumblineError where our marks are damaged."""
     user = places.root_of("user", None, None)
     roots: list[tuple[Scope, Path]] = [("site", places.site_root(mpi_prefix, None))]
@@ -33,11 +33,11 @@ def standing(mpi_prefix: Path | None) -> list[Standing]:
         for name in names_in(root):
             one = _in_force(Store(root, name, shared=scope == "site"), scope)
             if one is not None:
-                found.append(Standing(scope, root, one, fits.other(one.library)))
+                found.append(AppliedState(scope, root, one, fits.other(one.library)))
     return found
 
 
 def _in_force(store: Store, scope: Scope) -> Set | None:
-    paths = {Path(target.path) for one in store.sets(scope) for target in one.targets}
+    paths = {Path(target.path) for kept_set in store.sets(scope) for target in kept_set.targets}
     number = targets.in_force([targets.state(path, store.name) for path in sorted(paths)])
     return store.read(number) if number else None

@@ -9,21 +9,21 @@ import msgspec
 
 from plumbline.applied import blocks, files
 from plumbline.applied.outcome import Action, Change
-from plumbline.applied.sets import Set, Store, Target
+from plumbline.applied.sets import AppliedFile, Set, Store
 from plumbline_db.errors import PlumblineError
 
 
-class State(msgspec.Struct, frozen=True):
+class TargetState(msgspec.Struct, frozen=True):
     """`number`: the set whose part it has (0: none)."""
 
-    found: files.Found
+    found: files.FileAsItIs
     number: int
 
 
 class Edit(msgspec.Struct, frozen=True):
     """`after` None: the file goes. `made`: folders that go with it when they are empty."""
 
-    found: files.Found
+    found: files.FileAsItIs
     after: bytes | None
     made: list[Path] = []
 
@@ -41,51 +41,51 @@ class Edit(msgspec.Struct, frozen=True):
         return Change(str(self.found.path), action, diff, real)
 
 
-def state(path: Path, name: str) -> State:
+def state(path: Path, name: str) -> TargetState:
     """Raises PlumblineError where our marks are damaged."""
     found = files.read(path)
     try:
         mine = blocks.find(found.text, name)
     except PlumblineError as error:
         raise PlumblineError(f"{path}: {error}") from error
-    return State(found, mine.number if mine else 0)
+    return TargetState(found, mine.number if mine else 0)
 
 
-def in_force(states: Sequence[State]) -> int:
-    return max((one.number for one in states), default=0)
+def in_force(states: Sequence[TargetState]) -> int:
+    return max((state.number for state in states), default=0)
 
 
-def require_untouched(store: Store, states: Sequence[State], *, force: bool) -> None:
+def require_untouched(store: Store, states: Sequence[TargetState], *, force: bool) -> None:
     """Raises PlumblineError, with what was changed, where our part is not what we wrote."""
-    for one in states:
-        if force or not one.number:
+    for state in states:
+        if force or not state.number:
             continue
-        known = store.read(one.number)
-        target = _target(known, one.found.path)
+        known = store.read(state.number)
+        target = _target(known, state.found.path)
         if target is None:
             raise PlumblineError(
-                f"{one.found.path} names set {one.number} in {store.folder}, which is not there; "
-                "take its lines out by hand, or --force"
+                f"{state.found.path} names set {state.number} in {store.folder}, which is not "
+                "there; take its lines out by hand, or --force"
             )
-        text = one.found.text
+        text = state.found.text
         mine = blocks.find(text, store.name)
         ours = mine.text if mine and target.kind == "lines" else text
         if ours != target.text:
-            diff = files.diff(one.found.path, target.text.encode(), files.bytes_of(ours))
+            diff = files.diff(state.found.path, target.text.encode(), files.bytes_of(ours))
             raise PlumblineError(
-                f"{one.found.path}: our lines were changed since they were written (below). Keep "
+                f"{state.found.path}: our lines were changed since they were written (below). Keep "
                 f"what is yours elsewhere, then --force\n{diff}"
             )
 
 
-def with_set(one: State, target: Target, name: str) -> bytes:
+def with_set(one: TargetState, target: AppliedFile, name: str) -> bytes:
     """The file with our part for a set in it."""
     if target.kind == "whole":
         return files.bytes_of(target.text)
     return files.bytes_of(blocks.put(one.found.text, name, target.text))
 
 
-def without(store: Store, one: State) -> Edit:
+def without(store: Store, one: TargetState) -> Edit:
     """The file without us: as it was before the first of our sets, where nobody else has changed
     it since; else with what others have written meanwhile."""
     if not one.number:
@@ -123,7 +123,7 @@ def _chain(store: Store, number: int) -> list[Set]:
     return found
 
 
-def _target(one: Set | None, path: Path) -> Target | None:
+def _target(one: Set | None, path: Path) -> AppliedFile | None:
     targets = one.targets if one else []
     return next((target for target in targets if target.path == str(path)), None)
 

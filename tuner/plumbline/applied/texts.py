@@ -70,8 +70,8 @@ def of_target(place: Place, where: Where, number: int, made: Bundle) -> str:
     about = [
         quoting.comment(f"{made.library.id}, fingerprint {made.library.fingerprint}"),
         *(
-            quoting.comment(f"campaign {one.id}, {one.nprocs} ranks")
-            for one in [*made.others, made.campaign]
+            quoting.comment(f"campaign {campaign.id}, {campaign.nprocs} ranks")
+            for campaign in [*made.others, made.campaign]
         ),
     ]
     match where.form:
@@ -114,16 +114,19 @@ def require_free(place: Place, where: Where, text: str, made: Bundle) -> None:
     foreign = "\n".join("" if mine else line for line, mine in _owned(text, place.name))
     if where.form == "mca":
         first = ompi_tuned.version(made.library) >= (5, 0, 0)
-        found = [(where.path, one) for one in conflicts.in_mca(foreign, ours, forced_first=first)]
+        found = [
+            (where.path, conflict)
+            for conflict in conflicts.in_mca(foreign, ours, forced_first=first)
+        ]
         for path in place.overrides:
             if path.is_file():
                 text = without(path.read_text(errors="replace"), place.name)
                 said = conflicts.in_mca(text, ours, forced_first=first)
-                found += [(path, one) for one in said]
+                found += [(path, conflict) for conflict in said]
     else:
-        found = [(where.path, one) for one in conflicts.in_shell(foreign, ours)]
+        found = [(where.path, conflict) for conflict in conflicts.in_shell(foreign, ours)]
     if found:
-        told = "; ".join(f"{path}: {one}" for path, one in found)
+        told = "; ".join(f"{path}: {conflict}" for path, conflict in found)
         raise PlumblineError(f"{told}. Nothing was changed: take these lines out, or keep them")
 
 
@@ -138,7 +141,7 @@ def _owned(text: str, name: str) -> list[tuple[str, bool]]:
 def left_out(where: Sequence[Where], made: Bundle) -> list[str]:
     """What files of these forms do not put in force by themselves."""
     variants = [winner for winner in made.winners if is_profile(winner)]
-    if not variants or any(one.form == "sh" for one in where):
+    if not variants or any(place.form == "sh" for place in where):
         return []
     functions = ", ".join(sorted({winner.function for winner in variants}))
     return [

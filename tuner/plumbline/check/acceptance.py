@@ -8,15 +8,16 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline import paths, tables
-from plumbline.in_force import Files
-from plumbline.measure import Progress, Silent
+from plumbline.campaign.in_force import Files
+from plumbline.measure import tables
+from plumbline.measure.launches import Progress, Silent
+from plumbline.system import paths
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Winner
 
 from . import cells as cell_choice
 from . import judge, loops
-from .cells import Cell, whole
+from .cells import ProgramCell, whole
 from .judge import CellSeen, Judgement, WinnerInLoop, Word
 from .programs import Program, Reading, Wanted
 from .sides import Refused, Sides
@@ -43,15 +44,17 @@ class Acceptance(msgspec.Struct, frozen=True):
     notes: list[str] = []
 
     def of(self, winner: int, loop: str) -> WinnerInLoop | None:
-        found = (one for one in self.seen if (one.winner, one.loop) == (winner, loop))
+        found = (
+            in_loop for in_loop in self.seen if (in_loop.winner, in_loop.loop) == (winner, loop)
+        )
         return next(found, None)
 
     def count(self, loop: str, word: Word) -> int:
-        return sum(one.loop == loop and one.word == word for one in self.seen)
+        return sum(in_loop.loop == loop and in_loop.word == word for in_loop in self.seen)
 
     def slower(self) -> list[int]:
         """Winners that are slower in some loop."""
-        return sorted({one.winner for one in self.seen if one.word == "slower"})
+        return sorted({loop.winner for loop in self.seen if loop.word == "slower"})
 
 
 def run(
@@ -74,7 +77,7 @@ def run(
     sides = Sides(found, bind, progress or Silent())
     wanted, notes = _wanted(found, winners)
     program = paths.layout().loops(paths.build_id(found.bench.installation.library))
-    ours = loops.Loops(program, iterations, found.settings.root)
+    ours = loops.Loops(program, iterations, found.settings.cases.root)
     judged: list[tuple[Program, Judgement]] = []
     for one in (ours, *programs):
         offered = one.offers(wanted)
@@ -96,10 +99,10 @@ def run(
 def _chosen(found: Files, functions: Sequence[str]) -> list[Winner]:
     if not found.winners:
         raise PlumblineError(f"campaign {found.campaign.id} has no winners: nothing to check")
-    chosen = [one for one in found.winners if not functions or one.function in functions]
-    unknown = set(functions) - {one.function for one in found.winners}
+    chosen = [winner for winner in found.winners if not functions or winner.function in functions]
+    unknown = set(functions) - {winner.function for winner in found.winners}
     if unknown:
-        known = dict.fromkeys(one.function for one in found.winners)
+        known = dict.fromkeys(winner.function for winner in found.winners)
         raise UsageError(
             f"campaign {found.campaign.id} has no winner of {', '.join(sorted(unknown))}; "
             f"it has of {', '.join(known)}"
@@ -110,32 +113,36 @@ def _chosen(found: Files, functions: Sequence[str]) -> list[Winner]:
 def _wanted(found: Files, winners: list[Winner]) -> tuple[Wanted, list[str]]:
     settings = found.settings
     sizes = tables.sizes_of(found.bench.guidelines, settings)
-    data, notes = (settings.type, settings.op), []
+    data, notes = (settings.cases.type, settings.cases.op), []
     if data[0] not in loops.TYPES or data[1] not in loops.OPS:
         notes.append(
             f"{data[0]} {data[1]} of the campaign is none of loops': MPI_BYTE in its place"
         )
         data = ("MPI_BYTE", "MPI_BOR")
-    made = cell_choice.cells(winners, sizes, settings.nprocs, data)
+    made = cell_choice.cells(winners, sizes, settings.ranks.nprocs, data)
     if not made:
         raise PlumblineError(
             f"no size that campaign {found.campaign.id} measures is one of its winners': nothing "
             "to check"
         )
     most = {
-        function: whole(function, max(those), 1, settings.nprocs)
-        for function, those in sizes.items()
-        if those
+        function: whole(function, max(its_sizes), 1, settings.ranks.nprocs)
+        for function, its_sizes in sizes.items()
+        if its_sizes
     }
     return Wanted(
-        winners=winners, cells=made, nprocs=settings.nprocs, root=settings.root, most=most
+        winners=winners,
+        cells=made,
+        nprocs=settings.ranks.nprocs,
+        root=settings.cases.root,
+        most=most,
     ), notes
 
 
 def _judged(
     sides: Sides,
     program: Program,
-    offered: Sequence[Cell],
+    offered: Sequence[ProgramCell],
     winners: Sequence[Winner],
     pairs: int,
     seed: int,
@@ -146,7 +153,7 @@ def _judged(
     fresh = max(pairs, PAIRS)
 
     def anew(slow: Sequence[Reading], count: int, seed: int, name: str) -> judge.Logs:
-        loops = [loop for loop in program.loops if loop in {one.loop for one in slow}]
+        loops = [loop for loop in program.loops if loop in {reading.loop for reading in slow}]
         times = sides.pairs(program, _of(offered, slow), loops, count, seed, name)
         return judge.log_ratios(times, winners)
 
@@ -161,15 +168,17 @@ def _judged(
     return judge.judge(logs, again, winners, third)
 
 
-def _of(offered: Sequence[Cell], slow: Sequence[Reading]) -> list[Cell]:
+def _of(offered: Sequence[ProgramCell], slow: Sequence[Reading]) -> list[ProgramCell]:
     """What is offered of them. A program may say more of a cell than it was asked."""
-    known = {one.cell for one in slow} | {Cell(one.cell.function, one.cell.bytes) for one in slow}
+    known = {reading.cell for reading in slow} | {
+        ProgramCell(reading.cell.function, reading.cell.bytes) for reading in slow
+    }
     return [cell for cell in offered if cell in known]
 
 
 def _wide(cells: Sequence[CellSeen]) -> list[str]:
     """Where most cells are too uncertain to say anything of use."""
-    widths = [one.seen.high / one.seen.low for one in cells if one.seen.low and one.seen.high]
+    widths = [cell.seen.high / cell.seen.low for cell in cells if cell.seen.low and cell.seen.high]
     if not widths or (width := numbers.median(widths)) < WIDE:
         return []
     return [
@@ -187,18 +196,18 @@ def _acceptance(
     notes: list[str],
 ) -> Acceptance:
     columns = [loop for program, _ in judged for loop in program.loops]
-    seen = [one for _, judgement in judged for one in judgement.winners]
+    seen = [winner for _, judgement in judged for winner in judgement.winners]
     return Acceptance(
         campaign=found.campaign.id,
         winners=winners,
         loops=columns,
         seen=seen,
-        cells=[one for _, judgement in judged for one in judgement.cells],
+        cells=[cell for _, judgement in judged for cell in judgement.cells],
         unseen={
             loop: [
                 number
                 for number in range(len(winners))
-                if not any((one.winner, one.loop) == (number, loop) for one in seen)
+                if not any((in_loop.winner, in_loop.loop) == (number, loop) for in_loop in seen)
             ]
             for loop in columns
         },

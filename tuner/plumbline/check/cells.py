@@ -9,14 +9,14 @@ from itertools import pairwise
 
 import msgspec
 
-from plumbline.circumstances import REDUCED, is_for
-from plumbline.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS, TYPE_BYTES
+from plumbline.campaign.circumstances import REDUCED, is_for
+from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS, TYPE_BYTES
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
 
 
-class Cell(msgspec.Struct, frozen=True, order=True):
+class ProgramCell(msgspec.Struct, frozen=True, order=True):
     """`bytes` is the volume n of docs/plan-and-records.md. `type` and `op` are empty where the
     program does not say what it sends; `op` also where nothing is reduced."""
 
@@ -30,7 +30,7 @@ class Cell(msgspec.Struct, frozen=True, order=True):
         return f"{self.function} {self.bytes} B{data}" + (f" {self.op}" if self.op else "")
 
 
-def place_of(winners: Sequence[Winner], cell: Cell) -> int | None:
+def place_of(winners: Sequence[Winner], cell: ProgramCell) -> int | None:
     """Which of the winners answers calls of the cell."""
     found = deciding(winners, Target(cell.function, cell.bytes))
     return None if found is None or not is_for(found, cell.type) else winners.index(found)
@@ -47,11 +47,11 @@ def cells(
     sizes: Mapping[str, Sequence[int]],
     nprocs: int,
     data: tuple[str, str],
-) -> list[Cell]:
+) -> list[ProgramCell]:
     """All cells of the winners: the sizes that the campaign has measured (`sizes`, by function), in
     the type that it had (`data`: type and operator); one size between each two, with an odd count;
     of reductions the same as applications reduce."""
-    found: list[Cell] = []
+    found: list[ProgramCell] = []
     for function, measured in sizes.items():
         reduces = function in REDUCTIONS
         kinds = [data, *REDUCED] if reduces else [data, ("MPI_DOUBLE", data[1])]
@@ -61,7 +61,7 @@ def cells(
             width = TYPE_BYTES[type]
             points = [whole(function, size, width, nprocs) for size in measured]
             points += _between(winners, function, points, width, nprocs)
-            made = [Cell(function, size, type, op if reduces else "") for size in points]
+            made = [ProgramCell(function, size, type, op if reduces else "") for size in points]
             found += [cell for cell in made if place_of(winners, cell) is not None]
     return sorted(set(found))
 

@@ -38,11 +38,11 @@ def of(found: Acceptance) -> dict[str, Any]:
                     "low": winner.speedup_low,
                     "high": winner.speedup_high,
                 },
-                "seen": [_in_loop(one) for one in found.seen if one.winner == number],
+                "seen": [_in_loop(loop) for loop in found.seen if loop.winner == number],
             }
             for number, winner in enumerate(found.winners)
         ],
-        "cells": [_cell(one) for one in found.cells],
+        "cells": [_cell(cell) for cell in found.cells],
         "notes": found.notes,
     }
 

@@ -8,10 +8,10 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from plumbline.plan import REDUCTIONS
+from plumbline.core.plan import REDUCTIONS
 from plumbline_db.errors import UsageError
 
-from .cells import Cell
+from .cells import ProgramCell
 from .programs import FOLDER, Reading, Seconds, Unreadable, Wanted
 from .sizes import powers, volume
 
@@ -46,24 +46,26 @@ class Imb:
         self._nprocs = nprocs
         self._iterations = iterations
 
-    def offers(self, wanted: Wanted) -> list[Cell]:
+    def offers(self, wanted: Wanted) -> list[ProgramCell]:
         """Of Reduce_scatter both meanings of a size: which it is, the output says."""
         found = [
-            Cell(function, volume(function, size, self._nprocs, totals=totals))
+            ProgramCell(function, volume(function, size, self._nprocs, totals=totals))
             for function in FUNCTIONS
             for totals in dict.fromkeys((frozenset[str](), _OLD_TOTALS & {function}))
             for size in powers(function, wanted, totals=totals)
         ]
         return sorted(set(found))
 
-    def launches(self, offered: Sequence[Cell], loops: Sequence[str], seed: int) -> list[list[str]]:
+    def launches(
+        self, offered: Sequence[ProgramCell], loops: Sequence[str], seed: int
+    ) -> list[list[str]]:
         del loops, seed
         names = dict.fromkeys(cell.function.removeprefix("MPI_") for cell in offered)
         words = [str(self._program), "-npmin", str(self._nprocs), "-iter", str(self._iterations)]
         words += ["-iter_policy", "off", "-sync", "on", "-msglen", f"{FOLDER}/{_LENGTHS}"]
         return [[*words, *names]]
 
-    def prepare(self, offered: Sequence[Cell], folder: Path) -> None:
+    def prepare(self, offered: Sequence[ProgramCell], folder: Path) -> None:
         sizes = {size for cell in offered for size in self._sizes(cell)}
         lines = "".join(f"{size}\n" for size in sorted(sizes)) or "0\n"
         (folder / _LENGTHS).write_text(lines)
@@ -75,7 +77,8 @@ class Imb:
             raise Unreadable(f"that is no output of IMB: {stdout.strip()[-300:]!r}")
         totals = _OLD_TOTALS if int(year[1]) < _FIRST_OF_BLOCKS else frozenset()
         data = {
-            name: (found[1] if (found := one.search(stdout)) else "") for name, one in _DATA.items()
+            name: (found[1] if (found := pattern.search(stdout)) else "")
+            for name, pattern in _DATA.items()
         }
         seconds: dict[Reading, float] = {}
         _, *parts = _SECTION.split(stdout)
@@ -93,14 +96,14 @@ class Imb:
             for size, us in _rows(text):
                 moved = volume(function, size, self._nprocs, totals=totals)
                 type = "" if function == "MPI_Barrier" else data["reduced" if reduces else "type"]
-                cell = Cell(function, moved, type, data["op"] if reduces else "")
+                cell = ProgramCell(function, moved, type, data["op"] if reduces else "")
                 if us > 0:
                     seconds[Reading(COLUMN, cell)] = us / 1e6
         if not seconds:
             raise Unreadable(f"its output has no times: {stdout.strip()[-300:]!r}")
         return seconds
 
-    def _sizes(self, cell: Cell) -> Iterator[int]:
+    def _sizes(self, cell: ProgramCell) -> Iterator[int]:
         """Those that come to the cell, by any of its meanings."""
         for totals in (frozenset[str](), _OLD_TOTALS):
             for size in (1 << power for power in range(40)):

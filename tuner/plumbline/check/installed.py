@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plumbline.in_force import Files
+from plumbline.campaign.in_force import Files
 
 from . import imb, osu
 from .programs import Program
@@ -16,7 +16,7 @@ def programs(
     found: Files, osu_folder: Path | None, imb_program: Path | None, iterations: int
 ) -> list[Program]:
     """Those that are named, or else found. Raises UsageError where what is named is none."""
-    nprocs = found.settings.nprocs
+    nprocs = found.settings.ranks.nprocs
     made: list[Program] = []
     if osu_folder != NONE:
         by_function = osu.find(osu_folder)

@@ -16,7 +16,7 @@ import msgspec
 from plumbline.verify.statistics import Comparison, benjamini_hochberg, paired_ratio
 from plumbline_db.records import Winner
 
-from .cells import Cell, place_of
+from .cells import ProgramCell, place_of
 from .programs import Reading, Seconds
 
 ALPHA = 0.05
@@ -43,7 +43,7 @@ class CellSeen(msgspec.Struct, frozen=True):
 
     winner: int
     loop: str
-    cell: Cell
+    cell: ProgramCell
     seen: SpeedUp
     again: SpeedUp | None
     word: Word
@@ -58,9 +58,9 @@ class WinnerInLoop(msgspec.Struct, frozen=True):
     seen: SpeedUp
     again: SpeedUp | None
     cells: int
-    worst: Cell
+    worst: ProgramCell
     worst_speedup: float
-    slower: list[Cell]
+    slower: list[ProgramCell]
     word: Word
 
 
@@ -121,11 +121,14 @@ def slower_again(logs: Logs, again: Logs, winners: Sequence[Winner]) -> list[Rea
     """What must be measured a third time: cells that are slower, and all cells of a winner whose
     mean is."""
     judged = judge(logs, again, winners)
-    cells = {Reading(one.loop, one.cell) for one in judged.cells if one.word == "slower"}
+    cells = {Reading(cell.loop, cell.cell) for cell in judged.cells if cell.word == "slower"}
     means = {
-        (one.winner, one.loop)
-        for one in judged.winners
-        if one.again and one.again.high and one.again.high < 1 and one.again.adjusted_p < ALPHA
+        (winner.winner, winner.loop)
+        for winner in judged.winners
+        if winner.again
+        and winner.again.high
+        and winner.again.high < 1
+        and winner.again.adjusted_p < ALPHA
     }
     return [
         key
@@ -141,7 +144,7 @@ def judge(
     """`again`: of the fresh launches, for what looked slower in `logs`; `third`: for what was
     slower there too."""
     first = _compare(logs, "two-sided")
-    slow = {key for key, (found, _) in first.items() if _above(found)}
+    slow = {key for key, (comparison, _) in first.items() if _above(comparison)}
     second = _compare({key: again[key] for key in again if key in slow}, "greater")
     if third is not None:
         sure = {key for key, found in second.items() if _is_slower(found)}
@@ -164,9 +167,9 @@ def judge(
     for key in first:
         if isinstance(key, Reading):
             continue
-        mine = [one for one in cells if (one.winner, one.loop) == key]
+        mine = [cell for cell in cells if (cell.winner, cell.loop) == key]
         worst = min(mine, key=lambda one: one.seen.speedup)
-        slower = [one.cell for one in mine if one.word == "slower"]
+        slower = [seen.cell for seen in mine if seen.word == "slower"]
         seen.append(
             WinnerInLoop(
                 winner=key[0],
@@ -189,7 +192,7 @@ _Compared = tuple[Comparison, float]
 def _compare(logs: Logs, alternative: Literal["two-sided", "greater"]) -> dict[Key, _Compared]:
     """Each with its adjusted p."""
     compared = [paired_ratio(values, alternative=alternative) for values in logs.values()]
-    adjusted = benjamini_hochberg([one.p for one in compared])
+    adjusted = benjamini_hochberg([comparison.p for comparison in compared])
     return dict(zip(logs, zip(compared, map(float, adjusted), strict=True), strict=True))
 
 

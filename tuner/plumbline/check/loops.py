@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from .cells import Cell
+from .cells import ProgramCell
 from .programs import FOLDER, Reading, Seconds, Unreadable, Wanted
 
 # The loops as the program calls them -> the columns of a table.
@@ -46,15 +46,17 @@ class Loops:
         self._options += ["--budget-ms", str(_BUDGET_MS)]
         self._options += ["--root", str(root), "--out", f"{FOLDER}/{_OUT}"]
 
-    def offers(self, wanted: Wanted) -> list[Cell]:
+    def offers(self, wanted: Wanted) -> list[ProgramCell]:
         return wanted.cells
 
-    def launches(self, offered: Sequence[Cell], loops: Sequence[str], seed: int) -> list[list[str]]:
+    def launches(
+        self, offered: Sequence[ProgramCell], loops: Sequence[str], seed: int
+    ) -> list[list[str]]:
         chosen = [word for loop in loops for word in ("--loop", loop)]
         cases = [_text(cell) for cell in offered]
         return [[str(self._program), *self._options, "--seed", str(seed), *chosen, *cases]]
 
-    def prepare(self, offered: Sequence[Cell], folder: Path) -> None:
+    def prepare(self, offered: Sequence[ProgramCell], folder: Path) -> None:
         del offered, folder
 
     def read(self, words: Sequence[str], folder: Path, stdout: str) -> Seconds:
@@ -66,16 +68,16 @@ class Loops:
         except (OSError, ValueError) as error:
             raise Unreadable(f"it has written no times ({error})") from error
         return {
-            Reading(one.loop, _cell(one.case)): one.us / 1e6
-            for one in found
-            if one.us is not None and one.us > 0
+            Reading(line.loop, _cell(line.case)): line.us / 1e6
+            for line in found
+            if line.us is not None and line.us > 0
         }
 
 
-def _text(cell: Cell) -> str:
+def _text(cell: ProgramCell) -> str:
     return ":".join(filter(None, (cell.function, str(cell.bytes), cell.type, cell.op)))
 
 
-def _cell(text: str) -> Cell:
+def _cell(text: str) -> ProgramCell:
     function, size, *data = text.split(":")
-    return Cell(function, int(size), *data)
+    return ProgramCell(function, int(size), *data)

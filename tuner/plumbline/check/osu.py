@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from plumbline.plan import REDUCTIONS
+from plumbline.core.plan import REDUCTIONS
 from plumbline_db.errors import UsageError
 
-from .cells import Cell
+from .cells import ProgramCell
 from .programs import Reading, Seconds, Unreadable, Wanted
 from .sizes import powers, volume
 
@@ -44,14 +44,16 @@ class Osu:
         self._nprocs = nprocs
         self._iterations = iterations
 
-    def offers(self, wanted: Wanted) -> list[Cell]:
+    def offers(self, wanted: Wanted) -> list[ProgramCell]:
         return [
-            Cell(function, self._volume(function, size))
+            ProgramCell(function, self._volume(function, size))
             for function in self._programs
             for size in powers(function, wanted, totals=TOTALS)
         ]
 
-    def launches(self, offered: Sequence[Cell], loops: Sequence[str], seed: int) -> list[list[str]]:
+    def launches(
+        self, offered: Sequence[ProgramCell], loops: Sequence[str], seed: int
+    ) -> list[list[str]]:
         del loops, seed
         return [
             self._words(function, low, high)
@@ -59,12 +61,16 @@ class Osu:
             for low, high in self._runs(function, offered)
         ]
 
-    def prepare(self, offered: Sequence[Cell], folder: Path) -> None:
+    def prepare(self, offered: Sequence[ProgramCell], folder: Path) -> None:
         del offered, folder
 
     def read(self, words: Sequence[str], folder: Path, stdout: str) -> Seconds:
         del folder
-        function = next(one for one in FUNCTIONS if program_of(one) == Path(words[0]).name)
+        function = next(
+            function_name
+            for function_name in FUNCTIONS
+            if program_of(function_name) == Path(words[0]).name
+        )
         if function == "MPI_Barrier":
             times = [("0", text) for text in _ALONE.findall(stdout)]
         else:
@@ -75,7 +81,7 @@ class Osu:
         type = said[1] if said and function != "MPI_Barrier" else ""
         op = "MPI_SUM" if function in REDUCTIONS else ""
         return {
-            Reading(COLUMN, Cell(function, self._volume(function, int(size)), type, op)): (
+            Reading(COLUMN, ProgramCell(function, self._volume(function, int(size)), type, op)): (
                 float(us) / 1e6
             )
             for size, us in times
@@ -85,7 +91,7 @@ class Osu:
     def _volume(self, function: str, size: int) -> int:
         return volume(function, size, self._nprocs, totals=TOTALS)
 
-    def _runs(self, function: str, offered: Sequence[Cell]) -> Iterator[tuple[int, int]]:
+    def _runs(self, function: str, offered: Sequence[ProgramCell]) -> Iterator[tuple[int, int]]:
         """The sizes as the program takes them: from one to another, doubled; several where some in
         between are not wanted."""
         wanted = {cell.bytes for cell in offered if cell.function == function}
@@ -116,7 +122,7 @@ def find(folder: Path | None) -> dict[str, Path]:
             on_path = shutil.which(name)
             places = [Path(on_path)] if on_path else []
         else:
-            places = [one for one in sorted(folder.rglob(name)) if shutil.which(str(one))]
+            places = [path for path in sorted(folder.rglob(name)) if shutil.which(str(path))]
         if places:
             found[function] = places[0].absolute()
     if folder is not None and not found:

@@ -10,14 +10,14 @@ import msgspec
 
 from plumbline_db.records import Winner
 
-from .cells import Cell
+from .cells import ProgramCell
 
 
 class Reading(msgspec.Struct, frozen=True, order=True):
     """A cell as one loop sees it: a loop of `loops`, or the one of another program."""
 
     loop: str
-    cell: Cell
+    cell: ProgramCell
 
 
 Seconds = Mapping[Reading, float]
@@ -28,7 +28,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     and the largest size that the campaign has measured of each function."""
 
     winners: list[Winner]
-    cells: list[Cell]
+    cells: list[ProgramCell]
     nprocs: int
     root: int
     most: dict[str, int]
@@ -44,16 +44,18 @@ class Program(Protocol):
     name: str
     loops: Sequence[str]
 
-    def offers(self, wanted: Wanted) -> list[Cell]:
+    def offers(self, wanted: Wanted) -> list[ProgramCell]:
         """What it will measure of that; types and operators may be its own."""
         ...
 
-    def launches(self, offered: Sequence[Cell], loops: Sequence[str], seed: int) -> list[list[str]]:
+    def launches(
+        self, offered: Sequence[ProgramCell], loops: Sequence[str], seed: int
+    ) -> list[list[str]]:
         """The program and its arguments, a launch each. `FOLDER` in an argument stands for a folder
         of the launch's own."""
         ...
 
-    def prepare(self, offered: Sequence[Cell], folder: Path) -> None:
+    def prepare(self, offered: Sequence[ProgramCell], folder: Path) -> None:
         """Writes the files that its arguments name."""
         ...
 

@@ -12,20 +12,22 @@ from typing import Literal, get_args
 
 import msgspec
 
-from plumbline import campaign, proof
-from plumbline.in_force import Files
+from plumbline.campaign import loop as campaign
+from plumbline.campaign import proof
+from plumbline.campaign.in_force import Files
 from plumbline.launch import Job
 from plumbline.launch.batch import Queue
-from plumbline.measure import Progress
-from plumbline.placement import Placement
-from plumbline.process import Finished
+from plumbline.launch.starter import ended
+from plumbline.measure.launches import Progress
 from plumbline.settings import Settings
-from plumbline.words import counted
-from plumbline.workbench import OUT, set_by_site
+from plumbline.settings.workbench import OUT, set_by_site
+from plumbline.system.placement import Placement
+from plumbline.system.process import Finished
+from plumbline.system.words import counted
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import Run
+from plumbline_db.records import Failure, Run
 
-from .cells import Cell
+from .cells import ProgramCell
 from .judge import Times
 from .programs import FOLDER, Program, Reading, Seconds, Unreadable
 
@@ -40,7 +42,7 @@ class Refused(PlumblineError):
 def placement_of(settings: Settings, processing_units: int | None, bind: str = "") -> Placement:
     """Where the ranks are: where the campaign had them bound if it was asked to bind them, else
     where a plain mpirun of the user puts them; `bind` asks for something else."""
-    asked = settings.placement(processing_units)
+    asked = settings.ranks.placement(processing_units)
     if bind:
         return msgspec.structs.replace(asked, bind=bind)
     return asked if asked.bind else asked.plain()
@@ -52,7 +54,7 @@ class Sides:
     def __init__(self, found: Files, bind: str, progress: Progress) -> None:
         """Raises PlumblineError where the installation cannot be had as it is."""
         bench = found.bench
-        if found.settings.simulation is not None:
+        if found.settings.ranks.simulate is not None:
             raise UsageError(
                 f"campaign {found.campaign.id} is of a simulated machine: there is nothing there "
                 "that a benchmark program could be started on"
@@ -72,7 +74,7 @@ class Sides:
         }
         own = dict(os.environ)
         self.left_out = [name for name in bench.family.settings_in(own) if name not in self._clean]
-        self._timeout_seconds = max(_LEAST_SECONDS, found.settings.launch_timeout_seconds)
+        self._timeout_seconds = max(_LEAST_SECONDS, found.settings.sampling.launch_timeout_seconds)
         # What an earlier check has left of its jobs is not this one's.
         self._mark = f"check-{time.time_ns()}-{os.getpid()}"
         self._number = 0
@@ -80,7 +82,7 @@ class Sides:
     def pairs(
         self,
         program: Program,
-        offered: Sequence[Cell],
+        offered: Sequence[ProgramCell],
         loops: Sequence[str],
         count: int,
         seed: int,
@@ -104,7 +106,7 @@ class Sides:
         return times
 
     def _blamed(
-        self, program: Program, offered: Sequence[Cell], words: Sequence[str], side: Side
+        self, program: Program, offered: Sequence[ProgramCell], words: Sequence[str], side: Side
     ) -> Seconds:
         """A launch; one that fails with the files is their fault if it does not without them."""
         try:
@@ -115,7 +117,7 @@ class Sides:
             raise
 
     def _launch(
-        self, program: Program, offered: Sequence[Cell], words: Sequence[str], side: Side
+        self, program: Program, offered: Sequence[ProgramCell], words: Sequence[str], side: Side
     ) -> Seconds:
         bench = self._found.bench
         self._number += 1
@@ -134,11 +136,11 @@ class Sides:
                 timeout_seconds=self._timeout_seconds,
             )
             done = bench.launcher.run(bench.family, bench.installation, job)
-            reason = self._reason(done)
+            failure = self._failure(done)
             try:
-                seconds = {} if reason else program.read(job.program, folder, done.stdout)
+                seconds = {} if failure else program.read(job.program, folder, done.stdout)
             except Unreadable as error:
-                reason = str(error)
+                failure = Failure("bad records", str(error))
         if isinstance(bench.launcher, Queue):
             bench.launcher.stored(id)
         run = Run(
@@ -146,8 +148,7 @@ class Sides:
             campaign=self._found.campaign.id,
             suite=suite,
             sequence=self._number,
-            outcome="failed" if reason else "finished",
-            reason=reason,
+            failure=failure,
             argv=done.argv,
             environment=job.extra,
             plan="",
@@ -157,18 +158,19 @@ class Sides:
             timed_seconds=0.0,
         )
         self._progress.launched(suite, run)
-        if reason:
-            raise self._error(program, side, reason, done)
+        if failure is not None:
+            raise self._error(program, side, failure.how, done)
         return seconds
 
-    def _reason(self, done: Finished) -> str:
+    def _failure(self, done: Finished) -> Failure | None:
         if done.timed_out:
-            return f"no end after {self._timeout_seconds:g} s"
+            return Failure("hung", f"no end after {self._timeout_seconds:g} s")
         if done.status != 0:
-            return f"exit status {done.status}"
+            return ended(done.status)
         family = self._found.bench.family
         said = family.complaint(done.stderr) or family.complaint(done.stdout)
-        return f"the library did not take a setting: {said}" if said else ""
+        text = f"the library did not take a setting: {said}"
+        return Failure("not in force", text) if said else None
 
     def _error(self, program: Program, side: Side, reason: str, done: Finished) -> PlumblineError:
         said = (done.stderr.strip() or done.stdout.strip())[-600:]

@@ -10,7 +10,7 @@ import sys
 
 import click
 
-from plumbline import __version__, ending
+from plumbline.system import ending, version
 from plumbline_db.errors import PlumblineError, UsageError
 
 from .lazy import Lazy
@@ -40,7 +40,7 @@ COMMANDS = {
     "check": "Check the winners by programs that users would take.",
     "profile": "Record which collectives an application spends its time in.",
     "serve": "Answer /metrics and pages from the database.",
-    "db": "Check, back up or migrate the database.",
+    "db": "Check the database, or back it up.",
 }
 
 
@@ -50,7 +50,7 @@ COMMANDS = {
     prefix="plumbline.cli.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(__version__, prog_name="plumbline")
+@click.version_option(version.PLUMBLINE, prog_name="plumbline")
 def plumbline() -> None:
     """Keeps an MPI installation true to its performance guidelines.
 
@@ -94,8 +94,8 @@ def _require_text() -> None:
     except OSError as error:
         raise UsageError(f"this folder is gone ({error.strerror}): go to another one") from error
     given += [value for name, value in os.environ.items() if name.startswith(_PLACES)]
-    for one in given:
+    for word in given:
         try:
-            one.encode()
+            word.encode()
         except UnicodeEncodeError as error:
-            raise UsageError(f"{one!r} is no UTF-8: give it a name that is") from error
+            raise UsageError(f"{word!r} is no UTF-8: give it a name that is") from error

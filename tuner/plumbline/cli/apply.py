@@ -41,9 +41,10 @@ def command(
     Example:
       plumbline apply --user --dry-run && plumbline apply --user
     """
-    from plumbline import default_campaign, fits, identity
     from plumbline.applied import apply, places, readback
     from plumbline.applied.sets import Source
+    from plumbline.libraries import fits
+    from plumbline.settings import default_campaign, identity
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError
     from plumbline_exporters.bundle import load_bundle

@@ -11,7 +11,7 @@ import click
 from . import common
 
 if TYPE_CHECKING:
-    from plumbline.applied.outcome import Outcome
+    from plumbline.applied.outcome import AppliedOutcome
     from plumbline.applied.places import Scope
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -37,7 +37,7 @@ def scope_of(user: bool, site: bool, modules: Path | None) -> Scope:
     return "user" if user else "site" if site else "modules"
 
 
-def show(done: Outcome, *, as_json: bool) -> int:
+def show(done: AppliedOutcome, *, as_json: bool) -> int:
     """The exit status: 3 where the library does not read what was written."""
     status = common.VIOLATIONS_FOUND if done.not_in_force else 0
     if as_json:

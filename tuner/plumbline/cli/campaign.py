@@ -11,23 +11,17 @@ from . import common, running
 
 
 @click.command("campaign", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--budget", "budget_seconds", type=float, help="Seconds after which nothing is begun."
-)
-@click.option("--rounds", type=int, help="How often violations open searches (default 4).")
+@running.key_option("budget_seconds", "--budget", "budget_seconds", type=float)
+@running.key_option("rounds", type=int)
 @click.option(
     "--output",
     type=common.NewFolder(),
     help="Folder of the exported files (default: beside the database).",
 )
-@click.option("--variants", help="Variants to try, with commas between (default: all of ours).")
-@click.option(
-    "--all", is_flag=True, default=None, help="Also tune what no violated guideline names."
-)
-@click.option(
-    "--settings", is_flag=True, default=None, help="Search settings of the whole process too."
-)
-@click.option("--unsafe", is_flag=True, default=None, help="Also what some programs cannot bear.")
+@running.key_option("variants")
+@running.key_option("all", is_flag=True, default=None)
+@running.key_option("settings", is_flag=True, default=None)
+@running.key_option("unsafe", is_flag=True, default=None)
 @click.option(
     "--against-loops",
     is_flag=True,
@@ -55,7 +49,8 @@ def command(
     Example:
       plumbline campaign --nprocs 4 --sizes 1024,16384,65536 --guidelines GL12,GL13
     """
-    from plumbline import guidelines, report
+    from plumbline.core import guidelines
+    from plumbline.results import report
 
     from . import tables
 
@@ -86,13 +81,13 @@ def command(
 
 def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:
     """The exit code of an acceptance test of a campaign's winners, which is shown."""
-    from plumbline import in_force
+    from plumbline.campaign import in_force
     from plumbline.check import acceptance, installed
 
     from . import check_tables
 
     files = in_force.files(database, campaign, mpi_prefix)
-    if not files.winners or files.settings.simulation is not None:
+    if not files.winners or files.settings.ranks.simulate is not None:
         click.echo(f"plumbline: {campaign} has no winners that a program could check", err=True)
         return 0
     programs = installed.programs(files, None, None, acceptance.ITERATIONS)

@@ -62,9 +62,9 @@ def command(
       plumbline check
       plumbline check --winners MPI_Allreduce,MPI_Bcast --json
     """
-    from plumbline import in_force
+    from plumbline.campaign import in_force
     from plumbline.check import acceptance, document, installed
-    from plumbline.placement import BINDS
+    from plumbline.system.placement import BINDS
     from plumbline_db.errors import UsageError
 
     from . import check_tables

@@ -12,7 +12,7 @@ from plumbline.check.acceptance import Acceptance
 from plumbline.check.judge import SpeedUp, WinnerInLoop
 from plumbline.check.loops import COLUMNS
 from plumbline.search.outcome import label
-from plumbline.words import counted
+from plumbline.system.words import counted
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 
 
@@ -89,15 +89,15 @@ def _slower(found: Acceptance) -> Table:
                 _speedup(cell.again),
                 f"{cell.again.adjusted_p:.3g}",
             )
-    for one in found.seen:
-        if one.word == "slower" and not one.slower and one.again is not None:
-            winner = found.winners[one.winner]
+    for loop in found.seen:
+        if loop.word == "slower" and not loop.slower and loop.again is not None:
+            winner = found.winners[loop.winner]
             table.add_row(
-                f"{winner.function} {_range(winner)}, mean of {counted(one.cells, 'cell')}",
-                COLUMNS.get(one.loop, one.loop),
-                _speedup(one.seen),
-                _speedup(one.again),
-                f"{one.again.adjusted_p:.3g}",
+                f"{winner.function} {_range(winner)}, mean of {counted(loop.cells, 'cell')}",
+                COLUMNS.get(loop.loop, loop.loop),
+                _speedup(loop.seen),
+                _speedup(loop.again),
+                f"{loop.again.adjusted_p:.3g}",
             )
     return table
 

@@ -15,8 +15,8 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from plumbline.settings.workbench import Catalogue
     from plumbline.verify.statistics import Comparison
-    from plumbline.workbench import Catalogue
     from plumbline_db.records import ProbeRecord, Run
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -57,7 +57,7 @@ class PictureFile(NewFile):
     """A file whose ending says which kind of picture it will hold."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        from plumbline.chart import ENDINGS
+        from plumbline.system.chart import ENDINGS
         from plumbline_db.errors import UsageError
 
         path = super().convert(value, param, ctx)
@@ -80,7 +80,9 @@ class NewFolder(click.Path):
 
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         try:
-            _try_folder(next(one for one in (path, *path.absolute().parents) if one.exists()))
+            _try_folder(
+                next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+            )
         except OSError as error:
             raise UsageError(
                 f"cannot write in {path}: {error.strerror}; name a folder that may be written"
@@ -223,9 +225,9 @@ def write_records(folder: Path | None, name: str, raw: Sequence[Sequence[ProbeRe
         raise PlumblineError(
             f"cannot create the folder {folder}: {error.strerror}; name another one"
         ) from error
-    for number, one in enumerate(raw):
+    for number, records in enumerate(raw):
         target = folder / f"{name}-{number:03d}.ndjson"
-        write(target, b"".join(msgspec.json.encode(record) + b"\n" for record in one))
+        write(target, b"".join(msgspec.json.encode(record) + b"\n" for record in records))
 
 
 def sizes_of(text: str, option: str = "--sizes") -> list[int]:
@@ -271,7 +273,7 @@ def specs_of(text: str) -> list[str]:
 def require_functions(catalogue: Catalogue, functions: Sequence[str]) -> None:
     from plumbline_db.errors import UsageError
 
-    known = [one.name for one in catalogue.functions]
+    known = [function.name for function in catalogue.functions]
     unknown = [name for name in functions if name not in known]
     if unknown:
         raise UsageError(
@@ -280,7 +282,7 @@ def require_functions(catalogue: Catalogue, functions: Sequence[str]) -> None:
 
 
 def database(path: Path | None) -> Path:
-    from plumbline.paths import default_database
+    from plumbline.system.paths import default_database
 
     return path if path is not None else default_database()
 
@@ -365,7 +367,7 @@ class Bar:
 
     def launched(self, suite: str, run: Run) -> None:
         self._launches += 1
-        state = suite if run.outcome == "finished" else f"{suite} failed: {run.reason}"
+        state = suite if run.finished else f"{suite} failed: {run.reason}"
         advance = 1.0 if self._counts else run.seconds
         self._progress.update(self._task, advance=advance, launches=self._launches, last=state)
 

@@ -14,10 +14,10 @@ from . import common
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.compare import Comparison, Line
-    from plumbline.factors import Difference
-    from plumbline.side_conditions import SideConditions
-    from plumbline.sides import Side
+    from plumbline.measure.factors import Difference
+    from plumbline.results.compare import ComparedCell, SideComparison
+    from plumbline.results.side_conditions import SideConditions
+    from plumbline.results.sides import Side
 
 _LONGEST = 90  # characters of a factor's value; --json has all of it
 
@@ -97,7 +97,8 @@ def command(
       plumbline compare openmpi-4.1.4-4xd00815 openmpi-5.0.11-4xd00815
       plumbline compare openmpi-4.1.4-4xd00815:before openmpi-4.1.4-4xd00815:after --svg tuned.svg
     """
-    from plumbline import chart, compare, comparison_chart, sides
+    from plumbline.results import compare, comparison_chart, sides
+    from plumbline.system import chart
     from plumbline_db.connection import Database
 
     how = compare.How(**options)
@@ -125,7 +126,7 @@ def _short(side: Side) -> str:
     return f"{side.name.text}, {side.library.version_string}"
 
 
-def _heading(found: Comparison, a: Side, b: Side) -> Iterator[str]:
+def _heading(found: SideComparison, a: Side, b: Side) -> Iterator[str]:
     for letter, side in (("A", a), ("B", b)):
         header = side.launches[0].header
         crowded = " (oversubscribed)" if header.oversubscribed else ""
@@ -146,23 +147,23 @@ def differing(differences: Sequence[Difference], *, together: bool) -> Iterator[
         yield "all recorded factors are equal" + ("" if together else ", but time and load")
         return
     yield "what differs between A and B, and so may be what the ratios show:"
-    for one in differences:
-        yield f"  {one.factor}: " + "; ".join(
+    for difference in differences:
+        yield f"  {difference.factor}: " + "; ".join(
             f"{names[0]} {textwrap.shorten(value, _LONGEST, placeholder=' …')}"
-            for value, names in one.values
+            for value, names in difference.values
         )
 
 
 def apart(a: SideConditions, b: SideConditions) -> Iterator[str]:
     """Of sides that were not measured together: what p does not know, and what is known of it."""
-    from plumbline.side_conditions import load_differences
+    from plumbline.results.side_conditions import load_differences
 
     yield (
         "not paired: the sides were measured at different times; what changed in the machine "
         "between them is in these ratios, and no p and no interval knows of it"
     )
-    for letter, one in (("A", a), ("B", b)):
-        yield f"  {letter}  {one.first} to {one.last}; {_load(one)}"
+    for letter, conditions in (("A", a), ("B", b)):
+        yield f"  {letter}  {conditions.first} to {conditions.last}; {_load(conditions)}"
     for text in load_differences(a, b):
         yield f"  the load differs: {text}"
 
@@ -180,7 +181,7 @@ def _load(one: SideConditions) -> str:
     return f"{', '.join(words)} (medians of {one.launches_with_load} launches)"
 
 
-def _table(found: Comparison) -> Table:
+def _table(found: SideComparison) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -217,7 +218,7 @@ def _table(found: Comparison) -> Table:
     return table
 
 
-def _ratio(line: Line) -> str:
+def _ratio(line: ComparedCell) -> str:
     if line.ratio is None:
         return ""
     if line.ratio_low is None or line.ratio_high is None:
@@ -225,14 +226,14 @@ def _ratio(line: Line) -> str:
     return f"{line.ratio:.3f} [{line.ratio_low:.3f}, {line.ratio_high:.3f}]"
 
 
-def _verdict(line: Line) -> str:
+def _verdict(line: ComparedCell) -> str:
     if line.factor is not None:
         return f"{line.verdict}, {line.factor:.2f} times"
     return line.reason if line.verdict == "not compared" else line.verdict
 
 
-def _summary(found: Comparison) -> str:
-    from plumbline.words import counted
+def _summary(found: SideComparison) -> str:
+    from plumbline.system.words import counted
 
     text = f"of {counted(len(found.lines), 'cell')} "
     if not found.together:
@@ -249,7 +250,7 @@ def _summary(found: Comparison) -> str:
     return text
 
 
-def _document(found: Comparison, a: Side, b: Side) -> dict[str, Any]:
+def _document(found: SideComparison, a: Side, b: Side) -> dict[str, Any]:
     import msgspec
 
     def side(one: Side) -> dict[str, Any]:
@@ -270,8 +271,8 @@ def _document(found: Comparison, a: Side, b: Side) -> dict[str, Any]:
     document: dict[str, Any] = msgspec.to_builtins(found)
     document |= {"a": side(a) | document["a"], "b": side(b) | document["b"]}
     document["differences"] = [
-        {"factor": one.factor, "a": one.values[0][0], "b": one.values[1][0]}
-        for one in found.differences
+        {"factor": difference.factor, "a": difference.values[0][0], "b": difference.values[1][0]}
+        for difference in found.differences
     ]
     document["lines"] = [
         msgspec.to_builtins(line.cell)

@@ -11,7 +11,7 @@ from . import common
 
 @click.group("db", context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Check, back up or migrate the database.
+    """Check the database, or back it up.
 
     \b
     Example:
@@ -29,10 +29,10 @@ def check(db_path: Path | None, as_json: bool) -> int:
     Example:
       plumbline db check --json
     """
-    from plumbline_db import integrity, way_back
+    from plumbline_db import connection, way_back
 
     path = common.database(db_path)
-    problems = integrity.check(path)
+    problems = connection.check(path)
     if as_json:
         remedy = way_back.remedy(path) if problems else ""
         common.print_json({"path": str(path), "problems": problems, "remedy": remedy})
@@ -58,20 +58,3 @@ def backup(target: Path, db_path: Path | None, as_json: bool) -> None:
 
     connection.backup(common.database(db_path), target)
     common.print_json({"path": str(target)}) if as_json else click.echo(str(target))
-
-
-@command.command("migrate")
-@common.db_option
-@common.json_option
-def migrate(db_path: Path | None, as_json: bool) -> None:
-    """Bring the file to this version's schema (opening it to write does that too).
-
-    \b
-    Example:
-      plumbline db migrate --db plumbline.db
-    """
-    from plumbline_db.connection import Database
-
-    path = common.database(db_path)
-    Database.open(path, write=True).close()
-    common.print_json({"path": str(path)}) if as_json else click.echo(f"{path}: migrated")

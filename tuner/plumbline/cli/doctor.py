@@ -26,7 +26,7 @@ def command(mpi_prefix: Path | None, db_path: Path | None, as_json: bool) -> int
     """
     import msgspec
 
-    from plumbline import doctor
+    from plumbline.results import doctor
 
     findings = []
     for finding in doctor.examine(mpi_prefix, common.database(db_path)):
@@ -34,5 +34,5 @@ def command(mpi_prefix: Path | None, db_path: Path | None, as_json: bool) -> int
         if not as_json:
             click.echo(f"{_MARKS[finding.state]}  {finding.subject:13} {finding.text}")
     if as_json:
-        common.print_json([msgspec.to_builtins(one) for one in findings])
-    return 1 if any(one.state == "fails" for one in findings) else 0
+        common.print_json([msgspec.to_builtins(finding) for finding in findings])
+    return 1 if any(finding.state == "fails" for finding in findings) else 0

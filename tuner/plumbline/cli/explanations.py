@@ -12,13 +12,14 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plumbline import chart, report
-from plumbline.model import explain as explaining
-from plumbline.model import measuring, picture
-from plumbline.model.basis import Basis
-from plumbline.model.explain import WITHIN, Explained, Explanation, Priced
-from plumbline.report import Report
-from plumbline.words import counted
+from plumbline.explain import explain as explaining
+from plumbline.explain import measuring, picture
+from plumbline.explain.basis import Basis
+from plumbline.explain.explain import WITHIN, Explained, Explanation, Priced
+from plumbline.results import report
+from plumbline.results.report import Report
+from plumbline.system import chart
+from plumbline.system.words import counted
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 
@@ -45,7 +46,7 @@ def show(
                 with common.Bar(in_all=measuring.launches(one.campaign)) as bar:
                     measuring.measure(db, one.campaign, bar, database.parent)
     with Database.open(database) as db:
-        found = [explaining.read(db, one) for one in reports]
+        found = [explaining.read(db, report) for report in reports]
     if svg is not None:
         one = reports[0]
         title = [one.library.version_string, f"{one.machine.host}, {one.machine.cpu_model}"]
@@ -67,7 +68,7 @@ def of(found: Explanation, *, all_rows: bool) -> Iterator[RenderableType]:
     """What is violated; with `all_rows` every cell that was searched, with all its candidates."""
     yield Text()
     yield _basis(found.basis)
-    shown = [one for one in found.cells if one.violated or all_rows]
+    shown = [cell for cell in found.cells if cell.violated or all_rows]
     if not shown:
         yield Text("\nNothing to explain: no guideline is violated by a call that can be replaced.")
         return
@@ -90,12 +91,12 @@ def _basis(basis: Basis | None) -> Text:
     lines = [
         "  ".join(
             [
-                f"up to {one.bytes_to:.0f} B:" if one.bytes_to < float("inf") else "beyond:",
-                f"α {_us(one.alpha_seconds)} µs,",
-                f"β {1e9 * one.beta_seconds_per_byte:.3g} ns/B",
+                f"up to {piece.bytes_to:.0f} B:" if piece.bytes_to < float("inf") else "beyond:",
+                f"α {_us(piece.alpha_seconds)} µs,",
+                f"β {1e9 * piece.beta_seconds_per_byte:.3g} ns/B",
             ]
         )
-        for one in network.pieces
+        for piece in network.pieces
     ]
     if len(lines) == 1:
         lines = [lines[0].partition("  ")[2]]
@@ -104,7 +105,7 @@ def _basis(basis: Basis | None) -> Text:
         "gap between messages into one rank {:.3g} ns": network.receive_gap_seconds,
         "out of one {:.3g} ns": network.send_gap_seconds,
     }
-    more = [text.format(1e9 * one) for text, one in numbers.items() if one is not None]
+    more = [text.format(1e9 * number) for text, number in numbers.items() if number is not None]
     lines += [", ".join(more)] if more else []
     lines += [
         f"from {basis.source} ({basis.pair.replace('_', ' ')}, "
@@ -120,8 +121,9 @@ def _sentences(cell: Explained) -> Iterator[str]:
         f"{cell.function} of {cell.bytes} B on {counted(cell.nprocs, 'rank')}: the default takes "
         f"{_us(cell.default_seconds)} µs"
     )
-    for one in cell.violated:
-        yield f"  violates {one.guideline}: {one.ratio:.2f} times {one.rhs} ({_us(one.seconds)} µs)"
+    for violated in cell.violated:
+        times = f"{violated.ratio:.2f} times {violated.rhs} ({_us(violated.seconds)} µs)"
+        yield f"  violates {violated.guideline}: {times}"
     yield f"  {_what_the_default_is(cell)}"
     if cell.winner:
         won = cell.winner
@@ -175,15 +177,15 @@ def _table(cell: Explained, *, all_rows: bool) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("candidate", "µs", "of default", "by the model", "Hockney µs", "LogGP µs", "off"):
         table.add_column(name, justify="left" if name in ("candidate", "by the model") else "right")
-    for one in _rows(cell, all_rows=all_rows):
+    for row in _rows(cell, all_rows=all_rows):
         table.add_row(
-            ("  " + one.configuration).replace("coll_tuned_", ""),
-            _us(one.seconds),
-            "" if one.ratio is None else f"{one.ratio:.2f}",
-            one.formula or "",
-            _us(one.hockney_seconds),
-            _us(one.loggp_seconds),
-            "" if one.off is None else f"{100 * one.off:+.0f} %",
+            ("  " + row.configuration).replace("coll_tuned_", ""),
+            _us(row.seconds),
+            "" if row.ratio is None else f"{row.ratio:.2f}",
+            row.formula or "",
+            _us(row.hockney_seconds),
+            _us(row.loggp_seconds),
+            "" if row.off is None else f"{100 * row.off:+.0f} %",
         )
     return table
 
@@ -194,8 +196,8 @@ def _rows(cell: Explained, *, all_rows: bool) -> list[Priced]:
     if all_rows:
         return ordered
     kept = set(cell.default_is[:1]) | ({cell.winner.configuration} if cell.winner else set())
-    kept |= {one.configuration for one in ordered[:_FEW] if one.seconds is not None}
-    return [one for one in ordered if one.configuration in kept]
+    kept |= {priced.configuration for priced in ordered[:_FEW] if priced.seconds is not None}
+    return [priced for priced in ordered if priced.configuration in kept]
 
 
 def _how_far_off(found: Explanation) -> str:

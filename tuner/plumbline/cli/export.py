@@ -44,7 +44,9 @@ def command(
     """
     import msgspec
 
-    from plumbline import default_campaign, fits, identity, paths
+    from plumbline.libraries import fits
+    from plumbline.settings import default_campaign, identity
+    from plumbline.system import paths
     from plumbline_db import machines
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError
@@ -52,9 +54,9 @@ def command(
     from plumbline_exporters.registry import exporters, write
 
     if listing:
-        for one in exporters().values():
-            whose = f" ({one.family})" if one.family else ""
-            click.echo(f"{one.name:14} {one.summary}{whose}")
+        for exporter in exporters().values():
+            whose = f" ({exporter.family})" if exporter.family else ""
+            click.echo(f"{exporter.name:14} {exporter.summary}{whose}")
         return
     if not formats:
         raise click.UsageError(f"name a format: {', '.join(exporters())}")
@@ -84,7 +86,7 @@ def command(
         click.echo(f"plumbline: campaign {found.id} has no winners to put in force", err=True)
     written = write(bundle, formats, force=force)
     if as_json:
-        common.print_json([msgspec.to_builtins(one) for one in written])
+        common.print_json([msgspec.to_builtins(export) for export in written])
         return
     for file in written:
         click.echo(file.path)

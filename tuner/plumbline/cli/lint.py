@@ -50,7 +50,8 @@ def command(
     """
     import msgspec
 
-    from plumbline import known_parameters, paths
+    from plumbline.libraries import known_parameters
+    from plumbline.system import paths
     from plumbline_exporters.lint import files as disk
     from plumbline_exporters.lint.finding import Context, check_library
     from plumbline_exporters.lint.formats import formats
@@ -67,14 +68,14 @@ def command(
         library = _installed(mpi_prefix)
     if library:
         check_library(library)
-    context = Context(library, known_parameters.known(paths.layout().search_spaces, library))
-    linted = [one for path in files for one in disk.lint(path, context, format_name)]
+    context = Context(library, known_parameters.known(paths.layout().search_spaces))
+    linted = [linted for path in files for linted in disk.lint(path, context, format_name)]
     if as_json:
-        common.print_json([msgspec.to_builtins(one) for one in linted])
+        common.print_json([msgspec.to_builtins(checked) for checked in linted])
     else:
-        for one in linted:
-            _show(one)
-    return common.VIOLATIONS_FOUND if any(one.findings for one in linted) else 0
+        for checked in linted:
+            _show(checked)
+    return common.VIOLATIONS_FOUND if any(checked.findings for checked in linted) else 0
 
 
 def _installed(prefix: Path) -> str:

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from plumbline.core.configuration import Configuration
+from plumbline.core.variant_spec import variant_name
+
 from . import common
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.side_by_side import Line
+    from plumbline.measure.side_by_side import MeasuredCase
 
 
 @click.command("measure", context_settings={"help_option_names": ["-h", "--help"]})
@@ -136,23 +139,24 @@ def command(
     import msgspec
     from rich.text import Text
 
-    from plumbline import at_start, campaign, conditions, settling
-    from plumbline import settings as settings_file
-    from plumbline.plan import Data, Plan, PlanCase, StoppingRule, knobs
+    from plumbline.campaign import loop as campaign
+    from plumbline.core.plan import Data, Plan, PlanCase, StoppingRule
+    from plumbline.measure import at_start, conditions, settling
+    from plumbline.settings import campaign_file
+    from plumbline.settings.workbench import workbench
     from plumbline.verify.statistics import exact_ratio, paired_ratio
-    from plumbline.workbench import workbench
     from plumbline_db.errors import UsageError
 
     wanted = common.sizes_of(sizes)
     asked = {"nprocs": nprocs or None, "type": type_, "op": op, "root": root, "seed": seed}
     layout = {"nodes": nodes, "bind": bind, "map_by": map_by}
-    all_settings = settings_file.load(None, asked | layout | {"simulate": simulate})
+    all_settings = campaign_file.load(None, asked | layout | {"simulate": simulate})
     bench = workbench(mpi_prefix, settings=all_settings)
     known = bench.catalogue.variants_of()
     common.require_functions(bench.catalogue, [function])
     chosen = known.get(function, []) if variants == "all" else common.specs_of(variants)
     unknown = (
-        {word.partition(":")[0] for word in chosen}
+        {variant_name(word) for word in chosen}
         - set(known.get(function, []))
         - {"library", "empty"}
     )
@@ -161,31 +165,31 @@ def command(
             f"{function} has no variant {', '.join(sorted(unknown))}; "
             f"it has {', '.join(known.get(function, [])) or 'none'}"
         )
-    hot: list[tuple[tuple[str, str], ...]] = []
-    cold: list[tuple[tuple[str, str], ...]] = []
+    hot: list[Configuration] = []
+    cold: list[Configuration] = []
     for name, value in map(_knob, settings):
         if bench.knobs and name not in bench.knobs:
             raise UsageError(f"{bench.installation.library.id} reports no parameter {name}")
         writable = name not in bench.knobs or bench.knobs[name].writable
         kind = hot if writable and bench.space.is_hot(name) else cold
-        kind.append(knobs(bench.space.with_needs(name, value)))
+        kind.append(Configuration.of(bench.space.with_needs(name, value)))
     cases = [
         case
         for size in wanted
         for case in (
             PlanCase(function, size),
-            *(PlanCase(function, size, knobs=one) for one in hot),
+            *(PlanCase(function, size, configuration=configuration) for configuration in hot),
             *(PlanCase(function, size, variant) for variant in chosen),
         )
     ]
-    simulated = all_settings.simulation is not None
+    simulated = all_settings.ranks.simulate is not None
     plan = Plan(
         "check",
         seed,
         tuple(dict.fromkeys(cases)),
         Data(type_, op, root),
-        blocks=all_settings.blocks,
-        reps=all_settings.reps,
+        blocks=all_settings.sampling.blocks,
+        reps=all_settings.sampling.reps,
         cache=cache,
         nrep=StoppingRule(nrep) if nrep is not None else None,
         sync=sync,
@@ -234,7 +238,7 @@ def _knob(word: str) -> tuple[str, str]:
     return name, value
 
 
-def _remarks(lines: list[Line]) -> list[str]:
+def _remarks(lines: list[MeasuredCase]) -> list[str]:
     """What start scheme and global clock left out or add: nothing where neither was asked for."""
     remarks = []
     if dropped := sum(line.dropped for line in lines):
@@ -245,7 +249,7 @@ def _remarks(lines: list[Line]) -> list[str]:
     return remarks
 
 
-def _table(lines: list[Line], reasons: common.Reasons, *, tested: bool) -> Table:
+def _table(lines: list[MeasuredCase], reasons: common.Reasons, *, tested: bool) -> Table:
     """`tested`: ratios have a p; those of a simulated machine are as they are."""
     import statistics
 

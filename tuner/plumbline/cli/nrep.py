@@ -12,7 +12,7 @@ from . import common
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.nrep import Cell
+    from plumbline.measure.nrep import RepetitionsCell
     from plumbline_db.records import Criterion
 
 
@@ -71,23 +71,24 @@ def command(
     import msgspec
     from rich.text import Text
 
-    from plumbline import campaign, nrep
-    from plumbline import settings as settings_file
-    from plumbline.plan import Data, Plan, PlanCase, StoppingRule, least_bytes, measurable
-    from plumbline.workbench import workbench
+    from plumbline.campaign import loop as campaign
+    from plumbline.core.plan import Data, Plan, PlanCase, StoppingRule, least_bytes, measurable
+    from plumbline.measure import nrep
+    from plumbline.settings import campaign_file
+    from plumbline.settings.workbench import workbench
     from plumbline_db.errors import UsageError
 
     wanted = common.sizes_of(sizes)
     bench = workbench(mpi_prefix)
     common.require_functions(bench.catalogue, functions)
-    settings = settings_file.load(
+    settings = campaign_file.load(
         None, {"nprocs": nprocs or None, "type": type_, "op": op, "root": root, "seed": seed}
     )
     data = Data(type_, op, root)
     cases = [
         PlanCase(function, size)
         for function in dict.fromkeys(functions)
-        for size in measurable(function, wanted, settings.nprocs, data)
+        for size in measurable(function, wanted, settings.ranks.nprocs, data)
     ]
     plan = Plan(
         "check",
@@ -100,7 +101,7 @@ def command(
     )
     for function in functions:
         if not any(case.function == function for case in cases):
-            smallest = least_bytes(function, settings.nprocs, data)
+            smallest = least_bytes(function, settings.ranks.nprocs, data)
             raise UsageError(
                 f"--sizes {sizes} names no cell of {function}: there is nothing to repeat without "
                 f"data; its smallest size here is {smallest} bytes"
@@ -119,7 +120,7 @@ def command(
     return 0 if all(cell.met for cell in found) else 1
 
 
-def _table(found: list[Cell], reasons: common.Reasons) -> Table:
+def _table(found: list[RepetitionsCell], reasons: common.Reasons) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -130,8 +131,8 @@ def _table(found: list[Cell], reasons: common.Reasons) -> Table:
         if cell.nrep is None:
             table.add_row(cell.function, str(cell.bytes), "", "", Text(reasons.mark(cell.outcome)))
             continue
-        counts = " ".join(str(one.nrep) for one in cell.launches)
-        ended = ", ".join(dict.fromkeys(one.by for one in cell.launches))
+        counts = " ".join(str(launch.nrep) for launch in cell.launches)
+        ended = ", ".join(dict.fromkeys(launch.by for launch in cell.launches))
         worst = max(cell.launches, key=lambda one: one.nrep)
         values = "  ".join(map(_condition, worst.criteria))
         table.add_row(cell.function, str(cell.bytes), str(cell.nrep), counts, ended, values)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from plumbline.core.configuration import AS_IT_IS
+
 from . import common
 from .lazy import Lazy
 
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from plumbline.overlap.benches import Aid
-    from plumbline.overlap.ranks import Spread
-    from plumbline.overlap.suite import Cell
+    from plumbline.overlap.ranks import RankSpread
+    from plumbline.overlap.suite import OverlapResult
 
 
 # name -> what it does; the rest of a line without one measures.
@@ -131,8 +133,8 @@ def command(
         return 0
     import msgspec
 
-    from plumbline import campaign as loop
-    from plumbline.measure import Laboratory
+    from plumbline.campaign import loop
+    from plumbline.measure.launches import Laboratory
     from plumbline.overlap import (
         aids,
         classes,
@@ -145,7 +147,8 @@ def command(
     )
     from plumbline.overlap import benches as names
     from plumbline.overlap import knobs as settings_of
-    from plumbline.workbench import workbench
+    from plumbline.overlap.settings import LAUNCHES, OverlapSettings
+    from plumbline.settings.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 
@@ -156,17 +159,17 @@ def command(
     if 0 in microseconds:
         raise UsageError("--work 0 is nothing to overlap with; name whole microseconds from 1 on")
     chosen = names.names(benches, groups=True) if benches else names.QUICK
-    settings = suite.Settings(
+    settings = OverlapSettings(
         nprocs or place.NPROCS,
         chosen,
         tuple(sorted(set(common.sizes_of(sizes)))) if sizes else every_size,
-        tuple(sorted({1000 * one for one in microseconds})) or every_work,
+        tuple(sorted({1000 * microsecond for microsecond in microseconds})) or every_work,
         kernel,
         aids.chosen(aid, test_us),
         1000 * test_us,
-        (),
+        AS_IT_IS,
         triples,
-        launches or (1 if quick else suite.LAUNCHES),
+        launches or (1 if quick else LAUNCHES),
         seed,
         adaptive=not (quick or full or sizes or work),
     )
@@ -176,9 +179,9 @@ def command(
     bench = workbench(mpi_prefix, settings=where, beside=database.parent)
     settings = msgspec.structs.replace(
         settings,
-        nprocs=where.nprocs,
+        nprocs=where.ranks.nprocs,
         knobs=settings_of.given(bench, pairs, where),
-        benches=names.expanded(chosen, [one.name for one in bench.catalogue.functions]),
+        benches=names.expanded(chosen, [function.name for function in bench.catalogue.functions]),
     )
     settings = aids.in_force(suite.with_loads(settings, bench), bench, where)
     where = place.patient(where, duration.limit(suite.every_plan(settings)))
@@ -188,7 +191,7 @@ def command(
         if refusal is not None:
             raise UsageError(f"the probe refuses {name}: {refusal}")
     with Database.open(database, write=True) as db:
-        placement = where.placement(bench.launcher.processing_units())
+        placement = where.ranks.placement(bench.launcher.processing_units())
         row = suite.begin(
             db, bench, settings, new=new, placement=placement, place=place.facts(where)
         )
@@ -208,13 +211,13 @@ def command(
     for weakness in weak:
         click.echo(f"plumbline: {weakness.text}", err=True)
     if picture is not None:
-        from plumbline import chart
         from plumbline.overlap import sheet
+        from plumbline.system import chart
 
         title = suite.title(bench.installation.library, settings)
         common.write(picture, chart.drawn(sheet.of_one(title, found, dots=dots), picture))
     if as_json:
-        head = {"id": row.id, "nprocs": settings.nprocs, "settings": dict(settings.knobs)}
+        head = {"id": row.id, "nprocs": settings.nprocs, "settings": settings.knobs.as_dict()}
         told = {"conditions": weak, "cells": found}
         told |= {"classes": known, "threshold": threshold, "words": said}
         common.print_json(head | {"nodes": row.nodes} | msgspec.to_builtins(told))
@@ -227,7 +230,7 @@ def command(
     return 0
 
 
-def _table(bench: str, cells: Sequence[Cell], show: str) -> Table:
+def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
     """A row an amount of work, the largest first, a column a size. Of `load` a row a number of
     threads, and slowdowns in place of ratios."""
     from rich.table import Table
@@ -235,18 +238,19 @@ def _table(bench: str, cells: Sequence[Cell], show: str) -> Table:
     from plumbline.overlap import ranks
     from plumbline.overlap.benches import LOAD
 
-    of = [one for one in cells if one.bench == bench]
-    sizes = sorted({one.bytes for one in of})
+    of = [cell for cell in cells if cell.bench == bench]
+    sizes = sorted({result.bytes for result in of})
     table = Table(box=None, pad_edge=False, title=bench, title_justify="left")
     load = bench == LOAD
     heading = "threads" if load else "work µs"
     table.add_column(heading, justify="right", min_width=len(bench))
     for size in sizes:
         table.add_column(_short(size), justify="right")
-    up = {one: one.threads if load else one.work_ns / 1000 for one in of}
+    up = {result: result.threads if load else result.work_ns / 1000 for result in of}
     for amount in sorted(set(up.values()), reverse=True):
         row = {
-            one.median.bytes: one for one in ranks.spreads([one for one in of if up[one] == amount])
+            spread.median.bytes: spread
+            for spread in ranks.spreads([result for result in of if up[result] == amount])
         }
         table.add_row(
             f"{amount:g}",
@@ -255,7 +259,7 @@ def _table(bench: str, cells: Sequence[Cell], show: str) -> Table:
     return table
 
 
-def _words(spread: Spread, show: str) -> str:
+def _words(spread: RankSpread, show: str) -> str:
     """`'`: inferred. Of several ranks the one in the middle, the least and the largest ratio."""
     from plumbline.overlap import ranks
 

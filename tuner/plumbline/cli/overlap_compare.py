@@ -67,7 +67,7 @@ def command(
         raise UsageError("--picture draws the difference of two campaigns: name two")
     if len(campaigns) != 2 and sheet_file is None:
         raise UsageError("name two campaigns to compare, or any number with --sheet FILE")
-    found = [_read(one, db_path) for one in campaigns]
+    found = [_read(campaign, db_path) for campaign in campaigns]
     chosen = benches.split(",") if benches else []
     _require_benches(chosen, found)
     if sheet_file is not None:
@@ -81,7 +81,7 @@ def command(
         else:
             _say(compared)
     elif as_json:
-        common.print_json({"campaigns": [about(one.stored) for one in found]})
+        common.print_json({"campaigns": [about(measured.stored) for measured in found]})
     if not as_json:
         for file in filter(None, (picture, sheet_file)):
             click.echo(file)
@@ -99,7 +99,9 @@ def _read(text: str, db_path: Path | None) -> Measured:
 def _require_benches(chosen: Sequence[str], found: Sequence[Measured]) -> None:
     from plumbline_db.errors import UsageError
 
-    known = list(dict.fromkeys(name for one in found for name in one.stored.settings.benches))
+    known = list(
+        dict.fromkeys(name for measured in found for name in measured.stored.settings.benches)
+    )
     strangers = [name for name in chosen if name not in known]
     if strangers:
         raise UsageError(
@@ -110,25 +112,28 @@ def _require_benches(chosen: Sequence[str], found: Sequence[Measured]) -> None:
 def _draw_sheet(
     file: Path, found: Sequence[Measured], chosen: Sequence[str], *, dots: bool
 ) -> None:
-    from plumbline import chart
     from plumbline.overlap import sheet
+    from plumbline.system import chart
 
     rows = [
         (
-            f"{one.stored.name} ({one.stored.campaign.id})",
-            [cell for cell in one.cells if not chosen or cell.bench in chosen],
+            f"{measured.stored.name} ({measured.stored.campaign.id})",
+            [cell for cell in measured.cells if not chosen or cell.bench in chosen],
         )
-        for one in found
+        for measured in found
     ]
     title = "Overlap of communication and computation"
     common.write(file, chart.drawn(sheet.of_several(title, rows, dots=dots), file))
 
 
 def _draw_difference(file: Path, compared: Between) -> None:
-    from plumbline import chart
     from plumbline.overlap import difference_maps
+    from plumbline.system import chart
 
-    names = [f"{one.stored.name} ({one.stored.campaign.id})" for one in (compared.a, compared.b)]
+    names = [
+        f"{measured.stored.name} ({measured.stored.campaign.id})"
+        for measured in (compared.a, compared.b)
+    ]
     common.write(file, chart.drawn(difference_maps.sheet(compared.found, *names), file))
 
 
@@ -140,7 +145,7 @@ def _list(db_path: Path | None, *, as_json: bool) -> None:
     with Database.open(common.database(db_path)) as db:
         every = stored.every(db)
     if as_json:
-        common.print_json({"campaigns": [about(one) for one in every]})
+        common.print_json({"campaigns": [about(stored) for stored in every]})
     elif every:
         common.show(_listing(every))
     else:
@@ -154,14 +159,14 @@ def _listing(every: Sequence[Stored]) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("campaign", "library", "ranks", "settings", "benchmarks", "state", "started"):
         table.add_column(name, no_wrap=True)
-    for one in every:
-        campaign = one.campaign
+    for stored in every:
+        campaign = stored.campaign
         words = (
             campaign.id,
-            one.library.id,
+            stored.library.id,
             str(campaign.nprocs),
-            ", ".join(one.configuration()) or "default",
-            ",".join(one.settings.benches),
+            ", ".join(stored.configuration()) or "default",
+            ",".join(stored.settings.benches),
             campaign.state,
             campaign.started,
         )
@@ -177,13 +182,13 @@ def _say(compared: Between) -> None:
 
 
 def _heading(compared: Between) -> Iterator[str]:
-    from plumbline.words import counted
+    from plumbline.system.words import counted
 
     from .compare import apart, differing
 
     sides = (compared.a, compared.b)
-    for letter, one, fewest in zip("AB", sides, compared.launches, strict=True):
-        stored = one.stored
+    for letter, side, fewest in zip("AB", sides, compared.launches, strict=True):
+        stored = side.stored
         unfinished = "" if stored.campaign.state == "finished" else ", not finished"
         yield (
             f"{letter}  {stored.campaign.id}: {stored.name}, on {stored.machine.host}, "
@@ -210,15 +215,15 @@ def _table(totals: Sequence[Total]) -> Table:
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("furthest apart", no_wrap=True)
-    for one in totals:
+    for total in totals:
         table.add_row(
-            one.bench,
-            *map(str, (one.cells, one.a_shorter, one.b_shorter)),
-            f"{one.times:.3g}",
-            "" if one.work is None else f"{one.work:.3g}",
-            "" if one.bench == LOAD else f"{one.regret_a:.2f} / {one.regret_b:.2f}",
-            *map(str, (one.a_overlaps_more, one.b_overlaps_more)),
-            _furthest(one),
+            total.bench,
+            *map(str, (total.cells, total.a_shorter, total.b_shorter)),
+            f"{total.times:.3g}",
+            "" if total.work is None else f"{total.work:.3g}",
+            "" if total.bench == LOAD else f"{total.regret_a:.2f} / {total.regret_b:.2f}",
+            *map(str, (total.a_overlaps_more, total.b_overlaps_more)),
+            _furthest(total),
         )
     return table
 
@@ -235,11 +240,14 @@ def _furthest(total: Total) -> str:
 
 
 def _summary(compared: Between) -> str:
-    from plumbline.words import counted
+    from plumbline.system.words import counted
 
     totals, found = compared.found.totals, compared.found
-    cells = sum(one.cells for one in totals)
-    ours, theirs = sum(one.a_shorter for one in totals), sum(one.b_shorter for one in totals)
+    cells = sum(total.cells for total in totals)
+    ours, theirs = (
+        sum(total.a_shorter for total in totals),
+        sum(total.b_shorter for total in totals),
+    )
     text = (
         f"of {counted(cells, 'cell')} measured on both sides, the time of communication and "
         f"computation together is shorter in A in {ours}, in B in {theirs}, not told apart in "

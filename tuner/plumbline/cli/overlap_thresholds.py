@@ -45,11 +45,11 @@ def command(
     """
     import msgspec
 
-    from plumbline import campaign as loop
-    from plumbline.measure import Laboratory
+    from plumbline.campaign import loop
+    from plumbline.measure.launches import Laboratory
     from plumbline.overlap import knobs as settings_of
     from plumbline.overlap import place, thresholds, words
-    from plumbline.workbench import workbench
+    from plumbline.settings.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 
@@ -59,13 +59,13 @@ def command(
     bench = workbench(mpi_prefix, settings=where, beside=database.parent)
     knobs = settings_of.given(bench, pairs, where)
     facts = tuple(place.facts(where))
-    settings = thresholds.Settings(where.nprocs, knobs, triples, seed, facts)
+    settings = thresholds.ThresholdSettings(where.ranks.nprocs, knobs, triples, seed, facts)
     starter = loop.starter(bench, where)
     refusal = starter.refusal(thresholds.first(settings).text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this: {refusal}")
     with Database.open(database, write=True) as db:
-        placement = where.placement(bench.launcher.processing_units())
+        placement = where.ranks.placement(bench.launcher.processing_units())
         row = thresholds.begin(db, bench, settings, placement, new=new)
         starter.keep_apart("".join(filter(str.isdigit, row.started))[:14])
         if row.state != "finished":
@@ -73,7 +73,9 @@ def command(
         with common.Bar(in_all=thresholds.USUAL_LAUNCHES) as bar:
             found = thresholds.run(Laboratory(db, row.id, starter, bar), row, settings)
     if as_json:
-        common.print_json({"id": row.id, "nprocs": where.nprocs, **msgspec.to_builtins(found)})
+        common.print_json(
+            {"id": row.id, "nprocs": where.ranks.nprocs, **msgspec.to_builtins(found)}
+        )
     else:
         for line in words.of_threshold(found):
             click.echo(line)

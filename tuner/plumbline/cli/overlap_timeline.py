@@ -96,12 +96,13 @@ def command(
       plumbline overlap timeline --bench sender --bytes 524288 --work 200 --picture sender.svg
       plumbline overlap timeline --bench receiver --part all --trace receiver.json
     """
-    from plumbline import campaign as loop
-    from plumbline.measure import Laboratory
+    from plumbline.campaign import loop
+    from plumbline.measure.launches import Laboratory
     from plumbline.overlap import benches as names
     from plumbline.overlap import duration, place, suite, timeline, traced
     from plumbline.overlap import knobs as settings_of
-    from plumbline.workbench import workbench
+    from plumbline.overlap.settings import OverlapSettings
+    from plumbline.settings.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 
@@ -115,8 +116,8 @@ def command(
     where = place.settings(campaign_file, asked)
     database = common.database(db_path)
     bench = workbench(mpi_prefix, settings=where, beside=database.parent)
-    wanted = suite.Settings(
-        where.nprocs,
+    wanted = OverlapSettings(
+        where.ranks.nprocs,
         chosen,
         (size,),
         (1000 * work_us,),
@@ -135,7 +136,7 @@ def command(
         if refusal is not None:
             raise UsageError(f"the probe refuses this: {refusal}")
     with Database.open(database, write=True) as db:
-        placement = where.placement(bench.launcher.processing_units())
+        placement = where.ranks.placement(bench.launcher.processing_units())
         row = suite.begin(db, bench, wanted, new=new, placement=placement, place=place.facts(where))
         starter.keep_apart("".join(filter(str.isdigit, row.started))[:14])
         if row.state != "finished":
@@ -143,20 +144,20 @@ def command(
         with common.Bar(in_all=len(chosen)) as bar:
             records = traced.run(Laboratory(db, row.id, starter, bar), row, wanted)
     parts: tuple[Part, ...] = ("communication", "both")
-    shown = [one for one in parts if part in (one, "all")]
-    found = [one for name in chosen for one in timeline.timelines(records[name], shown)]
+    shown = [shown_part for shown_part in parts if part in (shown_part, "all")]
+    found = [drawn for name in chosen for drawn in timeline.timelines(records[name], shown)]
     if picture is not None:
-        from plumbline import chart
         from plumbline.overlap import timeline_chart
+        from plumbline.system import chart
 
         sheet = timeline_chart.sheet(suite.title(bench.installation.library, wanted), found)
         common.write(picture, chart.drawn(sheet, picture))
     if trace is not None:
         common.write(trace, _trace_file(found[0], records[chosen[0]]))
     if as_json:
-        common.print_json({"id": row.id, "timelines": [_told(one) for one in found]})
+        common.print_json({"id": row.id, "timelines": [_told(timeline) for timeline in found]})
     else:
-        click.echo("\n\n".join("\n".join(_summary(one)) for one in found))
+        click.echo("\n\n".join("\n".join(_summary(timeline)) for timeline in found))
         for path in filter(None, (picture, trace)):
             click.echo(path)
     return 0

@@ -12,7 +12,7 @@ from . import common
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from plumbline.overlap.tuned import Line, State
+    from plumbline.overlap.tuned import TimedVerdict, TunedGuideline
     from plumbline.settings import Settings
     from plumbline_db.connection import Database
     from plumbline_db.records import Campaign
@@ -97,13 +97,13 @@ def command(
         common.print_json(_document(database, campaign, found))
     else:
         common.show(*_shown(database, campaign, found))
-    left = any((one.after or one.before).verdict == "violated" for one in found)
+    left = any((guideline.after or guideline.before).verdict == "violated" for guideline in found)
     return common.VIOLATIONS_FOUND if left else 0
 
 
 def _settings(file: Path | None, options: dict[str, Any]) -> Settings:
-    from plumbline import settings as settings_file
     from plumbline.overlap import place
+    from plumbline.settings import campaign_file
 
     given = {
         "nprocs": options["nprocs"],
@@ -115,9 +115,9 @@ def _settings(file: Path | None, options: dict[str, Any]) -> Settings:
         "settings": options["tried"].split(",") if options["tried"] else None,
         "guidelines": ["OV1", "OV2"],
     }
-    known = settings_file.read(file) if file else {}
+    known = campaign_file.read(file) if file else {}
     defaults = {"nprocs": 2} | {"budget_seconds": 600.0}
-    return place.bound(settings_file.of(settings_file.where(file), defaults | known, given))
+    return place.bound(campaign_file.of(campaign_file.where(file), defaults | known, given))
 
 
 def _run(
@@ -128,17 +128,16 @@ def _run(
     out: Path | None,
     *,
     new: bool,
-) -> tuple[Campaign, list[Line]]:
+) -> tuple[Campaign, list[TunedGuideline]]:
     """To the end; from the database where it is there already."""
-    from plumbline import campaign as loop
-    from plumbline import export_folder
-    from plumbline.measure import Laboratory
+    from plumbline.campaign import export_folder, loop
+    from plumbline.measure.launches import Laboratory
     from plumbline.overlap import tune, tuned
-    from plumbline.workbench import workbench
+    from plumbline.settings.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 
-    if settings.simulation is not None:
+    if settings.ranks.simulate is not None:
         raise UsageError("a simulated machine has no computation to overlap with")
     bench = workbench(mpi_prefix, settings=settings, beside=database.parent)
     starter = loop.starter(bench, settings)
@@ -157,7 +156,7 @@ def _run(
         return campaign, tuned.lines(db, campaign, bench.guidelines)
 
 
-def _document(database: Path, campaign: Campaign, found: list[Line]) -> dict[str, object]:
+def _document(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> dict[str, object]:
     import msgspec
 
     from plumbline_db import events, exports, searches, winners
@@ -180,7 +179,7 @@ def _open(database: Path) -> Database:
     return Database.open(database)
 
 
-def _shown(database: Path, campaign: Campaign, found: list[Line]) -> list[RenderableType]:
+def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> list[RenderableType]:
     from rich.table import Table
     from rich.text import Text
 
@@ -193,23 +192,29 @@ def _shown(database: Path, campaign: Campaign, found: list[Line]) -> list[Render
     with _open(database) as db:
         kept = winners.get(db, campaign.id)
         tried = searches.all_searches(db, campaign.id)
-        notes = [f"{one.kind}: {one.text}" for one in events.get(db, campaign.id)]
+        notes = [f"{event.kind}: {event.said}" for event in events.get(db, campaign.id)]
         files = exports.get(db, campaign.id)
-    for one in found:
-        table.add_row(one.guideline, one.bench, str(one.bytes), one.lhs, *_cells(one.before))
-        if kept and one.after is not None:
-            table.add_row("", "", "", "  after", *_cells(one.after))
-    texts = [f"search: {one.reason}" for one in tried] + notes
+    for guideline in found:
+        table.add_row(
+            guideline.guideline,
+            guideline.bench,
+            str(guideline.bytes),
+            guideline.lhs,
+            *_cells(guideline.before),
+        )
+        if kept and guideline.after is not None:
+            table.add_row("", "", "", "  after", *_cells(guideline.after))
+    texts = [f"search: {search.reason}" for search in tried] + notes
     for winner in kept:
         what = label(winner.variant, winner.configuration)
         gain = f"{winner.speedup:.2f} [{winner.speedup_low:.2f}, {winner.speedup_high:.2f}]"
         texts.append(f"winner: {what}: times of violated cells, default over winner: {gain}")
     if kept:
-        texts += ["exported:", *(f"  {one.path}" for one in files)]
+        texts += ["exported:", *(f"  {file.path}" for file in files)]
     return [table, Text("\n".join(texts))] if texts else [table]
 
 
-def _cells(state: State) -> tuple[str, ...]:
+def _cells(state: TimedVerdict) -> tuple[str, ...]:
     mark = {"violated": "• violated", "undecided": "? undecided", "holds": "holds"}
     times = "" if state.measured is None else f"{1e6 * state.measured:.1f}"
     overhead = "" if state.overhead_ratio is None else f"{state.overhead_ratio:.2f}"

@@ -12,7 +12,7 @@ from . import common
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.pingpong import Found
+    from plumbline.measure.pingpong import PairLatencies
 
 
 @click.command("pingpong", context_settings={"help_option_names": ["-h", "--help"]})
@@ -55,20 +55,20 @@ def command(
     """
     import msgspec
 
-    from plumbline import campaign as loop
-    from plumbline import pingpong
-    from plumbline import settings as settings_file
-    from plumbline.machine import processing_units
-    from plumbline.measure import Laboratory
-    from plumbline.workbench import workbench
+    from plumbline.campaign import loop
+    from plumbline.measure import pingpong
+    from plumbline.measure.launches import Laboratory
+    from plumbline.settings import campaign_file
+    from plumbline.settings.workbench import workbench
+    from plumbline.system.machine import processing_units
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 
     wanted = tuple(sorted(set(common.sizes_of(sizes)))) if sizes else pingpong.SIZES
     ranks = nprocs or max(2, processing_units())
-    settings = pingpong.Settings(ranks, wanted, reps, launches, seed)
+    settings = pingpong.PingPongSettings(ranks, wanted, reps, launches, seed)
     bench = workbench(mpi_prefix)
-    starter = loop.starter(bench, settings_file.load(None, {"nprocs": ranks}))
+    starter = loop.starter(bench, campaign_file.load(None, {"nprocs": ranks}))
     refusal = starter.refusal(pingpong.plan(settings).text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this: {refusal}")
@@ -86,17 +86,17 @@ def command(
     return 0
 
 
-def _lines(found: list[Found]) -> Table:
+def _lines(found: list[PairLatencies]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
     for name in ("pair", "bytes", "α µs", "β ns/B", "GB/s", "off by", "launches"):
         table.add_column(name, justify="left" if name == "pair" else "right")
-    for one in found:
-        for line in one.lines:
+    for latencies in found:
+        for line in latencies.lines:
             beta = line.beta_seconds_per_byte
             table.add_row(
-                one.pair if line.piece == 0 else "",
+                latencies.pair if line.piece == 0 else "",
                 f"{line.bytes_from}–{line.bytes_to}",
                 _interval(line.alpha_seconds, line.alpha_low, line.alpha_high, 1e6),
                 _interval(beta, line.beta_low, line.beta_high, 1e9),
@@ -114,21 +114,21 @@ def _interval(value: float, low: float | None, high: float | None, unit: float) 
     return f"{text} [{unit * low:.3g}, {unit * high:.3g}]"
 
 
-def _times(found: list[Found]) -> Table:
+def _times(found: list[PairLatencies]) -> Table:
     import statistics
 
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
     table.add_column("bytes", justify="right")
-    for one in found:
-        table.add_column(f"{one.pair} µs", justify="right")
+    for latencies in found:
+        table.add_column(f"{latencies.pair} µs", justify="right")
         table.add_column("launches µs", justify="right")
-    sizes = sorted({trips.bytes for one in found for trips in one.half_trips})
+    sizes = sorted({trips.bytes for latencies in found for trips in latencies.half_trips})
     for size in sizes:
         row = [str(size)]
-        for one in found:
-            seconds = next((t.seconds for t in one.half_trips if t.bytes == size), [])
+        for latencies in found:
+            seconds = next((t.seconds for t in latencies.half_trips if t.bytes == size), [])
             if not seconds:
                 row += ["", ""]
                 continue

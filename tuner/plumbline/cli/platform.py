@@ -12,8 +12,8 @@ from . import common
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.simulation import Selector
-    from plumbline.twin import Twin
+    from plumbline.libraries.simgrid import Selector
+    from plumbline.results.twin import Twin
 
 
 @click.command("platform", context_settings={"help_option_names": ["-h", "--help"]})
@@ -51,8 +51,8 @@ def command(
       plumbline platform campaign.toml --output fat-tree.xml
       plumbline pingpong && plumbline platform --fit openmpi-4.1.4-2pp3f2a
     """
-    from plumbline import campaign_file as files
-    from plumbline import simulation
+    from plumbline.launch import simulation
+    from plumbline.settings import campaign_file as files
 
     if fit is not None:
         selector = simulation.known(simulate or "ompi")
@@ -61,11 +61,11 @@ def command(
         simulate = "ompi"
     values = {"nprocs": nprocs, "nodes": nodes, "simulate": simulate}
     given = {name: value for name, value in values.items() if value is not None}
-    asked = [one.settings for one in files.tasks(campaign_file, given, None)]
+    asked = [task.settings for task in files.tasks(campaign_file, given, None)]
     texts = {
-        simulation.platform(one.simulation, one.placement(None))
-        for one in asked
-        if one.simulation is not None
+        simulation.platform(settings.ranks.simulate, settings.ranks.placement(None))
+        for settings in asked
+        if settings.ranks.simulate is not None
     }
     if not texts:
         raise click.UsageError("the campaign file has no table `simulate`")
@@ -94,7 +94,7 @@ def _fit(
 ) -> int:
     import msgspec
 
-    from plumbline import simulated_pingpong, twin
+    from plumbline.results import simulated_pingpong, twin
     from plumbline_db.connection import Database
 
     with Database.open(common.database(db_path)) as db:
@@ -116,11 +116,11 @@ def _beside(found: Twin) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("bytes", "measured µs", "simulated µs", "off by"):
         table.add_column(name, justify="right")
-    for one in found.sizes:
+    for size in found.sizes:
         table.add_row(
-            str(one.bytes),
-            f"{1e6 * one.measured_seconds:.2f}",
-            f"{1e6 * one.simulated_seconds:.2f}",
-            f"{100 * one.error:+.0f} %",
+            str(size.bytes),
+            f"{1e6 * size.measured_seconds:.2f}",
+            f"{1e6 * size.simulated_seconds:.2f}",
+            f"{100 * size.error:+.0f} %",
         )
     return table

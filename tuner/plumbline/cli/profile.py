@@ -13,7 +13,7 @@ from . import common
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.application import Application
+    from plumbline.core.application import Application
 
 _ROWS = 15
 
@@ -47,8 +47,8 @@ def command(application: tuple[str, ...], output: Path, mpi_prefix: Path | None)
       plumbline profile --output my.json -- mpirun -np 4 ./application
       plumbline campaign -n 4 --profile my.json
     """
-    from plumbline import profiling
-    from plumbline.application import write
+    from plumbline.core.application import write
+    from plumbline.results import profiling
 
     program = shutil.which(application[0])
     if program is None:
@@ -75,25 +75,25 @@ def _table(found: Application) -> Table:
     for name in ("calls", "seconds", "share", "not waiting"):
         table.add_column(name, justify="right")
     ranked = sorted(found.calls, key=lambda one: -one.seconds)
-    for one in ranked[:_ROWS]:
+    for calls in ranked[:_ROWS]:
         table.add_row(
-            one.function,
-            "?" if one.bytes is None else str(one.bytes),
-            str(one.nprocs),
-            "?" if one.nodes is None else str(one.nodes),
-            f"{one.calls:.6g}",
-            f"{one.seconds:.3g}",
-            f"{one.seconds / (spent or 1):.1%}",
-            f"{one.work_seconds:.3g}",
+            calls.function,
+            "?" if calls.bytes is None else str(calls.bytes),
+            str(calls.nprocs),
+            "?" if calls.nodes is None else str(calls.nodes),
+            f"{calls.calls:.6g}",
+            f"{calls.seconds:.3g}",
+            f"{calls.seconds / (spent or 1):.1%}",
+            f"{calls.work_seconds:.3g}",
         )
     if len(ranked) > _ROWS:
-        rest = sum(one.seconds for one in ranked[_ROWS:])
+        rest = sum(calls.seconds for calls in ranked[_ROWS:])
         table.add_row(f"{len(ranked) - _ROWS} more", "", "", "", "", f"{rest:.3g}")
     return table
 
 
 def _remarks(found: Application) -> list[str]:
-    from plumbline.application import shapes
+    from plumbline.core.application import shapes
 
     lines = []
     shares = [f"{share:.0%} on {name}" for name, share in shapes(found) if share >= 0.01]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from plumbline.reproducibility.report import EffectTable, Report, SpreadTable
-    from plumbline.reproducibility.settings import Settings
+    from plumbline.reproducibility.settings import ReproducibilitySettings
 
 _ESTIMATORS = {
     "medians": "launch medians, as PGMPI compares them",
@@ -75,11 +75,11 @@ def command(
     from plumbline.reproducibility.report import conditions_of, report
     from plumbline.reproducibility.settings import checked, full
     from plumbline.reproducibility.settings import quick as quick_settings
-    from plumbline.workbench import workbench
+    from plumbline.settings.workbench import workbench
     from plumbline_db.connection import Database
 
     bench = workbench(mpi_prefix)
-    known = [one.name for one in bench.catalogue.functions]
+    known = [function.name for function in bench.catalogue.functions]
     settings = checked(
         _overridden(quick_settings() if quick else full(known), options | {"seed": seed}), known
     )
@@ -93,7 +93,7 @@ def command(
         warnings = conditions_of(ranks)
     done = report(bench, ranks, settings, outcome, warnings)
     if svg is not None:
-        from plumbline import chart
+        from plumbline.system import chart
 
         common.write(svg, chart.render(picture.specification(done.spread)))
     if as_json:
@@ -105,7 +105,9 @@ def command(
     return 0
 
 
-def _overridden(settings: Settings, options: dict[str, Any]) -> Settings:
+def _overridden(
+    settings: ReproducibilitySettings, options: dict[str, Any]
+) -> ReproducibilitySettings:
     """The settings with what the command line says put over them."""
     import msgspec
 
@@ -142,7 +144,7 @@ def _shown(report: Report) -> Iterator[RenderableType]:
     from rich.text import Text
 
     library, machine = report.library, report.machine
-    ranks = ", ".join(str(one) for one in report.settings.nprocs)
+    ranks = ", ".join(str(nproc) for nproc in report.settings.nprocs)
     yield Text(f"{library.version_string}, {machine.cpu_model}, {ranks} ranks", style="bold")
     yield Text()
     yield _title(
@@ -165,10 +167,10 @@ def _shown(report: Report) -> Iterator[RenderableType]:
         yield Text(_power_note(report.settings))
     for name, table in report.effects.items():
         yield Text(_looks_line(name, table, report.settings))
-    for one in report.missing:
-        yield Text(f"not measured: {one}")
+    for cell in report.missing:
+        yield Text(f"not measured: {cell}")
     if report.warnings:
-        yield Text("\n".join(["", *(f"warning: {one}" for one in report.warnings)]))
+        yield Text("\n".join(["", *(f"warning: {warning}" for warning in report.warnings)]))
     yield Text("\n".join(["", *_seconds(report)]))
 
 
@@ -176,7 +178,7 @@ def _spread(table: SpreadTable) -> Table:
     from plumbline.reproducibility.spread import PLAIN
 
     grid = _grid()
-    heads = ["function", "ranks", "bytes", "µs", "ours %", *(f"plain, {one} %" for one in PLAIN)]
+    heads = ["function", "ranks", "bytes", "µs", "ours %", *(f"plain, {way} %" for way in PLAIN)]
     for head in (*heads, ""):
         grid.add_column(head, justify="left" if head in ("function", "") else "right")
     for row in table.rows:
@@ -217,7 +219,7 @@ def _spread_lines(table: SpreadTable) -> Iterator[str]:
     )
 
 
-def _false_alarm_lines(settings: Settings, table: EffectTable) -> Iterator[str]:
+def _false_alarm_lines(settings: ReproducibilitySettings, table: EffectTable) -> Iterator[str]:
     found = table.false_alarms
     yield (
         f"A/A: {found.comparisons} cells compared with themselves in {settings.effect_launches} "
@@ -237,7 +239,7 @@ def _false_alarm_lines(settings: Settings, table: EffectTable) -> Iterator[str]:
 
 def _power(table: EffectTable) -> Table:
     grid = _grid()
-    effects = sorted({one.effect for one in table.power})
+    effects = sorted({power.effect for power in table.power})
     grid.add_column("ranks", justify="right")
     grid.add_column("cells of")
     grid.add_column("cells", justify="right")
@@ -246,9 +248,9 @@ def _power(table: EffectTable) -> Table:
     grid.add_column("found in 90 %", justify="right")
     for row in table.smallest:
         of = {
-            one.effect: one
-            for one in table.power
-            if (one.nprocs, one.size_class) == (row.nprocs, row.size_class)
+            power.effect: power
+            for power in table.power
+            if (power.nprocs, power.size_class) == (row.nprocs, row.size_class)
         }
         shares = [
             f"{100 * of[effect].share:.0f} % (+{of[effect].realised:.1f} %)"
@@ -257,12 +259,12 @@ def _power(table: EffectTable) -> Table:
             for effect in effects
         ]
         least = "none" if row.effect is None else f"{row.effect:g} % and more"
-        cells = max(one.cells for one in of.values())
+        cells = max(power.cells for power in of.values())
         grid.add_row(str(row.nprocs), row.size_class, str(cells), *shares, least)
     return grid
 
 
-def _power_note(settings: Settings) -> str:
+def _power_note(settings: ReproducibilitySettings) -> str:
     return (
         "found: slower than the cell without delay, p < 0.05 after Benjamini-Hochberg over all "
         f"comparisons, {settings.effect_launches} launches.\nIn brackets what the slow-down came "
@@ -270,13 +272,13 @@ def _power_note(settings: Settings) -> str:
     )
 
 
-def _looks_line(name: str, table: EffectTable, settings: Settings) -> str:
+def _looks_line(name: str, table: EffectTable, settings: ReproducibilitySettings) -> str:
     from plumbline.reproducibility.effects import design_of
 
     found = table.false_alarms
-    planted = sum(one.cells for one in table.power)
-    mean = sum(one.looks_launches * one.cells for one in table.power) / planted
-    at = ", ".join(str(one) for one in design_of(settings.effect_launches).launches)
+    planted = sum(power.cells for power in table.power)
+    mean = sum(power.looks_launches * power.cells for power in table.power) / planted
+    at = ", ".join(str(launch) for launch in design_of(settings.effect_launches).launches)
     right = found.looks_discoveries - found.looks_false_discoveries
     return (
         f"{name}: with looks at {at} launches {right} of {planted} planted slow-downs are found "
@@ -288,7 +290,7 @@ def _looks_line(name: str, table: EffectTable, settings: Settings) -> str:
 def _seconds(report: Report) -> Iterator[str]:
     seconds, table = report.seconds, report.spread
     sets = table.trials * len(report.settings.nprocs)
-    plain = ", ".join(f"{one / sets:.2f} s ({name})" for name, one in seconds.plain.items())
+    plain = ", ".join(f"{time / sets:.2f} s ({name})" for name, time in seconds.plain.items())
     total = seconds.ours + sum(seconds.plain.values()) + seconds.effects
     yield (
         f"One result takes {seconds.ours / sets:.1f} s of launches with ours, {plain} with the "

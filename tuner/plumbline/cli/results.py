@@ -62,7 +62,8 @@ def command(
     """
     import msgspec
 
-    from plumbline import guidelines, report
+    from plumbline.core import guidelines
+    from plumbline.results import report
     from plumbline_db import campaigns
     from plumbline_db.connection import Database
 
@@ -72,12 +73,12 @@ def command(
         if listing:
             every = campaigns.all_campaigns(db) + campaigns.tuned_overlap(db)
             if as_json:
-                common.print_json([msgspec.to_builtins(one) for one in every])
+                common.print_json([msgspec.to_builtins(campaign) for campaign in every])
             for one in [] if as_json else every:
                 click.echo(f"{one.id}  {one.state}  {one.nprocs} ranks  started {one.started}")
             return
         wanted = _wanted(db, campaign_file, campaign)
-        found = [report.read(db, one) for one in wanted]
+        found = [report.read(db, campaign) for campaign in wanted]
         if campaign is None:
             for note in _in_use(db, wanted):
                 click.echo(f"plumbline: {note}", err=True)
@@ -108,7 +109,7 @@ def command(
 
 def _in_use(db: Database, shown: list[str]) -> list[str]:
     """Where other campaigns than those shown have the winners in use: which ones."""
-    from plumbline import default_campaign
+    from plumbline.settings import default_campaign
     from plumbline_db import campaigns
 
     notes = [default_campaign.used(db, campaigns.get(db, id), shown) for id in shown]
@@ -130,7 +131,7 @@ def _wanted(db: Database, file: Path | None, campaign: str | None) -> list[str]:
                 f"{file} has run no several campaigns in this database; `plumbline campaign "
                 f"{file}` runs it, `plumbline results --list` shows what there is"
             )
-        return [one.id for one in together]
+        return [campaign.id for campaign in together]
     last = campaigns.get(db, campaign).id
     batch = None if campaign is not None else batches.of(db, last)
-    return [last] if batch is None else [one.id for one in batches.get(db, batch)]
+    return [last] if batch is None else [campaign.id for campaign in batches.get(db, batch)]

@@ -51,7 +51,7 @@ def command(
             "were given to plumbline apply, name another place)"
         )
     if len(names) > 1:
-        names = [one for one in names if rollback.is_in_force(scope, root, one)] or names[:1]
+        names = [name for name in names if rollback.is_in_force(scope, root, name)] or names[:1]
     if len(names) > 1:
         raise UsageError(f"several are in force: say --name, one of {', '.join(names)}")
     done = rollback.rollback(

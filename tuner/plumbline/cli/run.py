@@ -39,7 +39,8 @@ def command(
     Example:
       plumbline run -- mpirun -np 4 ./application
     """
-    from plumbline import in_force, ranks_asked
+    from plumbline.campaign import in_force
+    from plumbline.settings import ranks_asked
 
     program = shutil.which(application[0])
     if program is None:

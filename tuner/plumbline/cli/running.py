@@ -11,13 +11,29 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from plumbline.settings import explained
+
 from . import common
 
 if TYPE_CHECKING:
-    from plumbline.campaign_file import Task
-    from plumbline.report import Report
-    from plumbline.starter import Starter
+    from plumbline.launch.starter import Starter
+    from plumbline.results.report import Report
+    from plumbline.settings.campaign_file import Task
     from plumbline_db.connection import Database
+
+
+def key_option(key: str, *names: str, **more: Any) -> Callable[[common.Function], common.Function]:
+    """An option in place of a key of a campaign file, explained as that is."""
+    found = explained.keys()[key]
+    words = found.sentence.removesuffix(".")
+    if found.takes.startswith("list of ") and not more.get("is_flag"):
+        words += "; with commas between"
+    if ", " in found.takes:
+        more["metavar"] = found.takes.replace(", ", "|")
+    if found.default and not more.get("is_flag"):
+        words += f" (default: {found.default})"
+    return click.option(*(names or (f"--{key.replace('_', '-')}",)), help=f"{words}.", **more)
+
 
 _SETTINGS = (
     click.argument(
@@ -26,37 +42,22 @@ _SETTINGS = (
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
     ),
     common.simulate_option,
-    click.option("-n", "--nprocs", type=int, help="Ranks (default: all cores, at least four)."),
-    common.nodes_option,
-    common.bind_option,
-    common.map_option,
-    click.option("--sizes", help="Message sizes in bytes, with commas between."),
-    click.option("--type", "type_", help="MPI datatype (default MPI_BYTE)."),
-    click.option("--op", help="MPI reduction operator (default MPI_BOR)."),
-    click.option("--root", type=int, help="Root of rooted functions (default 0)."),
-    click.option(
-        "--guidelines",
-        help="Ids of guidelines, with commas between, or all (default: most of them).",
-    ),
-    click.option(
-        "--functions",
-        help="Also verify monotony and split-robustness of these, with commas between.",
-    ),
-    click.option("--profile", help="An application's calls, as `plumbline profile` wrote them."),
-    click.option(
-        "--use",
-        help="Way of use: synchronised (default), after_barrier (default with more ranks than "
-        "cores), loop or stream.",
-    ),
-    click.option(
-        "--sync",
-        help="How ranks start: barrier, dissemination, window, roundtime or none.",
-    ),
-    click.option("--launches", type=int, help="Launches of the first look (default 9)."),
-    click.option(
-        "--launches-max", type=int, help="Launches of what stays undecided, at most (default 30)."
-    ),
-    click.option("--seed", type=int, help="Seed of orders and data (default 1)."),
+    key_option("nprocs", "-n", "--nprocs", type=int),
+    key_option("nodes", type=int),
+    key_option("bind"),
+    key_option("map_by"),
+    key_option("sizes"),
+    key_option("type", "--type", "type_"),
+    key_option("op"),
+    key_option("root", type=int),
+    key_option("guidelines"),
+    key_option("functions"),
+    key_option("profile"),
+    key_option("use"),
+    key_option("sync"),
+    key_option("launches", type=int),
+    key_option("launches_max", type=int),
+    key_option("seed", type=int),
     click.option(
         "--new", is_flag=True, help="Start afresh, though these settings were run before."
     ),
@@ -83,7 +84,7 @@ class Ran(msgspec.Struct, frozen=True):
     prefixes: list[Path | None] = []
 
     def reports(self) -> list[Report]:
-        from plumbline import report
+        from plumbline.results import report
         from plumbline_db.connection import Database
 
         with Database.open(self.database) as db:
@@ -110,7 +111,7 @@ def run(
 ) -> Ran:
     """Runs or continues the campaigns that are asked for, one after the other. Where there are
     several, one that cannot be run does not keep the others from it."""
-    from plumbline import campaign_file as files
+    from plumbline.settings import campaign_file as files
     from plumbline_db import batches
     from plumbline_db.errors import PlumblineError
 
@@ -149,12 +150,12 @@ def _one(
 ) -> str:
     """Runs or continues one campaign; returns its id. Of several, each has its own folder in
     `output`."""
-    from plumbline import campaign as loop
-    from plumbline import export_folder, going_on, identity
+    from plumbline.campaign import export_folder, going_on, loop
     from plumbline.launch import launcher_for
-    from plumbline.measure import Laboratory
-    from plumbline.words import counted
-    from plumbline.workbench import OUT, set_by_site, workbench
+    from plumbline.measure.launches import Laboratory
+    from plumbline.settings import identity
+    from plumbline.settings.workbench import OUT, set_by_site, workbench
+    from plumbline.system.words import counted
     from plumbline_db import runs
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError
@@ -173,7 +174,7 @@ def _one(
         going = going_on.go_on(db, campaign, settings, ranks)
         if going.settings != settings:
             settings = going.settings
-            there = launcher_for(settings.place, database.parent)
+            there = launcher_for(settings.ranks.place, database.parent)
             bench = msgspec.structs.replace(bench, launcher=there)
             ranks = loop.starter(bench, settings)
             ranks.keep_apart(mark)
@@ -218,7 +219,9 @@ def _held(ranks: Starter) -> str:
     """That they are placed otherwise than a plain mpirun does it."""
     if ranks.plain is None:
         return ""
-    own, plain = (" ".join(ranks.family.words(one)) for one in (ranks.placement, ranks.plain))
+    own, plain = (
+        " ".join(ranks.family.words(placement)) for placement in (ranks.placement, ranks.plain)
+    )
     return f"; started with {own}, so that launches are alike: not as a plain mpirun {plain}"
 
 

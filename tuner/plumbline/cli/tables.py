@@ -8,15 +8,15 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plumbline.behind import Behind
-from plumbline.guidelines import Guidelines
-from plumbline.report import Report, timed_share
-from plumbline.saving import Saving
+from plumbline.core.guidelines import Guidelines
+from plumbline.results.behind import Behind
+from plumbline.results.report import Report, timed_share
+from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
+from plumbline.system.words import counted
 from plumbline.verify.across import Column, across_table
 from plumbline.verify.summary import summary_table
 from plumbline.verify.table import before_after_table, violation_table
-from plumbline.words import counted
 from plumbline_db.layout import fixed, layout, use
 from plumbline_db.records import UNBOUNDED_BYTES, Winner, Wrong
 
@@ -68,7 +68,7 @@ def of(
             all_rows=all_rows,
             oversubscribed=crowded,
         )
-        if any(one.kind == "rank" for one in report.after):
+        if any(verdict.kind == "rank" for verdict in report.after):
             yield Text(
                 "rank monotony after: calls on fewer ranks, the left sides, are not tuned; the "
                 "winners are for all ranks"
@@ -109,9 +109,10 @@ def side_by_side(
 ) -> Iterator[RenderableType]:
     """Campaigns of one file: libraries and layouts beside each other, then what each has cost."""
     columns = [
-        Column(column_head(one), one.before, one.after if one.winners else None) for one in reports
+        Column(column_head(report), report.before, report.after if report.winners else None)
+        for report in reports
     ]
-    machines = ", ".join(dict.fromkeys(f"{one.machine.host}" for one in reports))
+    machines = ", ".join(dict.fromkeys(f"{report.machine.host}" for report in reports))
     yield across_table(
         columns, guidelines, title=f"Violated guidelines on {machines}", all_rows=all_rows
     )
@@ -119,15 +120,15 @@ def side_by_side(
     table = _plain("Campaigns")
     for name in ("library", "layout", "campaign", "state", "winners", "launches", "seconds"):
         table.add_column(name, overflow="fold")
-    for one in reports:
+    for report in reports:
         table.add_row(
-            " ".join(one.library.version_string.split()),
-            _layout(one),
-            one.campaign.id,
-            one.campaign.state,
-            str(len(one.winners)),
-            str(one.cost.launches),
-            f"{one.cost.seconds:.0f}",
+            " ".join(report.library.version_string.split()),
+            _layout(report),
+            report.campaign.id,
+            report.campaign.state,
+            str(len(report.winners)),
+            str(report.cost.launches),
+            f"{report.cost.seconds:.0f}",
         )
     yield table
     yield Text("one of them: plumbline results --campaign CAMPAIGN")
@@ -161,10 +162,12 @@ def behind(found: Sequence[Behind]) -> Table:
     table = _plain("Behind the best that was measured")
     for name in ("function", "bytes", "in force", "times as long as", "the best", "why"):
         table.add_column(name, overflow="fold")
-    for one in found:
-        best = one.best.replace("coll_tuned_", "")
-        own = one.in_force.replace("coll_tuned_", "")
-        table.add_row(one.function, str(one.bytes), own, f"{one.factor:.2f}", best, one.why)
+    for behind in found:
+        best = behind.best.replace("coll_tuned_", "")
+        own = behind.in_force.replace("coll_tuned_", "")
+        table.add_row(
+            behind.function, str(behind.bytes), own, f"{behind.factor:.2f}", best, behind.why
+        )
     return table
 
 
@@ -174,14 +177,14 @@ def wrong(found: Sequence[Wrong]) -> Table:
     table = _plain("Wrong results")
     for name in ("function", "configuration", "bytes", "type", "launches", "what was wrong"):
         table.add_column(name, overflow="fold")
-    for one in found:
+    for wrong in found:
         table.add_row(
-            one.function,
-            label(one.variant, one.knobs).replace("coll_tuned_", ""),
-            str(one.bytes),
-            f"{one.type} {one.op}",
-            str(one.launches),
-            Text(one.detail),
+            wrong.function,
+            label(wrong.variant, wrong.knobs).replace("coll_tuned_", ""),
+            str(wrong.bytes),
+            f"{wrong.type} {wrong.op}",
+            str(wrong.launches),
+            Text(wrong.detail),
         )
     return table
 
@@ -257,11 +260,11 @@ def facts(report: Report, *, paths: bool) -> Text:
     ]
     if report.hours is not None:
         lines.append(report.hours.text())
-    lines += [f"warning: {one.text}" for one in report.conditions.warnings]
+    lines += [f"warning: {warning.text}" for warning in report.conditions.warnings]
     lines += [f"varied: {text}" for text in report.conditions.varied]
     if report.winners and paths:
         lines.append("exported:")
-        lines += [f"  {one.path}" for one in report.exports]
+        lines += [f"  {export.path}" for export in report.exports]
     return Text("\n".join(lines))
 
 

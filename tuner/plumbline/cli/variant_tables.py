@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from plumbline.best import Cell, Entrant
-from plumbline.workbench import Variant
+from plumbline.results.best import BestOfCell, Entrant
+from plumbline.settings.workbench import Variant
 
 from . import common
 
@@ -36,8 +36,8 @@ CELL_COLUMNS = (
 
 def _columns_of_variant(variant: Variant) -> list[str]:
     parameters = ", ".join(
-        f"{one.name}={one.standard} ({', '.join(map(str, one.tries))})"
-        for one in variant.parameters
+        f"{parameter.name}={parameter.standard} ({', '.join(map(str, parameter.tries))})"
+        for parameter in variant.parameters
     )
     return [
         variant.name,
@@ -54,23 +54,27 @@ def catalogue(variants: Sequence[Variant]) -> Table:
     for name in ("function", *VARIANT_COLUMNS):
         table.add_column(name)
     previous = ""
-    for one in sorted(variants, key=lambda one: one.function):
-        table.add_row("" if one.function == previous else one.function, *_columns_of_variant(one))
-        previous = one.function
+    for variant in sorted(variants, key=lambda one: one.function):
+        table.add_row(
+            "" if variant.function == previous else variant.function, *_columns_of_variant(variant)
+        )
+        previous = variant.function
     return table
 
 
 def catalogue_page(variants: Sequence[Variant]) -> str:
     lines = []
-    for function in dict.fromkeys(one.function for one in variants):
+    for function in dict.fromkeys(variant.function for variant in variants):
         lines += ["", f"### {function}", *_markdown_head(VARIANT_COLUMNS)]
         lines += [
-            _markdown_row(_columns_of_variant(one)) for one in variants if one.function == function
+            _markdown_row(_columns_of_variant(variant))
+            for variant in variants
+            if variant.function == function
         ]
     return "\n".join(lines[1:])
 
 
-def _columns_of_cell(cell: Cell) -> list[str]:
+def _columns_of_cell(cell: BestOfCell) -> list[str]:
     def side(entrant: Entrant | None) -> list[str]:
         if entrant is None:
             return ["none", "", ""]
@@ -91,7 +95,7 @@ def _columns_of_cell(cell: Cell) -> list[str]:
     ]
 
 
-def cells(measured: Sequence[Cell]) -> Table:
+def cells(measured: Sequence[BestOfCell]) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in CELL_COLUMNS:
         table.add_column(name, justify="left" if "best" in name and "over" not in name else "right")
@@ -100,9 +104,12 @@ def cells(measured: Sequence[Cell]) -> Table:
     return table
 
 
-def cells_page(measured: Sequence[Cell]) -> str:
+def cells_page(measured: Sequence[BestOfCell]) -> str:
     return "\n".join(
-        [*_markdown_head(CELL_COLUMNS), *(_markdown_row(_columns_of_cell(one)) for one in measured)]
+        [
+            *_markdown_head(CELL_COLUMNS),
+            *(_markdown_row(_columns_of_cell(cell)) for cell in measured),
+        ]
     )
 
 

@@ -11,9 +11,9 @@ import click
 from . import common
 
 if TYPE_CHECKING:
-    from plumbline.best import Cell
+    from plumbline.results.best import BestOfCell
     from plumbline.settings import Settings
-    from plumbline.workbench import Workbench
+    from plumbline.settings.workbench import Workbench
 
 KINDS = ("algorithm", "mockup", "naive")
 
@@ -75,9 +75,9 @@ def command(
     """
     import msgspec
 
-    from plumbline import settings as settings_file
-    from plumbline.words import counted
-    from plumbline.workbench import workbench
+    from plumbline.settings import campaign_file
+    from plumbline.settings.workbench import workbench
+    from plumbline.system.words import counted
 
     from . import variant_tables
 
@@ -88,34 +88,34 @@ def command(
     except ValueError:
         raise click.UsageError("--nprocs takes whole numbers with commas between") from None
     asked = {"type": type_, "op": op, "seed": seed, "simulate": simulate}
-    settings = [settings_file.load(None, asked | {"nprocs": count or None}) for count in counts]
+    settings = [campaign_file.load(None, asked | {"nprocs": count or None}) for count in counts]
     bench = workbench(mpi_prefix, settings=settings[0])
     common.require_functions(bench.catalogue, functions)
-    known = {one.function for one in bench.catalogue.variants}
+    known = {variant.function for variant in bench.catalogue.variants}
     if measure and not known.issuperset(functions):
-        bare = ", ".join(one for one in functions if one not in known)
+        bare = ", ".join(function for function in functions if function not in known)
         raise click.UsageError(f"--best: there are no variants of {bare} to race")
     chosen = [
-        one
-        for one in bench.catalogue.variants
-        if (not functions or one.function in functions) and kind in (None, one.kind)
+        variant
+        for variant in bench.catalogue.variants
+        if (not functions or variant.function in functions) and kind in (None, variant.kind)
     ]
     if not measure:
         if as_json:
-            common.print_json([msgspec.to_builtins(one) for one in chosen])
+            common.print_json([msgspec.to_builtins(variant) for variant in chosen])
         elif markdown:
             click.echo(variant_tables.catalogue_page(chosen))
         else:
             common.show(variant_tables.catalogue(chosen), counted(len(chosen), "variant"))
         return 0
-    wanted = functions or tuple(dict.fromkeys(one.function for one in chosen))
+    wanted = functions or tuple(dict.fromkeys(variant.function for variant in chosen))
     bench = msgspec.structs.replace(
         bench, catalogue=msgspec.structs.replace(bench.catalogue, variants=chosen)
     )
     cells = [
         cell
-        for one in settings
-        for cell in _best(bench, one, wanted, common.sizes_of(sizes), heats, launches)
+        for setting in settings
+        for cell in _best(bench, setting, wanted, common.sizes_of(sizes), heats, launches)
     ]
     if as_json:
         common.print_json([msgspec.to_builtins(cell) for cell in cells])
@@ -133,22 +133,23 @@ def _best(
     sizes: Sequence[int],
     heats: int | None,
     launches: int | None,
-) -> list[Cell]:
-    from plumbline import best, campaign
-    from plumbline.plan import Data, Plan, measurable
+) -> list[BestOfCell]:
+    from plumbline.campaign import loop as campaign
+    from plumbline.core.plan import Data, Plan, measurable
+    from plumbline.measure.settling import until_settled
+    from plumbline.results import best
     from plumbline.search.candidates import Menu
     from plumbline.search.race import Target
-    from plumbline.settling import until_settled
     from plumbline.verify.statistics import exact_ratio, paired_ratio
 
-    simulated = settings.simulation is not None
-    data = Data(settings.type, settings.op)
+    simulated = settings.ranks.simulate is not None
+    data = Data(settings.cases.type, settings.cases.op)
     menu = Menu(
         bench.space,
         bench.installation.library,
         bench.knobs,
         bench.catalogue.variants,
-        settings.nprocs,
+        settings.ranks.nprocs,
         unsafe=True,
     )
     return best.find(
@@ -156,11 +157,11 @@ def _best(
         until_settled(
             Plan(
                 "best",
-                settings.seed,
+                settings.sampling.seed,
                 (),
                 data,
-                blocks=settings.blocks,
-                reps=settings.reps,
+                blocks=settings.sampling.blocks,
+                reps=settings.sampling.reps,
                 knobs=bench.space.switch,
             ),
             simulated=simulated,
@@ -168,10 +169,10 @@ def _best(
         bench.space.hot_environment,
         {
             Target(function, size): best.field(
-                menu, bench.catalogue, function, size, settings.nprocs
+                menu, bench.catalogue, function, size, settings.ranks.nprocs
             )
             for function in functions
-            for size in measurable(function, sizes, settings.nprocs, data)
+            for size in measurable(function, sizes, settings.ranks.nprocs, data)
         },
         heats=heats or (1 if simulated else 3),
         finals=launches or (1 if simulated else 10),

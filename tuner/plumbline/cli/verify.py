@@ -30,7 +30,8 @@ def command(
     Example:
       plumbline verify --guidelines GL3,GL8 --json
     """
-    from plumbline import guidelines, report
+    from plumbline.core import guidelines
+    from plumbline.results import report
 
     from . import tables
 
@@ -50,6 +51,6 @@ def command(
     elif found:
         common.show(*tables.side_by_side(found, guidelines.load(), all_rows=all_rows))
     ran.require_all()
-    violated = any(one.verdict == "violated" for each in found for one in each.before)
+    violated = any(verdict.verdict == "violated" for each in found for verdict in each.before)
     wrong = any(each.wrong for each in found)
     return common.VIOLATIONS_FOUND if violated or wrong else 0

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from plumbline import paths
 from plumbline.libraries import Family, Installation
-from plumbline.placement import Placement
-from plumbline.process import Finished
+from plumbline.system import paths
+from plumbline.system.placement import Placement
+from plumbline.system.process import Finished
 from plumbline_db.records import Machine
 
 RECORDS = "records.ndjson"  # what the probe writes into the folder of its job

@@ -17,23 +17,23 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import ending, process
+from plumbline.core.unmeasured import Unmeasured
 from plumbline.libraries import Family, Installation
-from plumbline.unmeasured import Unmeasured
+from plumbline.system import ending, process
 from plumbline_db import own
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Event
 
 from . import Job
 from .job_files import JobFiles, Submission, submitted_script
-from .under_way import State, UnderWay
+from .under_way import JobState, UnderWay
 
 AT_ONCE_MOST = 500
 COMMAND_SECONDS = 60.0
 FIRST_PAUSE_SECONDS, LAST_PAUSE_SECONDS = 0.1, 2.0
 
 
-class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class SchedulerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Keys that the tables of all schedulers have.
 
     folder: of the jobs' files, on a file system that all nodes share (empty: `jobs` beside the
@@ -75,7 +75,7 @@ class Queue:
     nodes_may_differ = True  # from launch to launch, where the scheduler chooses them
     by_mpirun = True  # ranks are started by the library's mpirun, not by the scheduler's own
 
-    def __init__(self, table: Table, beside: Path) -> None:
+    def __init__(self, table: SchedulerTable, beside: Path) -> None:
         """Jobs have their files `beside` the database, where the table names no folder."""
         self.table = table
         self.at_once = table.at_once
@@ -97,7 +97,7 @@ class Queue:
         """Ids of the jobs called `name` that the scheduler remembers, by task; None: no answer."""
         raise NotImplementedError
 
-    def states(self, jobs: Sequence[Submission]) -> dict[str, State] | None:
+    def states(self, jobs: Sequence[Submission]) -> dict[str, JobState] | None:
         """By id, of those that the scheduler knows under their names: one that has lost its memory
         gives the ids to others. None: it does not answer."""
         raise NotImplementedError
@@ -115,8 +115,8 @@ class Queue:
         path = self._folder(id)
         try:
             own.make(self._home)
-            for one in (path.parent, path):
-                one.mkdir(mode=0o700, exist_ok=True)
+            for folder in (path.parent, path):
+                folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise PlumblineError(
                 f"cannot create the folder {path}: {error.strerror}; name another one (`folder`)"
@@ -174,7 +174,7 @@ class Queue:
                     if finished is not None:
                         del left[number]
                         yield number, finished
-                fresh = [one for one in left.values() if one.submission is None]
+                fresh = [way for way in left.values() if way.submission is None]
                 if fresh:
                     self._submit(fresh)
                     pause.reset()
@@ -208,59 +208,59 @@ class Queue:
     def _submit_together(self, launches: Sequence[UnderWay]) -> None:
         first = launches[0]
         # Another name for each attempt, so that an earlier one is never taken for this.
-        facts = "\n".join(f"{one.files.folder} {one.attempt}" for one in launches)
+        facts = "\n".join(f"{launch.files.folder} {launch.attempt}" for launch in launches)
         name = self.name_prefix + hashlib.sha256(facts.encode()).hexdigest()[:12]
-        scripts = [(one.prepare(), one.attempt) for one in launches]
+        scripts = [(launch.prepare(), launch.attempt) for launch in launches]
         script = first.files.write_script(
             "submit.sh", submitted_script(scripts, self.index or "PLUMBLINE_TASK")
         )
-        for task, one in enumerate(launches):
-            one.keep_submission(name, task)
+        for task, launch in enumerate(launches):
+            launch.keep_submission(name, task)
         try:
             ids = self.submit(script, name, len(launches), first.job)
         except PlumblineError:
             # It may have arrived all the same; then its name finds it.
             if self.named(name) == {}:
-                for one in launches:
-                    one.forget()
+                for launch in launches:
+                    launch.forget()
             raise
-        for one, id in zip(launches, ids, strict=True):
-            one.keep_id(id)
+        for launch, id in zip(launches, ids, strict=True):
+            launch.keep_id(id)
 
     def _look(self, launches: Sequence[UnderWay]) -> None:
         """Asks the scheduler once for all, and draws the conclusions."""
-        nameless = {one.sure.name for one in launches if not one.sure.id}
+        nameless = {launch.sure.name for launch in launches if not launch.sure.id}
         for name in sorted(nameless):
             found = self.named(name)
-            for one in launches:
-                last = one.submission
+            for launch in launches:
+                last = launch.submission
                 if found is not None and last and not last.id and last.name == name:
-                    one.found(found.get(last.task))
-        known = [one.sure for one in launches if one.submission and one.submission.id]
+                    launch.found(found.get(last.task))
+        known = [launch.sure for launch in launches if launch.submission and launch.submission.id]
         states = self.states(known) if known else {}
         if states is None:
             return
-        for one in launches:
-            if one.submission and one.submission.id:
-                one.look(states.get(one.submission.id))
+        for launch in launches:
+            if launch.submission and launch.submission.id:
+                launch.look(states.get(launch.submission.id))
 
     def _abandon(self, launches: Iterable[UnderWay], *, by_name: bool = False) -> None:
         """What has no id yet, though the scheduler was asked for one, is found by its name: here,
         or by the next command; so is what cannot be cancelled because the scheduler does not
         answer."""
-        asked = [one for one in launches if one.submission]
+        asked = [launch for launch in launches if launch.submission]
         with contextlib.suppress(PlumblineError):
-            nameless = [one for one in asked if by_name and not one.sure.id]
-            for name in sorted({one.sure.name for one in nameless}):
+            nameless = [way for way in asked if by_name and not way.sure.id]
+            for name in sorted({way.sure.name for way in nameless}):
                 ids = self.named(name) or {}
-                for one in nameless:
-                    if one.sure.name == name and one.sure.task in ids:
-                        one.keep_id(ids[one.sure.task])
-            known = [one for one in asked if one.sure.id]
+                for way in nameless:
+                    if way.sure.name == name and way.sure.task in ids:
+                        way.keep_id(ids[way.sure.task])
+            known = [way for way in asked if way.sure.id]
             if known:
-                self.cancel([one.sure for one in known])
-            for one in known:
-                one.forget()
+                self.cancel([way.sure for way in known])
+            for way in known:
+                way.forget()
 
 
 def ask(*words: str) -> str:

@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from plumbline import process
+from plumbline.core.unmeasured import Unmeasured
 from plumbline.libraries import Family, Installation
-from plumbline.placement import Placement
-from plumbline.proof import for_ranks
-from plumbline.unmeasured import Unmeasured
+from plumbline.libraries.into_ranks import for_ranks
+from plumbline.system import process
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
 from . import Job, launcher
-from .batch import COMMAND_SECONDS, Queue, Table, ask
+from .batch import COMMAND_SECONDS, Queue, SchedulerTable, ask
 from .job_files import KILL_SECONDS, Submission
-from .under_way import State
+from .under_way import JobState
 
 _OURS = {"job-name", "output", "error", "env", "env-file", "nodes", "nslots", "time-limit", "cwd"}
 _OURS |= {"exclusive", "queue", "bank", "wrap", "dry-run", "cc", "bcc", "input"}
@@ -31,7 +31,7 @@ _WORD = re.compile(r"[^\s\x00-\x1f]*\Z")
 _FORMAT = "--format={id.f58}|{state}|{result}|{exception.type}"
 
 
-class FluxTable(Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class FluxTable(SchedulerTable, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The table `flux` of a campaign file: what all tables of schedulers have, and
 
     queue, bank: as flux batch takes them. start: what starts the ranks inside the job, mpirun or
@@ -125,7 +125,10 @@ class Flux(Queue):
         words = ["flux", "batch", f"--job-name={name}", f"--cwd={job.folder}"]
         words += ["--output=/dev/null", "--error=/dev/null"]
         # Nothing of this process's environment but what a login has.
-        words += ["--env=-*", *(f"--env={one}" for one in ("HOME", "USER", "LOGNAME", "PATH"))]
+        words += [
+            "--env=-*",
+            *(f"--env={variable}" for variable in ("HOME", "USER", "LOGNAME", "PATH")),
+        ]
         words += [f"--nodes={place.nodes}", f"--nslots={place.nprocs}"]
         words += [f"--time-limit={int(job.timeout_seconds + 2 * KILL_SECONDS + 60)}s"]
         words += ["--exclusive"] if table.exclusive else []
@@ -140,8 +143,8 @@ class Flux(Queue):
         done = self._jobs("-a", f"--name={name}")
         return None if done.status != 0 else dict(enumerate(list(_states(done.stdout))[:1]))
 
-    def states(self, jobs: Sequence[Submission]) -> dict[str, State] | None:
-        done = self._jobs(*(one.id for one in jobs))
+    def states(self, jobs: Sequence[Submission]) -> dict[str, JobState] | None:
+        done = self._jobs(*(job.id for job in jobs))
         complaints = [line for line in done.stderr.splitlines() if line.strip()]
         if not all("unknown" in line for line in complaints):
             return None
@@ -153,7 +156,7 @@ class Flux(Queue):
         )
 
     def cancel(self, jobs: Sequence[Submission]) -> None:
-        ids = [one.id for one in jobs]
+        ids = [job.id for job in jobs]
         done = process.run(["flux", "cancel", *ids], timeout_seconds=COMMAND_SECONDS)
         for line in done.stderr.splitlines():
             if done.status != 0 and not re.search(r"inactive|unknown", line):
@@ -165,7 +168,7 @@ def _plain(id: str) -> str:
     return id.replace("ƒ", "f")
 
 
-def _states(text: str) -> dict[str, State]:
+def _states(text: str) -> dict[str, JobState]:
     found = {}
     for line in text.splitlines():
         if line.count("|") == 3:
@@ -174,13 +177,13 @@ def _states(text: str) -> dict[str, State]:
     return found
 
 
-def _state(state: str, result: str, exception: str) -> State:
+def _state(state: str, result: str, exception: str) -> JobState:
     word = " ".join(part for part in (state, result, exception) if part)
     if state != "INACTIVE":
-        return State("alive", word)
+        return JobState("alive", word)
     if result == "CANCELED":
-        return State("cancelled" if exception == "cancel" else "interrupted", word)
+        return JobState("cancelled" if exception == "cancel" else "interrupted", word)
     if result == "TIMEOUT":
-        return State("timed out", word)
+        return JobState("timed out", word)
     # A script that fails raises nothing; what is raised comes from the system.
-    return State("interrupted" if result == "FAILED" and exception else "ended", word)
+    return JobState("interrupted" if result == "FAILED" and exception else "ended", word)

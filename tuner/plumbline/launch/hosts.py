@@ -23,10 +23,10 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import machine, process
-from plumbline.hosts import Hosts, Reach
+from plumbline.core.reach import Hosts, Reach
 from plumbline.libraries import Family, Installation
-from plumbline.placement import Placement
+from plumbline.system import machine, process
+from plumbline.system.placement import Placement
 from plumbline_db import own, scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
@@ -59,20 +59,20 @@ class SeveralHosts:
     def machine(self, placement: Placement) -> Machine:
         """Known by the hosts in use, in their order, and by what they are."""
         asked = self._facts[: placement.nodes]
-        told = [f"{one.host} {one.processing_units} {one.cpu_model}" for one in asked]
-        names = [one.host for one in asked]
+        told = [f"{facts.host} {facts.processing_units} {facts.cpu_model}" for facts in asked]
+        names = [facts.host for facts in asked]
         here = machine.this_machine()
-        models = dict.fromkeys(one.cpu_model for one in asked)
+        models = dict.fromkeys(facts.cpu_model for facts in asked)
         return msgspec.structs.replace(
             here,
             id=hashlib.sha256("\n".join(told).encode()).hexdigest()[:16],
             host=", ".join(names) if len(names) <= 4 else f"{names[0]} and {len(names) - 1} more",
             cpu_model=" | ".join(models),
-            processing_units=min(one.processing_units for one in asked),
+            processing_units=min(facts.processing_units for facts in asked),
         )
 
     def processing_units(self) -> int | None:
-        return min(one.processing_units for one in self._facts)
+        return min(fact.processing_units for fact in self._facts)
 
     @contextmanager
     def folder(self, id: str) -> Iterator[Path]:
@@ -124,10 +124,10 @@ class SeveralHosts:
     def _facts(self) -> list[Facts]:
         """Of all hosts. Raises PlumblineError, naming the host, where one does not answer."""
         self._require_shared()
-        for left in self._shared.glob(_TOKENS + "*"):
+        for path in self._shared.glob(_TOKENS + "*"):
             with contextlib.suppress(OSError):  # of another user, or gone
-                if left.lstat().st_mtime < time.time() - scratch.OLD_SECONDS:
-                    left.unlink()
+                if path.lstat().st_mtime < time.time() - scratch.OLD_SECONDS:
+                    path.unlink()
         with tempfile.NamedTemporaryFile("w", prefix=_TOKENS, dir=self._shared) as file:
             token = os.urandom(8).hex()
             file.write(token + "\n")

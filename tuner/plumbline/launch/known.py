@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Iterable, Sequence
 
-from plumbline import guidelines
+from plumbline.core import guidelines
+from plumbline.core.variant_spec import variant_name
 
 from .parts import Record, case_lines
 
@@ -23,7 +24,7 @@ class Known:
     def look_up(self, keys: dict[int, Key]) -> dict[int, list[Record]]:
         """The records of the cases that are known, with the ids that they have now."""
         return {
-            number: [one | {"case": number} for one in self._records[key]]
+            number: [record | {"case": number} for record in self._records[key]]
             for number, key in keys.items()
             if key in self._records
         }
@@ -31,9 +32,9 @@ class Known:
     def learn(self, keys: dict[int, Key], records: Iterable[Record]) -> None:
         """From a launch that has come to its end."""
         found: dict[int, list[Record]] = {}
-        for one in records:
-            if one["record"] in ("case", "begin", "check", "samples", "refused"):
-                found.setdefault(one["case"], []).append(one)
+        for record in records:
+            if record["record"] in ("case", "begin", "check", "samples", "refused"):
+                found.setdefault(record["case"], []).append(record)
         for number, key in keys.items():
             if number in found:
                 self._records.setdefault(key, found[number])
@@ -62,8 +63,8 @@ def rules_of(profile: str, function: str, variant: str) -> list[str]:
     while True:
         met = [line for line in rules if _words(line)["function"] in reached]
         more = [calls(_words(line)["function"], _words(line)["variant"]) for line in met]
-        further = {one for calls_ in more for one in calls_ or ()} - set(reached)
-        if any(one is None for one in more):
+        further = {call for calls_ in more for call in calls_ or ()} - set(reached)
+        if any(cases is None for cases in more):
             return rules
         if not further:
             return met
@@ -72,7 +73,7 @@ def rules_of(profile: str, function: str, variant: str) -> list[str]:
 
 def calls(function: str, variant: str) -> Collection[str] | None:
     """The MPI functions that a variant calls as an application does; None: nobody says."""
-    name = variant.partition(":")[0]
+    name = variant_name(variant)
     if name == "default" or name.endswith("_as_split"):
         return (function,)
     return _mockups().get(name, None if "_as_" in name else ())

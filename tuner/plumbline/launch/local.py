@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from plumbline import machine, process
 from plumbline.libraries import Family, Installation
-from plumbline.placement import Placement
+from plumbline.system import machine, process
+from plumbline.system.placement import Placement
 from plumbline_db import scratch
 from plumbline_db.records import Machine
 

@@ -66,8 +66,8 @@ _MANY = 16  # cases of a function that are worth a second start
 def _shares(cases: list[tuple[int, int, str]]) -> list[list[tuple[int, int, str]]]:
     if len(cases) < _MANY:
         return [cases]
-    place = {size: number for number, size in enumerate(sorted({one[0] for one in cases}))}
-    shares = [[one for one in cases if place[one[0]] % 2 == share] for share in (0, 1)]
+    place = {size: number for number, size in enumerate(sorted({case[0] for case in cases}))}
+    shares = [[case for case in cases if place[case[0]] % 2 == share] for share in (0, 1)]
     return [share for share in shares if share]
 
 
@@ -97,31 +97,33 @@ def under_way(records: Iterable[Record]) -> int | None:
     told."""
     case: int | None = None
     waiting: list[int] = []
-    for one in records:
-        if one["record"] == "begin":
-            case = one["case"]
-        elif one["record"] == "order":
-            case, waiting = None, list(one["cases"])
-        elif one["record"] in ("check", "samples", "refused"):
+    for record in records:
+        if record["record"] == "begin":
+            case = record["case"]
+        elif record["record"] == "order":
+            case, waiting = None, list(record["cases"])
+        elif record["record"] in ("check", "samples", "refused"):
             case = None
-            waiting = [number for number in waiting if number != one["case"]]
+            waiting = [number for number in waiting if number != record["case"]]
     return case if case is not None else next(iter(waiting), None)
 
 
 def given_up(records: Sequence[Record], numbers: Iterable[int], reason: str) -> list[Record]:
     """The records of cases that are not simulated, out of those of a launch that knew them."""
     wanted = set(numbers)
-    found = [one for one in records if one["record"] == "case" and one["case"] in wanted]
-    heading = [one for one in records if one["record"] in ("header", "config")]
+    found = [
+        record for record in records if record["record"] == "case" and record["case"] in wanted
+    ]
+    heading = [record for record in records if record["record"] in ("header", "config")]
     return heading + [
         made
-        for one in found
+        for record in found
         for made in (
-            one,
-            {"record": "begin", "case": one["case"]},
+            record,
+            {"record": "begin", "case": record["case"]},
             {
                 "record": "check",
-                "case": one["case"],
+                "case": record["case"],
                 "outcome": "unsupported",
                 "detail": reason,
             },
@@ -141,19 +143,23 @@ def join(
     ordered = [*ended, *broken]
 
     def of(*kinds: str) -> list[Record]:
-        return [one for part in (known, *ordered) for one in part if one["record"] in kinds]
+        return [
+            record for part in (known, *ordered) for record in part if record["record"] in kinds
+        ]
 
     first = next((part for part in ordered if part), [])
-    samples = {(one["block"], one["case"]): one for one in of("samples")}
+    samples = {(record["block"], record["case"]): record for record in of("samples")}
     orders: dict[int, list[int]] = {}
     for part in (known, *ordered):
-        for one in [one for one in part if one["record"] == "order"]:
-            done = [case for case in one["cases"] if (one["block"], case) in samples]
+        for record in [record for record in part if record["record"] == "order"]:
+            done = [case for case in record["cases"] if (record["block"], case) in samples]
             # Of the last part with the case that was under way.
-            cases = one["cases"] if part is ordered[-1] else done
-            orders.setdefault(one["block"], []).extend(cases)
-    blocks = [one["block"] for one in ordered[-1] if one["record"] == "order"] if broken else []
-    joined = [one for one in first if one["record"] in ("header", "config")]
+            cases = record["cases"] if part is ordered[-1] else done
+            orders.setdefault(record["block"], []).extend(cases)
+    blocks = (
+        [record["block"] for record in ordered[-1] if record["record"] == "order"] if broken else []
+    )
+    joined = [record for record in first if record["record"] in ("header", "config")]
     joined += sorted(of("case"), key=lambda one: int(one["case"]))
     joined += of("begin", "check")
     for block in sorted(orders)[: max(blocks) + 1 if blocks else None]:
@@ -167,9 +173,9 @@ def join(
     joined.append(
         {
             "record": "footer",
-            "cases": sum(one["record"] == "case" for one in joined),
-            "timed_ns": sum(one["timed_ns"] for one in footers) + _timed_ns(known),
-            "wall_ns": max((one["wall_ns"] for one in footers), default=0),
+            "cases": sum(record["record"] == "case" for record in joined),
+            "timed_ns": sum(footer["timed_ns"] for footer in footers) + _timed_ns(known),
+            "wall_ns": max((footer["wall_ns"] for footer in footers), default=0),
         }
     )
     return joined
@@ -177,13 +183,14 @@ def join(
 
 def _timed_ns(known: Sequence[Record]) -> int:
     """Of cases that were in no part. What there is of a stream is one value, its mean."""
-    reps = {one["case"]: one["reps"] for one in known if one["record"] == "case"}
+    reps = {record["case"]: record["reps"] for record in known if record["record"] == "case"}
     return sum(
-        sum(one["warmup_ns"]) + sum(one["ns"]) * reps[one["case"]] // max(1, len(one["ns"]))
-        for one in known
-        if one["record"] == "samples"
+        sum(record["warmup_ns"])
+        + sum(record["ns"]) * reps[record["case"]] // max(1, len(record["ns"]))
+        for record in known
+        if record["record"] == "samples"
     )
 
 
 def write(records: Iterable[Record]) -> str:
-    return "".join(msgspec.json.encode(one).decode() + "\n" for one in records)
+    return "".join(msgspec.json.encode(record).decode() + "\n" for record in records)

@@ -11,16 +11,16 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from plumbline import process
-from plumbline.placement import Placement
-from plumbline.unmeasured import Unmeasured
+from plumbline.core.unmeasured import Unmeasured
+from plumbline.system import process
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
 from . import Job, launcher
-from .batch import COMMAND_SECONDS, Queue, Table, ask
+from .batch import COMMAND_SECONDS, Queue, SchedulerTable, ask
 from .job_files import KILL_SECONDS, Submission
-from .under_way import State
+from .under_way import JobState
 
 # Letters of qsub that Plumbline sets itself, or that would take a job out of its hands.
 _OURS = set("ANoeJjtVvrhISqzCfXGdDx")
@@ -31,7 +31,7 @@ _WALLTIME_STATUS = {"-29", "-11"}  # of PBS Pro, of Torque: ended at its time li
 _SIGNALLED = 256  # an exit status above it: the job was killed
 
 
-class PbsTable(Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class PbsTable(SchedulerTable, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The table `pbs` of a campaign file: what all tables of schedulers have, and
 
     queue, account: as qsub takes them (-q, -A). chunk: more of what each node must have, as in
@@ -92,8 +92,8 @@ class Pbs(Queue):
         """Of the smallest node: which ones a queue has is not said the same way everywhere."""
         text = ask("pbsnodes", "-a")
         name = "np" if self._torque() else r"resources_available\.ncpus"
-        counts = [int(one) for one in re.findall(rf"^\s+{name} = (\d+)$", text, re.MULTILINE)]
-        return min((one for one in counts if one > 0), default=None)
+        counts = [int(digits) for digits in re.findall(rf"^\s+{name} = (\d+)$", text, re.MULTILINE)]
+        return min((count for count in counts if count > 0), default=None)
 
     def _torque(self) -> bool:
         if self._is_torque is None:
@@ -133,9 +133,9 @@ class Pbs(Queue):
         done = process.run(["qselect", *past, "-N", name], timeout_seconds=COMMAND_SECONDS)
         return None if done.status != 0 else dict(enumerate(done.stdout.split()[:1]))
 
-    def states(self, jobs: Sequence[Submission]) -> dict[str, State] | None:
+    def states(self, jobs: Sequence[Submission]) -> dict[str, JobState] | None:
         past = [] if self._torque() else ["-x"]
-        ids = [one.id for one in jobs]
+        ids = [job.id for job in jobs]
         done = process.run(["qstat", *past, "-f", *ids], timeout_seconds=COMMAND_SECONDS)
         unknown = ("Unknown Job Id", "Job has finished")
         complaints = [line for line in done.stderr.splitlines() if line.strip()]
@@ -143,7 +143,7 @@ class Pbs(Queue):
             return None
         if done.status != 0 and not complaints:
             return None
-        return _states(done.stdout, {one.name for one in jobs})
+        return _states(done.stdout, {job.name for job in jobs})
 
     def cancel(self, jobs: Sequence[Submission]) -> None:
         states = self.states(jobs)
@@ -159,7 +159,7 @@ class Pbs(Queue):
                 raise PlumblineError(f"qdel {' '.join(ids)}: {line.strip()}")
 
 
-def _states(text: str, names: set[str]) -> dict[str, State]:
+def _states(text: str, names: set[str]) -> dict[str, JobState]:
     """Of `qstat -f`: a paragraph for each job."""
     found = {}
     for paragraph in re.split(r"^Job Id: ", text, flags=re.MULTILINE)[1:]:
@@ -170,14 +170,14 @@ def _states(text: str, names: set[str]) -> dict[str, State]:
     return found
 
 
-def _state(letter: str, status: str) -> State:
+def _state(letter: str, status: str) -> JobState:
     word = f"in state {letter}" + (f" with exit status {status}" if status else "")
     if letter not in ("F", "C", "X"):
-        return State("alive", word)
+        return JobState("alive", word)
     if not status:
-        return State("cancelled", word)  # before it began
+        return JobState("cancelled", word)  # before it began
     if status in _WALLTIME_STATUS:
-        return State("timed out", word)
+        return JobState("timed out", word)
     if int(status) < 0:
-        return State("interrupted", word)  # the server could not run it, or lost it
-    return State("cancelled" if int(status) > _SIGNALLED else "ended", word)
+        return JobState("interrupted", word)  # the server could not run it, or lost it
+    return JobState("cancelled" if int(status) > _SIGNALLED else "ended", word)

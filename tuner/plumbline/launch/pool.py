@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import process
+from plumbline.system import process
 from plumbline_db import ndjson
 from plumbline_db.errors import PlumblineError
 
@@ -25,7 +25,7 @@ from .parts import Record
 Command = Callable[[str, str], tuple[list[str], Path]]
 
 
-class Ended(msgspec.Struct, frozen=True):
+class PartEnded(msgspec.Struct, frozen=True):
     """One process of a part. `records` of one that was given up say only that. `file` is where they
     lie; `whole`: there is nothing more to come. `bad`: text from the line on that is no record, or
     not one of the part's plan."""
@@ -55,9 +55,9 @@ class Pool:
         self._case_seconds = case_seconds
         self._deadline = time.monotonic() + timeout_seconds
         self._stop = threading.Event()
-        self._ends: list[Ended] = []
+        self._ends: list[PartEnded] = []
 
-    def run(self, plans: Sequence[str]) -> list[Ended]:
+    def run(self, plans: Sequence[str]) -> list[PartEnded]:
         with ThreadPoolExecutor(self._cores) as pool:
             try:
                 for done in [pool.submit(self._part, *numbered) for numbered in enumerate(plans)]:
@@ -81,7 +81,7 @@ class Pool:
             records, bad = written(file, plan)
             if watch.stuck is None:
                 whole = file.is_file() and bad is None
-                self._ends.append(Ended(finished, records, file, whole, bad or ""))
+                self._ends.append(PartEnded(finished, records, file, whole, bad or ""))
                 return
             gone = parts.too_much(plan, watch.stuck)
             case = parts.words_of(parts.case_lines(plan)[watch.stuck])
@@ -90,7 +90,7 @@ class Pool:
                 f"with {case['variant']} at {case['bytes']} B)"
             )
             fine = msgspec.structs.replace(finished, status=0)
-            self._ends.append(Ended(fine, parts.given_up(records, gone, why), file, whole=True))
+            self._ends.append(PartEnded(fine, parts.given_up(records, gone, why), file, whole=True))
             plan = parts.rest(plan, gone)
             again += 1
 

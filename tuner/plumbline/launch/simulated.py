@@ -15,12 +15,12 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import machine as this_machine
-from plumbline import process
+from plumbline.launch.simulation import Simulation, hostfile, machine, overheads, platform
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.simgrid import options_in
-from plumbline.placement import Placement
-from plumbline.simulation import Simulation, hostfile, machine, overheads, platform
+from plumbline.system import machine as this_machine
+from plumbline.system import process
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
@@ -97,12 +97,12 @@ class Simulated:
             case_seconds=self._machine.case_seconds,
             timeout_seconds=job.timeout_seconds,
         ).run(parts.split(plan, without))
-        given = [one for number in sorted(without) for one in known[number]]
+        given = [record for number in sorted(without) for record in known[number]]
         # What is wrong stands last, with the case that was under way.
-        broken = sorted((one for one in ends if not one.whole), key=lambda one: bool(one.bad))
+        broken = sorted((end for end in ends if not end.whole), key=lambda one: bool(one.bad))
         joined = parts.join(
-            [one.records for one in ends if one.whole],
-            [one.records for one in broken],
+            [end.records for end in ends if end.whole],
+            [ended.records for ended in broken],
             _with_orders(given),
         )
         target = Path(job.program[-1])
@@ -111,13 +111,13 @@ class Simulated:
             self._known.learn(known_as, joined)
         else:
             bad = broken[-1].bad
-            _write_part(target, parts.write(joined) + bad, [one.file for one in broken])
-        finished = [one.finished for one in ends]
-        worst = next((one for one in finished if one.timed_out), None)
-        worst = worst or next((one for one in finished if one.status != 0), finished[0])
+            _write_part(target, parts.write(joined) + bad, [ended.file for ended in broken])
+        finished = [end.finished for end in ends]
+        worst = next((process for process in finished if process.timed_out), None)
+        worst = worst or next((process for process in finished if process.status != 0), finished[0])
         return msgspec.structs.replace(
             worst,
-            stderr="".join(one.stderr for one in finished),
+            stderr="".join(process.stderr for process in finished),
             seconds=time.monotonic() - started,
         )
 
@@ -181,7 +181,7 @@ def _write_part(target: Path, text: str, records: Sequence[Path]) -> None:
     """As old as what was written last by those that have not come to their end."""
     part = part_of(target)
     part.write_text(text)
-    ages = [part_of(one).stat().st_mtime for one in records if part_of(one).is_file()]
+    ages = [part_of(record).stat().st_mtime for record in records if part_of(record).is_file()]
     if ages:
         os.utime(part, (max(ages), max(ages)))
 
@@ -189,8 +189,8 @@ def _write_part(target: Path, text: str, records: Sequence[Path]) -> None:
 def _with_orders(known: Sequence[parts.Record]) -> list[parts.Record]:
     """Cases that were not measured again stand first in the orders of the blocks."""
     blocks: dict[int, list[int]] = {}
-    for one in known:
-        if one["record"] == "samples":
-            blocks.setdefault(one["block"], []).append(one["case"])
+    for known_case in known:
+        if known_case["record"] == "samples":
+            blocks.setdefault(known_case["block"], []).append(known_case["case"])
     orders = [{"record": "order", "block": block, "cases": of_} for block, of_ in blocks.items()]
     return [*known, *orders]

@@ -12,18 +12,18 @@ from typing import Literal
 
 import msgspec
 
-from plumbline import process
+from plumbline.core.unmeasured import Unmeasured
 from plumbline.libraries import Family, Installation
-from plumbline.placement import Placement
-from plumbline.proof import for_ranks
-from plumbline.unmeasured import Unmeasured
+from plumbline.libraries.into_ranks import for_ranks
+from plumbline.system import process
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
 from . import Job, launcher
-from .batch import COMMAND_SECONDS, Queue, Table, ask
+from .batch import COMMAND_SECONDS, Queue, SchedulerTable, ask
 from .job_files import KILL_SECONDS, Submission
-from .under_way import Kind, State
+from .under_way import JobState, Kind
 
 REMEMBERS_SECONDS = 60.0  # MinJobAge is five minutes, where nobody has changed it
 
@@ -56,7 +56,7 @@ _BINDS = {"core": "cores", "socket": "sockets", "numa": "ldoms", "none": "none"}
 _MAPS = {"core": "block:block", "socket": "block:cyclic", "node": "cyclic"}
 
 
-class SlurmTable(Table, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class SlurmTable(SchedulerTable, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The table `slurm` of a campaign file: what all tables of schedulers have, and
 
     partition, account, qos, constraint, nodelist: as sbatch takes them. start: what starts the
@@ -221,8 +221,8 @@ class Slurm(Queue):
                 found[int(id.partition("_")[2] or 0)] = id
         return found
 
-    def states(self, jobs: Sequence[Submission]) -> dict[str, State] | None:
-        names = ",".join(sorted({one.name for one in jobs}))
+    def states(self, jobs: Sequence[Submission]) -> dict[str, JobState] | None:
+        names = ",".join(sorted({job.name for job in jobs}))
         booked = self._booked(["--name", names])
         queued = self._queued(["--name", names])
         if booked is None or queued is None:
@@ -231,7 +231,7 @@ class Slurm(Queue):
         # Alive in the books alone is no sign of life: what a crashed controller forgets stays so.
         return queued | final
 
-    def _booked(self, which: list[str]) -> dict[str, State] | None:
+    def _booked(self, which: list[str]) -> dict[str, JobState] | None:
         """What sacct knows; nothing where there is no accounting."""
         if not self._accounting:
             return {}
@@ -249,14 +249,14 @@ class Slurm(Queue):
             return {}
         return _states(done.stdout) if done.status == 0 else None
 
-    def _queued(self, which: list[str]) -> dict[str, State] | None:
+    def _queued(self, which: list[str]) -> dict[str, JobState] | None:
         words = ["squeue", "--noheader", "--array", "--states=all", "--format=%i|%T"]
         done = process.run([*words, *which], timeout_seconds=COMMAND_SECONDS)
         return _states(done.stdout) if done.status == 0 else None
 
     def cancel(self, jobs: Sequence[Submission]) -> None:
-        for name in sorted({one.name for one in jobs}):
-            ids = [one.id for one in jobs if one.name == name]
+        for name in sorted({job.name for job in jobs}):
+            ids = [job.id for job in jobs if job.name == name]
             words = ["scancel", f"--name={name}", *ids]
             done = process.run(words, timeout_seconds=COMMAND_SECONDS)
             if done.status != 0 and "Invalid job id" not in done.stderr:
@@ -285,14 +285,14 @@ def _node(line: str) -> _Node:
     )
 
 
-def _states(text: str) -> dict[str, State]:
+def _states(text: str) -> dict[str, JobState]:
     """Lines `id|WORD …`: sacct adds who has cancelled, and writes tasks that wait as one line."""
     found = {}
     for line in text.splitlines():
         id, _, words = line.strip().partition("|")
         if re.fullmatch(r"\d+(_\d+)?", id) and words:
             word = words.split()[0].rstrip("+")
-            found[id] = State(kind=_KINDS.get(word, "alive"), word=word)
+            found[id] = JobState(kind=_KINDS.get(word, "alive"), word=word)
     return found
 
 

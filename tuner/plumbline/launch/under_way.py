@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from plumbline import process
 from plumbline.libraries import Family, Installation
 from plumbline.libraries import reaching as variables_that_reach
+from plumbline.system import process
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Event
 
@@ -29,7 +29,7 @@ OVERRUN_SECONDS = 60.0  # a job that runs so much longer than its limit is cance
 CANCELS_MOST = 1
 
 
-class State(msgspec.Struct, frozen=True):
+class JobState(msgspec.Struct, frozen=True):
     """Of a job; `word` is the scheduler's own."""
 
     kind: Kind
@@ -146,7 +146,7 @@ class UnderWay:
         elif self._silent():
             self._again("launch lost", f"the scheduler has no job called {self.sure.name}")
 
-    def look(self, state: State | None) -> None:
+    def look(self, state: JobState | None) -> None:
         """What the scheduler says; None: it does not know the job."""
         if state is not None and state.kind == "alive":
             self._since = time.monotonic()
@@ -204,7 +204,9 @@ class UnderWay:
 
     def _again(self, kind: str, text: str) -> None:
         """The cluster has ended it: the next attempt, if there is one."""
-        before = sum(one.kind in ("launch lost", "launch interrupted") for one in self._events())
+        before = sum(
+            event.kind in ("launch lost", "launch interrupted") for event in self._events()
+        )
         if before >= self._table.resubmissions:
             self.forget()
             raise PlumblineError(
@@ -217,7 +219,7 @@ class UnderWay:
 
     def _cancelled(self) -> None:
         text = f"job {self.sure.id} was cancelled"
-        if sum(one.kind == "launch cancelled" for one in self._events()) >= CANCELS_MOST:
+        if sum(event.kind == "launch cancelled" for event in self._events()) >= CANCELS_MOST:
             self.forget()
             raise PlumblineError(
                 f"{self.job.id}: {text}, as the one before; the same command goes on with it"
@@ -234,10 +236,10 @@ class UnderWay:
 
     def _event(self, kind: str, text: str) -> None:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-        text = f"{self.job.id}: {text}; attempt {self.attempt + 1} follows"
-        self.files.add(Event(time=now, kind=kind, text=text))
+        text = f"{text}; attempt {self.attempt + 1} follows"
+        self.files.add(Event(time=now, kind=kind, text=text, run=self.job.id))
 
-    def _no_result(self, state: State) -> str:
+    def _no_result(self, state: JobState) -> str:
         if self.files.is_cut():
             return (
                 f"\nwhat job {self.sure.id} has written is cut: is there room in {self.job.folder}?"

@@ -13,10 +13,10 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 import msgspec
 
-from plumbline import modules, version
-from plumbline.canary import Canary
-from plumbline.hosts import Reach
-from plumbline.placement import Placement
+from plumbline.core.reach import Reach
+from plumbline.libraries.canary import Canary
+from plumbline.system import modules, version
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 
@@ -163,11 +163,11 @@ def find(prefix: Path | None = None) -> tuple[Family, Installation]:
     on PATH. Raises PlumblineError, with the remedy, when there is none."""
     if prefix is not None and str(prefix).startswith(modules.PREFIX):
         return _of_module(str(prefix).removeprefix(modules.PREFIX))
-    real = {name: one for name, one in families().items() if not one.simulates}
-    for one in real.values():
-        installations = one.find(prefix)
+    real = {name: family for name, family in families().items() if not family.simulates}
+    for family in real.values():
+        installations = family.find(prefix)
         if installations:
-            return one, _sound(installations[0])
+            return family, _sound(installations[0])
     where = f"under {prefix}" if prefix else "on PATH"
     raise PlumblineError(
         f"no supported MPI library found {where} (looked for: {', '.join(real)}); "
@@ -192,11 +192,11 @@ def _of_module(name: str) -> tuple[Family, Installation]:
     added = modules.loaded(name)
     own = os.environ.get("PATH", "").split(":")
     for folder in added.get("PATH", "").split(":"):
-        for one in families().values():
-            if folder in own or one.simulates or Path(folder).name != "bin":
+        for family in families().values():
+            if folder in own or family.simulates or Path(folder).name != "bin":
                 continue
-            for found in one.find(Path(folder).parent, added):
-                return one, _sound(msgspec.structs.replace(found, environment=added))
+            for installation in family.find(Path(folder).parent, added):
+                return family, _sound(msgspec.structs.replace(installation, environment=added))
     raise PlumblineError(
         f"module {name} puts no supported MPI library on PATH; name the prefix of the installation "
         "(where the module is loaded already, its library is the one without --mpi)"

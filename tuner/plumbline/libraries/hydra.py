@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from plumbline.hosts import Reach
-from plumbline.placement import Placement
+from plumbline.core.reach import Reach
+from plumbline.system.placement import Placement
 
 # What an exported file sets for ranks and their mpiexec (exporters/plumbline_exporters/hydra.py).
 OURS = (

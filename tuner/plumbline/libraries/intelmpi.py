@@ -13,10 +13,10 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from plumbline import process
-from plumbline.canary import Canary
-from plumbline.hosts import Reach
-from plumbline.placement import Placement
+from plumbline.core.reach import Reach
+from plumbline.libraries.canary import Canary
+from plumbline.system import process
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters.impi_ranges import ADJUST, SILENT
@@ -95,9 +95,9 @@ class IntelMpi:
         given = os.environ | installation.environment
         root = Path(installation.library.prefix)
         fabric = root / "opt" / "mpi" / "libfabric" / "lib"
-        wanted = [str(one) for one in (fabric, root / "lib") if one.is_dir()]
-        theirs = [one for one in given.get("LD_LIBRARY_PATH", "").split(":") if one]
-        path = wanted + [one for one in theirs if one not in wanted]
+        wanted = [str(path) for path in (fabric, root / "lib") if path.is_dir()]
+        theirs = [word for word in given.get("LD_LIBRARY_PATH", "").split(":") if word]
+        path = wanted + [folder for folder in theirs if folder not in wanted]
         found = {"I_MPI_ROOT": str(root), "LD_LIBRARY_PATH": ":".join(path)}
         providers = fabric / "prov" if fabric.is_dir() else root / "lib"
         if "FI_PROVIDER_PATH" not in given and providers.is_dir():
@@ -158,7 +158,7 @@ def knobs_of(described: str, defaults: str) -> dict[str, Knob]:
     """From `impi_info -all`, which has types and ranges of presets, and `impi_info -expert`, which
     has defaults. Some variables stand in one of them alone."""
     starts = list(_DESCRIBED.finditer(described))
-    ends = [one.start() for one in starts[1:]] + [len(described)]
+    ends = [start.start() for start in starts[1:]] + [len(described)]
     found: dict[str, Knob] = {}
     for start, end in zip(starts, ends, strict=True):
         last = _PRESETS.search(described[start.end() : end])

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import paths, process
-from plumbline.canary import Canary
-from plumbline.hosts import Reach
-from plumbline.placement import Placement
+from plumbline.core.reach import Reach
+from plumbline.libraries.canary import Canary
+from plumbline.system import paths, process
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters import mpich_coll, mpich_selection
@@ -56,12 +56,14 @@ class Mpich:
         if prefix is not None:
             folders = [prefix / "bin"]
         else:
-            folders = [Path(one) for one in os.environ.get("PATH", "").split(":") if one]
+            folders = [Path(word) for word in os.environ.get("PATH", "").split(":") if word]
         environment = os.environ | dict(added or {})
         found = [one for folder in dict.fromkeys(folders) if (one := _in(folder, environment))]
         # /bin is /usr/bin on many systems: one installation, known by where it was met first.
-        distinct = {str(one.mpirun.resolve()): one for one in reversed(found)}
-        return [one for one in found if one in distinct.values()]
+        distinct = {
+            str(installation.mpirun.resolve()): installation for installation in reversed(found)
+        }
+        return [installation for installation in found if installation in distinct.values()]
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
         probe = paths.layout().probe(paths.build_id(installation.library))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline import process
+from plumbline.system import process
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.canary import Canary
+from plumbline.libraries.canary import Canary
 from plumbline_exporters import mpich_coll
 
 from . import Installation, Knob, family, hydra, mpiname
@@ -43,9 +43,9 @@ class Mvapich(Mpich):
         """Algorithms by name: their numbers are not known, and the leave to choose is none."""
         return {
             name: msgspec.structs.replace(
-                one, choices={key: 0 for key in one.choices if key not in ("auto", "dynamic")}
+                knob, choices={key: 0 for key in knob.choices if key not in ("auto", "dynamic")}
             )
-            for name, one in super().knobs(installation).items()
+            for name, knob in super().knobs(installation).items()
         }
 
     def environment(self, installation: Installation) -> dict[str, str]:

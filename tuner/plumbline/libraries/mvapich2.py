@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from plumbline import paths, process
-from plumbline.canary import Canary
-from plumbline.hosts import Reach
-from plumbline.placement import Placement
+from plumbline.core.reach import Reach
+from plumbline.libraries.canary import Canary
+from plumbline.system import paths, process
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters import mv2_ranges
@@ -155,7 +155,7 @@ def _refusing(name: str, environment: Mapping[str, str]) -> list[Canary]:
     value, functions = environment[name], FUNCTIONS.get(name, {})
     ranges: list[tuple[str, int, int | None]] = [(value, 0, None)]
     if mv2_ranges.has_sizes(value):
-        ranges = [(str(one.algorithm), one.first, one.last) for one in mv2_ranges.read(value)]
+        ranges = [(str(part.algorithm), part.first, part.last) for part in mv2_ranges.read(value)]
     if any(number not in functions for number, _, _ in ranges):
         return []
     return [
@@ -175,9 +175,9 @@ def shown(text: str) -> dict[str, Knob]:
     """What MV2_SHOW_ENV_INFO=2 prints."""
     found = (_SHOWN.match(line) for line in text.splitlines())
     return {
-        one[1]: Knob(name=one[1], value=one[2], type="", writable=True, choices={})
-        for one in found
-        if one
+        match[1]: Knob(name=match[1], value=match[2], type="", writable=True, choices={})
+        for match in found
+        if match
     }
 
 

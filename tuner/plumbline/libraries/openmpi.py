@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from plumbline import process
-from plumbline.canary import Canary, in_copy
-from plumbline.hosts import Reach
-from plumbline.placement import Placement
+from plumbline.core.reach import Reach
+from plumbline.libraries.canary import Canary, in_copy
+from plumbline.system import process
+from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters.ompi_site import MARK
@@ -115,7 +115,10 @@ class OpenMpi:
                 inside = match["communicator"] == "MPI_COMM_WORLD"
             elif inside:
                 found[match["name"]] = int(match["priority"])
-        return [f"{one} ({found[one]})" for one in sorted(found, key=lambda one: -found[one])]
+        return [
+            f"{component} ({found[component]})"
+            for component in sorted(found, key=lambda one: -found[one])
+        ]
 
     def complaint(self, stderr: str) -> str | None:
         for line in stderr.splitlines():
@@ -144,13 +147,13 @@ def reported(text: str) -> dict[str, Knob]:
     return {
         name: Knob(
             name=name,
-            value=found.get("value", ""),
-            type=found.get("type", ""),
-            writable=found.get("status") == "writeable",
+            value=field.get("value", ""),
+            type=field.get("type", ""),
+            writable=field.get("status") == "writeable",
             choices=choices.get(name, {}),
-            source=found.get("source", "").replace("default", ""),
+            source=field.get("source", "").replace("default", ""),
         )
-        for name, found in fields.items()
+        for name, field in fields.items()
     }
 
 
@@ -158,8 +161,8 @@ def _folders(prefix: Path | None) -> list[Path]:
     """Where programs may lie, each once: a folder on PATH may be a link to another."""
     if prefix is not None:
         return [prefix.absolute() / "bin"]
-    listed = [Path(one).absolute() for one in os.environ.get("PATH", "").split(":") if one]
-    return list({one.resolve(): one for one in reversed(listed)}.values())[::-1]
+    listed = [Path(word).absolute() for word in os.environ.get("PATH", "").split(":") if word]
+    return list({path.resolve(): path for path in reversed(listed)}.values())[::-1]
 
 
 def _installation(folder: Path, added: Mapping[str, str]) -> Installation | None:

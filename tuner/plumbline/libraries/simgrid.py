@@ -12,18 +12,22 @@ import shutil
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Literal, get_args
 
-from plumbline import process
-from plumbline.canary import Canary
-from plumbline.hosts import Reach
-from plumbline.placement import Placement
-from plumbline.simulation import SELECTORS
+from plumbline.core.reach import Reach
+from plumbline.libraries.canary import Canary
+from plumbline.system import process
+from plumbline.system.placement import Placement
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters.simgrid_env import OPTIONS
 
 from . import Installation, Knob, built, family
+
+# SMPI re-creates the decisions of these libraries (smpi/coll-selector).
+Selector = Literal["ompi", "mpich", "mvapich2", "impi"]
+SELECTORS: tuple[str, ...] = get_args(Selector)
 
 NO_SUCH_ALGORITHM = "no_such_algorithm"
 _PREFIX = "--cfg="
@@ -122,7 +126,7 @@ class SimGrid:
     def settings_in(self, environment: dict[str, str]) -> list[str]:
         ours = (
             "LD_PRELOAD",
-            *(f"PLUMBLINE_{one}" for one in ("CALLS", "PROFILE", "REPORT")),
+            *(f"PLUMBLINE_{variable}" for variable in ("CALLS", "PROFILE", "REPORT")),
             OPTIONS,
         )
         return sorted(name for name in environment if name in ours)

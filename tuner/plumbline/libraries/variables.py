@@ -28,12 +28,15 @@ class _System(msgspec.Struct, frozen=True):
 
 def reported(text: str) -> dict[str, Knob]:
     """From what the probe says. Raises ValidationError (a ValueError) where that is no report."""
-    return {one.name: _knob(one) for one in msgspec.json.decode(text, type=_System).variables}
+    return {
+        variable.name: _knob(variable)
+        for variable in msgspec.json.decode(text, type=_System).variables
+    }
 
 
 def reported_among(output: str) -> dict[str, Knob]:
     """From the line of the probe among others; none where it has no such line."""
-    line = next((one for one in output.splitlines() if one.startswith('{"probe"')), None)
+    line = next((line for line in output.splitlines() if line.startswith('{"probe"')), None)
     return {} if line is None else reported(line)
 
 

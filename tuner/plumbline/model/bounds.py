@@ -60,9 +60,9 @@ def bound(function: str, shape: Shape, network: Network) -> Bound | None:
     volume, reduced = rule(shape)
     rounds = shape.levels
     alpha = min(network.pieces[0].alpha_seconds, network.message(0))
-    beta = min(one.beta_seconds_per_byte for one in network.pieces)
+    beta = min(piece.beta_seconds_per_byte for piece in network.pieces)
     gaps = [network.send_gap_seconds, network.receive_gap_seconds]
-    gap = min((one for one in gaps if one is not None), default=alpha)
+    gap = min((gap for gap in gaps if gap is not None), default=alpha)
     return Bound(
         rounds=rounds,
         bytes=volume,

@@ -41,7 +41,7 @@ class Network(msgspec.Struct, frozen=True):
     receive_gap_seconds: float | None = None
 
     def piece(self, size: float) -> Piece:
-        return next((one for one in self.pieces if size <= one.bytes_to), self.pieces[-1])
+        return next((piece for piece in self.pieces if size <= piece.bytes_to), self.pieces[-1])
 
     def line(self, size: float) -> float:
         """α + β m in seconds."""
@@ -67,7 +67,7 @@ class Network(msgspec.Struct, frozen=True):
         gap = self._gap(way)
         if gap is None:
             return alone
-        wire = size * min(one.beta_seconds_per_byte for one in self.pieces)
+        wire = size * min(piece.beta_seconds_per_byte for piece in self.pieces)
         return min(max(gap + wire, alone / window if window else 0.0), alone)
 
     def _gap(self, way: Flood) -> float | None:
@@ -109,20 +109,24 @@ class Cost(msgspec.Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        return sum(one.rounds * one.count for one in self.messages)
+        return sum(message.rounds * message.count for message in self.messages)
 
     @property
     def bytes(self) -> float:
-        return sum(one.rounds * one.count * one.bytes for one in self.messages)
+        return sum(message.rounds * message.count * message.bytes for message in self.messages)
 
 
 def cost(*messages: Messages, reduced: float = 0.0) -> Cost:
-    return Cost(tuple(one for one in messages if one.count * one.rounds > 0), reduced)
+    return Cost(
+        tuple(message for message in messages if message.count * message.rounds > 0), reduced
+    )
 
 
 def hockney(of: Cost, network: Network) -> float:
     """Seconds: every message by itself, each α + β m."""
-    sent = sum(one.rounds * one.count * network.line(one.bytes) for one in of.messages)
+    sent = sum(
+        message.rounds * message.count * network.line(message.bytes) for message in of.messages
+    )
     return sent + _reduction(of, network)
 
 
@@ -130,11 +134,11 @@ def loggp(of: Cost, network: Network) -> float:
     """Seconds: messages as measured, floods a gap apart. Of a Network of pieces alone the same as
     `hockney`."""
     sent = 0.0
-    for one in of.messages:
-        sent += one.whole_ways * network.message(one.bytes)
-        if one.flood:
-            window = one.window if one.window < one.count else 0
-            sent += one.followers * network.following(one.bytes, one.flood, window)
+    for message in of.messages:
+        sent += message.whole_ways * network.message(message.bytes)
+        if message.flood:
+            window = message.window if message.window < message.count else 0
+            sent += message.followers * network.following(message.bytes, message.flood, window)
     return sent + _reduction(of, network)
 
 
@@ -145,8 +149,8 @@ def _reduction(of: Cost, network: Network) -> float:
 def formula(of: Cost) -> str:
     """`5 α + 26 g + 124 B·β + 62 B·γ`, with the terms that are there; Hockney has α for g."""
     counts = {
-        "α": sum(one.whole_ways for one in of.messages),
-        "g": sum(one.followers for one in of.messages),
+        "α": sum(message.whole_ways for message in of.messages),
+        "g": sum(message.followers for message in of.messages),
     }
     terms = [
         letter if count == 1 else f"{count} {letter}" for letter, count in counts.items() if count
@@ -175,7 +179,7 @@ def deviation(predicted: float, measured: float) -> float:
 def middle_deviation(deviations: Iterable[float]) -> float | None:
     """The median of how far off predictions are, whichever way: one of 2 times too long is as far
     off as one of half the time. As a factor from 1 on; None of nothing."""
-    factors = sorted(max(1 + one, 1 / (1 + one)) for one in deviations)
+    factors = sorted(max(1 + deviation, 1 / (1 + deviation)) for deviation in deviations)
     if not factors:
         return None
     half = len(factors) // 2

@@ -73,7 +73,7 @@ def bruck_alltoall(shape: Shape) -> Cost:
     for level in range(levels(shape.nprocs, radix)):
         step = radix**level
         for digit in range(1, radix):
-            carried = sum(1 for one in range(shape.nprocs) if one // step % radix == digit)
+            carried = sum(1 for number in range(shape.nprocs) if number // step % radix == digit)
             messages.append(Messages(1 if carried else 0, carried * shape.block))
     return cost(*messages)
 

@@ -9,34 +9,13 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.search.space import Space
+from plumbline.core.variant_spec import VariantSpec, variant_name
+from plumbline.libraries.space import Algorithm, Space
 
 from . import schedules
 from .schedules import Schedule, Shape
 
 FILE = Path(__file__).with_name("names.toml")
-
-
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The algorithms that follow one schedule of a function, by family; `ours` are variants."""
-
-    function: str
-    name: str
-    openmpi: list[str] = []
-    mpich: list[str] = []
-    mvapich2: list[str] = []
-    simgrid: list[str] = []
-    ours: list[str] = []
-    segment_bytes: int = 0
-    radix: int = 0
-    window: int = 0
-
-    def of(self, family: str) -> list[str]:
-        names = getattr(self, family, []) if family in FAMILIES else []
-        return list(names)
-
-
-FAMILIES = ("openmpi", "mpich", "mvapich2", "simgrid")
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,40 +25,21 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     window: list[str]
 
 
-class Alike(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Algorithms that have no model, and the variants that send the same messages."""
-
-    function: str
-    simgrid: list[str]
-    ours: list[str]
-
-
 class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`variants`: by function, the schedule of each of our variants, as search spaces write it."""
+
     parameters: Parameters
-    schedule: list[Entry]
-    alike: list[Alike]
+    variants: dict[str, dict[str, str]]
 
-    def entry(self, family: str, function: str, algorithm: str) -> Entry | None:
-        """`family` may be "ours": then `algorithm` is a variant without its parameters."""
-        for one in self.schedule:
-            known = one.ours if family == "ours" else one.of(family)
-            if one.function == function and algorithm in known:
-                return one
-        return None
-
-    def ours_like(self, family: str, function: str, algorithm: str) -> list[str]:
+    def ours_like(self, function: str, algorithm: Algorithm) -> list[str]:
         """Variants that send the same messages in the same order, whatever their parameters."""
-        known = self.entry(family, function, algorithm)
-        found = [
-            name
-            for one in self.schedule
-            if known and (one.function, one.name) == (function, known.name)
-            for name in one.ours
+        schedule = variant_name(algorithm.schedule)
+        same = [
+            variant
+            for variant, followed in self.variants.get(function, {}).items()
+            if schedule and variant_name(followed) == schedule
         ]
-        for told in self.alike:
-            if family == "simgrid" and told.function == function and algorithm in told.simgrid:
-                found += told.ours
-        return found
+        return [*same, algorithm.sends_as] if algorithm.sends_as else same
 
     def numbers(self, values: Mapping[str, str]) -> dict[str, int]:
         """The fields of a Shape that knobs, or a variant's parameters, give."""
@@ -118,18 +78,17 @@ def followed(
     variant's parameters that are not written."""
     known = names()
     if variant != "default":
-        name, _, text = variant.partition(":")
-        words = dict(word.split("=", 1) for word in text.split(",") if word)
-        values = {one: str(value) for one, value in standard.items()} | words
-        entry = known.entry("ours", function, name)
+        spec = VariantSpec.parse(variant)
+        values = {name: str(value) for name, value in standard.items()} | spec.parameters
+        written = known.variants.get(function, {}).get(spec.name, "")
     else:
         of = space.of(function)
         if of is None or of.knob not in knobs:
             return None
         values = {name: value for name, value in knobs.items() if name != of.knob}
-        entry = known.entry(space.family, function, knobs[of.knob])
-    if entry is None:
+        written = next((x.schedule for x in of.algorithms if x.name == knobs[of.knob]), "")
+    if not written:
         return None
-    own = {name: getattr(entry, name) for name in ("segment_bytes", "radix", "window")}
-    given = {name: value for name, value in own.items() if value}
-    return Followed(schedules.find(function, entry.name), given | known.numbers(values))
+    schedule = VariantSpec.parse(written)
+    own = {name: int(number) for name, number in schedule.parameters.items()}
+    return Followed(schedules.find(function, schedule.name), own | known.numbers(values))

@@ -2,8 +2,8 @@
 name.
 
 A schedule is a function of a Shape that gives a Cost; rooted.py, exchanges.py, reductions.py have
-them. Its docstring is what it is, its `source` where the formula comes from. Which algorithm of a
-library, and which variant of ours, follows which schedule, says names.toml."""
+them. Its docstring is what it is, its `source` where the formula comes from. Which schedule an
+algorithm of a library follows says its search space, of a variant of ours names.toml."""
 
 from __future__ import annotations
 

@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from plumbline.machine import processing_units
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan
+from plumbline.launch.starter import THREADS
+from plumbline.libraries.space import Progress
 from plumbline.overlap import benches
 from plumbline.overlap.benches import Aid
-from plumbline.plan import Plan
-from plumbline.search.space import Progress
-from plumbline.starter import THREADS
-from plumbline.words import counted
+from plumbline.system.machine import processing_units
+from plumbline.system.words import counted
 from plumbline_db.errors import UsageError
 
 if TYPE_CHECKING:
-    from plumbline.overlap.suite import Settings
+    from plumbline.overlap.settings import OverlapSettings
     from plumbline.settings import Settings as CampaignSettings
-    from plumbline.workbench import Workbench
+    from plumbline.settings.workbench import Workbench
 
 HELPERS = ("helper", "spare")  # a thread of the probe
 
@@ -36,30 +37,32 @@ def chosen(aid: Aid | None, test_us: int) -> Aid:
 
 def environment(plan: Plan) -> dict[str, str]:
     """How the probe is to start MPI for the cells of a plan; MPI_Init where nothing is set."""
-    if any(one.helper or one.bench == benches.MULTIPLE for one in plan.overlaps):
+    if any(overlap.helper or overlap.bench == benches.MULTIPLE for overlap in plan.overlaps):
         return {THREADS: "multiple"}
-    if any(one.bench == benches.LOAD for one in plan.overlaps):
+    if any(overlap.bench == benches.LOAD for overlap in plan.overlaps):
         return {THREADS: "funneled"}
     return {}
 
 
-def in_force(settings: Settings, bench: Workbench, where: CampaignSettings) -> Settings:
+def in_force(
+    settings: OverlapSettings, bench: Workbench, where: CampaignSettings
+) -> OverlapSettings:
     """The settings with the knobs that their aid wants. Raises UsageError where the library or the
     machine of the ranks does not have what it takes."""
     units = bench.launcher.processing_units() or processing_units()
-    ranks = where.ppn
+    ranks = where.ranks.ppn
     if settings.aid == "spare":
         every = [benches.of(name).bench for name in settings.benches]
         if benches.LOAD in every or benches.MULTIPLE in every:
             raise UsageError("--aid spare: threads of load and multiple take the spare cores")
-        pairs = all(one in benches.IN_PAIRS for one in every)
+        pairs = all(bench in benches.IN_PAIRS for bench in every)
         require_spare(ranks, min(2, ranks) if pairs else ranks, units)
     if settings.aid != "library":
         return settings
-    values = {name: one.value for name, one in bench.knobs.items()} | dict(settings.knobs)
+    values = {name: knob.value for name, knob in bench.knobs.items()} | settings.knobs.as_dict()
     knobs = of_library(bench.space.progress, bench.installation.library.id, values, ranks, units)
-    merged = dict(settings.knobs) | knobs
-    return msgspec.structs.replace(settings, knobs=tuple(sorted(merged.items())))
+    merged = settings.knobs.as_dict() | knobs
+    return msgspec.structs.replace(settings, knobs=Configuration.of(merged))
 
 
 def require_spare(ranks: int, threads: int, units: int) -> None:

@@ -88,8 +88,8 @@ def written(bench: str, requests: int, threads: int) -> str:
 
 def expanded(names: Sequence[str], functions: Sequence[str]) -> tuple[str, ...]:
     """`collectives` replaced by a benchmark for each of the probe's `functions`."""
-    every = [_collective(one) for one in functions if one not in _LOCAL]
-    found = [one for name in names for one in (every if name == _COLLECTIVES else [name])]
+    every = [_collective(function) for function in functions if function not in _LOCAL]
+    found = [bench for name in names for bench in (every if name == _COLLECTIVES else [name])]
     return tuple(dict.fromkeys(found))
 
 

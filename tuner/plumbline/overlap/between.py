@@ -8,11 +8,12 @@ from typing import Any
 
 import msgspec
 
-from plumbline import compare, factors, side_conditions
+from plumbline.measure import factors
 from plumbline.overlap import difference
 from plumbline.overlap.difference import Difference
 from plumbline.overlap.stored import Measured, Stored, how
-from plumbline.side_conditions import SideConditions
+from plumbline.results import compare, side_conditions
+from plumbline.results.side_conditions import SideConditions
 from plumbline_db.errors import UsageError
 
 
@@ -35,7 +36,8 @@ def between(a: Measured, b: Measured, benches: Collection[str] = ()) -> Between:
     if same:
         raise UsageError(f"{a.stored.campaign.id} is on both sides: nothing to compare")
     ours, theirs = (
-        [cell for cell in one.cells if not benches or cell.bench in benches] for one in (a, b)
+        [cell for cell in measured.cells if not benches or cell.bench in benches]
+        for measured in (a, b)
     )
     return Between(
         a=a,
@@ -52,7 +54,7 @@ def between(a: Measured, b: Measured, benches: Collection[str] = ()) -> Between:
 
 def _settings(a: Stored, b: Stored) -> list[factors.Difference]:
     ours, theirs = how(a.settings), how(b.settings)
-    noted = factors.Rule("noted")
+    noted = factors.FactorRule("noted")
     return [
         factors.Difference(f"setting {name}", noted, [(left, ["A"]), (right, ["B"])])
         for name in dict.fromkeys([*ours, *theirs])
@@ -72,8 +74,8 @@ def document(one: Between) -> dict[str, Any]:
         for letter, side, conditions in zip("ab", (one.a, one.b), one.conditions, strict=True)
     }
     differences = [
-        {"factor": found.factor, "a": found.values[0][0], "b": found.values[1][0]}
-        for found in one.differences
+        {"factor": difference.factor, "a": difference.values[0][0], "b": difference.values[1][0]}
+        for difference in one.differences
     ]
     found: dict[str, Any] = msgspec.to_builtins(one.found)
     return {**sides, "together": False, "differences": differences, **found}

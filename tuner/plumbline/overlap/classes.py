@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from plumbline.overlap import benches
-from plumbline.overlap.suite import Cell
+from plumbline.overlap.suite import OverlapResult
 
 Kind = Literal["overlaps", "partly", "serial", "slower"]
 BenchClass = Literal[
@@ -29,8 +29,8 @@ LibraryClass = Literal[
 ]
 
 # Where kinds end, as ratios. A library whose overlap is known is measured to within 0.1
-# (docs/overlap.md). 1 to within 0.2 is one after the other, that and three times the error is
-# slower. Messages of 1 us or 2 that overlap have ratios up to 0.35: what MPI_Isend itself takes.
+# (docs/design/overlap.md). 1 to within 0.2 is one after the other, that and three times the error
+# is slower. Messages of 1 us or 2 that overlap have ratios up to 0.35: what MPI_Isend itself takes.
 _RANGES: dict[Kind, tuple[float, float]] = {
     "overlaps": (float("-inf"), 0.4),
     "partly": (0.4, 0.8),
@@ -90,43 +90,44 @@ class Classes(msgspec.Struct, frozen=True):
     benches: list[Bench]
 
     def bench(self, name: str) -> Bench | None:
-        return next((one for one in self.benches if one.bench == name), None)
+        return next((bench for bench in self.benches if bench.bench == name), None)
 
 
-def of(cells: Sequence[Cell]) -> Classes:
+def of(cells: Sequence[OverlapResult]) -> Classes:
     """Of those that were measured. The benchmark `load` has no class: it has no amount of work."""
-    cells = [one for one in cells if one.measured]
-    names = [name for name in dict.fromkeys(one.bench for one in cells) if name != benches.LOAD]
-    found = [of_bench(name, [one for one in cells if one.bench == name]) for name in names]
-    library, until = _library({one.bench: one for one in found})
+    cells = [cell for cell in cells if cell.measured]
+    names = [name for name in dict.fromkeys(cell.bench for cell in cells) if name != benches.LOAD]
+    found = [of_bench(name, [cell for cell in cells if cell.bench == name]) for name in names]
+    library, until = _library({bench.bench: bench for bench in found})
     return Classes(library, until, found)
 
 
-def of_bench(name: str, cells: Sequence[Cell]) -> Bench:
+def of_bench(name: str, cells: Sequence[OverlapResult]) -> Bench:
     verdicts = [
-        _verdict(size, [one for one in cells if one.bytes == size])
-        for size in sorted({one.bytes for one in cells})
+        _verdict(size, [cell for cell in cells if cell.bytes == size])
+        for size in sorted({cell.bytes for cell in cells})
     ]
-    told = [(one.bytes, one.ratio) for one in verdicts if one.ratio is not None]
+    told = [(verdict.bytes, verdict.ratio) for verdict in verdicts if verdict.ratio is not None]
     stretches = _stretches(told)
     firm = _firm(stretches)
     found = _bench_class(firm)
     return Bench(name, found, _until(found, firm), stretches, verdicts)
 
 
-def _verdict(size: int, cells: Sequence[Cell]) -> Verdict:
-    ratios = [one.ratio for one in cells if one.ratio is not None and not one.ratio.noisy]
+def _verdict(size: int, cells: Sequence[OverlapResult]) -> Verdict:
+    ratios = [cell.ratio for cell in cells if cell.ratio is not None and not cell.ratio.noisy]
     told = [
-        one
-        for one in ratios
-        if one.communication <= _SLOWED * min(each.communication for each in ratios)
-        and _LEAST_WORK <= one.computation / one.communication <= _MOST_WORK
-        and one.high - one.low <= _WIDEST
+        ratio
+        for ratio in ratios
+        if ratio.communication <= _SLOWED * min(each.communication for each in ratios)
+        and _LEAST_WORK <= ratio.computation / ratio.communication <= _MOST_WORK
+        and ratio.high - ratio.low <= _WIDEST
     ]
     if not told:
         return Verdict(size, None, None, None, None, 0)
     value, low, high = (
-        statistics.median(getattr(one, name) for one in told) for name in ("value", "low", "high")
+        statistics.median(getattr(ratio, name) for ratio in told)
+        for name in ("value", "low", "high")
     )
     return Verdict(size, kind_of(value), value, low, high, len(told))
 
@@ -167,24 +168,24 @@ def _changes(kinds: Sequence[Kind]) -> int:
 def _joined(told: Sequence[tuple[int, float]], kinds: Sequence[Kind]) -> list[Stretch]:
     found = []
     for kind, group in itertools.groupby(zip(kinds, told, strict=True), key=lambda one: one[0]):
-        sizes, ratios = zip(*(one for _, one in group), strict=True)
+        sizes, ratios = zip(*(member for _, member in group), strict=True)
         found.append(Stretch(kind, sizes[0], sizes[-1], min(ratios), max(ratios), len(sizes)))
     return found
 
 
 def _firm(stretches: Sequence[Stretch]) -> Sequence[Stretch]:
     """Those of more than one size, where there are any: one at an end may be a stray too."""
-    return [one for one in stretches if one.sizes > 1] or stretches
+    return [stretch for stretch in stretches if stretch.sizes > 1] or stretches
 
 
 def _bench_class(stretches: Sequence[Stretch]) -> BenchClass:
     """By what becomes of large messages, and whether small ones fare otherwise."""
     if not stretches:
         return "not told"
-    slower = sum(one.sizes for one in stretches if one.kind == "slower")
-    if 2 * slower > sum(one.sizes for one in stretches):
+    slower = sum(stretch.sizes for stretch in stretches if stretch.kind == "slower")
+    if 2 * slower > sum(stretch.sizes for stretch in stretches):
         return "slower than serial"
-    kinds = [one.kind for one in stretches]
+    kinds = [stretch.kind for stretch in stretches]
     if kinds[-1] == "overlaps":
         return "large only" if kinds[0] in _NOT else "overlaps"
     if kinds[-1] == "partly":
@@ -196,17 +197,17 @@ def _until(found: BenchClass, stretches: Sequence[Stretch]) -> int | None:
     """The last size at which messages overlap, be it in part."""
     if found != "small only":
         return None
-    return [one.bytes_to for one in stretches if one.kind not in _NOT][-1]
+    return [stretch.bytes_to for stretch in stretches if stretch.kind not in _NOT][-1]
 
 
 def _library(found: dict[str, Bench]) -> tuple[LibraryClass, int | None]:
     """From both sides. What goes on beside large messages counts."""
     sides = [found.get("sender"), found.get("receiver")]
-    if any(one is None or one.found == "not told" for one in sides):
+    if any(side is None or side.found == "not told" for side in sides):
         return "not told", None
-    sender, receiver = (one for one in sides if one is not None)
+    sender, receiver = (side for side in sides if side is not None)
     both = found.get("both")
-    if any(one is not None and one.found == "slower than serial" for one in (*sides, both)):
+    if any(side is not None and side.found == "slower than serial" for side in (*sides, both)):
         return "slower than serial", None
     goes = {"overlaps", "large only"}
     if sender.found in goes and receiver.found in goes:

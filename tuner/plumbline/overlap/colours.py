@@ -32,7 +32,7 @@ class Scale(msgspec.Struct, frozen=True):
         places = [self._place(stop) for stop, _ in self.stops]
         parts = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for _, colour in self.stops]
         mixed = (np.interp(place, places, channel) for channel in zip(*parts, strict=True))
-        return "#" + "".join(f"{round(float(one)):02x}" for one in mixed)
+        return "#" + "".join(f"{round(float(channel)):02x}" for channel in mixed)
 
     def _place(self, value: float) -> float:
         return math.log(value) if self.logarithmic else value

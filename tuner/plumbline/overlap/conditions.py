@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from plumbline import conditions
-from plumbline.conditions import Weakness
+from plumbline.measure import conditions
+from plumbline.measure.conditions import Weakness
 from plumbline_db import overlaps, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Overlap
@@ -17,8 +17,8 @@ DRIFT = 0.2  # of the median
 
 def found(db: Database, campaign: Campaign) -> list[Weakness]:
     launches = runs.surroundings(db, campaign.id)
-    records = (overlaps.of_launch(db, one.run) for one in launches)
-    cells = ([one for one in those if isinstance(one, Overlap)] for those in records)
+    records = (overlaps.of_launch(db, launch.run) for launch in launches)
+    cells = ([cell for cell in record if isinstance(cell, Overlap)] for record in records)
     return conditions.of_launches(launches) + drift(cells)
 
 
@@ -28,14 +28,14 @@ def drift(launches: Iterable[Sequence[Overlap]]) -> list[Weakness]:
     count = apart = 0
     for cells in launches:
         by_message: dict[tuple[int, int, int], list[float]] = {}
-        for one in cells:
-            if one.communication_ns:
-                key = (one.bytes, one.rank, one.threads)
-                by_message.setdefault(key, []).append(float(np.median(one.communication_ns)))
+        for cell in cells:
+            if cell.communication_ns:
+                key = (cell.bytes, cell.rank, cell.threads)
+                by_message.setdefault(key, []).append(float(np.median(cell.communication_ns)))
         for those in by_message.values():
             middle = float(np.median(those))
             count += len(those)
-            apart += sum(abs(one - middle) > DRIFT * middle for one in those)
+            apart += sum(abs(time - middle) > DRIFT * middle for time in those)
     if not apart:
         return []
     text = (

@@ -11,10 +11,10 @@ from plumbline_db.records import Overlap
 
 def flaw(records: Iterable[object]) -> str:
     """Of the first such cell; empty: there is none."""
-    for one in records:
-        if isinstance(one, Overlap) and not one.delivered:
-            what = f"{one.bench} {one.function}".rstrip()
-            return f"{what}: of {one.bytes} bytes others came than were sent"
+    for record in records:
+        if isinstance(record, Overlap) and not record.delivered:
+            what = f"{record.bench} {record.function}".rstrip()
+            return f"{what}: of {record.bytes} bytes others came than were sent"
     return ""
 
 

@@ -16,11 +16,11 @@ import msgspec
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.metric import Ratio
 from plumbline.overlap.regret import regret
-from plumbline.overlap.suite import Cell
+from plumbline.overlap.suite import OverlapResult
 from plumbline_db.errors import UsageError
 
 
-class Line(msgspec.Struct, frozen=True):
+class CellDifference(msgspec.Struct, frozen=True):
     """A cell of both sides. `overlap`: ratio of A less that of B; of the benchmark `load` the
     slowdown of A over that of B. `times`: time of communication and computation together, A over B.
     `…_told`: the 95 % intervals do not touch, and no side is noisy. `measured`: on both sides, not
@@ -59,19 +59,19 @@ class Total(msgspec.Struct, frozen=True):
     work: float | None
     regret_a: float
     regret_b: float
-    furthest: Line | None
+    furthest: CellDifference | None
 
 
 class Difference(msgspec.Struct, frozen=True):
     """`only_a`, `only_b`: cells that the other side has not."""
 
-    lines: list[Line]
+    lines: list[CellDifference]
     only_a: int
     only_b: int
     totals: list[Total]
 
 
-def find(a: Sequence[Cell], b: Sequence[Cell]) -> Difference:
+def find(a: Sequence[OverlapResult], b: Sequence[OverlapResult]) -> Difference:
     """Raises UsageError when there is no common cell."""
     ours, theirs = _by_key(a), _by_key(b)
     lines = [_line(*ours[key], *theirs[key]) for key in ours if key in theirs]
@@ -80,30 +80,30 @@ def find(a: Sequence[Cell], b: Sequence[Cell]) -> Difference:
             "no cell is on both sides: cells are matched by benchmark, size, work, threads and "
             f"rank; A has {_some(a)}; B has {_some(b)}"
         )
-    benches = dict.fromkeys(one.bench for one in lines)
-    totals = [total(bench, [one for one in lines if one.bench == bench]) for bench in benches]
+    benches = dict.fromkeys(line.bench for line in lines)
+    totals = [total(bench, [line for line in lines if line.bench == bench]) for bench in benches]
     return Difference(lines, len(ours) - len(lines), len(theirs) - len(lines), totals)
 
 
 def _by_key(
-    cells: Sequence[Cell],
-) -> dict[tuple[str, int, int, int, int], tuple[Cell, Ratio]]:
+    cells: Sequence[OverlapResult],
+) -> dict[tuple[str, int, int, int, int], tuple[OverlapResult, Ratio]]:
     """Of those that took time beyond that of an empty message: others have no quotient."""
     return {
-        (one.bench, one.bytes, one.work_ns, one.threads, one.rank): (one, one.ratio)
-        for one in cells
-        if one.ratio is not None and one.ratio.both > 0
+        (cell.bench, cell.bytes, cell.work_ns, cell.threads, cell.rank): (cell, cell.ratio)
+        for cell in cells
+        if cell.ratio is not None and cell.ratio.both > 0
     }
 
 
-def _some(cells: Sequence[Cell]) -> str:
-    return ", ".join(dict.fromkeys(one.bench for one in cells)) or "none"
+def _some(cells: Sequence[OverlapResult]) -> str:
+    return ", ".join(dict.fromkeys(cell.bench for cell in cells)) or "none"
 
 
-def _line(ours: Cell, a: Ratio, theirs: Cell, b: Ratio) -> Line:
+def _line(ours: OverlapResult, a: Ratio, theirs: OverlapResult, b: Ratio) -> CellDifference:
     load = ours.bench == LOAD
     regret_a, regret_b = regret((a, b))
-    return Line(
+    return CellDifference(
         bench=ours.bench,
         bytes=ours.bytes,
         work_ns=ours.work_ns,
@@ -131,25 +131,27 @@ def _apart(one: Interval, other: Interval) -> bool:
     return low > others_high or others_low > high
 
 
-def total(bench: str, lines: Sequence[Line]) -> Total:
+def total(bench: str, lines: Sequence[CellDifference]) -> Total:
     """Of the lines of a benchmark."""
-    measured = [one for one in lines if one.measured]
+    measured = [line for line in lines if line.measured]
     chosen = measured or lines
-    timed = [one for one in measured if one.times_told]
+    timed = [difference for difference in measured if difference.times_told]
     neutral = 1.0 if bench == LOAD else 0.0
-    overlaps = [one.overlap for one in measured if one.overlap_told]
+    overlaps = [difference.overlap for difference in measured if difference.overlap_told]
     return Total(
         bench=bench,
         cells=len(measured),
-        a_shorter=sum(one.times < 1 for one in timed),
-        b_shorter=sum(one.times > 1 for one in timed),
-        a_overlaps_more=sum(one < neutral for one in overlaps),
-        b_overlaps_more=sum(one > neutral for one in overlaps),
-        times=statistics.median(one.times for one in chosen),
+        a_shorter=sum(difference.times < 1 for difference in timed),
+        b_shorter=sum(difference.times > 1 for difference in timed),
+        a_overlaps_more=sum(overlap < neutral for overlap in overlaps),
+        b_overlaps_more=sum(overlap > neutral for overlap in overlaps),
+        times=statistics.median(difference.times for difference in chosen),
         work=None
         if bench == LOAD
-        else statistics.median(one.a.computation / one.b.computation for one in chosen),
-        regret_a=statistics.median(one.regret_a for one in chosen),
-        regret_b=statistics.median(one.regret_b for one in chosen),
+        else statistics.median(
+            difference.a.computation / difference.b.computation for difference in chosen
+        ),
+        regret_a=statistics.median(difference.regret_a for difference in chosen),
+        regret_b=statistics.median(difference.regret_b for difference in chosen),
         furthest=max(timed, key=lambda one: abs(math.log(one.times)), default=None),
     )

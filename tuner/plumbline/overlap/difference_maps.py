@@ -9,7 +9,7 @@ from typing import Any
 from plumbline.overlap import colours, heatmap
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.colours import APART, GREY, TIMES
-from plumbline.overlap.difference import Difference, Line
+from plumbline.overlap.difference import CellDifference, Difference
 from plumbline.overlap.heatmap import Spot
 from plumbline.overlap.sheet import page
 
@@ -18,14 +18,14 @@ _SIDE = 190
 
 def sheet(found: Difference, a: str, b: str) -> dict[str, Any]:
     """`a`, `b`: what the sides are called."""
-    benches = list(dict.fromkeys(one.bench for one in found.lines))
+    benches = list(dict.fromkeys(line.bench for line in found.lines))
     rows = []
     for what, times in (
         ("overhead ratio", False),
         ("time of communication and computation together", True),
     ):
         maps = [
-            _map(bench, [one for one in found.lines if one.bench == bench], times=times)
+            _map(bench, [line for line in found.lines if line.bench == bench], times=times)
             for bench in benches
         ]
         heading = {"text": what, "anchor": "start", "fontSize": 13}
@@ -43,16 +43,16 @@ def sheet(found: Difference, a: str, b: str) -> dict[str, Any]:
     return spec
 
 
-def _map(bench: str, lines: Sequence[Line], *, times: bool) -> dict[str, Any]:
-    spots = [_spot(one, times=times) for one in _middle(lines, times=times)]
-    ranks = len({one.rank for one in lines})
+def _map(bench: str, lines: Sequence[CellDifference], *, times: bool) -> dict[str, Any]:
+    spots = [_spot(difference, times=times) for difference in _middle(lines, times=times)]
+    ranks = len({line.rank for line in lines})
     words = ["slowdowns A / B, in the colours of times"] if bench == LOAD and not times else []
     words += [f"median of {ranks} ranks"] if ranks > 1 else []
     heading = {"text": bench, "subtitle": words, "fontSize": 13, "subtitleFontSize": 11}
     return heatmap.drawn(heading, bench, spots, {}, _SIDE, crosses=True)
 
 
-def _spot(line: Line, *, times: bool) -> Spot:
+def _spot(line: CellDifference, *, times: bool) -> Spot:
     up = heatmap.height(line.bench, line.work_ns, line.threads)
     if times:
         colour = TIMES.of(line.times) if line.times_told else GREY
@@ -62,13 +62,13 @@ def _spot(line: Line, *, times: bool) -> Spot:
     return Spot(line.bytes, up, colour, line.measured)
 
 
-def _middle(lines: Sequence[Line], *, times: bool) -> list[Line]:
+def _middle(lines: Sequence[CellDifference], *, times: bool) -> list[CellDifference]:
     """Of each place the rank with the median (of two, the lower one)."""
-    places: dict[tuple[int, int, int], list[Line]] = {}
-    for one in lines:
-        places.setdefault((one.bytes, one.work_ns, one.threads), []).append(one)
+    places: dict[tuple[int, int, int], list[CellDifference]] = {}
+    for line in lines:
+        places.setdefault((line.bytes, line.work_ns, line.threads), []).append(line)
     ordered = (
-        sorted(those, key=lambda one: one.times if times else one.overlap)
-        for those in places.values()
+        sorted(place, key=lambda one: one.times if times else one.overlap)
+        for place in places.values()
     )
     return [those[(len(those) - 1) // 2] for those in ordered]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from plumbline.core.plan import OverlapCell, Plan
 from plumbline.overlap.benches import LOAD
-from plumbline.plan import OverlapCell, Plan
 
 # Of a message in shared memory; a slower network is seen in the first launches.
 _MESSAGE_SECONDS, _BYTE_SECONDS = 2e-6, 2e-10
 _WARM_TRIPLES = 2
 _STARTED_SECONDS = 1.0  # a launch, its work calibrated
-# What it took here beyond the model (docs/overlap.md, "How long it takes").
+# What it took here beyond the model (docs/design/overlap.md, "How long it takes").
 _BEYOND = 1.3
 _LEAST_LIMIT, _MANY = 120.0, 10
 _LIMIT_BY_SCHEDULER = 3600.0  # where threads share cores, and a message may wait 50 ms for its own
@@ -20,7 +20,7 @@ _LIMIT_BY_SCHEDULER = 3600.0  # where threads share cores, and a message may wai
 def seconds(cells: Iterable[OverlapCell]) -> float:
     """Of one launch: in every triple communication, computation, and both one after the other."""
     return _STARTED_SECONDS + _BEYOND * sum(
-        (one.triples + _WARM_TRIPLES) * 2 * (_message(one) + one.work_ns / 1e9) for one in cells
+        (cell.triples + _WARM_TRIPLES) * 2 * (_message(cell) + cell.work_ns / 1e9) for cell in cells
     )
 
 
@@ -28,7 +28,7 @@ def _message(cell: OverlapCell) -> float:
     return cell.requests * (_MESSAGE_SECONDS + cell.bytes * _BYTE_SECONDS)
 
 
-class Clock:
+class TimeLeft:
     """What is left, by the model and by how launches so far compare with it."""
 
     def __init__(self) -> None:
@@ -47,9 +47,9 @@ class Clock:
 def limit(plans: Iterable[Plan]) -> float:
     """Seconds after which a launch of any of these plans hangs."""
     every = list(plans)
-    waits = any(cell.helper or cell.bench == LOAD for one in every for cell in one.overlaps)
+    waits = any(cell.helper or cell.bench == LOAD for plan in every for cell in plan.overlaps)
     least = _LIMIT_BY_SCHEDULER if waits else _LEAST_LIMIT
-    return max(least, _MANY * max(seconds(one.overlaps) for one in every))
+    return max(least, _MANY * max(seconds(plan.overlaps) for plan in every))
 
 
 def words(seconds: float) -> str:

@@ -110,14 +110,14 @@ def _agrees(one: Rectangle, seen: Seen) -> bool:
 
 
 def _alike(those: Sequence[Ratio | None]) -> bool:
-    told = [one for one in those if one is not None and not one.noisy]
+    told = [ratio for ratio in those if ratio is not None and not ratio.noisy]
     if len(told) < len(those):
         return not told
-    if len({one.communication > one.computation for one in told}) > 1:
+    if len({ratio.communication > ratio.computation for ratio in told}) > 1:
         return False
-    values = [one.value for one in told]
+    values = [ratio.value for ratio in told]
     apart = (max(values) - min(values)) / max(1.0, min(values))
-    meet = max(one.low for one in told) <= min(one.high for one in told)
+    meet = max(ratio.low for ratio in told) <= min(ratio.high for ratio in told)
     return apart < _SAME or (meet and apart < _SAME_IF_INTERVALS_MEET)
 
 
@@ -136,19 +136,19 @@ def _share(one: Rectangle, corner: Index, cell: Index) -> float:
 
 def _mixed(those: Sequence[Ratio | None], weights: Sequence[float]) -> Ratio | None:
     """The interval is as wide as those of all corners together."""
-    told = [one for one in those if one is not None]
+    told = [ratio for ratio in those if ratio is not None]
     if len(told) < len(those):
         return None
     pairs = list(zip(told, weights, strict=True))
-    communication = math.exp(sum(weight * math.log(one.communication) for one, weight in pairs))
-    computation = math.exp(sum(weight * math.log(one.computation) for one, weight in pairs))
-    value = sum(weight * one.value for one, weight in pairs)
+    communication = math.exp(sum(weight * math.log(ratio.communication) for ratio, weight in pairs))
+    computation = math.exp(sum(weight * math.log(ratio.computation) for ratio, weight in pairs))
+    value = sum(weight * ratio.value for ratio, weight in pairs)
     return Ratio(
         communication=communication,
         computation=computation,
         both=max(communication, computation) + value * min(communication, computation),
         value=value,
-        low=min(one.low for one in told),
-        high=max(one.high for one in told),
+        low=min(ratio.low for ratio in told),
+        high=max(ratio.high for ratio in told),
         noisy=told[0].noisy,
     )

@@ -14,7 +14,7 @@ from plumbline.overlap import ranks
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.colours import DOT, FILL, GREY, RATIO, SLOWDOWN
 from plumbline.overlap.metric import Ratio
-from plumbline.overlap.suite import Cell, lines
+from plumbline.overlap.suite import OverlapResult, lines
 
 _LABELS = 6  # on an axis
 # Room for labels, the same beside all maps, so that those of a column stand one below the other.
@@ -45,16 +45,16 @@ class Spot(msgspec.Struct, frozen=True):
     measured: bool = True
 
 
-def spots(cells: Sequence[Cell]) -> list[Spot]:
+def spots(cells: Sequence[OverlapResult]) -> list[Spot]:
     """Of one benchmark; of several ranks the one in the middle."""
     return [
         Spot(
-            one.bytes,
-            height(one.bench, one.work_ns, one.threads),
-            _colour(one.bench, found),
-            one.launches > 0,
+            result.bytes,
+            height(result.bench, result.work_ns, result.threads),
+            _colour(result.bench, ratio),
+            result.launches > 0,
         )
-        for one, found in middle(cells)
+        for result, ratio in middle(cells)
     ]
 
 
@@ -68,27 +68,29 @@ def _colour(bench: str, found: Ratio) -> str:
     return (SLOWDOWN if bench == LOAD else RATIO).of(found.value)
 
 
-def middle(cells: Sequence[Cell]) -> list[tuple[Cell, Ratio]]:
+def middle(cells: Sequence[OverlapResult]) -> list[tuple[OverlapResult, Ratio]]:
     """Of each size and work the rank in the middle (ranks.py)."""
-    those = [one.median for one in ranks.spreads(cells)]
-    return [(one, one.ratio) for one in those if one.ratio is not None]
+    those = [spread.median for spread in ranks.spreads(cells)]
+    return [(result, result.ratio) for result in those if result.ratio is not None]
 
 
-def title(bench: str, cells: Sequence[Cell]) -> dict[str, Any]:
+def title(bench: str, cells: Sequence[OverlapResult]) -> dict[str, Any]:
     """With what a map of one rank does not show of the others."""
     spreads = ranks.spreads(cells)
-    every = max((one.ranks for one in spreads), default=0)
+    every = max((spread.ranks for spread in spreads), default=0)
     found: dict[str, Any] = {"text": bench, "fontSize": 13}
     if every > 1:
-        apart = max(ranks.apart(one) for one in spreads)
+        apart = max(ranks.apart(spread) for spread in spreads)
         found["subtitle"] = f"median of {every} ranks, up to {apart:.2g} apart"
         found["subtitleFontSize"] = 11
     return found
 
 
-def of(bench: str, cells: Sequence[Cell], side: int, *, dots: bool = False) -> dict[str, Any]:
+def of(
+    bench: str, cells: Sequence[OverlapResult], side: int, *, dots: bool = False
+) -> dict[str, Any]:
     """The map of a benchmark, `side` pixels wide; with `dots` in measured cells."""
-    line = {} if bench == LOAD else {size: 1e6 * one for size, one in lines(cells).items()}
+    line = {} if bench == LOAD else {size: 1e6 * line for size, line in lines(cells).items()}
     return drawn(title(bench, cells), bench, spots(cells), line, side, dots=dots)
 
 
@@ -104,14 +106,14 @@ def drawn(
 ) -> dict[str, Any]:
     """A map of spots of any colour. `line`: microseconds by size. `crosses`: where there is no
     cell."""
-    places = _places(sorted({one.bytes for one in every}))
+    places = _places(sorted({spot.bytes for spot in every}))
     across = _spans(list(places.values()))
-    levels = sorted({one.up for one in every})
+    levels = sorted({spot.up for spot in every})
     up = _levels(levels) if bench == LOAD else _spans(levels)
     rows = []
-    for one in every:
-        (x, x2), (y, y2) = across[places[one.bytes]], up[one.up]
-        rows.append({"x": x, "x2": x2, "y": y, "y2": y2, "colour": one.colour})
+    for spot in every:
+        (x, x2), (y, y2) = across[places[spot.bytes]], up[spot.up]
+        rows.append({"x": x, "x2": x2, "y": y, "y2": y2, "colour": spot.colour})
     encoding = _axes(places, across, up, bench)
     boxes = encoding | {"x2": {"field": "x2"}, "y2": {"field": "y2"}, "color": FILL}
     layers: list[dict[str, Any]] = [
@@ -122,17 +124,19 @@ def drawn(
         }
     ]
     if line:
-        values = [{"x": places[size], "y": one} for size, one in line.items()]
+        values = [{"x": places[size], "y": value} for size, value in line.items()]
         for colour, width in (("#000000", 4), ("#ffffff", 2)):  # seen on yellow as well
             mark = {"type": "line", "clip": True, "color": colour, "strokeWidth": width}
             layers.append({"data": {"values": values}, "mark": mark, "encoding": encoding})
-    middles = {one: _middle(span, bench) for one, span in up.items()}
+    middles = {work: _middle(span, bench) for work, span in up.items()}
     if dots:
-        points = [(places[one.bytes], middles[one.up]) for one in every if one.measured]
+        points = [(places[spot.bytes], middles[spot.up]) for spot in every if spot.measured]
         layers.append(_points(points, encoding, {"size": 7, "filled": True, "color": DOT}))
     if crosses:
-        there = {(places[one.bytes], one.up) for one in every}
-        points = [(size, middles[one]) for size in across for one in up if (size, one) not in there]
+        there = {(places[spot.bytes], spot.up) for spot in every}
+        points = [
+            (size, middles[work]) for size in across for work in up if (size, work) not in there
+        ]
         layers.append(_points(points, encoding, {"size": 25, "shape": CROSS, "color": GREY}))
     return {"title": dict(heading), "width": side, "height": side, "layer": layers}
 
@@ -221,7 +225,7 @@ def _middle(span: Span, bench: str) -> float:
 
 def _levels(every: Sequence[float]) -> dict[float, Span]:
     """One above the other, whatever lies between them."""
-    return {one: (at - 0.5, at + 0.5) for at, one in enumerate(every)}
+    return {value: (at - 0.5, at + 0.5) for at, value in enumerate(every)}
 
 
 def _spans(every: Sequence[float]) -> dict[float, Span]:
@@ -232,6 +236,6 @@ def _spans(every: Sequence[float]) -> dict[float, Span]:
     low, high = every[0] ** 2 / every[1], every[-1] ** 2 / every[-2]
     around = [low, *every, high]
     return {
-        one: (math.sqrt(below * one), math.sqrt(one * above))
-        for below, one, above in zip(around, every, around[2:], strict=False)
+        value: (math.sqrt(below * value), math.sqrt(value * above))
+        for below, value, above in zip(around, every, around[2:], strict=False)
     }

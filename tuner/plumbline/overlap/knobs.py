@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plumbline import side_by_side
-from plumbline.campaign import spare_cores
-from plumbline.plan import Plan, PlanCase, knobs
+from plumbline.campaign.loop import spare_cores
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.launch.starter import Starter
+from plumbline.measure import side_by_side
 from plumbline.search.process import refuse_without_core
 from plumbline.settings import Settings
-from plumbline.starter import Starter
-from plumbline.workbench import Workbench
+from plumbline.settings.workbench import Workbench
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import ConfigRecord
 
-Knobs = tuple[tuple[str, str], ...]
 
-
-def given(bench: Workbench, words: Sequence[str], where: Settings) -> Knobs:
+def given(bench: Workbench, words: Sequence[str], where: Settings) -> Configuration:
     """Of `NAME=VALUE`, with what the library wants beside them. Raises UsageError for what it does
     not know, and for threads that want cores which are not there."""
     found: dict[str, str] = {}
@@ -27,28 +26,28 @@ def given(bench: Workbench, words: Sequence[str], where: Settings) -> Knobs:
             raise UsageError(f"--setting takes NAME=VALUE, not {word!r}")
         if bench.knobs and name not in bench.knobs:
             raise UsageError(f"{bench.installation.library.id} reports no parameter {name}")
-        for knob, wanted in bench.space.with_needs(name, value).items():
-            if found.setdefault(knob, wanted) != wanted:
-                raise UsageError(f"--setting: {knob} cannot be {found[knob]} and {wanted}")
+        for knob, need in bench.space.with_needs(name, value).items():
+            if found.setdefault(knob, need) != need:
+                raise UsageError(f"--setting: {knob} cannot be {found[knob]} and {need}")
     refuse_without_core(bench.space, found, spare_cores=spare_cores(bench, where))
-    return knobs(found)
+    return Configuration.of(found)
 
 
-def require_in_force(starter: Starter, chosen: Knobs) -> None:
+def require_in_force(starter: Starter, chosen: Configuration) -> None:
     """A short launch with these settings, which reads them back where the library shows them.
     Raises UsageError for one that is not in force, PlumblineError where the launch fails."""
     if not chosen:
         return
-    case = PlanCase("MPI_Allreduce", 64, knobs=chosen)
+    case = PlanCase("MPI_Allreduce", 64, configuration=chosen)
     plan = Plan("settings", 1, (case,), blocks=1, reps=1, warmup=1, knobs="start")
-    environment = starter.family.in_environment(dict(chosen))
+    environment = starter.family.in_environment(chosen.as_dict())
     try:
         (records,) = side_by_side.launch(starter, "settings", plan, 1, environment)
     except PlumblineError as error:
-        names = ", ".join(f"{name}={value}" for name, value in chosen)
+        names = str(chosen).replace(" ", ", ")
         raise PlumblineError(
             f"a launch with {names} fails; leave the setting out, or correct it: {error}"
         ) from error
-    for one in records:
-        if isinstance(one, ConfigRecord) and not one.in_force:
-            raise UsageError(f"--setting is not in force: {one.reason}")
+    for record in records:
+        if isinstance(record, ConfigRecord) and not record.in_force:
+            raise UsageError(f"--setting is not in force: {record.reason}")

@@ -66,8 +66,8 @@ def _all(launches: Sequence[tuple[Overlap, float]]) -> NDArray[np.float64] | Non
     found = [_times(cell, empty) for cell, empty in launches if cell.delivered and cell.both_ns]
     if not found:
         return None
-    count = min(one.shape[1] for one in found)
-    return np.stack([one[:, :count] for one in found])
+    count = min(times.shape[1] for times in found)
+    return np.stack([times[:, :count] for times in found])
 
 
 def _times(cell: Overlap, latency_ns: float) -> NDArray[np.float64]:

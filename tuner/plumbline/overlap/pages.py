@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from plumbline import chart
 from plumbline.overlap import (
     between,
     classes,
@@ -31,7 +30,8 @@ from plumbline.overlap.between import Between
 from plumbline.overlap.kept import Kept
 from plumbline.overlap.metric import Ratio
 from plumbline.overlap.stored import Measured, Stored
-from plumbline.overlap.suite import Cell
+from plumbline.overlap.suite import OverlapResult
+from plumbline.system import chart
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
@@ -42,7 +42,7 @@ _MOST = 16  # campaigns, and pictures, in memory
 _shown = templates("plumbline.overlap")
 
 
-class Table(msgspec.Struct, frozen=True):
+class MapTable(msgspec.Struct, frozen=True):
     """The numbers of a map: a row a height, the largest first, a column a size; empty where nothing
     was measured. `of`: how many ranks a number is the median of."""
 
@@ -101,7 +101,7 @@ def pages(db_path: Path) -> Pages:
     def differences(request: Request) -> Response:
         compared, state = pair(request)
         sides = [compared.a.stored, compared.b.stored]
-        names = [f"{one.name} ({one.campaign.id})" for one in sides]
+        names = [f"{side.name} ({side.campaign.id})" for side in sides]
         drawn = pictures.get(
             state, lambda: chart.render(difference_maps.sheet(compared.found, *names))
         )
@@ -151,26 +151,26 @@ def _json(value: object) -> Response:
     return Response(msgspec.json.encode(value), media_type="application/json", headers=HEADERS)
 
 
-def tables(cells: Sequence[Cell]) -> list[Table]:
+def tables(cells: Sequence[OverlapResult]) -> list[MapTable]:
     """One for each map."""
     return [
-        _table(bench, [one for one in cells if one.bench == bench])
+        _table(bench, [cell for cell in cells if cell.bench == bench])
         for bench in sheet.benches_of(cells)
     ]
 
 
-def _table(bench: str, cells: Sequence[Cell]) -> Table:
+def _table(bench: str, cells: Sequence[OverlapResult]) -> MapTable:
     middle = {
-        (heatmap.height(bench, one.work_ns, one.threads), one.bytes): found
-        for one, found in heatmap.middle(cells)
+        (heatmap.height(bench, result.work_ns, result.threads), result.bytes): ratio
+        for result, ratio in heatmap.middle(cells)
     }
-    told = [found.value for found in middle.values() if not found.noisy]
+    told = [ratio.value for ratio in middle.values() if not ratio.noisy]
     sizes = sorted({size for _, size in middle})
     heights = sorted({height for height, _ in middle}, reverse=True)
-    return Table(
+    return MapTable(
         bench=bench,
         load=bench == LOAD,
-        of=max(one.ranks for one in ranks.spreads(cells)),
+        of=max(spread.ranks for spread in ranks.spreads(cells)),
         cells=len(middle),
         noisy=len(middle) - len(told),
         median=statistics.median(told) if told else None,

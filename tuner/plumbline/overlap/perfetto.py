@@ -19,19 +19,23 @@ _THREADS = {_DOES: "calls and computation", _ARRIVES: "messages that arrive"}
 
 def document(name: str, traces: Sequence[OverlapTrace]) -> dict[str, Any]:
     """`traces`: of one cell. Raises ValueError where there is none."""
-    zero = min(ns for one in traces for ns in one.begin_ns)
-    ranks = sorted({one.rank for one in traces})
+    zero = min(ns for trace in traces for ns in trace.begin_ns)
+    ranks = sorted({trace.rank for trace in traces})
     events = [row for rank in ranks for row in _names(rank)]
     repetitions: dict[tuple[int, str], dict[int, OverlapTrace]] = {}
-    for one in traces:
-        repetitions.setdefault((one.triple, one.part), {})[one.rank] = one
+    for overlap_trace in traces:
+        repetitions.setdefault((overlap_trace.triple, overlap_trace.part), {})[
+            overlap_trace.rank
+        ] = overlap_trace
     flows = 0
     for (triple, part), by_rank in repetitions.items():
         told = {"triple": triple, "part": part}
         for rank, trace in by_rank.items():
             events += [
-                _slice(rank, _DOES, one.name, one.begin_ns, one.end_ns, told | _peer(one.peer))
-                for one in events_of(trace, zero)
+                _slice(
+                    rank, _DOES, event.name, event.begin_ns, event.end_ns, told | _peer(event.peer)
+                )
+                for event in events_of(trace, zero)
             ]
         for message in messages_of(by_rank, zero):
             flows += 1

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
-from plumbline import settings as settings_file
-from plumbline.machine import processing_units
-from plumbline.settings import SCHEDULERS, Settings
+from plumbline.settings import Settings, campaign_file, identity
+from plumbline.settings.ranks import SCHEDULERS
+from plumbline.settings.sampling import Sampling
+from plumbline.system.machine import processing_units
 from plumbline_db.errors import UsageError
 
 _WHERE = ("nodes", "bind", "map_by", "hosts", *SCHEDULERS, "environment")
@@ -25,32 +26,31 @@ NPROCS = 2
 def settings(file: Path | None, options: dict[str, Any]) -> Settings:
     """Those of the keys of a campaign file that say where ranks are; what else it holds is about
     collectives. `options` are put over them. Raises UsageError."""
-    values = {} if file is None else settings_file.read(file)
-    where = settings_file.where(file)
+    values = {} if file is None else campaign_file.read(file)
+    where = campaign_file.where(file)
     for key, why in _ELSEWHERE.items():
         if key in values:
             raise UsageError(f"{where}: {key}: {why}")
     taken = {key: values[key] for key in _TAKEN if key in values}
     standing = {"nprocs": NPROCS}
-    return bound(settings_file.of(where, standing | taken, options))
+    return bound(campaign_file.of(where, standing | taken, options))
 
 
 def bound(chosen: Settings) -> Settings:
     """On this machine, where each rank has a processing unit, ranks are bound to cores unless
     something else is asked for: one that wanders computes at another speed."""
-    here = all(getattr(chosen, key) is msgspec.UNSET for key in _WHERE)
-    fits = here and chosen.nprocs <= processing_units()
-    return msgspec.structs.replace(chosen, bind="core") if fits else chosen
+    fits = not facts(chosen) and chosen.ranks.nprocs <= processing_units()
+    return chosen.but(bind="core") if fits else chosen
 
 
 def patient(chosen: Settings, seconds: float) -> Settings:
     """With so many seconds for a launch, where nobody has said otherwise."""
-    said = chosen.launch_timeout_seconds != Settings().launch_timeout_seconds
-    return chosen if said else msgspec.structs.replace(chosen, launch_timeout_seconds=seconds)
+    said = chosen.sampling.launch_timeout_seconds != Sampling().launch_timeout_seconds
+    return chosen if said else chosen.but(launch_timeout_seconds=seconds)
 
 
 def facts(chosen: Settings) -> list[str]:
     """What makes launches elsewhere another campaign; nothing on this machine."""
-    values = {key: getattr(chosen, key) for key in _WHERE}
-    said = {key: value for key, value in values.items() if value is not msgspec.UNSET}
+    values = identity.identifying(chosen)
+    said = {key: values[key] for key in _WHERE if key in values}
     return [msgspec.json.encode(said).decode()] if said else []

@@ -8,51 +8,51 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline.overlap.suite import Cell
+from plumbline.overlap.suite import OverlapResult
 
 
-class Spread(msgspec.Struct, frozen=True):
+class RankSpread(msgspec.Struct, frozen=True):
     """Of one cell, by ratio: `median` is the lower of the two in the middle where their number is
     even. Of `ranks` only those count that are `clear`, whose times do not scatter too much to say
     anything; where none are, all of them."""
 
-    low: Cell
-    median: Cell
-    high: Cell
+    low: OverlapResult
+    median: OverlapResult
+    high: OverlapResult
     ranks: int
     clear: int
 
 
-def spreads(cells: Sequence[Cell]) -> list[Spread]:
+def spreads(cells: Sequence[OverlapResult]) -> list[RankSpread]:
     """A spread for each cell that has a ratio on some rank, in the order of benchmarks, sizes,
     work and threads."""
-    told = [one for one in cells if one.ratio is not None]
-    place = {bench: at for at, bench in enumerate(dict.fromkeys(one.bench for one in told))}
+    told = [cell for cell in cells if cell.ratio is not None]
+    place = {bench: at for at, bench in enumerate(dict.fromkeys(result.bench for result in told))}
 
-    def key(one: Cell) -> tuple[int, int, int, int]:
+    def key(one: OverlapResult) -> tuple[int, int, int, int]:
         return place[one.bench], one.bytes, one.work_ns, one.threads
 
     grouped = itertools.groupby(sorted(told, key=key), key)
-    return [_spread(list(those)) for _, those in grouped]
+    return [_spread(list(members)) for _, members in grouped]
 
 
-def _spread(ranks: Sequence[Cell]) -> Spread:
-    clear = [one for one in ranks if one.ratio and not one.ratio.noisy]
+def _spread(ranks: Sequence[OverlapResult]) -> RankSpread:
+    clear = [rank for rank in ranks if rank.ratio and not rank.ratio.noisy]
     by_ratio = sorted(clear or ranks, key=_value)
     middle = by_ratio[(len(by_ratio) - 1) // 2]
-    return Spread(by_ratio[0], middle, by_ratio[-1], len(ranks), len(clear))
+    return RankSpread(by_ratio[0], middle, by_ratio[-1], len(ranks), len(clear))
 
 
-def apart(spread: Spread) -> float:
+def apart(spread: RankSpread) -> float:
     """How far the ratios of the ranks lie apart."""
     return _value(spread.high) - _value(spread.low)
 
 
-def _value(one: Cell) -> float:
+def _value(one: OverlapResult) -> float:
     return one.ratio.value if one.ratio else 0.0
 
 
-def text(spread: Spread) -> str:
+def text(spread: RankSpread) -> str:
     """For a table: the median and, of several ranks, the least and the largest; `~` where no more
     than half of them say anything."""
     if 2 * spread.clear <= spread.ranks:

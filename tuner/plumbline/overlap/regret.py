@@ -14,9 +14,9 @@ from plumbline.overlap.metric import Ratio
 def ideal(cell: Sequence[Ratio]) -> float:
     """Seconds that the same cell would take at best, by several configurations. ValueError: there
     are none."""
-    return max(min(one.communication for one in cell), min(one.computation for one in cell))
+    return max(min(ratio.communication for ratio in cell), min(ratio.computation for ratio in cell))
 
 
 def regret(cell: Sequence[Ratio]) -> list[float]:
     """Of each configuration, in the same cell."""
-    return [one.both / ideal(cell) for one in cell]
+    return [ratio.both / ideal(cell) for ratio in cell]

@@ -9,23 +9,23 @@ from typing import Any
 
 from plumbline.overlap import colours, heatmap
 from plumbline.overlap.benches import LOAD
-from plumbline.overlap.suite import Cell
+from plumbline.overlap.suite import OverlapResult
 
 _COLUMNS = 3
 _SIDE, _SMALL = 230, 150  # pixels of a map, alone and in a row
 
 
-def of_one(title: str, cells: Sequence[Cell], *, dots: bool = False) -> dict[str, Any]:
+def of_one(title: str, cells: Sequence[OverlapResult], *, dots: bool = False) -> dict[str, Any]:
     """A map for each benchmark. `dots`: in the cells that were measured, not inferred."""
     maps = [heatmap.of(bench, _of(bench, cells), _SIDE, dots=dots) for bench in benches_of(cells)]
     return page(title, {"columns": _COLUMNS, "concat": maps}, legend(cells, dots=dots))
 
 
 def of_several(
-    title: str, rows: Sequence[tuple[str, Sequence[Cell]]], *, dots: bool = False
+    title: str, rows: Sequence[tuple[str, Sequence[OverlapResult]]], *, dots: bool = False
 ) -> dict[str, Any]:
     """`rows`: a name and the cells of each; a benchmark that a row has not is left blank."""
-    every = [one for _, cells in rows for one in cells]
+    every = [cell for _, cells in rows for cell in cells]
     columns = benches_of(every)
     drawn = [
         {
@@ -42,13 +42,13 @@ def of_several(
     return page(title, {"vconcat": drawn, "spacing": 30}, legend(every, dots=dots))
 
 
-def benches_of(cells: Sequence[Cell]) -> list[str]:
+def benches_of(cells: Sequence[OverlapResult]) -> list[str]:
     """Those that anything is drawn of."""
-    return list(dict.fromkeys(one.bench for one in cells if one.ratio is not None))
+    return list(dict.fromkeys(cell.bench for cell in cells if cell.ratio is not None))
 
 
-def _of(bench: str, cells: Sequence[Cell]) -> list[Cell]:
-    return [one for one in cells if one.bench == bench and one.ratio is not None]
+def _of(bench: str, cells: Sequence[OverlapResult]) -> list[OverlapResult]:
+    return [cell for cell in cells if cell.bench == bench and cell.ratio is not None]
 
 
 def blank(side: int) -> dict[str, Any]:
@@ -78,17 +78,17 @@ def page(title: str, maps: dict[str, Any], keys: Sequence[dict[str, Any]]) -> di
     }
 
 
-def legend(cells: Sequence[Cell], *, dots: bool) -> list[dict[str, Any]]:
+def legend(cells: Sequence[OverlapResult], *, dots: bool) -> list[dict[str, Any]]:
     """Of what occurs in these cells."""
-    measured = [one for one in cells if one.ratio is not None]
-    load = any(one.bench == LOAD for one in measured)
-    beside_work = any(one.bench != LOAD for one in measured)
+    measured = [cell for cell in cells if cell.ratio is not None]
+    load = any(result.bench == LOAD for result in measured)
+    beside_work = any(result.bench != LOAD for result in measured)
     bars = [colours.RATIO.bar()] if beside_work else []
     bars += [colours.SLOWDOWN.bar()] if load else []
     entries = [("#333333", "line", "the communication alone")] if beside_work else []
-    if any(one.ratio.noisy for one in measured if one.ratio is not None):
+    if any(result.ratio.noisy for result in measured if result.ratio is not None):
         entries.append((colours.GREY, "", "scatters too much to say"))
-    inferred = sum(one.launches == 0 for one in measured)
+    inferred = sum(result.launches == 0 for result in measured)
     if dots:
         entries.append(("#333333", "dot", "measured"))
     if inferred:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import numpy as np
 
+from plumbline.core.plan import OverlapCell
 from plumbline.overlap import benches, delivered
 from plumbline.overlap.metric import latency
-from plumbline.plan import OverlapCell
 from plumbline.verify.index import Side
 from plumbline.verify.nonblocking import BLOCKING, NONBLOCKING
 from plumbline.verify.overlap import OVERLAPPED, SERIALISED
@@ -34,7 +34,7 @@ class Times(msgspec.Struct, frozen=True):
 Measured = Mapping[tuple[str, int, int], Times]  # by benchmark, bytes, nanoseconds of work
 
 
-class Grid(msgspec.Struct, frozen=True):
+class OverlapGrid(msgspec.Struct, frozen=True):
     """The cells of a table. `own_ns`: work that takes as long as the message alone, by place;
     `fixed_ns`: the same everywhere. `limit`: of the shorter of message and work, that much may come
     on top of the longer (1: one after the other)."""
@@ -48,7 +48,9 @@ class Grid(msgspec.Struct, frozen=True):
 
     def cells(self, sides: Iterable[Side] | None = None) -> tuple[OverlapCell, ...]:
         """What a launch measures: everything, or what these sides need."""
-        wanted = None if sides is None else {(one.function, one.bytes, _work(one)) for one in sides}
+        wanted = (
+            None if sides is None else {(side.function, side.bytes, _work(side)) for side in sides}
+        )
         return tuple(
             _cell(bench, size, ns, self.triples)
             for bench in self.benches
@@ -91,18 +93,18 @@ class Grid(msgspec.Struct, frozen=True):
 
     def _sides(self, times: Measured) -> dict[Side, float]:
         found = {}
-        for (bench, size, ns), one in times.items():
+        for (bench, size, ns), time in times.items():
             names = {value: name for name, value in self._amounts(bench, size).items()}
             work = names.get(ns)
             if work is None:
                 continue
             if not work:
-                found[Side(bench, NONBLOCKING, size)] = one.both
-                found[Side(bench, BLOCKING, size)] = one.communication
+                found[Side(bench, NONBLOCKING, size)] = time.both
+                found[Side(bench, BLOCKING, size)] = time.communication
                 continue
-            shorter, longer = sorted((one.communication, one.computation))
+            shorter, longer = sorted((time.communication, time.computation))
             limit = "" if self.limit == 1 else f",limit={self.limit:g}"
-            found[Side(bench, f"{OVERLAPPED}:{work}", size)] = one.both
+            found[Side(bench, f"{OVERLAPPED}:{work}", size)] = time.both
             found[Side(bench, f"{SERIALISED}:{work}{limit}", size)] = longer + self.limit * shorter
         return found
 
@@ -116,8 +118,8 @@ def own_ns(launches: Sequence[tuple[int, Measured]], least_ns: int) -> dict[Plac
     """The median over the launches of a pilot of what each message takes, `least_ns` at least."""
     found: dict[Place, list[float]] = {}
     for _, times in launches:
-        for (bench, size, _ns), one in times.items():
-            found.setdefault((bench, size), []).append(one.communication)
+        for (bench, size, _ns), time in times.items():
+            found.setdefault((bench, size), []).append(time.communication)
     return {
         place: max(least_ns, round(1e9 * float(np.median(seconds))))
         for place, seconds in found.items()
@@ -140,13 +142,13 @@ def require_delivered(db: Database, campaign: str, suites: Sequence[str]) -> Non
 
 def _times(records: Iterable[object]) -> Measured:
     known = list(records)
-    empty = [ns for one in known if isinstance(one, OverlapLatency) for ns in one.ns]
+    empty = [ns for record in known if isinstance(record, OverlapLatency) for ns in record.ns]
     found: dict[tuple[str, int, int], Times] = {}
-    for one in known:
-        if not isinstance(one, Overlap) or not one.delivered:
+    for record in known:
+        if not isinstance(record, Overlap) or not record.delivered:
             continue
-        key = (name_of(one), one.bytes, one.work_ns)
-        mine, theirs = _of_rank(one, latency(empty)), found.get(key)
+        key = (name_of(record), record.bytes, record.work_ns)
+        mine, theirs = _of_rank(record, latency(empty)), found.get(key)
         found[key] = mine if theirs is None else _longest(mine, theirs)
     return found
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import msgspec
 
-from plumbline import factors
+from plumbline.measure import factors
 from plumbline.overlap import suite
-from plumbline.overlap.suite import Cell, Settings
-from plumbline.sides import Name, Side
+from plumbline.overlap.settings import OverlapSettings
+from plumbline.overlap.suite import OverlapResult
+from plumbline.results.sides import Name, Side
 from plumbline_db import campaigns, machines, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
@@ -33,7 +34,7 @@ _EXTENT = frozenset(
 
 class Stored(msgspec.Struct, frozen=True):
     campaign: Campaign
-    settings: Settings
+    settings: OverlapSettings
     library: Library
     machine: Machine
 
@@ -46,18 +47,18 @@ class Stored(msgspec.Struct, frozen=True):
 
     def configuration(self) -> list[str]:
         """The settings that other campaigns may have otherwise."""
-        usual = how(Settings(self.campaign.nprocs))
+        usual = how(OverlapSettings(self.campaign.nprocs))
         found = how(self.settings).items()
         return [f"{name} {value}" for name, value in found if value != usual.get(name)]
 
 
-def how(settings: Settings) -> dict[str, str]:
+def how(settings: OverlapSettings) -> dict[str, str]:
     """Each setting that is not about how much is measured, as text; a knob is one."""
     found: dict[str, str] = {}
     for name in settings.__struct_fields__:
         value = getattr(settings, name)
         if name == "knobs":
-            found |= {knob: str(one) for knob, one in value}
+            found |= settings.knobs.as_dict()
         elif name not in _EXTENT:
             found[name] = str(value)
     return found
@@ -69,12 +70,12 @@ class _Asked(msgspec.Struct):
 
 def every(db: Database) -> list[Stored]:
     """In the order in which they were started."""
-    return [_stored(db, one) for one in campaigns.every(db) if _is_overlap(one)]
+    return [_stored(db, campaign) for campaign in campaigns.every(db) if _is_overlap(campaign)]
 
 
 def one(db: Database, id: str) -> Stored:
     """Raises UsageError that lists what there is."""
-    known = {found.id: found for found in campaigns.every(db) if _is_overlap(found)}
+    known = {campaign.id: campaign for campaign in campaigns.every(db) if _is_overlap(campaign)}
     if id not in known:
         listed = ", ".join(known) or "none (run `plumbline overlap` first)"
         raise UsageError(f"{db.path} holds no overlap campaign {id}; it holds: {listed}")
@@ -91,7 +92,7 @@ def _is_overlap(campaign: Campaign) -> bool:
 def _stored(db: Database, campaign: Campaign) -> Stored:
     return Stored(
         campaign,
-        msgspec.json.decode(campaign.settings, type=Settings),
+        msgspec.json.decode(campaign.settings, type=OverlapSettings),
         machines.library(db, campaign.library_fingerprint),
         machines.machine(db, campaign.machine),
     )
@@ -103,7 +104,7 @@ class Measured(msgspec.Struct, frozen=True):
 
     stored: Stored
     side: Side
-    cells: list[Cell]
+    cells: list[OverlapResult]
 
 
 def measured(db: Database, stored: Stored) -> Measured:
@@ -122,7 +123,7 @@ def measured(db: Database, stored: Stored) -> Measured:
         campaign=stored.campaign,
         machine=stored.machine,
         library=stored.library,
-        suites=list(dict.fromkeys(one.suite for one in launches)),
+        suites=list(dict.fromkeys(launch.suite for launch in launches)),
         launches=launches,
         samples=[],
     )

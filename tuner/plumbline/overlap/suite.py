@@ -12,48 +12,26 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from plumbline import identity
-from plumbline.machine import processing_units
-from plumbline.measure import Laboratory, Series
+from plumbline.core.plan import OverlapCell, Plan
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.overlap import aids, benches, delivered, duration, grid
-from plumbline.overlap.benches import Aid
 from plumbline.overlap.metric import Ratio, latency, ratio, slowdown
-from plumbline.placement import Placement, here
-from plumbline.plan import OverlapCell, Plan
-from plumbline.words import counted
-from plumbline.workbench import Workbench
+from plumbline.overlap.settings import OverlapSettings
+from plumbline.settings import identity
+from plumbline.settings.workbench import Workbench
+from plumbline.system.machine import processing_units
+from plumbline.system.placement import Placement, here
+from plumbline.system.words import counted
 from plumbline_db import campaigns, overlaps, runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Library, Overlap, OverlapLatency
+from plumbline_db.records import Campaign, Library, Overlap, OverlapLatency, Suite
 
 _SMALL, _LARGE = 64, 4 << 20  # bytes
 _SHORT, _LONG = 2_000, 4_096_000  # nanoseconds of work
-LAUNCHES = 5
 _LOAD_WORK = 100_000  # of each thread of `load`, at a time
 
 
-class Settings(msgspec.Struct, frozen=True):
-    """`launches` of each benchmark (names of benches.py), `triples` of each cell in them; `knobs`:
-    of the library, in force in all of them; `adaptive`: cells where nothing changes are not
-    measured; `loads`: numbers of threads of the benchmark `load`."""
-
-    nprocs: int
-    benches: tuple[str, ...] = benches.QUICK
-    sizes: tuple[int, ...] = ()
-    work_ns: tuple[int, ...] = ()
-    kernel: str = "registers"
-    aid: Aid = "none"
-    test_ns: int = 0
-    knobs: tuple[tuple[str, str], ...] = ()
-    triples: int = 50
-    launches: int = LAUNCHES
-    seed: int = 1
-    command: str = "overlap"
-    adaptive: bool = False
-    loads: tuple[int, ...] = ()
-
-
-class Cell(msgspec.Struct, frozen=True):
+class OverlapResult(msgspec.Struct, frozen=True):
     """What is known of a cell on a rank; no ratio where there is nothing to overlap, and a slowdown
     in its place of `load` (metric.py). `bench` as in benches.py; `threads`: of `load`, whose other
     axis they are, and of `multiple`. Not `measured`: in no launch, inferred from the cells around
@@ -82,7 +60,7 @@ def _steps(low: int, high: int, parts: int) -> tuple[int, ...]:
 Place = tuple[int, int, int]  # of a cell: bytes, nanoseconds of work, threads
 
 
-def plan(settings: Settings, bench: str, chosen: Sequence[Place] | None = None) -> Plan:
+def plan(settings: OverlapSettings, bench: str, chosen: Sequence[Place] | None = None) -> Plan:
     """Of the cells that are `chosen`; None: all of the grid."""
     one = benches.of(bench)
     cells = tuple(
@@ -104,21 +82,21 @@ def plan(settings: Settings, bench: str, chosen: Sequence[Place] | None = None) 
     return Plan("check", settings.seed, (), overlaps=cells, blocks=1)
 
 
-def every_cell(settings: Settings, bench: str) -> list[Place]:
+def every_cell(settings: OverlapSettings, bench: str) -> list[Place]:
     """All cells of the grid. A barrier moves no data."""
     one = benches.of(bench)
     sizes = (0,) if one.function == "MPI_Barrier" else settings.sizes
     return [(size, *up) for size in sizes for up in _upwards(settings, one)]
 
 
-def _upwards(settings: Settings, one: benches.Bench) -> list[tuple[int, int]]:
+def _upwards(settings: OverlapSettings, one: benches.Bench) -> list[tuple[int, int]]:
     """The other axis beside sizes: work and threads."""
     if one.bench == benches.LOAD:
         return [(_LOAD_WORK, threads) for threads in settings.loads]
     return [(work, one.threads) for work in settings.work_ns]
 
 
-def with_loads(settings: Settings, bench: Workbench) -> Settings:
+def with_loads(settings: OverlapSettings, bench: Workbench) -> OverlapSettings:
     """With the numbers of threads of `load`, where it is asked for: up to the processing units of
     the ranks' machine."""
     if benches.LOAD not in settings.benches:
@@ -133,23 +111,23 @@ def loads(units: int) -> tuple[int, ...]:
     return (0, *powers, units)
 
 
-def is_adaptive(settings: Settings, bench: str) -> bool:
+def is_adaptive(settings: OverlapSettings, bench: str) -> bool:
     """Whether the grid of a benchmark is, where the settings ask for it: one of sizes and work."""
     one = benches.of(bench)
     return settings.adaptive and one.bench != benches.LOAD and one.function != "MPI_Barrier"
 
 
-def every_plan(settings: Settings) -> list[Plan]:
+def every_plan(settings: OverlapSettings) -> list[Plan]:
     """Of each benchmark, with all cells of the grid."""
     return [plan(settings, bench) for bench in settings.benches]
 
 
-def announced(settings: Settings) -> str:
+def announced(settings: OverlapSettings) -> str:
     """How long it is going to take, by the model."""
     all_ = every_plan(settings)
-    most = settings.launches * sum(duration.seconds(one.overlaps) for one in all_)
+    most = settings.launches * sum(duration.seconds(plan.overlaps) for plan in all_)
     launches = counted(settings.launches, "launch")
-    cells = sum(len(one.overlaps) for one in all_)
+    cells = sum(len(plan.overlaps) for plan in all_)
     if not settings.adaptive:
         return f"{counted(cells, 'cell')} in {launches} each: about {duration.words(most)}"
     first = [_first(settings, bench).overlaps for bench in settings.benches]
@@ -160,14 +138,14 @@ def announced(settings: Settings) -> str:
     )
 
 
-def _first(settings: Settings, bench: str) -> Plan:
+def _first(settings: OverlapSettings, bench: str) -> Plan:
     start = _plan_after(settings, bench, []) if is_adaptive(settings, bench) else None
     return start or plan(settings, bench)
 
 
-def title(library: Library, settings: Settings) -> str:
+def title(library: Library, settings: OverlapSettings) -> str:
     """Of a picture."""
-    knobs = [f"{name}={value}" for name, value in settings.knobs]
+    knobs = [f"{name}={value}" for name, value in settings.knobs.values]
     words = [library.version_string.partition(",")[0], counted(settings.nprocs, "rank")]
     return ", ".join([*words, settings.kernel, *knobs])
 
@@ -175,7 +153,7 @@ def title(library: Library, settings: Settings) -> str:
 def begin(
     db: Database,
     bench: Workbench,
-    settings: Settings,
+    settings: OverlapSettings,
     *,
     new: bool,
     placement: Placement | None = None,
@@ -191,12 +169,12 @@ def begin(
 def run(
     lab: Laboratory,
     campaign: Campaign,
-    settings: Settings,
+    settings: OverlapSettings,
     expect: Callable[[float], None] = lambda seconds: None,
-) -> list[Cell]:
+) -> list[OverlapResult]:
     """Launches what is missing, a launch of each benchmark in turn. `expect` is told about how many
     seconds the stage has left. Raises PlumblineError when launches fail."""
-    clock = duration.Clock()
+    clock = duration.TimeLeft()
     stage = 1
     while plans := _plans(lab.db, campaign, settings, stage):
         _launch(lab, settings, plans, stage, clock, expect)
@@ -208,21 +186,23 @@ def run(
 
 def _launch(
     lab: Laboratory,
-    settings: Settings,
+    settings: OverlapSettings,
     plans: Mapping[str, Plan],
     stage: int,
-    clock: duration.Clock,
+    clock: duration.TimeLeft,
     expect: Callable[[float], None],
 ) -> None:
-    environment = lab.starter.family.in_environment(dict(settings.knobs))
+    environment = lab.starter.family.in_environment(settings.knobs.as_dict())
     series = {
-        bench: Series(lab, suite_of(bench, stage), one, environment | aids.environment(one))
-        for bench, one in plans.items()
+        bench: Series(lab, suite_of(bench, stage), plan, environment | aids.environment(plan))
+        for bench, plan in plans.items()
     }
-    modelled = {bench: duration.seconds(one.overlaps) for bench, one in plans.items()}
+    modelled = {bench: duration.seconds(plan.overlaps) for bench, plan in plans.items()}
     left = settings.launches * sum(modelled.values())
     part, of_it = (f", part {stage}", " of it") if settings.adaptive else ("", "")
-    for launch, (bench, one) in itertools.product(range(settings.launches), series.items()):
+    for launch, (bench, series_of_bench) in itertools.product(
+        range(settings.launches), series.items()
+    ):
         seconds = clock.left(left)
         expect(seconds)
         lab.progress.step(
@@ -230,12 +210,14 @@ def _launch(
             f"about {duration.words(seconds)} left{of_it}"
         )
         before = lab.spent_seconds
-        one.advance()
+        series_of_bench.advance()
         clock.took(modelled[bench], lab.spent_seconds - before)
         left -= modelled[bench]
 
 
-def _plans(db: Database, campaign: Campaign, settings: Settings, stage: int) -> dict[str, Plan]:
+def _plans(
+    db: Database, campaign: Campaign, settings: OverlapSettings, stage: int
+) -> dict[str, Plan]:
     """What each benchmark measures in a stage, by what is stored of the stages before it; no plans:
     nothing is missing."""
     found = {}
@@ -250,7 +232,9 @@ def _plans(db: Database, campaign: Campaign, settings: Settings, stage: int) -> 
     return found
 
 
-def _plan_after(settings: Settings, bench: str, seen: Sequence[Cell]) -> Plan | None:
+def _plan_after(
+    settings: OverlapSettings, bench: str, seen: Sequence[OverlapResult]
+) -> Plan | None:
     """What an adaptive grid misses; None: nothing."""
     missing = grid.missing(len(settings.sizes), len(settings.work_ns), _seen(settings, seen))
     threads = benches.of(bench).threads
@@ -258,11 +242,11 @@ def _plan_after(settings: Settings, bench: str, seen: Sequence[Cell]) -> Plan | 
     return plan(settings, bench, chosen) if chosen else None
 
 
-def suite_of(bench: str, stage: int = 1) -> str:
-    return f"overlap-{bench}" + (f"-{stage}" if stage > 1 else "")
+def suite_of(bench: str, stage: int = 1) -> Suite:
+    return Suite("overlap", step=bench, look=stage)
 
 
-def read(db: Database, campaign: Campaign, settings: Settings) -> list[Cell]:
+def read(db: Database, campaign: Campaign, settings: OverlapSettings) -> list[OverlapResult]:
     """What is stored, by benchmark, and in an adaptive grid what it says of the other cells. Raises
     PlumblineError where data did not come as they were sent."""
     found = []
@@ -274,51 +258,61 @@ def read(db: Database, campaign: Campaign, settings: Settings) -> list[Cell]:
     return found
 
 
-def _measured(db: Database, campaign: Campaign, bench: str, stages: Sequence[int]) -> list[Cell]:
-    suites = [suite_of(bench, stage) for stage in stages]
+def _measured(
+    db: Database, campaign: Campaign, bench: str, stages: Sequence[int]
+) -> list[OverlapResult]:
+    suites = [suite_of(bench, stage).name for stage in stages]
     by_cell: dict[tuple[int, int, int, int], list[tuple[Overlap, float]]] = {}
     for launched in runs.listing(db, campaign.id, suites):
-        if launched.outcome == "finished":
+        if launched.finished:
             records = overlaps.of_launch(db, launched.id)
             delivered.require(records)
-            empty = [ns for one in records if isinstance(one, OverlapLatency) for ns in one.ns]
-            for one in records:
-                if isinstance(one, Overlap):
-                    key = (one.bytes, one.work_ns, one.rank, one.threads)
-                    by_cell.setdefault(key, []).append((one, latency(empty)))
+            empty = [
+                ns for record in records if isinstance(record, OverlapLatency) for ns in record.ns
+            ]
+            for record in records:
+                if isinstance(record, Overlap):
+                    key = (record.bytes, record.work_ns, record.rank, record.threads)
+                    by_cell.setdefault(key, []).append((record, latency(empty)))
     value = slowdown if benches.of(bench).bench == benches.LOAD else ratio
     return [
-        Cell(bench, size, work, len(those), value(those), rank, threads)
+        OverlapResult(bench, size, work, len(those), value(those), rank, threads)
         for (size, work, rank, threads), those in by_cell.items()
     ]
 
 
-def _seen(settings: Settings, cells: Sequence[Cell]) -> dict[grid.Index, list[Ratio | None]]:
+def _seen(
+    settings: OverlapSettings, cells: Sequence[OverlapResult]
+) -> dict[grid.Index, list[Ratio | None]]:
     """By numbers on both axes, in the order of the ranks."""
     columns = {size: number for number, size in enumerate(settings.sizes)}
     rows = {work: number for number, work in enumerate(settings.work_ns)}
     found: dict[grid.Index, list[Ratio | None]] = {}
-    for one in sorted(cells, key=lambda one: one.rank):
-        found.setdefault((columns[one.bytes], rows[one.work_ns]), []).append(one.ratio)
+    for cell in sorted(cells, key=lambda one: one.rank):
+        found.setdefault((columns[cell.bytes], rows[cell.work_ns]), []).append(cell.ratio)
     return found
 
 
-def _inferred(settings: Settings, bench: str, cells: Sequence[Cell]) -> list[Cell]:
-    ranks = sorted({one.rank for one in cells})
+def _inferred(
+    settings: OverlapSettings, bench: str, cells: Sequence[OverlapResult]
+) -> list[OverlapResult]:
+    ranks = sorted({cell.rank for cell in cells})
     threads = benches.of(bench).threads
     between = grid.inferred(len(settings.sizes), len(settings.work_ns), _seen(settings, cells))
     return [
-        Cell(bench, settings.sizes[x], settings.work_ns[y], 0, one, rank, threads, measured=False)
+        OverlapResult(
+            bench, settings.sizes[x], settings.work_ns[y], 0, ratio, rank, threads, measured=False
+        )
         for (x, y), those in between.items()
-        for rank, one in zip(ranks, those, strict=True)
+        for rank, ratio in zip(ranks, those, strict=True)
     ]
 
 
-def lines(cells: Sequence[Cell]) -> dict[int, float]:
+def lines(cells: Sequence[OverlapResult]) -> dict[int, float]:
     """Seconds of communication alone by size, where it was measured: the white line of a heat
     map."""
     by_size: dict[int, list[float]] = {}
-    for one in cells:
-        if one.ratio is not None and one.measured:
-            by_size.setdefault(one.bytes, []).append(one.ratio.communication)
+    for cell in cells:
+        if cell.ratio is not None and cell.measured:
+            by_size.setdefault(cell.bytes, []).append(cell.ratio.communication)
     return {size: sorted(those)[len(those) // 2] for size, those in sorted(by_size.items())}

@@ -8,15 +8,16 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline import identity
-from plumbline.measure import Laboratory, Series
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import OverlapCell, Plan
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.overlap import delivered, suite
-from plumbline.placement import Placement
-from plumbline.plan import OverlapCell, Plan
-from plumbline.workbench import Workbench
+from plumbline.settings import identity
+from plumbline.settings.workbench import Workbench
+from plumbline.system.placement import Placement
 from plumbline_db import campaigns, overlaps, runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Overlap
+from plumbline_db.records import Campaign, Overlap, Suite
 
 _LATE_NS, _LATE_NS_PER_BYTE = 500_000, 2  # several times what a message takes
 _ASK_NS = 10_000
@@ -25,19 +26,19 @@ USUAL_LAUNCHES = 4
 _MOST_LAUNCHES = 8  # 24 sizes a launch: 5 are enough for any two numbers up to 4 Mi
 
 
-class Settings(msgspec.Struct, frozen=True):
+class ThresholdSettings(msgspec.Struct, frozen=True):
     """`knobs` of the library, in force in all launches; `triples` of each size in a launch;
     `place`: where ranks are (place.py)."""
 
     nprocs: int = 2
-    knobs: tuple[tuple[str, str], ...] = ()
+    knobs: Configuration = Configuration()
     triples: int = 15
     seed: int = 1
     place: tuple[str, ...] = ()
     command: str = "overlap thresholds"
 
 
-class Found(msgspec.Struct, frozen=True):
+class Thresholds(msgspec.Struct, frozen=True):
     """Sends of up to `eager` bytes return before the receive is posted, while the receiver asks the
     library now and then; from `waits` on they do not. None: not so at any size looked at. `strays`:
     sizes of the first launch, of `sizes`, that did otherwise than this says."""
@@ -48,27 +49,27 @@ class Found(msgspec.Struct, frozen=True):
     sizes: int
 
 
-_NOTHING = Found(None, None, 0, 0)
+_NOTHING = Thresholds(None, None, 0, 0)
 
 
 def begin(
-    db: Database, bench: Workbench, settings: Settings, placement: Placement, *, new: bool
+    db: Database, bench: Workbench, settings: ThresholdSettings, placement: Placement, *, new: bool
 ) -> Campaign:
     """The row that the launches of these settings belong to."""
     return identity.enter(db, bench, _text(settings), placement, new=new, mark="et")
 
 
-def _text(settings: Settings) -> str:
+def _text(settings: ThresholdSettings) -> str:
     return msgspec.json.encode(settings).decode()
 
 
-def first(settings: Settings) -> Plan:
+def first(settings: ThresholdSettings) -> Plan:
     """The plan of the first launch."""
     sizes, _ = suite.axes(quick=False)
     return _plan(settings, sizes)
 
 
-def _plan(settings: Settings, sizes: Sequence[int]) -> Plan:
+def _plan(settings: ThresholdSettings, sizes: Sequence[int]) -> Plan:
     cells = tuple(
         OverlapCell("late", size, late_ns(size), "registers", _ASK_NS, settings.triples)
         for size in sizes
@@ -81,10 +82,10 @@ def late_ns(size: int) -> int:
     return max(_LATE_NS, _LATE_NS_PER_BYTE * size)
 
 
-def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> Found:
+def run(lab: Laboratory, campaign: Campaign, settings: ThresholdSettings) -> Thresholds:
     """Launches what is missing. Raises PlumblineError when launches fail."""
     found, plan = _NOTHING, first(settings)
-    environment = lab.starter.family.in_environment(dict(settings.knobs))
+    environment = lab.starter.family.in_environment(settings.knobs.as_dict())
     for number in range(_MOST_LAUNCHES):
         lab.progress.step(f"overlap thresholds: {len(plan.overlaps)} sizes")
         Series(lab, _suite(number), plan, environment).advance()
@@ -99,8 +100,8 @@ def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> Found:
 
 
 def stored(
-    db: Database, other: Campaign, knobs: tuple[tuple[str, str], ...], place: Sequence[str]
-) -> Found | None:
+    db: Database, other: Campaign, knobs: Configuration, place: Sequence[str]
+) -> Thresholds | None:
     """What was found last for the machine and library of another row, with these knobs, between
     ranks in the same places."""
     wanted = (other.machine, other.library_fingerprint, other.nprocs, other.nodes)
@@ -111,36 +112,38 @@ def stored(
     return None
 
 
-def _how(row: Campaign) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]] | None:
+def _how(row: Campaign) -> tuple[Configuration, tuple[str, ...]] | None:
     """None: a row of another command."""
     try:
-        settings = msgspec.json.decode(row.settings, type=Settings)
+        settings = msgspec.json.decode(row.settings, type=ThresholdSettings)
     except msgspec.DecodeError:
         return None
-    if settings.command != Settings().command:
+    if settings.command != ThresholdSettings().command:
         return None
     return settings.knobs, settings.place
 
 
-def _read(db: Database, campaign: Campaign) -> Found:
+def _read(db: Database, campaign: Campaign) -> Thresholds:
     found = _NOTHING
     for number in range(_MOST_LAUNCHES):
         found = narrowed(found, _early(db, campaign, number))
     return found
 
 
-def _suite(number: int) -> str:
-    return f"thresholds-{number}"
+def _suite(number: int) -> Suite:
+    return Suite("thresholds", look=number + 1)
 
 
 def _early(db: Database, campaign: Campaign, number: int) -> dict[int, bool]:
     """Whether sends return early, by size; nothing where there was no such launch."""
-    launched = runs.listing(db, campaign.id, [_suite(number)])
-    done = [one.id for one in launched if one.outcome == "finished"]
+    launched = runs.listing(db, campaign.id, [_suite(number).name])
+    done = [run.id for run in launched if run.finished]
     records = overlaps.of_launch(db, done[-1]) if done else []
     delivered.require(records)
-    cells = sorted((one for one in records if isinstance(one, Overlap)), key=lambda one: one.bytes)
-    told = {one.bytes: returns_early(one) for one in cells}
+    cells = sorted(
+        (record for record in records if isinstance(record, Overlap)), key=lambda one: one.bytes
+    )
+    told = {cell.bytes: returns_early(cell) for cell in cells}
     return {size: early for size, early in told.items() if early is not None}
 
 
@@ -154,7 +157,7 @@ def returns_early(cell: Overlap) -> bool | None:
     return min(cell.both_ns) < half
 
 
-def split(early: dict[int, bool]) -> Found:
+def split(early: dict[int, bool]) -> Thresholds:
     """The size up to which sends are early that fits most sizes; the smallest of several."""
     sizes = sorted(early)
     wrong = [
@@ -162,7 +165,7 @@ def split(early: dict[int, bool]) -> Found:
         for at in range(len(sizes) + 1)
     ]
     at = wrong.index(min(wrong))
-    return Found(
+    return Thresholds(
         sizes[at - 1] if at else None,
         sizes[at] if at < len(sizes) else None,
         min(wrong),
@@ -170,7 +173,7 @@ def split(early: dict[int, bool]) -> Found:
     )
 
 
-def narrowed(before: Found, early: dict[int, bool]) -> Found:
+def narrowed(before: Thresholds, early: dict[int, bool]) -> Thresholds:
     """What is known after a launch of sizes in between."""
     now = split(early)
     if before == _NOTHING:
@@ -182,7 +185,7 @@ def narrowed(before: Found, early: dict[int, bool]) -> Found:
     )
 
 
-def between(step: Found) -> list[int]:
+def between(step: Thresholds) -> list[int]:
     """Sizes to look at next, evenly between; none where nothing lies there."""
     if step.eager is None or step.waits is None:
         return []

@@ -58,7 +58,7 @@ class Message(msgspec.Struct, frozen=True):
     latest_ns: int
 
 
-class Clock(msgspec.Struct, frozen=True):
+class StampAgreement(msgspec.Struct, frozen=True):
     """How well stamps of different ranks agree: of one `domain` they are of one counter. Else the
     largest deviation seen, and the largest that unequal ways of messages could hide."""
 
@@ -80,33 +80,33 @@ class Timeline(msgspec.Struct, frozen=True):
     ratio: Ratio | None
     lanes: dict[int, tuple[Event, ...]]
     messages: tuple[Message, ...]
-    clock: Clock
+    clock: StampAgreement
 
 
-def clock_of(records: Iterable[ProbeRecord]) -> Clock:
+def clock_of(records: Iterable[ProbeRecord]) -> StampAgreement:
     domains, errors, bounds = 1, [0], [0]
-    for one in records:
-        if isinstance(one, ClockSync):
-            domains = one.domains
-        if isinstance(one, ClockError):
-            errors += one.errors_ns
-            bounds += one.bounds_ns
-    return Clock(domains, max(errors), max(bounds))
+    for record in records:
+        if isinstance(record, ClockSync):
+            domains = record.domains
+        if isinstance(record, ClockError):
+            errors += record.errors_ns
+            bounds += record.bounds_ns
+    return StampAgreement(domains, max(errors), max(bounds))
 
 
 def timelines(records: Sequence[ProbeRecord], parts: Sequence[Part]) -> list[Timeline]:
     """Of each of `parts` the traced repetition whose time is the median (the lower of two). Raises
     PlumblineError where no triple is there as a whole."""
-    cell = next((one for one in records if isinstance(one, Overlap)), None)
-    traces = [one for one in records if isinstance(one, OverlapTrace)]
-    end = min((one.triple for one in traces if _FULL in one.names), default=None)
-    whole = {one.triple for one in traces if end is None or one.triple < end}
+    cell = next((record for record in records if isinstance(record, Overlap)), None)
+    traces = [record for record in records if isinstance(record, OverlapTrace)]
+    end = min((trace.triple for trace in traces if _FULL in trace.names), default=None)
+    whole = {trace.triple for trace in traces if end is None or trace.triple < end}
     if cell is None or not whole:
         raise PlumblineError(
             "there was no room for the events of a whole triple; ask the library less often "
             "(--test-us), or for fewer requests"
         )
-    empty = [ns for one in records if isinstance(one, OverlapLatency) for ns in one.ns]
+    empty = [ns for record in records if isinstance(record, OverlapLatency) for ns in record.ns]
     told = (ratio([(cell, latency(empty))]), clock_of(records))
     return [_timeline(cell, part, whole, traces, *told) for part in parts]
 
@@ -117,11 +117,11 @@ def _timeline(
     whole: set[int],
     traces: Sequence[OverlapTrace],
     ratio: Ratio | None,
-    clock: Clock,
+    clock: StampAgreement,
 ) -> Timeline:
     times = {"communication": cell.communication_ns, "both": cell.both_ns}[part]
     triple = sorted(sorted(whole), key=lambda one: times[one])[(len(whole) - 1) // 2]
-    of = {one.rank: one for one in traces if one.triple == triple and one.part == part}
+    of = {trace.rank: trace for trace in traces if trace.triple == triple and trace.part == part}
     own = of[cell.rank]
     end = max(ns for name, ns in zip(own.names, own.end_ns, strict=True) if name != _ARRIVAL)
     zero = end - times[triple]
@@ -133,7 +133,7 @@ def _timeline(
         zero_ns=zero,
         measured_ns=times[triple],
         ratio=ratio,
-        lanes={rank: events_of(one, zero) for rank, one in sorted(of.items())},
+        lanes={rank: events_of(trace, zero) for rank, trace in sorted(of.items())},
         messages=messages_of(of, zero),
         clock=clock,
     )
@@ -179,9 +179,9 @@ def split(timeline: Timeline, rank: int) -> dict[str, int]:
     """Nanoseconds by KINDS, of the measured time, on a rank; "between" is what no event covers."""
     inside = {
         kind: sum(
-            _common(one.begin_ns, one.end_ns, 0, timeline.measured_ns)
-            for one in timeline.lanes[rank]
-            if one.name in names or (kind == "begin" and one.name.startswith("MPI_I"))
+            _common(event.begin_ns, event.end_ns, 0, timeline.measured_ns)
+            for event in timeline.lanes[rank]
+            if event.name in names or (kind == "begin" and event.name.startswith("MPI_I"))
         )
         for kind, names in KINDS.items()
     }
@@ -192,9 +192,9 @@ def beside(timeline: Timeline, message: Message, rank: int) -> int:
     """Nanoseconds of a message, from its send to when it surely was there, in which the rank
     computed."""
     return sum(
-        _common(one.begin_ns, one.end_ns, message.begin_ns, message.latest_ns)
-        for one in timeline.lanes[rank]
-        if one.name == COMPUTATION
+        _common(event.begin_ns, event.end_ns, message.begin_ns, message.latest_ns)
+        for event in timeline.lanes[rank]
+        if event.name == COMPUTATION
     )
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from plumbline.overlap.timeline import COMPUTATION, Clock, Event, Message, Timeline
+from plumbline.overlap.timeline import COMPUTATION, Event, Message, StampAgreement, Timeline
 from plumbline_db.records import Overlap
 
 _WIDTH, _LANE = 860, 74  # pixels
@@ -39,10 +39,13 @@ _SHOWN = {
 
 def sheet(title: str, timelines: Sequence[Timeline]) -> dict[str, Any]:
     """Timelines one below the other, on one ruler; `timelines` is not empty."""
-    longest = max(one.measured_ns for one in timelines) / 1000
+    longest = max(timeline.measured_ns for timeline in timelines) / 1000
     view = (-_MARGIN * longest, (1 + _MARGIN) * longest)
     used = {
-        _shown(event.name) for one in timelines for lane in one.lanes.values() for event in lane
+        _shown(event.name)
+        for timeline in timelines
+        for lane in timeline.lanes.values()
+        for event in lane
     }
     shown = [name for name in _COLOURS if name in used]
     strangers = sorted(used - set(_COLOURS))
@@ -63,13 +66,14 @@ def sheet(title: str, timelines: Sequence[Timeline]) -> dict[str, Any]:
         "config": {"font": "sans-serif", "view": {"stroke": None}, "aria": False},
         "spacing": 22,
         "vconcat": [
-            _panel(one, view, [*shown, *strangers], last=one is timelines[-1]) for one in timelines
+            _panel(timeline, view, [*shown, *strangers], last=timeline is timelines[-1])
+            for timeline in timelines
         ],
         "resolve": {"scale": {"color": "shared"}},
     }
 
 
-def clock_words(clock: Clock) -> str:
+def clock_words(clock: StampAgreement) -> str:
     if clock.domains == 1:
         return "All ranks read one clock."
     return (

@@ -5,35 +5,37 @@ from __future__ import annotations
 
 import msgspec
 
-from plumbline import identity
-from plumbline.measure import Laboratory, Series
+from plumbline.core.plan import Plan
+from plumbline.measure.launches import Laboratory, Series
 from plumbline.overlap import delivered, suite
-from plumbline.overlap.suite import Settings
-from plumbline.plan import Plan
+from plumbline.overlap.settings import OverlapSettings
+from plumbline.settings import identity
 from plumbline_db import campaigns, measurements, runs
 from plumbline_db.records import Campaign, ProbeRecord
 
 TRACED = 11  # triples, the last ones
 
 
-def plan(settings: Settings, bench: str) -> Plan:
+def plan(settings: OverlapSettings, bench: str) -> Plan:
     whole = suite.plan(settings, bench)
-    cells = tuple(msgspec.structs.replace(one, traced=TRACED) for one in whole.overlaps)
+    cells = tuple(msgspec.structs.replace(overlap, traced=TRACED) for overlap in whole.overlaps)
     return msgspec.structs.replace(whole, overlaps=cells)
 
 
-def run(lab: Laboratory, campaign: Campaign, settings: Settings) -> dict[str, list[ProbeRecord]]:
+def run(
+    lab: Laboratory, campaign: Campaign, settings: OverlapSettings
+) -> dict[str, list[ProbeRecord]]:
     """The records of a launch by benchmark. Raises PlumblineError where launches fail, or data do
     not come as they were sent."""
-    environment = lab.starter.family.in_environment(dict(settings.knobs))
+    environment = lab.starter.family.in_environment(settings.knobs.as_dict())
     found = {}
     for bench in settings.benches:
         lab.progress.step(f"timeline: {bench}")
         Series(lab, suite.suite_of(bench), plan(settings, bench), environment).advance()
         launched = [
-            one
-            for one in runs.listing(lab.db, campaign.id, [suite.suite_of(bench)])
-            if one.outcome == "finished"
+            run
+            for run in runs.listing(lab.db, campaign.id, [suite.suite_of(bench).name])
+            if run.finished
         ]
         found[bench] = measurements.records(lab.db, launched[-1].id)
         delivered.require(found[bench])

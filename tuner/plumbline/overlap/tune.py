@@ -7,33 +7,35 @@ are slow has a good ratio. No other time of the table may become longer."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from plumbline import factors, identity, tables
-from plumbline.campaign import spare_cores
-from plumbline.exported import Files
-from plumbline.guidelines import Guidelines
-from plumbline.measure import Laboratory, Series
+from plumbline.campaign.exported import Files
+from plumbline.campaign.loop import spare_cores
+from plumbline.campaign.proven import Proven
+from plumbline.core.configuration import AS_IT_IS, Configuration
+from plumbline.core.guidelines import Guidelines
+from plumbline.core.plan import OverlapCell, Plan
+from plumbline.measure import factors, tables
+from plumbline.measure.experiment import Arm, log_ratios, looks, take_turns
+from plumbline.measure.launches import Laboratory
 from plumbline.overlap import candidates, delivered, sides
-from plumbline.overlap.sides import Grid
-from plumbline.plan import OverlapCell, Plan
-from plumbline.proven import Proven
+from plumbline.overlap.sides import OverlapGrid
 from plumbline.search.outcome import label
-from plumbline.search.turns import Turns, Value
-from plumbline.settings import Settings
+from plumbline.search.turns import Turns
+from plumbline.settings import Settings, identity, stored
+from plumbline.settings.workbench import Workbench
 from plumbline.verify.index import Side
 from plumbline.verify.statistics import Comparison
 from plumbline.verify.verify import Look, Verification, VerifySettings
-from plumbline.workbench import Workbench
-from plumbline_db import campaigns, events, overlaps, runs, verdicts, winners
+from plumbline_db import campaigns, overlaps, runs, verdicts, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Event, Medians, Verdict, Winner
+from plumbline_db.records import Campaign, Medians, Suite, Verdict, Winner
 
 _PILOT = 2  # launches
+_SEARCH, _CONFIRM = Suite("search"), Suite("confirm")
 LEAST_NS = 1_000  # of work that is as long as a message
 _PROOF = {"MPI_Bcast": [8]}  # a call by which a launch is read back
 
@@ -50,12 +52,12 @@ class Asked(msgspec.Struct, frozen=True):
 
 def text_of(asked: Asked, settings: Settings) -> str:
     """What the row in the database keeps, under the names that readers of campaigns know."""
-    known = msgspec.to_builtins(settings) | msgspec.to_builtins(asked)
+    known = stored.document(settings) | msgspec.to_builtins(asked)
     return msgspec.json.encode(known | {"command": campaigns.OVERLAP_TUNE}).decode()
 
 
 def pilot_plan(asked: Asked, settings: Settings) -> Plan:
-    return plan(sides.pilot(asked.benches, asked.sizes, asked.triples), settings.seed)
+    return plan(sides.pilot(asked.benches, asked.sizes, asked.triples), settings.sampling.seed)
 
 
 def check(bench: Workbench, asked: Asked, settings: Settings) -> None:
@@ -63,18 +65,22 @@ def check(bench: Workbench, asked: Asked, settings: Settings) -> None:
     tried(bench, asked, settings)
 
 
-def tried(bench: Workbench, asked: Asked, settings: Settings) -> tuple[list[Value], list[str]]:
+def tried(
+    bench: Workbench, asked: Asked, settings: Settings
+) -> tuple[list[Configuration], list[str]]:
     """The values of a search, and the knobs that need a core that is not there."""
     return candidates.values(
         bench.space,
         bench.knobs,
         asked.benches,
-        nodes=settings.node_count,
-        named=settings.settings if isinstance(settings.settings, list) else None,
+        nodes=settings.ranks.node_count,
+        named=settings.search.settings if isinstance(settings.search.settings, list) else None,
         fixed=[
             knob
             for knob in bench.knobs
-            if not settings.fixed.keys().isdisjoint(bench.family.in_environment({knob: ""}))
+            if not settings.fixed.environment.keys().isdisjoint(
+                bench.family.in_environment({knob: ""})
+            )
         ],
         spare_cores=spare_cores(bench, settings),
     )
@@ -86,18 +92,18 @@ def begin(
     """The row that the launches of this run belong to. What a site has set of the settings that are
     searched is part of the library as it is."""
     site = [
-        f"{one.knob}={installed.value} ({installed.source})"
-        for one in bench.space.setting
-        if one.overlap and (installed := bench.knobs.get(one.knob)) and installed.source
+        f"{setting.knob}={installed.value} ({installed.source})"
+        for setting in bench.space.setting
+        if setting.overlap and (installed := bench.knobs.get(setting.knob)) and installed.source
     ]
     return identity.enter(
         db,
         bench,
         text_of(asked, settings),
-        settings.placement(bench.launcher.processing_units()),
+        settings.ranks.placement(bench.launcher.processing_units()),
         new=new,
         mark="ot",
-        left_out=set(settings.fixed),
+        left_out=set(settings.fixed.environment),
         more=[*site, f"work_us={bench.guidelines.overlap.work_us}"]
         if bench.guidelines.overlap
         else site,
@@ -109,21 +115,21 @@ class Objective(Turns[Side]):
     longer by more than the tolerance."""
 
     def __init__(
-        self, lab: Laboratory, settings: Settings, grid: Grid, wanted: Sequence[Side]
+        self, lab: Laboratory, settings: Settings, grid: OverlapGrid, wanted: Sequence[Side]
     ) -> None:
         super().__init__(
             lab,
             tables.compare_of(settings),
-            alpha=settings.alpha,
+            alpha=settings.claims.alpha,
             has_time=lambda: lab.spent_seconds < settings.budget,
-            tolerance=settings.tolerance,
+            tolerance=settings.claims.tolerance,
         )
         self._grid = grid
         self._wanted = frozenset(wanted)
-        self._plan = plan_of(grid, settings.seed)
+        self._plan = plan_of(grid, settings.sampling.seed)
         self._measured = frozenset(grid.measured())
 
-    def plan(self, value: Value) -> Plan:
+    def plan(self, value: Configuration) -> Plan:
         del value
         return self._plan
 
@@ -133,17 +139,17 @@ class Objective(Turns[Side]):
         found = overlaps.of_launch(lab.db, run.id) if run else []
         return delivered.flaw(found)
 
-    def seconds(self, suite: str, value: Value) -> dict[Side, dict[int, float]]:
+    def seconds(self, suite: str, value: Configuration) -> dict[Side, dict[int, float]]:
         del value
         lab = self._lab
         found = self._grid.medians(sides.read(lab.db, lab.campaign, [suite]))
         return {
             side: {
                 number: seconds
-                for number, seconds in zip(one.runs, one.seconds, strict=True)
+                for number, seconds in zip(medians.runs, medians.seconds, strict=True)
                 if seconds > 0
             }
-            for side, one in ((_side(one), one) for one in found)
+            for side, medians in ((_side(medians), medians) for medians in found)
             if side in self._measured
         }
 
@@ -173,28 +179,30 @@ class Loop:
         lab, settings = self._lab, self._settings
         grid = self._grid()
         lab.progress.step("overlap: measuring the library as it is")
-        Series(lab, "before", plan_of(grid, settings.seed), {}).advance(settings.launches)
-        before = decide(lab, grid, self._guidelines, settings, "before", "before", {})
+        own = Suite("before")
+        first = plan_of(grid, settings.sampling.seed)
+        take_turns(lab, [Arm(own, first)], settings.sampling.launches)
+        before = decide(lab, grid, self._guidelines, settings, "before", own, {})
         verdicts.put(lab.db, lab.campaign, "before", before)
         after, kept = before, list[Winner]()
-        violated = [one for one in before if one.verdict == "violated"]
-        if violated and settings.rounds:
+        violated = [verdict for verdict in before if verdict.verdict == "violated"]
+        if violated and settings.search.rounds:
             objective = Objective(lab, settings, grid, _wanted(violated))
             found = self._search(objective, violated)
             if found is not None:
                 after, kept = self._confirm(objective, grid, found, before)
         done = msgspec.structs.replace(self._campaign, state="finished", finished=identity.now())
         self._files.finish(done, kept)
-        after = [msgspec.structs.replace(one, stage="after") for one in after]
+        after = [msgspec.structs.replace(verdict, stage="after") for verdict in after]
         verdicts.put(lab.db, lab.campaign, "after", after)
         winners.put(lab.db, lab.campaign, kept)
         campaigns.put(lab.db, done)
         return done
 
-    def _grid(self) -> Grid:
+    def _grid(self) -> OverlapGrid:
         lab, asked = self._lab, self._asked
         lab.progress.step("overlap: how long messages take")
-        Series(lab, "pilot", pilot_plan(asked, self._settings), {}).advance(_PILOT)
+        take_turns(lab, [Arm(Suite("pilot"), pilot_plan(asked, self._settings))], _PILOT)
         sides.require_delivered(lab.db, lab.campaign, ["pilot"])
         own = sides.own_ns(sides.read(lab.db, lab.campaign, ["pilot"]), LEAST_NS)
         return grid_of(asked, self._guidelines, own)
@@ -203,24 +211,24 @@ class Loop:
         settings = self._settings
         values, left_out = tried(self._bench, self._asked, settings)
         for knob in left_out:
-            self._event("left out", f"{knob} needs a spare core for each rank; there is none")
-        entered, best = objective.race("search", values, {})
-        nprocs, ppn = settings.nprocs, settings.ppn
-        opened = [named(one) for one in violated]
-        objective.record(1, "search", entered, best, nprocs=nprocs, ppn=ppn, opened_by=opened)
+            self._lab.tell("left out", f"{knob} needs a spare core for each rank; there is none")
+        entered, best = objective.race(_SEARCH, values, {})
+        nprocs, ppn = settings.ranks.nprocs, settings.ranks.ppn
+        opened = [named(verdict) for verdict in violated]
+        objective.record(1, _SEARCH, entered, best, nprocs=nprocs, ppn=ppn, opened_by=opened)
         return None if best is None else objective.winner(best, nprocs, ppn, opened)
 
     def _confirm(
-        self, objective: Objective, grid: Grid, winner: Winner, before: list[Verdict]
+        self, objective: Objective, grid: OverlapGrid, winner: Winner, before: list[Verdict]
     ) -> tuple[list[Verdict], list[Winner]]:
         """The table with the exported files in force and the winner, or what was there before."""
         lab, settings = self._lab, self._settings
-        self._files.stage("confirm")
+        self._files.stage(_CONFIRM.name)
         self._files.write([winner])
         environment = self._files.environment()
         lab.progress.step("overlap: confirming the winner, with the exported files in force")
         short = tables.plan(settings, [])
-        proven = Proven(lab, self._bench, short, _PROOF, self._event)
+        proven = Proven(lab, self._bench, short, _PROOF)
         if proven.missed(1, [winner], environment):
             return self._dropped(winner, "not in force with the exported files", before)
         found, ratios = self._pairs(objective, environment)
@@ -228,12 +236,14 @@ class Loop:
         if harm:
             harm = self._again(objective, grid, environment, harm)
         if harm:
-            where = ", ".join(f"{one.function} at {one.bytes} B, {one.variant}" for one in harm[:3])
+            where = ", ".join(
+                f"{side.function} at {side.bytes} B, {side.variant}" for side in harm[:3]
+            )
             return self._dropped(winner, f"slower: {where}", before)
         if found is None or found.high is None or found.high >= 1:
             return self._dropped(winner, "no gain is left with the exported files", before)
-        after = decide(lab, grid, self._guidelines, settings, "after", "confirm", environment)
-        left = {named(one) for one in after if one.verdict != "holds"}
+        after = decide(lab, grid, self._guidelines, settings, "after", _CONFIRM, environment)
+        left = {named(verdict) for verdict in after if verdict.verdict != "holds"}
         kept = msgspec.structs.replace(
             winner,
             speedup=1 / found.ratio,
@@ -251,16 +261,16 @@ class Loop:
         lab, settings = self._lab, self._settings
         design, found = tables.design_of(settings), None
         ratios: dict[Side, list[float]] = {}
-        for look in range(design.looks):
-            suite = "confirm" if look == 0 else f"confirm-pairs-{look + 1}"
-            seed = settings.seed + (design.launches[look - 1] if look else 0)
-            fresh = self._turns(objective, suite, design.new_launches(look), environment, seed)
+        for look in looks(design):
+            suite = look.suite(_CONFIRM.part("pairs")) if look.number else _CONFIRM
+            seed = settings.sampling.seed + look.before
+            fresh = self._turns(objective, suite, look.launches, environment, seed)
             ratios = {
                 side: ratios.get(side, []) + logs
                 for side, logs in fresh.items()
-                if look == 0 or side in ratios
+                if look.number == 0 or side in ratios
             }
-            found = objective.overall(ratios, design.confidence(look, settings.alpha))
+            found = objective.overall(ratios, design.confidence(look.number, settings.claims.alpha))
             unclear = found is not None and (
                 found.low is None or found.high is None or found.low < 1 <= found.high
             )
@@ -272,66 +282,57 @@ class Loop:
     def _turns(
         self,
         objective: Objective,
-        suite: str,
+        suite: Suite,
         count: int,
         environment: Mapping[str, str],
         seed: int,
         of: Plan | None = None,
     ) -> dict[Side, list[float]]:
-        full = msgspec.structs.replace(of or objective.plan(()), seed=seed)
-        tuned = Series(self._lab, suite, full, environment)
-        plain = Series(self._lab, f"{suite}-default", full, {})
-        for _ in range(count):
-            tuned.advance()
-            plain.advance()
-        ours, theirs = objective.seconds(suite, ()), objective.seconds(f"{suite}-default", ())
-        return {
-            side: [
-                math.log(a / b) for a, b in zip(mine.values(), theirs[side].values(), strict=True)
-            ]
-            for side, mine in ours.items()
-            if len(mine) == count == len(theirs.get(side, ()))
-        }
+        full = msgspec.structs.replace(of or objective.plan(AS_IT_IS), seed=seed)
+        arm = Arm(suite, full, environment)
+        take_turns(self._lab, [arm, arm.beside()], count)
+        ours, theirs = (
+            {side: list(by_launch.values()) for side, by_launch in seconds.items()}
+            for seconds in (
+                objective.seconds(name, AS_IT_IS) for name in (suite.name, suite.beside().name)
+            )
+        )
+        return log_ratios(ours, theirs, list(ours), count)[0]
 
     def _again(
         self,
         objective: Objective,
-        grid: Grid,
+        grid: OverlapGrid,
         environment: Mapping[str, str],
         harm: Sequence[Side],
     ) -> list[Side]:
         """What is slower in fresh launches too: cells of one launch share its luck."""
         self._lab.progress.step("overlap: perhaps slower; measuring again")
         settings = self._settings
-        cells = plan(grid.cells(harm), settings.seed)
-        seed = settings.seed + settings.launches_max
-        fresh = self._turns(objective, "confirm-again", settings.launches, environment, seed, cells)
+        cells = plan(grid.cells(harm), settings.sampling.seed)
+        seed = settings.sampling.seed + settings.sampling.launches_max
+        again, launches = _CONFIRM.part("again"), settings.sampling.launches
+        fresh = self._turns(objective, again, launches, environment, seed, cells)
         return objective.slower({side: logs for side, logs in fresh.items() if side in harm})
 
     def _dropped(
         self, winner: Winner, why: str, before: list[Verdict]
     ) -> tuple[list[Verdict], list[Winner]]:
         what = label(winner.variant, winner.configuration)
-        self._event("winner dropped", f"confirm: {what}: {why}")
+        self._lab.tell("winner dropped", f"{what}: {why}", _CONFIRM.name)
         return before, []
 
-    def _event(self, kind: str, text: str) -> None:
-        """Kept once, also when the run is replayed."""
-        db, campaign = self._lab.db, self._campaign.id
-        if (kind, text) not in {(one.kind, one.text) for one in events.get(db, campaign)}:
-            events.put(db, campaign, Event(time=identity.now(), kind=kind, text=text))
 
-
-def grid_of(asked: Asked, guidelines: Guidelines, own: Mapping[sides.Place, int]) -> Grid:
+def grid_of(asked: Asked, guidelines: Guidelines, own: Mapping[sides.Place, int]) -> OverlapGrid:
     fixed = guidelines.overlap.work_us * 1000 if guidelines.overlap else 0
-    return Grid(asked.benches, asked.sizes, own, fixed, asked.triples, asked.limit)
+    return OverlapGrid(asked.benches, asked.sizes, own, fixed, asked.triples, asked.limit)
 
 
 def plan(cells: Sequence[OverlapCell], seed: int) -> Plan:
     return Plan("overlap", seed, (), overlaps=tuple(cells), blocks=1)
 
 
-def plan_of(grid: Grid, seed: int) -> Plan:
+def plan_of(grid: OverlapGrid, seed: int) -> Plan:
     return plan(grid.cells(), seed)
 
 
@@ -342,11 +343,11 @@ def named(verdict: Verdict) -> str:
 
 def decide(
     lab: Laboratory,
-    grid: Grid,
+    grid: OverlapGrid,
     guidelines: Guidelines,
     settings: Settings,
     stage: str,
-    suite: str,
+    suite: Suite,
     environment: Mapping[str, str],
 ) -> list[Verdict]:
     """The verdicts of a table whose first look's launches, the suite, are there: launches are added
@@ -355,21 +356,23 @@ def decide(
     table = Verification(
         guidelines,
         stage=stage,
-        nprocs=settings.nprocs,
-        ppn=settings.ppn,
-        settings=VerifySettings(alpha=settings.alpha, tolerance=settings.tolerance, design=design),
+        nprocs=settings.ranks.nprocs,
+        ppn=settings.ranks.ppn,
+        settings=VerifySettings(
+            alpha=settings.claims.alpha, tolerance=settings.claims.tolerance, design=design
+        ),
     )
-    suites = [suite]
-    for look in range(design.looks):
-        if look:
+    suites = [suite.name]
+    for look in looks(design):
+        if look.number:
             wanted = table.open_sides()
             if not wanted:
                 break
-            more = design.new_launches(look)
             lab.progress.step(f"overlap, {stage}: {table.open_cells()} cells undecided")
-            suites.append(tables.suite_of(suite, look))
-            seed = settings.seed + design.launches[look - 1]
-            Series(lab, suites[-1], plan(grid.cells(wanted), seed), environment).advance(more)
+            own = look.suite(suite)
+            suites.append(own.name)
+            more = look.plan(plan(grid.cells(wanted), settings.sampling.seed))
+            take_turns(lab, [Arm(own, more, environment)], look.launches)
         launches = runs.surroundings(lab.db, lab.campaign, suites)
         factors.require_joinable(factors.named(launches))
         sides.require_delivered(lab.db, lab.campaign, suites[-1:])
@@ -384,4 +387,6 @@ def _side(one: Medians) -> Side:
 
 def _wanted(violated: Sequence[Verdict]) -> list[Side]:
     """The left sides that are too slow."""
-    return list(dict.fromkeys(Side(one.function, one.lhs, one.bytes) for one in violated))
+    return list(
+        dict.fromkeys(Side(verdict.function, verdict.lhs, verdict.bytes) for verdict in violated)
+    )

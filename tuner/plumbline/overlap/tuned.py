@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.overlap import sides, tune
 from plumbline.overlap.sides import Times
 from plumbline.overlap.tune import Asked
@@ -17,7 +17,7 @@ from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict
 
 
-class State(msgspec.Struct, frozen=True):
+class TimedVerdict(msgspec.Struct, frozen=True):
     """A verdict with the times behind it, in seconds, medians of its launches. `overhead_ratio`:
     what both take beyond the longer of the two, over the shorter (None without work)."""
 
@@ -32,7 +32,7 @@ class State(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Line(msgspec.Struct, frozen=True):
+class TunedGuideline(msgspec.Struct, frozen=True):
     """A guideline at a benchmark and size; `lhs` and `rhs` are the sides with the largest ratio,
     before."""
 
@@ -41,30 +41,30 @@ class Line(msgspec.Struct, frozen=True):
     bytes: int
     lhs: str
     rhs: str
-    before: State
-    after: State | None
+    before: TimedVerdict
+    after: TimedVerdict | None
 
 
-def lines(db: Database, campaign: Campaign, guidelines: Guidelines) -> list[Line]:
+def lines(db: Database, campaign: Campaign, guidelines: Guidelines) -> list[TunedGuideline]:
     """Of a run that has verdicts, in their order."""
     asked = msgspec.json.decode(campaign.settings, type=Asked)
     own = sides.own_ns(sides.read(db, campaign.id, ["pilot"]), tune.LEAST_NS)
     grid = tune.grid_of(asked, guidelines, own)
     before = verdicts.get(db, campaign.id, "before")
-    after = {_place(one): one for one in verdicts.get(db, campaign.id, "after")}
+    after = {_place(verdict): verdict for verdict in verdicts.get(db, campaign.id, "after")}
     return [
-        Line(
-            one.guideline,
-            one.function,
-            one.bytes,
-            one.lhs,
-            one.rhs,
-            _state(db, campaign.id, grid, one, one),
-            _state(db, campaign.id, grid, later, one)
-            if (later := after.get(_place(one)))
+        TunedGuideline(
+            verdict.guideline,
+            verdict.function,
+            verdict.bytes,
+            verdict.lhs,
+            verdict.rhs,
+            _state(db, campaign.id, grid, verdict, verdict),
+            _state(db, campaign.id, grid, later, verdict)
+            if (later := after.get(_place(verdict)))
             else None,
         )
-        for one in before
+        for verdict in before
     ]
 
 
@@ -73,15 +73,17 @@ def _place(one: Verdict) -> tuple[str, str, int]:
 
 
 def _state(
-    db: Database, campaign: str, grid: sides.Grid, verdict: Verdict, shown: Verdict
-) -> State:
+    db: Database, campaign: str, grid: sides.OverlapGrid, verdict: Verdict, shown: Verdict
+) -> TimedVerdict:
     """A verdict, with the times of the side that is `shown`."""
     side = Side(shown.function, shown.lhs, shown.bytes)
     (cell,) = grid.cells([side])
     key = (side.function, side.bytes, cell.work_ns)
-    times = [found[key] for _, found in sides.read(db, campaign, verdict.suites) if key in found]
+    times = [
+        medians[key] for _, medians in sides.read(db, campaign, verdict.suites) if key in medians
+    ]
     middle = _middle(times)
-    return State(
+    return TimedVerdict(
         verdict.verdict,
         middle.both if middle else None,
         middle.communication if middle else None,
@@ -99,9 +101,9 @@ def _middle(times: Sequence[Times]) -> Times | None:
     if not times:
         return None
     return Times(
-        statistics.median(one.communication for one in times),
-        statistics.median(one.computation for one in times),
-        statistics.median(one.both for one in times),
+        statistics.median(time.communication for time in times),
+        statistics.median(time.computation for time in times),
+        statistics.median(time.both for time in times),
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plumbline.overlap.classes import Bench, Classes, Kind, Stretch
-from plumbline.overlap.thresholds import Found
+from plumbline.overlap.thresholds import Thresholds
 
 _LIBRARY = {
     "overlaps by itself": "messages go on beside the work of both sides",
@@ -40,7 +40,7 @@ _OVERHEAD: dict[Kind, str] = {
 }
 
 
-def of_library(found: Classes, threshold: Found | None) -> list[str]:
+def of_library(found: Classes, threshold: Thresholds | None) -> list[str]:
     """All that is known, a line a sentence."""
     return of_classes(found) + ([] if threshold is None else of_threshold(threshold))
 
@@ -51,16 +51,18 @@ def of_classes(found: Classes) -> list[str]:
     if found.library != "not told":
         where = f" (up to {size(found.until)})" if found.until is not None else ""
         lines.append(f"{found.library.capitalize()}: {_LIBRARY[found.library]}{where}.")
-    return lines + [_sentence(one) for one in found.benches if one.verdicts]
+    return lines + [_sentence(bench) for bench in found.benches if bench.verdicts]
 
 
 def _sentence(bench: Bench) -> str:
     subject = _SUBJECTS.get(bench.bench, bench.bench)
     kinds = _OVERHEAD if bench.bench == "overhead" else _KINDS
-    parts = [f"{kinds[one.kind]} {_where(one)}" for one in bench.stretches]
-    untold = [one.bytes for one in bench.verdicts if one.kind is None]
+    parts = [f"{kinds[stretch.kind]} {_where(stretch)}" for stretch in bench.stretches]
+    untold = [verdict.bytes for verdict in bench.verdicts if verdict.kind is None]
     if untold:
-        parts.append(f"cannot be told {_sizes(untold, [one.bytes for one in bench.verdicts])}")
+        parts.append(
+            f"cannot be told {_sizes(untold, [verdict.bytes for verdict in bench.verdicts])}"
+        )
     return f"{subject}: {'; '.join(parts)}."
 
 
@@ -75,18 +77,18 @@ def _where(stretch: Stretch) -> str:
 def _sizes(some: Sequence[int], every: Sequence[int]) -> str:
     """Those that are neighbours among `every` as from … to."""
     runs: list[list[int]] = []
-    for one in some:
-        if runs and every.index(one) == every.index(runs[-1][-1]) + 1:
-            runs[-1].append(one)
+    for phrase in some:
+        if runs and every.index(phrase) == every.index(runs[-1][-1]) + 1:
+            runs[-1].append(phrase)
         else:
-            runs.append([one])
+            runs.append([phrase])
     return ", ".join(
         f"at {size(run[0])}" if len(run) == 1 else f"from {size(run[0])} to {size(run[-1])}"
         for run in runs
     )
 
 
-def of_threshold(found: Found) -> list[str]:
+def of_threshold(found: Thresholds) -> list[str]:
     """Where the rendezvous threshold lies."""
     if found.eager is None and found.waits is None:
         lines = ["Rendezvous threshold: cannot be told, messages take too long."]

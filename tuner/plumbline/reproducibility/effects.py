@@ -23,7 +23,7 @@ POWER = 0.9
 CLASSES = {"> 10 µs": 10e-6, "1-10 µs": 1e-6, "< 1 µs": 0.0}
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class TwinComparison(msgspec.Struct, frozen=True):
     """A cell against its twin (`effect` 0) or against itself with `effect` per cent planted.
     `log_ratios`: one a launch; `seconds`: the cell's own time, median over the launches."""
 
@@ -40,7 +40,7 @@ class Judged(msgspec.Struct, frozen=True):
     `p_adjusted` over the whole family. `looks_found`: also found by looks, after `looks_launches`;
     where it was not, that is all of them."""
 
-    comparison: Comparison
+    comparison: TwinComparison
     ratio: float
     low: float | None
     high: float | None
@@ -101,14 +101,14 @@ class Smallest(msgspec.Struct, frozen=True):
     effect: float | None
 
 
-def judge(comparisons: Sequence[Comparison]) -> list[Judged]:
+def judge(comparisons: Sequence[TwinComparison]) -> list[Judged]:
     """In the same order. The comparisons are one family."""
-    found = [statistics.paired_ratio(one.log_ratios) for one in comparisons]
-    adjusted = statistics.benjamini_hochberg([one.p for one in found]).tolist()
+    found = [statistics.paired_ratio(comparison.log_ratios) for comparison in comparisons]
+    adjusted = statistics.benjamini_hochberg([comparison.p for comparison in found]).tolist()
     looks = with_looks(comparisons)
     return [
-        Judged(one, test.ratio, test.low, test.high, test.p, p, *look)
-        for one, test, p, look in zip(comparisons, found, adjusted, looks, strict=True)
+        Judged(comparison, test.ratio, test.low, test.high, test.p, p, *look)
+        for comparison, test, p, look in zip(comparisons, found, adjusted, looks, strict=True)
     ]
 
 
@@ -117,9 +117,9 @@ def design_of(launches: int) -> Design:
     return over(max(1, (launches + 1) // 2), launches)
 
 
-def with_looks(comparisons: Sequence[Comparison]) -> list[tuple[bool, int]]:
+def with_looks(comparisons: Sequence[TwinComparison]) -> list[tuple[bool, int]]:
     """For each comparison whether looks find it, and how many launches that takes."""
-    most = max((len(one.log_ratios) for one in comparisons), default=1)
+    most = max((len(comparison.log_ratios) for comparison in comparisons), default=1)
     design = design_of(most)
     family = Family(
         [[Question(number, limit=1.0)] for number in range(len(comparisons))], design, alpha=ALPHA
@@ -140,15 +140,15 @@ def false_alarms(
     from scipy import stats
 
     every = list(judged)
-    same = [one for one in every if one.comparison.effect == 0]
+    same = [judged for judged in every if judged.comparison.effect == 0]
     if not same:
         raise ValueError("no cell was compared with itself")
-    raw = sum(one.p < alpha for one in same)
+    raw = sum(judged.p < alpha for judged in same)
     interval = stats.binomtest(raw, len(same)).proportion_ci(0.95, method="exact")
     excess = float(stats.binom.sf(raw - 1, len(same), alpha))
-    alone = statistics.benjamini_hochberg([one.p for one in same]).tolist()
-    alarms = [one for one, p in zip(same, alone, strict=True) if p < alpha]
-    discoveries = [one for one in every if one.p_adjusted < alpha]
+    alone = statistics.benjamini_hochberg([judged.p for judged in same]).tolist()
+    alarms = [judged for judged, p in zip(same, alone, strict=True) if p < alpha]
+    discoveries = [judged for judged in every if judged.p_adjusted < alpha]
     return FalseAlarms(
         comparisons=len(same),
         alpha=alpha,
@@ -159,11 +159,11 @@ def false_alarms(
         high=float(interval.high),
         p_excess=excess,
         adjusted=len(alarms),
-        violations=sum(one.ratio > 1 + tolerance for one in alarms),
+        violations=sum(alarm.ratio > 1 + tolerance for alarm in alarms),
         discoveries=len(discoveries),
-        false_discoveries=sum(one.comparison.effect == 0 for one in discoveries),
-        looks_discoveries=sum(one.looks_found for one in every),
-        looks_false_discoveries=sum(one.looks_found for one in same),
+        false_discoveries=sum(discovery.comparison.effect == 0 for discovery in discoveries),
+        looks_discoveries=sum(judged.looks_found for judged in every),
+        looks_false_discoveries=sum(judged.looks_found for judged in same),
     )
 
 
@@ -174,17 +174,17 @@ def size_class(seconds: float) -> str:
 def powers(judged: Iterable[Judged], *, alpha: float = ALPHA) -> list[Power]:
     """By number of ranks, class and effect; what was not measured has no line."""
     groups: dict[tuple[int, str, float], list[Judged]] = {}
-    for one in judged:
-        planted = one.comparison
+    for effect in judged:
+        planted = effect.comparison
         if planted.effect > 0:
             key = (planted.nprocs, size_class(planted.seconds), planted.effect)
-            groups.setdefault(key, []).append(one)
+            groups.setdefault(key, []).append(effect)
     order = list(CLASSES)
     result = []
     for key in sorted(groups, key=lambda key: (key[0], order.index(key[1]), key[2])):
         group = groups[key]
-        found = sum(one.p_adjusted < alpha for one in group)
-        realised = 100 * (_median([one.ratio for one in group]) - 1)
+        found = sum(judged.p_adjusted < alpha for judged in group)
+        realised = 100 * (_median([judged.ratio for judged in group]) - 1)
         result.append(
             Power(
                 *key,
@@ -192,8 +192,8 @@ def powers(judged: Iterable[Judged], *, alpha: float = ALPHA) -> list[Power]:
                 found=found,
                 share=found / len(group),
                 realised=realised,
-                looks_found=sum(one.looks_found for one in group),
-                looks_launches=sum(one.looks_launches for one in group) / len(group),
+                looks_found=sum(judged.looks_found for judged in group),
+                looks_launches=sum(judged.looks_launches for judged in group) / len(group),
             )
         )
     return result
@@ -202,15 +202,15 @@ def powers(judged: Iterable[Judged], *, alpha: float = ALPHA) -> list[Power]:
 def smallest(table: Iterable[Power], *, power: float = POWER) -> list[Smallest]:
     """One for each number of ranks and class of the table."""
     groups: dict[tuple[int, str], list[Power]] = {}
-    for one in table:
-        groups.setdefault((one.nprocs, one.size_class), []).append(one)
+    for effect in table:
+        groups.setdefault((effect.nprocs, effect.size_class), []).append(effect)
     result = []
     for (nprocs, name), group in groups.items():
         least: float | None = None
-        for one in sorted(group, key=lambda one: one.effect, reverse=True):
-            if one.share < power:
+        for effect in sorted(group, key=lambda one: one.effect, reverse=True):
+            if effect.share < power:
                 break
-            least = one.effect
+            least = effect.effect
         result.append(Smallest(nprocs, name, least))
     return result
 

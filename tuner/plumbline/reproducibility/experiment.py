@@ -17,23 +17,22 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline import campaign as loop
-from plumbline import identity
-from plumbline import settings as campaign_settings
-from plumbline.machine import processing_units
-from plumbline.measure import Laboratory, Progress
-from plumbline.placement import here
-from plumbline.plan import Plan, PlanCase
+from plumbline.campaign import loop
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.launch.starter import Starter
+from plumbline.measure.launches import Laboratory, Progress
+from plumbline.measure.settling import until_settled
 from plumbline.reproducibility import effects, spread
-from plumbline.reproducibility.settings import Cell, Settings
-from plumbline.settling import until_settled
-from plumbline.starter import Starter
+from plumbline.reproducibility.settings import Cell, ReproducibilitySettings
+from plumbline.settings import campaign_file, identity
+from plumbline.settings.workbench import Workbench
+from plumbline.system.machine import processing_units
+from plumbline.system.placement import here
 from plumbline.verify.estimators import ESTIMATORS
-from plumbline.workbench import Workbench
 from plumbline_db import campaigns, cases
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Campaign
+from plumbline_db.records import Campaign, Suite
 
 # A budget ends the trials no earlier, as a spread of fewer says little.
 LEAST_TRIALS = 3
@@ -44,7 +43,7 @@ RECENT = 5
 Samples = NDArray[np.int64]
 
 
-class Rank(msgspec.Struct, frozen=True):
+class RanksUnderTest(msgspec.Struct, frozen=True):
     """What belongs to one number of ranks."""
 
     nprocs: int
@@ -64,13 +63,13 @@ class Seconds(msgspec.Struct, frozen=True):
     effects: float
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ExperimentOutcome(msgspec.Struct, frozen=True):
     """`comparisons` by estimator, without decisions. `missing`: cells that could not be measured,
     and why."""
 
     spreads: list[spread.CellSpread]
     trials: int
-    comparisons: dict[str, list[effects.Comparison]]
+    comparisons: dict[str, list[effects.TwinComparison]]
     seconds: Seconds
     missing: list[str]
 
@@ -78,11 +77,11 @@ class Outcome(msgspec.Struct, frozen=True):
 def begin(
     db: Database,
     bench: Workbench,
-    settings: Settings,
+    settings: ReproducibilitySettings,
     progress: Progress | None = None,
     *,
     new: bool,
-) -> list[Rank]:
+) -> list[RanksUnderTest]:
     """One for each number of ranks: rows of an earlier run of these settings, unless `new`."""
     ranks = []
     for nprocs in settings.nprocs:
@@ -95,11 +94,11 @@ def begin(
             mark="r",
         )
         lab = Laboratory(db, row.id, _starter(bench, settings, nprocs), progress)
-        ranks.append(Rank(nprocs, row, lab))
+        ranks.append(RanksUnderTest(nprocs, row, lab))
     return ranks
 
 
-def launches_in_all(settings: Settings) -> int:
+def launches_in_all(settings: ReproducibilitySettings) -> int:
     """At most; a budget may end the trials earlier."""
     effect = settings.effect_launches + (PILOTS if settings.effect_launches else 0)
     trial = settings.launches + len(spread.PLAIN)
@@ -109,12 +108,12 @@ def launches_in_all(settings: Settings) -> int:
 class Experiment:
     """One experiment under way."""
 
-    def __init__(self, ranks: Sequence[Rank], settings: Settings) -> None:
+    def __init__(self, ranks: Sequence[RanksUnderTest], settings: ReproducibilitySettings) -> None:
         self._ranks = ranks
         self._settings = settings
         self._missing: dict[str, None] = {}
 
-    def run(self) -> Outcome:
+    def run(self) -> ExperimentOutcome:
         """To the end. Raises PlumblineError when launches fail again and again."""
         compared, effect_seconds = self._effects()
         spreads, trials, ours, plain = self._spreads()
@@ -123,33 +122,33 @@ class Experiment:
             if rank.campaign.state != "finished":
                 campaigns.put(rank.lab.db, done)
         seconds = Seconds(ours, plain, effect_seconds)
-        return Outcome(spreads, trials, compared, seconds, list(self._missing))
+        return ExperimentOutcome(spreads, trials, compared, seconds, list(self._missing))
 
     # --- effects --------------------------------------------------------------------------------
 
-    def _effects(self) -> tuple[dict[str, list[effects.Comparison]], float]:
+    def _effects(self) -> tuple[dict[str, list[effects.TwinComparison]], float]:
         if not self._settings.effect_launches:
             return {name: [] for name in ESTIMATORS}, 0.0
         before = self._spent()
         series = [_Effects(rank, self._settings) for rank in self._ranks]
         for number in range(PILOTS):
-            for one in series:
-                one.rank.lab.progress.step(
-                    f"pilot {number + 1} of {PILOTS}, {one.rank.nprocs} ranks"
+            for time in series:
+                time.rank.lab.progress.step(
+                    f"pilot {number + 1} of {PILOTS}, {time.rank.nprocs} ranks"
                 )
-                one.pilot(number)
+                time.pilot(number)
         for number in range(self._settings.effect_launches):
-            for one in series:
-                one.rank.lab.progress.step(
+            for time in series:
+                time.rank.lab.progress.step(
                     f"planted effects, launch {number + 1} of {self._settings.effect_launches}, "
-                    f"{one.rank.nprocs} ranks"
+                    f"{time.rank.nprocs} ranks"
                 )
-                one.launch(number)
-        compared: dict[str, list[effects.Comparison]] = {name: [] for name in ESTIMATORS}
-        for one in series:
+                time.launch(number)
+        compared: dict[str, list[effects.TwinComparison]] = {name: [] for name in ESTIMATORS}
+        for time in series:
             for name in ESTIMATORS:
-                compared[name] += one.comparisons(name)
-            self._missing |= dict.fromkeys(one.missing())
+                compared[name] += time.comparisons(name)
+            self._missing |= dict.fromkeys(time.missing())
         return compared, self._spent() - before
 
     # --- spread ---------------------------------------------------------------------------------
@@ -161,19 +160,19 @@ class Experiment:
         done = 0
         while done < self._settings.trials and not (done >= LEAST_TRIALS and self._spend(longest)):
             start = self._spent()
-            for one in trials:
-                one.begin(done)
-                one.rank.lab.progress.step(f"trial {done + 1} of {self._settings.trials}")
+            for trial in trials:
+                trial.begin(done)
+                trial.rank.lab.progress.step(f"trial {done + 1} of {self._settings.trials}")
                 for name in spread.PLAIN:
-                    plain[name] += one.plain(name, done)
+                    plain[name] += trial.plain(name, done)
             for number in range(self._settings.launches):
-                for one in trials:
-                    ours += one.ours(done, number)
+                for trial in trials:
+                    ours += trial.ours(done, number)
             longest = max(longest, self._spent() - start)
             done += 1
-        for one in trials:
-            self._missing |= dict.fromkeys(one.missing())
-        return [cell for one in trials for cell in one.spreads()], done, ours, plain
+        for trial in trials:
+            self._missing |= dict.fromkeys(trial.missing())
+        return [cell for trial in trials for cell in trial.spreads()], done, ours, plain
 
     def _spend(self, seconds: float) -> bool:
         """Whether another `seconds` go beyond the budget."""
@@ -188,7 +187,7 @@ class _Series:
     """Launches of one suite until as many have finished as are wanted; failed ones are passed by.
     What was measured stays in the database and is read launch by launch."""
 
-    def __init__(self, lab: Laboratory, suite: str) -> None:
+    def __init__(self, lab: Laboratory, suite: Suite) -> None:
         self._lab = lab
         self._suite = suite
         self._sequence = 0
@@ -199,21 +198,23 @@ class _Series:
         while True:
             sequence = self._sequence
             self._sequence += 1
-            named = msgspec.structs.replace(plan, name=f"{self._suite}-{sequence:03d}")
+            named = msgspec.structs.replace(plan, name=self._suite.launch(sequence))
             outcome = self._lab.launch(self._suite, sequence, named, {})
-            if outcome.run.outcome == "finished":
-                return cases.samples(self._lab.db, self._lab.campaign, self._suite, sequence)
+            failure = outcome.run.failure
+            if failure is None:
+                return cases.samples(self._lab.db, self._lab.campaign, self._suite.name, sequence)
             failures += not outcome.stored
             if failures == 3:
                 blame = ""
-                if outcome.culprit is not None:
-                    case = plan.cases[outcome.culprit]
+                if failure.case is not None:
+                    case = plan.cases[failure.case]
                     blame = (
                         f"{case.function} with {case.bytes} bytes was under way: leave it out with "
                         "--functions or --sizes. "
                     )
                 raise PlumblineError(
-                    f"three launches of {self._suite} failed, the last one: {outcome.run.reason}\n"
+                    f"three launches of {self._suite.name} failed, the last one: "
+                    f"{failure.text}\n"
                     f"{outcome.run.stderr[-1500:].strip()}\n{blame}"
                     "`plumbline doctor` tries the steps one by one; the same command goes on"
                 )
@@ -222,12 +223,12 @@ class _Series:
 class _Effects:
     """Cells, their twins and their slowed versions in the same launches."""
 
-    def __init__(self, rank: Rank, settings: Settings) -> None:
+    def __init__(self, rank: RanksUnderTest, settings: ReproducibilitySettings) -> None:
         self.rank = rank
         self._settings = settings
         self._cells = settings.effect_cells(rank.nprocs)
-        self._pilots = _Series(rank.lab, "pilot")
-        self._launches = _Series(rank.lab, "effects")
+        self._pilots = _Series(rank.lab, Suite("pilot"))
+        self._launches = _Series(rank.lab, Suite("effects"))
         self._recent: list[deque[float]] = [deque(maxlen=RECENT) for _ in self._cells]
         self._medians: list[list[float]] = [[] for _ in self._cells]
         # by estimator, cell and effect (0: the twin): log ratios, one a launch
@@ -262,13 +263,13 @@ class _Effects:
             self._recent[index].append(median)
             self._medians[index].append(median)
             for name, estimator in ESTIMATORS.items():
-                for effect, other in zip(planted, others, strict=True):
+                for effect, times in zip(planted, others, strict=True):
                     row = self._ratios.setdefault((name, index, effect), [])
-                    row.append(estimator(other, itself))
+                    row.append(estimator(times, itself))
 
-    def comparisons(self, estimator: str) -> list[effects.Comparison]:
+    def comparisons(self, estimator: str) -> list[effects.TwinComparison]:
         return [
-            effects.Comparison(
+            effects.TwinComparison(
                 function=self._cells[index][0],
                 nprocs=self.rank.nprocs,
                 bytes=self._cells[index][1],
@@ -281,23 +282,23 @@ class _Effects:
         ]
 
     def missing(self) -> list[str]:
-        return _missing(self._cells, [bool(one) for one in self._medians], self.rank.nprocs)
+        return _missing(self._cells, [bool(medians) for medians in self._medians], self.rank.nprocs)
 
 
 class _Trials:
     """Whole experiments of ours, and beside each of them one launch of every plain scheme."""
 
-    def __init__(self, rank: Rank, settings: Settings) -> None:
+    def __init__(self, rank: RanksUnderTest, settings: ReproducibilitySettings) -> None:
         self.rank = rank
         self._settings = settings
         self._cells = settings.spread_cells(rank.nprocs)
-        self._plain = {name: _Series(rank.lab, f"plain-{name}") for name in spread.PLAIN}
+        self._plain = {name: _Series(rank.lab, Suite("plain", step=name)) for name in spread.PLAIN}
         self._reported: dict[str, list[dict[int, float]]] = {name: [] for name in spread.PLAIN}
         self._ours: list[list[dict[int, float]]] = []
         self._series: _Series
 
     def begin(self, trial: int) -> None:
-        self._series = _Series(self.rank.lab, f"trial-{trial:03d}")
+        self._series = _Series(self.rank.lab, Suite("trial", step=f"{trial:03d}"))
         self._ours.append([])
 
     def plain(self, scheme: str, trial: int) -> float:
@@ -348,7 +349,7 @@ class _Trials:
         return all(row.get(index, 0.0) > 0 for row in rows)
 
 
-def _plan(settings: Settings, seed: int, listed: Sequence[PlanCase]) -> Plan:
+def _plan(settings: ReproducibilitySettings, seed: int, listed: Sequence[PlanCase]) -> Plan:
     plan = Plan(
         "",
         seed,
@@ -369,9 +370,9 @@ def _missing(cells: Sequence[Cell], whole: Sequence[bool], nprocs: int) -> list[
     ]
 
 
-def _starter(bench: Workbench, settings: Settings, nprocs: int) -> Starter:
+def _starter(bench: Workbench, settings: ReproducibilitySettings, nprocs: int) -> Starter:
     options: Mapping[str, object] = {
         "nprocs": nprocs,
         "launch_timeout_seconds": settings.launch_timeout_seconds,
     }
-    return loop.starter(bench, campaign_settings.load(None, options))
+    return loop.starter(bench, campaign_file.load(None, options))

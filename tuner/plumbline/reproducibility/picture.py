@@ -30,14 +30,14 @@ def specification(table: SpreadTable) -> dict[str, Any]:
         for row in table.rows
         for scheme, seconds in (
             ("ours", row.ours.seconds),
-            *((name, one.seconds) for name, one in row.plain.items()),
+            *((name, spread.seconds) for name, spread in row.plain.items()),
         )
         for ratio in normalised(seconds)
     ]
     names = list(NAMES.values())
     scheme = {"field": "scheme", "type": "nominal", "sort": names}
     # One axis for all panels; its upper end is the largest value there is.
-    top = max((float(one["ratio"]) for one in values), default=1.0)  # type: ignore[arg-type]
+    top = max((float(value["ratio"]) for value in values), default=1.0)  # type: ignore[arg-type]
     y = {
         "field": "ratio",
         "type": "quantitative",

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline import conditions
+from plumbline.measure import conditions
 from plumbline.reproducibility import effects, spread
-from plumbline.reproducibility.experiment import Outcome, Rank, Seconds
-from plumbline.reproducibility.settings import Settings
-from plumbline.workbench import Workbench
+from plumbline.reproducibility.experiment import ExperimentOutcome, RanksUnderTest, Seconds
+from plumbline.reproducibility.settings import ReproducibilitySettings
+from plumbline.settings.workbench import Workbench
 from plumbline_db import runs
 from plumbline_db.records import Library, Machine
 
@@ -28,7 +28,7 @@ class SpreadTable(msgspec.Struct, frozen=True):
     rows: list[spread.CellSpread]
 
 
-class Line(msgspec.Struct, frozen=True):
+class EffectLine(msgspec.Struct, frozen=True):
     """One comparison: `effect` per cent planted (0: A/A), `seconds` of the undelayed cell."""
 
     function: str
@@ -50,14 +50,14 @@ class EffectTable(msgspec.Struct, frozen=True):
     false_alarms: effects.FalseAlarms
     power: list[effects.Power]
     smallest: list[effects.Smallest]
-    lines: list[Line]
+    lines: list[EffectLine]
 
 
 class Report(msgspec.Struct, frozen=True):
     machine: Machine
     library: Library
     campaigns: list[str]
-    settings: Settings
+    settings: ReproducibilitySettings
     warnings: list[str]
     spread: SpreadTable
     effects: dict[str, EffectTable]
@@ -67,9 +67,9 @@ class Report(msgspec.Struct, frozen=True):
 
 def report(
     bench: Workbench,
-    ranks: Sequence[Rank],
-    settings: Settings,
-    outcome: Outcome,
+    ranks: Sequence[RanksUnderTest],
+    settings: ReproducibilitySettings,
+    outcome: ExperimentOutcome,
     warnings: Sequence[str] = (),
 ) -> Report:
     """`warnings`: what weakens the result, of `conditions_of`."""
@@ -90,12 +90,12 @@ def report(
     )
 
 
-def conditions_of(ranks: Sequence[Rank]) -> list[str]:
+def conditions_of(ranks: Sequence[RanksUnderTest]) -> list[str]:
     """What weakens the launches, by number of ranks (plumbline.conditions)."""
     return [
-        f"{rank.nprocs} ranks: {one.text}"
+        f"{rank.nprocs} ranks: {launch.text}"
         for rank in ranks
-        for one in conditions.of_launches(runs.surroundings(rank.lab.db, rank.campaign.id))
+        for launch in conditions.of_launches(runs.surroundings(rank.lab.db, rank.campaign.id))
     ]
 
 
@@ -104,23 +104,23 @@ def spread_table(rows: list[spread.CellSpread], trials: int, launches: int) -> S
         name: sum(row.ours.percent < row.plain[name].percent for row in rows)
         for name in spread.PLAIN
     }
-    return SpreadTable(trials, launches, len(rows), sum(one.smaller for one in rows), than, rows)
+    return SpreadTable(trials, launches, len(rows), sum(row.smaller for row in rows), than, rows)
 
 
-def effect_table(comparisons: Sequence[effects.Comparison]) -> EffectTable:
+def effect_table(comparisons: Sequence[effects.TwinComparison]) -> EffectTable:
     judged = effects.judge(comparisons)
     table = effects.powers(judged)
     return EffectTable(
         false_alarms=effects.false_alarms(judged),
         power=table,
         smallest=effects.smallest(table),
-        lines=[_line(one) for one in judged],
+        lines=[_line(effect) for effect in judged],
     )
 
 
-def _line(one: effects.Judged) -> Line:
+def _line(one: effects.Judged) -> EffectLine:
     planted = one.comparison
-    return Line(
+    return EffectLine(
         function=planted.function,
         nprocs=planted.nprocs,
         bytes=planted.bytes,

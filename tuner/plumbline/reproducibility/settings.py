@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from plumbline import settings as campaign_settings
-from plumbline.plan import Data, measurable
+from plumbline.core.plan import Data, measurable
+from plumbline.settings.cases import SIZES
 from plumbline_db.errors import UsageError
 
 COMMAND = "reproducibility"
@@ -25,7 +25,9 @@ def _list(*values: Any) -> Any:
     return msgspec.field(default_factory=lambda: list(values))
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ReproducibilitySettings(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
+):
     """Spread: `trials` experiments of `launches` launches each. Effects: `effect_launches` launches
     in which every cell stands twice and once with each of `effects` per cent planted. `blocks`,
     `reps`, `warmup`, `rewarm` as in a plan, for our own launches. `budget_seconds` inside launches
@@ -70,7 +72,7 @@ def effect_functions(known: Sequence[str]) -> list[str]:
     return [name for name in known if name not in _NO_EFFECTS]
 
 
-def checked(settings: Settings, known: Collection[str]) -> Settings:
+def checked(settings: ReproducibilitySettings, known: Collection[str]) -> ReproducibilitySettings:
     """Raises UsageError for what cannot be measured; `known`: functions of the probe."""
     functions = set(settings.functions) | set(settings.effect_functions)
     unknown = ", ".join(sorted(functions - set(known)))
@@ -87,7 +89,7 @@ def checked(settings: Settings, known: Collection[str]) -> Settings:
         < 6
         or settings.effect_launches < 0,
         "--effects must be per cents above 0 and at most 1000": not settings.effects
-        or not all(0 < one <= 1000 for one in settings.effects),
+        or not all(0 < effect <= 1000 for effect in settings.effects),
         "--blocks and --reps must be at least 1": min(settings.blocks, settings.reps) < 1,
         "--seed must not be negative": settings.seed < 0,
     }
@@ -103,14 +105,14 @@ def checked(settings: Settings, known: Collection[str]) -> Settings:
     )
 
 
-def full(known: Sequence[str]) -> Settings:
+def full(known: Sequence[str]) -> ReproducibilitySettings:
     """Every function and all sizes of a campaign for the effects: more than 500 A/A comparisons."""
-    return Settings(
+    return ReproducibilitySettings(
         effect_functions=effect_functions(known),
-        effect_sizes=list(campaign_settings.SIZES),
+        effect_sizes=list(SIZES),
     )
 
 
-def quick() -> Settings:
+def quick() -> ReproducibilitySettings:
     """Three minutes at most on two cores."""
-    return Settings(trials=7, launches=14, effects=[5, 10], budget_seconds=150.0)
+    return ReproducibilitySettings(trials=7, launches=14, effects=[5, 10], budget_seconds=150.0)

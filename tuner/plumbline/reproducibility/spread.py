@@ -15,7 +15,7 @@ _MIBIBYTES = 40
 _MOST = 1000
 
 
-class Spread(msgspec.Struct, frozen=True):
+class TrialSpread(msgspec.Struct, frozen=True):
     """`seconds`: what each trial reports, in order. `percent`: the largest normalised run time,
     minus one (seed 002, figure 12; its Table 1 divides by the largest instead); `cv_percent`:
     standard deviation over mean."""
@@ -33,9 +33,9 @@ class CellSpread(msgspec.Struct, frozen=True):
     function: str
     nprocs: int
     bytes: int
-    ours: Spread
-    ours_mean: Spread
-    plain: dict[str, Spread]
+    ours: TrialSpread
+    ours_mean: TrialSpread
+    plain: dict[str, TrialSpread]
     smaller: bool
 
 
@@ -48,14 +48,14 @@ def normalised(values: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(array / array.min(), dtype=np.float64)
 
 
-def spread(seconds: Sequence[float]) -> Spread:
+def spread(seconds: Sequence[float]) -> TrialSpread:
     """Raises ValueError for fewer than two trials."""
     if len(seconds) < 2:
         raise ValueError("a spread needs two trials")
     array = np.asarray(seconds, dtype=np.float64)
     percent = 100 * (float(normalised(array).max()) - 1)
     variation = 100 * float(array.std(ddof=1) / array.mean())
-    return Spread([float(one) for one in array], percent, variation)
+    return TrialSpread([float(value) for value in array], percent, variation)
 
 
 def cell(
@@ -70,7 +70,7 @@ def cell(
     ours = spread([float(np.median(trial)) for trial in launches])
     means = spread([float(np.mean(trial)) for trial in launches])
     theirs = {name: spread(values) for name, values in plain.items()}
-    smaller = all(ours.percent < one.percent for one in theirs.values())
+    smaller = all(ours.percent < spread.percent for spread in theirs.values())
     return CellSpread(function, nprocs, size, ours, means, theirs, smaller)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from plumbline.plan import PlanCase
+from plumbline.core.plan import PlanCase
 from plumbline_db.records import Verdict
 
 from .candidates import DEFAULT, Candidate
@@ -32,14 +32,14 @@ def bounds(verdicts: Iterable[Verdict]) -> dict[Target, Bound]:
     """The bound of each cell whose left side is violated and can be replaced: of several right-hand
     sides the one that the table found to be fastest, at equal times the first."""
     found: dict[Target, tuple[float, Bound]] = {}
-    for one in verdicts:
-        if one.in_other_use:
+    for verdict in verdicts:
+        if verdict.in_other_use:
             continue
-        if one.verdict != "violated" or not one.replaceable or one.ratio is None:
+        if verdict.verdict != "violated" or not verdict.replaceable or verdict.ratio is None:
             continue
-        target = Target(one.function, one.bytes)
-        if target not in found or one.ratio > found[target][0]:
-            found[target] = one.ratio, _of(one)
+        target = Target(verdict.function, verdict.bytes)
+        if target not in found or verdict.ratio > found[target][0]:
+            found[target] = verdict.ratio, _of(verdict)
     return {target: bound for target, (_, bound) in found.items()}
 
 

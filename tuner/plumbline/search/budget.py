@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import msgspec
-
-from plumbline.measure import Laboratory
+from plumbline.measure.launches import Laboratory
 from plumbline.settings import Settings
 
 # Kinds of events: so few cells that they are not worth a round; cells that nothing is left for.
@@ -25,7 +23,7 @@ class _Limit:
 
     def __init__(self, settings: Settings) -> None:
         self.until_seconds = self._first = settings.budget
-        self._usual = isinstance(settings.budget_seconds, msgspec.UnsetType)
+        self._usual = settings.search.budget_seconds is None
 
     def measured(self, table_seconds: float) -> None:
         if self._usual:
@@ -59,8 +57,8 @@ class Budget:
 
     def measured(self) -> None:
         """The table of the library as it is has come to its end."""
-        for one in self._limits():
-            one.measured(self._lab.spent_seconds)
+        for limit in self._limits():
+            limit.measured(self._lab.spent_seconds)
 
     def left(self) -> bool:
         return self._says(lambda one: self._lab.spent_seconds < one.until_seconds)
@@ -79,8 +77,8 @@ class Budget:
 
     def earned(self) -> None:
         """A search has found something."""
-        for one in self._limits():
-            one.earned()
+        for limit in self._limits():
+            limit.earned()
 
     def _limits(self) -> list[_Limit]:
         return [self._limit] if self._earlier is None else [self._limit, self._earlier]

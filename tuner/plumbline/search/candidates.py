@@ -11,15 +11,16 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from plumbline import version
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import PlanCase
+from plumbline.core.variant_spec import VariantSpec, variant_name
 from plumbline.libraries import Knob
+from plumbline.libraries.space import Algorithm, FunctionSpace, Parameter, Space
 from plumbline.model.names import names
-from plumbline.plan import PlanCase, knobs
-from plumbline.workbench import Variant
+from plumbline.settings.workbench import Variant
+from plumbline.system import version
 from plumbline_db.records import Library
 from plumbline_exporters import mv2_ranges
-
-from .space import Algorithm, FunctionSpace, Parameter, Space
 
 
 class Candidate(msgspec.Struct, frozen=True, order=True):
@@ -27,14 +28,16 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
     as plans and profiles have it: `name:parameter=value`; those left out have standard values."""
 
     variant: str = "default"
-    knobs: tuple[tuple[str, str], ...] = ()
+    configuration: Configuration = Configuration()
 
     def case(self, function: str, size: int) -> PlanCase:
-        return PlanCase(function=function, bytes=size, variant=self.variant, knobs=self.knobs)
+        return PlanCase(
+            function=function, bytes=size, variant=self.variant, configuration=self.configuration
+        )
 
     @property
     def is_knobs(self) -> bool:
-        return self.variant == "default" and bool(self.knobs)
+        return self.variant == "default" and bool(self.configuration)
 
 
 DEFAULT = Candidate()
@@ -62,7 +65,9 @@ class Menu:
         self._installed = installed
         # Naive ones are there to be compared with; nobody should get one.
         self._variants = {
-            one.name: one for one in variants if one.kind != "naive" and one.deployable
+            variant.name: variant
+            for variant in variants
+            if variant.kind != "naive" and variant.deployable
         }
         self._nprocs = nprocs
         self._unsafe = unsafe
@@ -76,23 +81,28 @@ class Menu:
     def mockups(self, function: str) -> set[str]:
         """Names of the variants that are made of other functions."""
         ours = self._variants.values()
-        return {one.name for one in ours if (one.function, one.kind) == (function, "mockup")}
+        return {
+            variant.name
+            for variant in ours
+            if (variant.function, variant.kind) == (function, "mockup")
+        }
 
     def anchors(self, function: str) -> list[str]:
         """Variants of ours that send messages and are made of no other collective: a cold candidate
         of the library changes none of them. Those that take any arguments come first."""
-        ours = [one for one in self._witnesses if one.function == function]
-        plain = [one for one in ours if one.kind != "mockup"]
+        ours = [witness for witness in self._witnesses if witness.function == function]
+        plain = [variant for variant in ours if variant.kind != "mockup"]
         ranked = sorted(plain, key=lambda one: (bool(one.restrictions), one.kind == "naive"))
-        return [one.name for one in ranked]
+        return [variant.name for variant in ranked]
 
     def twins(self, function: str, candidate: Candidate) -> set[str]:
         """Variants of ours that send the messages of an algorithm of the library."""
         entry = self._space.of(function)
         if entry is None or not candidate.is_knobs:
             return set()
-        algorithm = dict(candidate.knobs)[entry.knob]
-        return set(names().ours_like(self._space.family, function, algorithm))
+        value = candidate.configuration[entry.knob]
+        algorithms = [algorithm for algorithm in entry.algorithms if algorithm.name == value]
+        return {name for algorithm in algorithms for name in names().ours_like(function, algorithm)}
 
     def calls(self, function: str, candidate: Candidate) -> list[str]:
         """Functions that an algorithm of the library is made of. Of the default where its name is
@@ -100,10 +110,12 @@ class Menu:
         entry = self._space.of(function)
         if entry is None or candidate.variant != DEFAULT.variant:
             return []
-        if entry.knob not in dict(candidate.knobs):
+        if entry.knob not in candidate.configuration:
             name = self._library.build.get("selector")
-            return next((one.calls for one in entry.algorithms if one.name == name), [])
-        return [name for one in _algorithms(entry, candidate) for name in one.calls]
+            return next(
+                (algorithm.calls for algorithm in entry.algorithms if algorithm.name == name), []
+            )
+        return [name for algorithm in _algorithms(entry, candidate) for name in algorithm.calls]
 
     def called(self, functions: Iterable[str], chosen: Mapping[str, Candidate]) -> set[str]:
         """These functions, and what they call on whatever way with `chosen` in force."""
@@ -121,8 +133,12 @@ class Menu:
         entry = self._space.of(function)
         if entry is None or not candidate.is_knobs:
             return False
-        cold = {one.knob for one in entry.parameters if one.cold}
-        return self._space.hot is None or entry.cold or not cold.isdisjoint(dict(candidate.knobs))
+        cold = {parameter.knob for parameter in entry.parameters if parameter.cold}
+        return (
+            self._space.hot is None
+            or entry.cold
+            or not cold.isdisjoint(candidate.configuration.as_dict())
+        )
 
     @property
     def is_all_cold(self) -> bool:
@@ -132,7 +148,7 @@ class Menu:
         """What a configuration is, whatever its parameters are."""
         entry = self._space.of(function)
         if variant != DEFAULT.variant or entry is None:
-            return variant.partition(":")[0]
+            return variant_name(variant)
         return f"{entry.knob}={knobs.get(entry.knob, '')}"
 
     def one_for_all_sizes(self, function: str) -> bool:
@@ -159,15 +175,19 @@ class Menu:
             found.append(plain)
             if entry.sizes != "each":
                 parameters = self._parameters(entry, name)
-                for values in itertools.product(*(one.values for one in parameters)):
-                    chosen = zip((one.knob for one in parameters), values, strict=True)
+                for values in itertools.product(*(parameter.values for parameter in parameters)):
+                    chosen = zip((parameter.knob for parameter in parameters), values, strict=True)
                     candidate = self.with_parameters(plain, dict(chosen))
                     if candidate != plain:
                         found.append(candidate)
         return found + self._ours(function)
 
     def _ours(self, function: str) -> list[Candidate]:
-        return [Candidate(name) for name, one in self._variants.items() if one.function == function]
+        return [
+            Candidate(name)
+            for name, variant in self._variants.items()
+            if variant.function == function
+        ]
 
     def choices(self, function: str, candidate: Candidate, size: int) -> dict[str, list[int]]:
         """Values of the parameters that `candidate`'s algorithm reads, by name; for one message
@@ -177,7 +197,7 @@ class Menu:
         entry = self._space.of(function)
         if entry is None or entry.sizes != "each" or not candidate.is_knobs:
             return {}
-        algorithm = dict(candidate.knobs)[entry.knob]
+        algorithm = candidate.configuration[entry.knob]
         found = {}
         for parameter in self._parameters(entry, algorithm):
             values = [
@@ -189,43 +209,40 @@ class Menu:
 
     def _choices_of_ours(self, variant: Variant | None, size: int) -> dict[str, list[int]]:
         found = {}
-        for one in variant.parameters if variant else []:
-            values = one.choices(size, self._nprocs)
-            if set(values) - {one.standard}:
-                found[one.name] = values
+        for parameter in variant.parameters if variant else []:
+            values = parameter.choices(size, self._nprocs)
+            if set(values) - {parameter.standard}:
+                found[parameter.name] = values
         return found
 
     def _ours_of(self, candidate: Candidate) -> Variant | None:
-        return self._variants.get(candidate.variant.partition(":")[0])
+        return self._variants.get(variant_name(candidate.variant))
 
     def settings(self, candidate: Candidate) -> dict[str, str]:
         """Everything that makes the candidate what it is: its knobs, or the name of the variant and
         all its parameters, also those that the candidate leaves at their standard values."""
         variant = self._ours_of(candidate)
         if variant is None:
-            return dict(candidate.knobs)
-        words = candidate.variant.partition(":")[2].split(",")
-        given = dict(word.split("=", 1) for word in words if word)
-        standard = {one.name: str(one.standard) for one in variant.parameters}
+            return candidate.configuration.as_dict()
+        given = VariantSpec.parse(candidate.variant).parameters
+        standard = {parameter.name: str(parameter.standard) for parameter in variant.parameters}
         return {"variant": variant.name} | standard | given
 
     def with_parameters(self, candidate: Candidate, values: Mapping[str, int]) -> Candidate:
         variant = self._ours_of(candidate)
         if variant is not None:
-            standard = {one.name: str(one.standard) for one in variant.parameters}
-            wanted = self.settings(candidate) | {name: str(one) for name, one in values.items()}
-            words = [
-                f"{name}={wanted[name]}" for name in standard if wanted[name] != standard[name]
-            ]
-            return Candidate(variant.name + (":" + ",".join(words) if words else ""))
+            standard = {parameter.name: str(parameter.standard) for parameter in variant.parameters}
+            wanted = self.settings(candidate) | {name: str(value) for name, value in values.items()}
+            given = {name: wanted[name] for name in standard if wanted[name] != standard[name]}
+            return Candidate(str(VariantSpec(variant.name, given)))
         chosen = {knob: str(value) for knob, value in values.items()}
-        return Candidate(knobs=knobs(dict(candidate.knobs) | chosen))
+        return Candidate(configuration=candidate.configuration.with_(chosen))
 
     def centre(self, function: str, candidate: Candidate, size: int) -> Candidate:
         """With every parameter in the middle of what may be chosen: an algorithm that sends in
         pieces is judged by more than the value that it has when nobody chooses one."""
         choices = self.choices(function, candidate, size)
-        middle = {name: those[len(those) // 2] for name, those in choices.items()}
+        middle = {name: choice[len(choice) // 2] for name, choice in choices.items()}
         return self.with_parameters(candidate, middle) if middle else candidate
 
     def every(self, function: str, candidate: Candidate, size: int, most: int) -> list[Candidate]:
@@ -241,27 +258,34 @@ class Menu:
     def base(self, function: str, candidate: Candidate) -> Candidate:
         """The one of the first that it is, with other parameters."""
         if candidate.variant != DEFAULT.variant:
-            return Candidate(candidate.variant.partition(":")[0])
+            return Candidate(variant_name(candidate.variant))
         entry = self._space.of(function)
         if entry is None:
             return candidate
-        wanted = dict(candidate.knobs).get(entry.knob)
-        same = (one for one in self.first(function) if dict(one.knobs).get(entry.knob) == wanted)
+        wanted = candidate.configuration.get(entry.knob)
+        same = (
+            candidate
+            for candidate in self.first(function)
+            if candidate.configuration.get(entry.knob) == wanted
+        )
         return next(same, candidate)
 
     def offers(self, function: str, candidate: Candidate, size: int) -> bool:
         """Whether `candidate` is one of the first, or one of these with other parameters."""
-        for one in self.first(function):
-            if one == candidate:
+        for offered in self.first(function):
+            if offered == candidate:
                 return True
-            choices, wanted = self.choices(function, one, size), self.settings(candidate)
+            choices, wanted = self.choices(function, offered, size), self.settings(candidate)
             values = {
                 name: value
-                for name, those in choices.items()
-                for value in those
+                for name, choice in choices.items()
+                for value in choice
                 if wanted.get(name) == str(value)
             }
-            if values.keys() == choices.keys() and self.with_parameters(one, values) == candidate:
+            if (
+                values.keys() == choices.keys()
+                and self.with_parameters(offered, values) == candidate
+            ):
                 return True
         return False
 
@@ -271,16 +295,16 @@ class Menu:
         if entry is None or not candidate.is_knobs:
             return []
         own = _algorithms(entry, candidate)
-        return ["commutative"] if any(one.commutative_only for one in own) else []
+        return ["commutative"] if any(algorithm.commutative_only for algorithm in own) else []
 
     def _names(self, entry: FunctionSpace) -> list[str]:
         # A selector that is in force anyway is the default under another name.
         own = self._library.build.get("selector")
         return [
-            one.name
-            for one in entry.algorithms
-            if one.fits(self._nprocs) and (self._unsafe or not one.commutative_only)
-            if one.name != own
+            algorithm.name
+            for algorithm in entry.algorithms
+            if algorithm.fits(self._nprocs) and (self._unsafe or not algorithm.commutative_only)
+            if algorithm.name != own
         ]
 
     def _algorithm(self, entry: FunctionSpace, name: str) -> Candidate:
@@ -290,22 +314,22 @@ class Menu:
             value = self._installed[parameter.knob].value or parameter.default
             if value:
                 values[parameter.knob] = value
-        return Candidate(knobs=knobs(values))
+        return Candidate(configuration=Configuration.of(values))
 
     def _parameters(self, entry: FunctionSpace, algorithm: str) -> list[Parameter]:
         """Those that this library has, and that an exported file for it can hold for each size, or
         for all where there is one choice for all sizes."""
         return [
-            one
-            for one in entry.parameters_of(algorithm)
-            if (one.scope == "each" or entry.sizes != "each")
-            and version.at_least(self._library.version, one.each_since)
-            and one.knob in self._installed
+            parameter
+            for parameter in entry.parameters_of(algorithm)
+            if (parameter.scope == "each" or entry.sizes != "each")
+            and version.at_least(self._library.version, parameter.each_since)
+            and parameter.knob in self._installed
         ]
 
 
 def _algorithms(entry: FunctionSpace, candidate: Candidate) -> list[Algorithm]:
     """All that its value names: one, or one for each range of sizes."""
-    value = dict(candidate.knobs)[entry.knob]
+    value = candidate.configuration[entry.knob]
     names = mv2_ranges.algorithms(value) if entry.sizes == "ranges" else [value]
-    return [entry.algorithm(one) for one in names]
+    return [entry.algorithm(name) for name in names]

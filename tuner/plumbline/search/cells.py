@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from plumbline.core.configuration import Configuration
 from plumbline_db.records import Check, Medians
 
 from .candidates import Candidate
@@ -36,11 +37,11 @@ class Flaw(msgspec.Struct, frozen=True):
 def index(medians: Iterable[Medians]) -> dict[tuple[Target, Candidate], dict[int, float]]:
     """Seconds by launch, by cell and candidate; the default is MPI_COMM_WORLD's, untouched."""
     found: dict[tuple[Target, Candidate], dict[int, float]] = {}
-    for one in medians:
-        case = one.case
+    for median in medians:
+        case = median.case
         if case.config == "plain" or case.variant == "library" or case.ranks:
             continue
-        candidate = Candidate(case.variant, tuple(sorted(case.knobs.items())))
+        candidate = Candidate(case.variant, Configuration.of(case.knobs))
         times = found.setdefault((Target(case.function, case.bytes), candidate), {})
-        times.update(zip(one.runs, one.seconds, strict=True))
+        times.update(zip(median.runs, median.seconds, strict=True))
     return found

@@ -17,12 +17,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import msgspec
 
 from plumbline import libraries
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Family
-from plumbline.measure import IN_A_ROW, Laboratory
-from plumbline.plan import Plan, PlanCase
-from plumbline.starter import NO_END
+from plumbline.measure.launches import IN_A_ROW, Laboratory
 from plumbline_db import runs
-from plumbline_db.records import Run
+from plumbline_db.records import Failure, Suite
 
 from .candidates import DEFAULT, Candidate
 from .cells import Flaw, Target, index
@@ -44,7 +43,7 @@ class Setting(msgspec.Struct):
     `cells`. `references`: cells of other functions whose defaults stand beside them. `rounds` are
     those of its finished launches, in order; None for one that is not to be looked at."""
 
-    suite: str
+    suite: Suite
     chosen: dict[str, Candidate]
     cells: list[Target]
     references: list[Target] = []
@@ -54,11 +53,16 @@ class Setting(msgspec.Struct):
 
     def part(self, mark: str, functions: Sequence[str]) -> Setting:
         chosen = {name: self.chosen[name] for name in functions}
-        cells = [one for one in self.cells if one.function in chosen]
-        return Setting(self.suite + mark, chosen, cells, self.references)
+        cells = [cell for cell in self.cells if cell.function in chosen]
+        suite = msgspec.structs.replace(self.suite, arm=self.suite.arm + mark)
+        return Setting(suite, chosen, cells, self.references)
 
     def knobs(self) -> dict[str, str]:
-        return {name: value for one in self.chosen.values() for name, value in one.knobs}
+        return {
+            name: value
+            for candidate in self.chosen.values()
+            for name, value in candidate.configuration.values
+        }
 
 
 def settings_of(
@@ -75,7 +79,7 @@ def settings_of(
     # Those that call most first: they leave room for what they may share a launch with.
     ranked = sorted(cells.items(), key=lambda one: -len(company.called(one[0][0], dict([one[0]]))))
     for (function, candidate), targets in ranked:
-        wanted = dict(candidate.knobs)
+        wanted = candidate.configuration.as_dict()
         for chosen, values, inside in found:
             agree = all(values.get(knob, value) == value for knob, value in wanted.items())
             if function in chosen or not agree:
@@ -99,7 +103,7 @@ class ColdHeat:
     def __init__(
         self,
         lab: Laboratory,
-        suite: str,
+        suite: Suite,
         plan: Plan,
         environment: Mapping[str, str],
         entries: Entries,
@@ -120,21 +124,27 @@ class ColdHeat:
         self._whole = whole
         self._active = []
         for number, (chosen, cells) in enumerate(settings_of(entries, company)):
-            left = [one for one in references if company.unchanged(one.function, chosen)]
+            left = [
+                reference
+                for reference in references
+                if company.unchanged(reference.function, chosen)
+            ]
             turn = _REFERENCES * number % max(1, len(left))
             beside = [*left[turn:], *left[:turn]][:_REFERENCES]
-            name = f"{suite}-cold-{number + 1:02d}"
-            self._active.append(Setting(name, chosen, cells, beside))
+            own = suite.of(f"cold-{number + 1:02d}")
+            self._active.append(Setting(own, chosen, cells, beside))
         self._all = list(self._active)
 
     @property
     def suites(self) -> list[str]:
-        return [one.suite for one in self._all if one.sequence]
+        return [setting.suite.name for setting in self._all if setting.sequence]
 
     @property
     def shared(self) -> list[dict[str, Candidate]]:
         """What was in force in launches of several candidates."""
-        return [one.chosen for one in self._all if one.sequence and len(one.chosen) > 1]
+        return [
+            setting.chosen for setting in self._all if setting.sequence and len(setting.chosen) > 1
+        ]
 
     def round(self, number: int, go_on: Callable[[], bool] = lambda: True) -> None:
         """One finished launch of every setting that still has something to measure; those that are
@@ -148,7 +158,7 @@ class ColdHeat:
                 self._active.append(setting)
                 continue
             parts = self._launch(setting, number)
-            self._all += [one for one in parts if one is not setting]
+            self._all += [part for part in parts if part is not setting]
             waiting[:0] = parts
 
     def ratios(
@@ -179,8 +189,8 @@ class ColdHeat:
     ) -> Iterator[tuple[Setting, Target, float]]:
         lab = self._lab
         for setting in self._all:
-            here = index(runs.medians(lab.db, lab.campaign, [setting.suite]))
-            for run, number in zip(_finished(lab, setting.suite), setting.rounds, strict=True):
+            here = index(runs.medians(lab.db, lab.campaign, [setting.suite.name]))
+            for run, number in zip(_finished(lab, setting.suite.name), setting.rounds, strict=True):
                 if number is None:
                     continue
                 logs = {
@@ -188,15 +198,17 @@ class ColdHeat:
                     for cell, times in here.items()
                     if run in times and cell in plain[number]
                 }
-                anchored = [value for (_, one), value in logs.items() if one != DEFAULT]
+                anchored = [value for (_, candidate), value in logs.items() if candidate != DEFAULT]
                 factor = statistics.median(anchored) if anchored and not self._repeats else 0.0
-                for (target, one), log in logs.items():
-                    if one == DEFAULT:
+                for (target, candidate), log in logs.items():
+                    if candidate == DEFAULT:
                         yield setting, target, log - factor
 
     def _left(self, setting: Setting) -> list[Target]:
         return [
-            one for one in setting.cells if (one, setting.chosen[one.function]) not in self.flaws
+            cell
+            for cell in setting.cells
+            if (cell, setting.chosen[cell.function]) not in self.flaws
         ]
 
     def _launch(self, setting: Setting, number: int) -> list[Setting]:
@@ -207,13 +219,18 @@ class ColdHeat:
             for target in cells
             for case in (
                 DEFAULT.case(target.function, target.bytes),
-                *(PlanCase(target.function, target.bytes, one) for one in self._anchors[target]),
+                *(
+                    PlanCase(target.function, target.bytes, variant)
+                    for variant in self._anchors[target]
+                ),
             )
         ]
-        cases += [DEFAULT.case(one.function, one.bytes) for one in setting.references]
+        cases += [
+            DEFAULT.case(reference.function, reference.bytes) for reference in setting.references
+        ]
         plan = msgspec.structs.replace(
             self._plan,
-            name=f"{setting.suite}-{setting.sequence:03d}",
+            name=setting.suite.launch(setting.sequence),
             seed=self._plan.seed + setting.sequence,
             cases=tuple(dict.fromkeys(cases)),
         )
@@ -221,9 +238,10 @@ class ColdHeat:
         extra = libraries.beside(family, self._environment, setting.knobs())
         done = self._lab.launch(setting.suite, setting.sequence, plan, extra)
         setting.sequence += 1
-        if done.run.outcome == "failed":
-            guilty = None if done.culprit is None else plan.cases[done.culprit]
-            return self._failed(setting, done.run, guilty)
+        failure = done.run.failure
+        if failure is not None:
+            guilty = None if failure.case is None else plan.cases[failure.case]
+            return self._failed(setting, failure, guilty)
         setting.blameless = 0
         flaws = self._checks(setting)
         suspects = list(dict.fromkeys(target.function for target in flaws))
@@ -236,7 +254,7 @@ class ColdHeat:
         setting.rounds.append(number)
         return [setting]
 
-    def _failed(self, setting: Setting, run: Run, case: PlanCase | None) -> list[Setting]:
+    def _failed(self, setting: Setting, failure: Failure, case: PlanCase | None) -> list[Setting]:
         functions = list(setting.chosen)
         own = case is not None and case.function in setting.chosen
         if len(functions) > 1:
@@ -246,7 +264,7 @@ class ColdHeat:
             return [setting.part("a", functions[:half]), setting.part("b", functions[half:])]
         (candidate,) = setting.chosen.values()
         setting.blameless = 0 if own else setting.blameless + 1
-        chance = not (own or self._repeats or run.reason.startswith(NO_END))
+        chance = not (own or self._repeats or failure.timed_out)
         if chance and setting.blameless < IN_A_ROW:
             return [setting]
         if case is not None and own:
@@ -257,7 +275,7 @@ class ColdHeat:
             if len(setting.cells) - len(left) < strikes:
                 return [setting]
         for target in self._left(setting):
-            found = Flaw("failed", f"launches fail with it in force: {run.reason}")
+            found = Flaw("failed", f"launches fail with it in force: {failure.text}")
             self.flaws[target, candidate] = found
         return []
 
@@ -272,7 +290,7 @@ class ColdHeat:
         own call says so of this one."""
         lab = self._lab
         found: dict[Target, Flaw] = {}
-        checks = runs.checks(lab.db, lab.campaign, setting.suite, setting.sequence - 1)
+        checks = runs.checks(lab.db, lab.campaign, setting.suite.name, setting.sequence - 1)
         for case, check in checks:
             target = Target(case.function, case.bytes)
             if check.outcome == "ok" or target in {*found, *setting.references}:
@@ -286,4 +304,4 @@ class ColdHeat:
 
 def _finished(lab: Laboratory, suite: str) -> list[int]:
     """Numbers of the finished launches of a suite, in order."""
-    return [one.number for one in runs.surroundings(lab.db, lab.campaign, [suite])]
+    return [surrounding.number for surrounding in runs.surroundings(lab.db, lab.campaign, [suite])]

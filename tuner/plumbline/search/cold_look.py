@@ -6,8 +6,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from plumbline.measure import Laboratory
-from plumbline.plan import Plan
+from plumbline.core.plan import Plan
+from plumbline.measure.launches import Laboratory
+from plumbline_db.records import Suite
 
 from .candidates import DEFAULT, Candidate
 from .cells import Flaw, Target
@@ -51,32 +52,36 @@ class ColdLook:
         self._whole = whole
         # Intel MPI gets another barrier beside any candidate (libraries/intelmpi.py).
         self._references = _middles(
-            target for target, one in plain if one == DEFAULT and target.function != "MPI_Barrier"
+            target
+            for target, candidate in plain
+            if candidate == DEFAULT and target.function != "MPI_Barrier"
         )
 
-    def run(self, suite: str, entered: Entries) -> Ratios:
+    def run(self, suite: Suite, entered: Entries) -> Ratios:
         heat = self._heat(suite, entered)
         found = heat.ratios([self._plain])
         sample = self._company.sample(heat.shared, found)
         heats = [heat]
         if sample:
-            heats.append(self._heat(f"{suite}-alone", sample))
+            heats.append(self._heat(suite.of("alone"), sample))
             self._compare(found, heats[-1].ratios([self._plain]), sample)
-        for one in heats:
-            for function, logs in one.touched([self._plain]).items():
+        for cold_heat in heats:
+            for function, logs in cold_heat.touched([self._plain]).items():
                 self._learn(function, "the default", logs)
         if self.touched:
             again = {
-                target: [one for one in those if (target, one) not in self.flaws]
-                for target, those in entered.items()
+                target: [
+                    candidate for candidate in candidates if (target, candidate) not in self.flaws
+                ]
+                for target, candidates in entered.items()
                 if target.function in self.touched
             }
-            alone = self._heat(f"{suite}-apart", again).ratios([self._plain])
-            found = {one: of for one, of in found.items() if one.function not in self.touched}
+            alone = self._heat(suite.of("apart"), again).ratios([self._plain])
+            found = {cell: of for cell, of in found.items() if cell.function not in self.touched}
             found |= alone
         return found
 
-    def _heat(self, suite: str, entries: Entries) -> ColdHeat:
+    def _heat(self, suite: Suite, entries: Entries) -> ColdHeat:
         heat = ColdHeat(
             self._lab,
             suite,
@@ -96,14 +101,14 @@ class ColdLook:
 
     def _compare(self, together: Ratios, alone: Ratios, sample: Entries) -> None:
         logs: dict[tuple[str, Candidate], list[float]] = {}
-        for target, those in sample.items():
-            for one in those:
-                left, right = together[target][one], alone.get(target, {}).get(one)
+        for target, candidates in sample.items():
+            for candidate in candidates:
+                left, right = together[target][candidate], alone.get(target, {}).get(candidate)
                 if right:
                     log = statistics.median(left) - statistics.median(right)
-                    logs.setdefault((target.function, one), []).append(log)
-        for (function, one), found in logs.items():
-            label = " ".join(f"{knob}={value}" for knob, value in one.knobs)
+                    logs.setdefault((target.function, candidate), []).append(log)
+        for (function, candidate), found in logs.items():
+            label = str(candidate.configuration)
             self._learn(function, label, found)
 
     def _learn(self, function: str, what: str, logs: Sequence[float]) -> None:
@@ -114,6 +119,6 @@ class ColdLook:
 def _middles(cells: Iterable[Target]) -> list[Target]:
     """One of each function, of a size in the middle."""
     found: dict[str, list[Target]] = {}
-    for one in sorted(cells):
-        found.setdefault(one.function, []).append(one)
+    for cell in sorted(cells):
+        found.setdefault(cell.function, []).append(cell)
     return [those[len(those) // 2] for those in found.values()]

@@ -64,26 +64,34 @@ class Company:
         that have a result in `found` (log(candidate / default)): the same as before while they
         race, then the fastest of functions that had none yet, since winners are among them."""
         gains = {
-            (target.function, one): min(
-                statistics.median(of[one])
+            (target.function, candidate): min(
+                statistics.median(of[candidate])
                 for at, of in found.items()
-                if at.function == target.function and one in of
+                if at.function == target.function and candidate in of
             )
-            for target, those in found.items()
-            for one in those
-            if any(chosen.get(target.function) == one for chosen in shared)
+            for target, racing in found.items()
+            for candidate in racing
+            if any(chosen.get(target.function) == candidate for chosen in shared)
         }
-        before = [one for one in self._sampled if one in gains]
+        before = [sample for sample in self._sampled if sample in gains]
         had = {function for function, _ in self._sampled}
         ranked = sorted(gains, key=lambda one: (one[0] in had, gains[one]))
-        fresh = {name: (name, one) for name, one in reversed(ranked) if (name, one) not in before}
+        fresh = {
+            name: (name, candidate)
+            for name, candidate in reversed(ranked)
+            if (name, candidate) not in before
+        }
         more = sorted(fresh.values(), key=ranked.index)
         chosen = [*before, *more][: math.ceil(len(shared) / _SAMPLE)]
-        self._sampled += [one for one in chosen if one not in before]
+        self._sampled += [sample for sample in chosen if sample not in before]
         return {
             target: wanted
-            for target, those in found.items()
-            if (wanted := [one for one in those if (target.function, one) in chosen])
+            for target, racing in found.items()
+            if (
+                wanted := [
+                    candidate for candidate in racing if (target.function, candidate) in chosen
+                ]
+            )
         }
 
     def learn(self, function: str, what: str, logs: Sequence[float], error: float = 0.0) -> bool:

@@ -13,14 +13,14 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
+from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS, TYPE_BYTES
 from plumbline.libraries import Knob
-from plumbline.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS, TYPE_BYTES
+from plumbline.libraries.space import Space
 from plumbline_db.records import Trial
 
 from .candidates import DEFAULT, Candidate
 from .cells import Target
 from .select import REACH, Chosen
-from .space import Space
 
 # Heats of one race at most: a gap of a factor 2^8 is closed by two.
 MOST_HEATS = 3
@@ -34,7 +34,7 @@ IsCold = Callable[[str, Candidate], bool]
 Measure = Callable[[Mapping[Target, Sequence[Candidate]]], Mapping[Target, list[Trial]]]
 
 
-class Grid:
+class SizeGrid:
     """The sizes that can be told apart, and those at which the library goes another way."""
 
     def __init__(
@@ -64,32 +64,35 @@ class Grid:
         halvings = math.ceil(math.log2(math.log(last / max(first, 1), _CLOSE)))
         parts = 2 ** (halvings if self._at_once else min(2, halvings))
         # A message is the volume, or its block.
-        ways = [one * (unit // self._width) // unit for one in self._switches]
-        inside = [one for one in ways if first <= one < last]
+        ways = [switch * (unit // self._width) // unit for switch in self._switches]
+        inside = [way for way in ways if first <= way < last]
         if inside:
             near = min(inside, key=lambda one: abs(math.log(one / middle)))
-            found = [one for one in (near, near + 1) if first < one < last]
+            found = [size for size in (near, near + 1) if first < size < last]
         else:
             points = (
-                max(first, 1) * (last / max(first, 1)) ** (one / parts) for one in range(1, parts)
+                max(first, 1) * (last / max(first, 1)) ** (number / parts)
+                for number in range(1, parts)
             )
-            found = sorted({min(max(round(one), first + 1), last - 1) for one in points})
-        return [one * unit for one in found]
+            found = sorted({min(max(round(point), first + 1), last - 1) for point in points})
+        return [units * unit for units in found]
 
 
 def switches(space: Space, installed: Mapping[str, Knob]) -> list[int]:
     """The longest messages that go one way: what the library says of the settings that the space
     calls switches."""
     found = set()
-    for one in space.setting:
-        value = installed[one.knob].value or one.default if one.knob in installed else None
-        if one.switch and value and value.isdecimal():
-            found.add(int(value) - (one.switch == "from"))
-    return sorted(one for one in found if one > 0)
+    for setting in space.setting:
+        value = (
+            installed[setting.knob].value or setting.default if setting.knob in installed else None
+        )
+        if setting.switch and value and value.isdecimal():
+            found.add(int(value) - (setting.switch == "from"))
+    return sorted(size for size in found if size > 0)
 
 
 def wanted(
-    chosen: Chosen, grid: Grid, is_cold: IsCold = lambda *_: False
+    chosen: Chosen, grid: SizeGrid, is_cold: IsCold = lambda *_: False
 ) -> dict[Target, list[Candidate]]:
     """The sizes that are to be measured next, and what beside the default. A candidate that needs
     launches of its own is not worth them."""
@@ -98,8 +101,10 @@ def wanted(
         left, right = chosen.answer(low), chosen.answer(high)
         if left == right and (left == chosen.everywhere() or high <= low * REACH**2):
             continue
-        entered = {one for one in (left, right, chosen.everywhere()) if one != DEFAULT}
-        if any(is_cold(chosen.function, one) for one in entered):
+        entered = {
+            candidate for candidate in (left, right, chosen.everywhere()) if candidate != DEFAULT
+        }
+        if any(is_cold(chosen.function, candidate) for candidate in entered):
             continue
         for size in grid.between(chosen.function, low, high):
             found[Target(chosen.function, size)] = sorted(entered)
@@ -109,7 +114,7 @@ def wanted(
 def search(
     choose: Choose,
     measure: Measure,
-    grid: Grid,
+    grid: SizeGrid,
     go_on: Callable[[], bool],
     is_cold: IsCold = lambda *_: False,
 ) -> dict[Target, list[Trial]]:
@@ -118,8 +123,8 @@ def search(
     between: dict[Target, list[Trial]] = {}
     for _ in range(MOST_HEATS):
         entries: dict[Target, list[Candidate]] = {}
-        for one in choose(between=between):
-            entries |= wanted(one, grid, is_cold)
+        for chosen in choose(between=between):
+            entries |= wanted(chosen, grid, is_cold)
         if not entries or not go_on():
             break
         between |= measure(entries)

@@ -55,31 +55,35 @@ class Judge:
         """How far it is behind `other`, over all cells to be made faster. None unless all have
         both."""
         found = [self._evidence.lead(cell, candidate, other) for cell in of.cells]
-        return None if None in found else together(one for one in found if one is not None)
+        return None if None in found else together(lead for lead in found if lead is not None)
 
     def leader(self, of: Decision, among: Iterable[Candidate] | None = None) -> Candidate:
         """The best as far as known: the least ratio, where what is known badly counts as worse.
         The default may lead."""
         best, least = DEFAULT, 0.0
-        for one in of.racing if among is None else among:
-            found = self.lead(of, one)
+        for candidate in of.racing if among is None else among:
+            found = self.lead(of, candidate)
             if found is not None and found.log + found.error < least:
-                best, least = one, found.log + found.error
+                best, least = candidate, found.log + found.error
         return best
 
     def drop(self, of: Decision, is_out: Callable[[Target, Candidate], bool]) -> None:
         """Takes out of the race what is out already, what surely slows a cell down that it must
         not, and what is surely behind the best."""
         kept = []
-        for one in of.racing:
+        for candidate in of.racing:
             several = of.all_cells if len(of.all_cells) > 1 else []
-            gone = any(is_out(cell, one) for cell in of.all_cells)
-            if not gone and not self.is_slower(one, several):
-                kept.append(one)
+            gone = any(is_out(cell, candidate) for cell in of.all_cells)
+            if not gone and not self.is_slower(candidate, several):
+                kept.append(candidate)
         of.racing = kept
         if of.guards and of.looks == 1 and not of.at_once:
             # How they do at the guards is not known yet, so that none can be driven out by another.
-            ranked = [one for one in self.ranked(of, of.racing) if self._may_gain(of, one)]
+            ranked = [
+                candidate
+                for candidate in self.ranked(of, of.racing)
+                if self._may_gain(of, candidate)
+            ]
             of.racing, of.reserve = ranked[: self._effort.front], ranked[self._effort.front :]
             return
         leader = self.leader(of)
@@ -87,10 +91,10 @@ class Judge:
         little = self._effort.least_gain(of.cells) / (4 * max(1, len(of.racing)))
         little = 0.0 if self._effort.repeats else little
         of.racing = [
-            one
-            for one in of.racing
-            if one == leader
-            or (found := self.lead(of, one, leader)) is None
+            candidate
+            for candidate in of.racing
+            if candidate == leader
+            or (found := self.lead(of, candidate, leader)) is None
             or not (found.surely_above(SAME, deviations) or found.expected_gain() < little)
         ]
         if not of.racing:
@@ -99,7 +103,11 @@ class Judge:
 
     def ranked(self, of: Decision, candidates: Iterable[Candidate]) -> list[Candidate]:
         """Those that are known, the best first."""
-        found = {one: lead.log for one in candidates if (lead := self.lead(of, one)) is not None}
+        found = {
+            candidate: lead.log
+            for candidate in candidates
+            if (lead := self.lead(of, candidate)) is not None
+        }
         return sorted(found, key=lambda one: (found[one], one))
 
     def is_slower(self, candidate: Candidate, cells: Sequence[Target]) -> bool:
@@ -113,8 +121,8 @@ class Judge:
 
     def gain(self, of: Decision, leader: Candidate) -> float:
         """What going on with the race is expected to gain."""
-        found = [self.lead(of, one, leader) for one in of.racing if one != leader]
-        return expected_gain([one for one in found if one is not None])
+        found = [self.lead(of, candidate, leader) for candidate in of.racing if candidate != leader]
+        return expected_gain([lead for lead in found if lead is not None])
 
     def stop(self, of: Decision) -> str:
         """Why the race is at its end; '' where it goes on."""
@@ -153,7 +161,7 @@ class Judge:
         found = self._effort.compare(list(self._evidence.logs(cell, candidate).values()))
         return Trial(
             variant=candidate.variant,
-            knobs=dict(candidate.knobs),
+            knobs=candidate.configuration.as_dict(),
             state="measured",
             ratio=found.ratio,
             ratio_low=found.low,
@@ -170,7 +178,7 @@ class Judge:
     def _is_clear(self, of: Decision, leader: Candidate) -> bool:
         """Faster than the default beyond doubt, in one of the cells at least."""
         trials = [self.trial(cell, leader) for cell in of.cells]
-        return any(one.ratio_high is not None and one.ratio_high < 1 for one in trials)
+        return any(trial.ratio_high is not None and trial.ratio_high < 1 for trial in trials)
 
     def _in_doubt(self, of: Decision, leader: Candidate) -> bool:
         """Whether it would be refused for being slower in a cell, which may be chance."""
@@ -178,8 +186,9 @@ class Judge:
         known = [cell for cell in several if self._evidence.launches(cell, leader)]
         trials = [self.trial(cell, leader) for cell in known]
         return any(
-            slower(one, self._effort.tolerance) and (one.ratio_low is None or one.ratio_low <= 1)
-            for one in trials
+            slower(trial, self._effort.tolerance)
+            and (trial.ratio_low is None or trial.ratio_low <= 1)
+            for trial in trials
         )
 
     def _promise(self, of: Decision, leader: Candidate) -> float:
@@ -191,8 +200,8 @@ class Judge:
         """Whether all bounds hold (None: not known yet), and what is to be said of the one that is
         farthest from it."""
         found = [self._holds(cell, bound, leader) for cell, bound in of.bounds.items()]
-        missed = [one for one in found if one[0] is False]
-        open_ones = [one for one in found if one[0] is None]
+        missed = [bound for bound in found if bound[0] is False]
+        open_ones = [bound for bound in found if bound[0] is None]
         return next(iter(missed + open_ones + found), (True, "it is faster than the default"))
 
     def _holds(self, cell: Target, bound: Bound, leader: Candidate) -> tuple[bool | None, str]:

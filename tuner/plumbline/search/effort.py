@@ -74,7 +74,9 @@ class Effort(msgspec.Struct, frozen=True):
         shares = [share for share in (self.weights or {}).values() if share > 0]
         if self.weights is None or not shares:
             return self.gain
-        share = max((self.weights.get((one.function, one.bytes), 0.0) for one in cells), default=0)
+        share = max(
+            (self.weights.get((cell.function, cell.bytes), 0.0) for cell in cells), default=0
+        )
         return self.gain / min(_HEAVY, max(1 / _HEAVY, share * len(shares) / sum(shares)))
 
     def judges(self, launches: int) -> bool:

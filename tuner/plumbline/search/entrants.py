@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from plumbline.core.variant_spec import variant_name
 from plumbline_db.records import Verdict
 
 from .candidates import Menu
@@ -17,8 +18,10 @@ _NEAR = 0.5
 def violated(verdicts: Iterable[Verdict]) -> list[Target]:
     """The cells whose left side is too slow, each once. Where that is not the library's call on all
     ranks, nothing that stands in for this call makes it faster."""
-    found = (one for one in verdicts if one.verdict == "violated" and one.replaceable)
-    return sorted({Target(one.function, one.bytes) for one in found})
+    found = (
+        verdict for verdict in verdicts if verdict.verdict == "violated" and verdict.replaceable
+    )
+    return sorted({Target(verdict.function, verdict.bytes) for verdict in found})
 
 
 def near(
@@ -29,12 +32,12 @@ def near(
     """Cells that are likely to be searched in the next round, when right-hand sides are faster:
     where launches are dear and repeat each other, they are measured at once."""
     functions = {
-        one.function
-        for one in verdicts
-        if one.kind == "pattern" and one.replaceable and (one.ratio or 0) > _NEAR
+        verdict.function
+        for verdict in verdicts
+        if verdict.kind == "pattern" and verdict.replaceable and (verdict.ratio or 0) > _NEAR
     }
     every = [Target(name, size) for name in functions for size in sizes[name]]
-    return sorted(one for one in every if one not in without)
+    return sorted(cell for cell in every if cell not in without)
 
 
 def idle(
@@ -47,13 +50,15 @@ def idle(
     and does not hold (the table has measured them); and all of ours in cells that are there only
     because one choice of the library must hold for all sizes."""
     faster: dict[Target, set[str]] = {}
-    for one in verdicts:
-        if one.replaceable and one.verdict != "holds":
-            names = faster.setdefault(Target(one.function, one.bytes), set())
-            names.add(one.rhs.partition(":")[0])
+    for verdict in verdicts:
+        if verdict.replaceable and verdict.verdict != "holds":
+            names = faster.setdefault(Target(verdict.function, verdict.bytes), set())
+            names.add(variant_name(verdict.rhs))
     return {
         target: menu.mockups(target.function) - faster.get(target, set())
         if target in targets
-        else {one.variant for one in menu.first(target.function) if not one.is_knobs}
+        else {
+            candidate.variant for candidate in menu.first(target.function) if not candidate.is_knobs
+        }
         for target in entered
     }

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import msgspec
 import numpy as np
 
+from plumbline.core.configuration import Configuration
 from plumbline_db.records import Medians
 from plumbline_db.runs import LaunchSamples
 
@@ -68,9 +69,9 @@ def together(leads: Iterable[Lead]) -> Lead | None:
     if not found:
         return None
     return Lead(
-        sum(one.log for one in found),
-        math.sqrt(sum(one.error**2 for one in found)),
-        min(one.launches for one in found),
+        sum(lead.log for lead in found),
+        math.sqrt(sum(lead.error**2 for lead in found)),
+        min(lead.launches for lead in found),
     )
 
 
@@ -80,11 +81,11 @@ _STEPS = 50
 def expected_gain(leads: Collection[Lead]) -> float:
     """What the best of several is expected to gain: the integral over t of the probability that one
     of them gains more than t, which is no more than the sum of theirs."""
-    most = max((5 * one.error - one.log for one in leads), default=0.0)
+    most = max((5 * lead.error - lead.log for lead in leads), default=0.0)
     if most <= 0:
         return 0.0
     steps = [most * (number + 0.5) / _STEPS for number in range(_STEPS)]
-    chances = [min(1.0, sum(one.gains(step) for one in leads)) for step in steps]
+    chances = [min(1.0, sum(lead.gains(step) for lead in leads)) for step in steps]
     return most / _STEPS * sum(chances)
 
 
@@ -104,15 +105,15 @@ class Evidence:
 
     def add(self, found: Iterable[LaunchSamples], blocks: int) -> None:
         """Samples of launches that took so many blocks."""
-        for one in found:
-            case = one.case
+        for samples in found:
+            case = samples.case
             if case.config == "plain" or case.variant == "library" or case.ranks:
                 continue
             target = Target(case.function, case.bytes)
-            candidate = Candidate(case.variant, tuple(sorted(case.knobs.items())))
+            candidate = Candidate(case.variant, Configuration.of(case.knobs))
             self._there.setdefault(target, {})[candidate] = None
             times = self._blocks.setdefault((target, candidate), {})
-            for run, ns in zip(one.runs, one.ns, strict=True):
+            for run, ns in zip(samples.runs, samples.ns, strict=True):
                 parts = np.array_split(np.log(np.maximum(ns, 1) * 1e-9), min(blocks, len(ns)))
                 times[run] = tuple(statistics.median(part.tolist()) for part in parts)
             self._between.clear()
@@ -124,7 +125,7 @@ class Evidence:
 
     def forget_cold(self, functions: Collection[str]) -> None:
         """What cold launches say of these functions."""
-        for target, candidate in [one for one in self._cold if one[0].function in functions]:
+        for target, candidate in [key for key in self._cold if key[0].function in functions]:
             del self._cold[target, candidate]
         self._between.clear()
 
@@ -153,12 +154,16 @@ class Evidence:
             times = {launch: times[launch]} if launch in times else {}
         if not times:
             return None
-        return math.exp(statistics.median(statistics.median(one) for one in times.values()))
+        return math.exp(statistics.median(statistics.median(time) for time in times.values()))
 
     def candidates(self, target: Target) -> list[Candidate]:
         """Those that can be compared with the default there, sorted."""
         known = self._there.get(target, {})
-        return sorted(one for one in known if one != DEFAULT and self.logs(target, one))
+        return sorted(
+            candidate
+            for candidate in known
+            if candidate != DEFAULT and self.logs(target, candidate)
+        )
 
     def logs(
         self, target: Target, candidate: Candidate, other: Key | None = None
@@ -269,16 +274,16 @@ def spread_of(medians: Iterable[Medians]) -> float:
     """How far log ratios of cases of the same function and size lie apart between launches: the
     third quartile over the pairs of a table with a default in them. SPREAD where it has none."""
     cells: dict[Target, list[Medians]] = {}
-    for one in medians:
-        if not (one.case.knobs or one.case.ranks or one.case.config != "default"):
-            cells.setdefault(Target(one.case.function, one.case.bytes), []).append(one)
+    for median in medians:
+        if not (median.case.knobs or median.case.ranks or median.case.config != "default"):
+            cells.setdefault(Target(median.case.function, median.case.bytes), []).append(median)
     found = []
-    for those in cells.values():
-        default = next((one for one in those if one.case.variant == "default"), None)
-        for one in those:
-            if default is None or one is default:
+    for cell in cells.values():
+        default = next((medians for medians in cell if medians.case.variant == "default"), None)
+        for value in cell:
+            if default is None or value is default:
                 continue
-            left = dict(zip(one.runs, one.seconds, strict=True))
+            left = dict(zip(value.runs, value.seconds, strict=True))
             right = dict(zip(default.runs, default.seconds, strict=True))
             logs = [math.log(left[run] / right[run]) for run in left if run in right]
             if len(logs) > 2:

@@ -63,76 +63,78 @@ class Exploring:
 
     def explores(self, decision: Decision) -> bool:
         """Whether a study proposes for it."""
-        return any(one is decision for studied in self._studies for one in studied.of)
+        return any(
+            under_study is decision for studied in self._studies for under_study in studied.of
+        )
 
     def proposals(self) -> Iterator[tuple[Target, list[Candidate]]]:
         """What the next look measures, by cell."""
         for studied in self._studies:
-            for one in studied.of:
-                if not one.stopped:
-                    yield one.cells[0], studied.proposals
+            for decision in studied.of:
+                if not decision.stopped:
+                    yield decision.cells[0], studied.proposals
 
     def learn(self) -> None:
         """Proposals join the race of their cells, and their study is told."""
         for studied in self._studies:
-            for one in studied.of:
-                one.racing = list(dict.fromkeys([*one.racing, *studied.proposals]))
+            for decision in studied.of:
+                decision.racing = list(dict.fromkeys([*decision.racing, *studied.proposals]))
             for candidate in studied.proposals:
                 studied.study.tell(candidate, self._over(studied.of, candidate))
             studied.proposals = []
 
     def advance(self) -> None:
         """New proposals, new studies, and ends of others."""
-        self._studies = [one for one in self._studies if self._goes_on(one)]
+        self._studies = [study for study in self._studies if self._goes_on(study)]
         self._open()
 
     def leaders_near(self, cell: Target) -> list[Candidate]:
         """The leaders of the neighbouring sizes."""
         sizes = sorted(
-            (abs(math.log(one.cells[0].bytes / cell.bytes)), number)
-            for number, one in enumerate(self._decisions)
-            if one.cells[0].function == cell.function and one.cells != [cell]
-            if len(one.cells) == 1 and cell.bytes and one.cells[0].bytes
+            (abs(math.log(decision.cells[0].bytes / cell.bytes)), number)
+            for number, decision in enumerate(self._decisions)
+            if decision.cells[0].function == cell.function and decision.cells != [cell]
+            if len(decision.cells) == 1 and cell.bytes and decision.cells[0].bytes
         )
         near = [self._decisions[number] for _, number in sizes[:2]]
-        leaders = [self._judge.leader(one, self._measured(one)) for one in near]
-        return [one for one in dict.fromkeys(leaders) if one != DEFAULT]
+        leaders = [self._judge.leader(decision, self._measured(decision)) for decision in near]
+        return [leader for leader in dict.fromkeys(leaders) if leader != DEFAULT]
 
     def _goes_on(self, studied: _Studied) -> bool:
         """Asks for the next batch, unless the last one gained too little."""
         gained = False
         if studied.batches:
             gained = any(
-                self._best(one) <= studied.best[one.cells[0]] * (1 - self._effort.gain)
-                for one in studied.of
+                self._best(decision) <= studied.best[decision.cells[0]] * (1 - self._effort.gain)
+                for decision in studied.of
             )
             if studied.batches >= self._effort.batches:
                 return False
         if not gained and studied.study.is_settled():
             return False
-        for one in studied.of:
-            studied.study.hint(self.leaders_near(one.cells[0]))
-        studied.best = {one.cells[0]: self._best(one) for one in studied.of}
+        for decision in studied.of:
+            studied.study.hint(self.leaders_near(decision.cells[0]))
+        studied.best = {decision.cells[0]: self._best(decision) for decision in studied.of}
         studied.proposals = studied.study.ask(self._effort.proposals)
         studied.batches += 1
         return bool(studied.proposals)
 
     def _open(self) -> None:
         """A study for each cell that has been looked at; one for cold candidates of a function."""
-        ready = [one for one in self._pending if one.looks and not one.stopped]
-        self._pending = [one for one in self._pending if not one.looks]
+        ready = [decision for decision in self._pending if decision.looks and not decision.stopped]
+        self._pending = [decision for decision in self._pending if not decision.looks]
         groups: list[tuple[list[Decision], list[Candidate]]] = []
         together: dict[str, tuple[list[Decision], list[Candidate]]] = {}
-        for one in ready:
-            function = one.cells[0].function
-            front = self._front(one)
+        for decision in ready:
+            function = decision.cells[0].function
+            front = self._front(decision)
             cold = [each for each in front if self._menu.is_cold(function, each)]
             hot = [each for each in front if each not in cold]
             if hot:
-                groups.append(([one], hot))
+                groups.append(([decision], hot))
             if cold:
                 members, survivors = together.setdefault(function, ([], []))
-                members.append(one)
+                members.append(decision)
                 survivors.extend(each for each in cold if each not in survivors)
         for members, survivors in [*groups, *together.values()]:
             studied = _Studied(members, self._study(members, survivors))
@@ -140,14 +142,20 @@ class Exploring:
                 self._studies.append(studied)
 
     def _study(self, members: Sequence[Decision], survivors: Sequence[Candidate]) -> Study:
-        cells = [one.cells[0] for one in members]
+        cells = [member.cells[0] for member in members]
         largest = max(cells)
-        known = dict.fromkeys(one for cell in cells for one in self._evidence.candidates(cell))
-        ratios = {one: ratio for one in known if (ratio := self._over(members, one)) is not None}
+        known = dict.fromkeys(
+            candidate for cell in cells for candidate in self._evidence.candidates(cell)
+        )
+        ratios = {
+            candidate: ratio
+            for candidate in known
+            if (ratio := self._over(members, candidate)) is not None
+        }
         limits = [
             ratio * (1 + self._effort.tolerance)
-            for one in members
-            for cell, bound in one.bounds.items()
+            for member in members
+            for cell, bound in member.bounds.items()
             if (ratio := self._judge.bound_ratio(cell, bound)) is not None
         ]
         self._seed += 1
@@ -166,14 +174,14 @@ class Exploring:
         (cell, *_) = of.cells
         limit = math.log(self._best(of) * self._effort.band)
         near = [
-            one
-            for one in self._judge.ranked(of, self._measured(of))
-            if (lead := self._judge.lead(of, one)) is not None and lead.log <= limit
+            candidate
+            for candidate in self._judge.ranked(of, self._measured(of))
+            if (lead := self._judge.lead(of, candidate)) is not None and lead.log <= limit
         ]
         found: dict[Candidate, Candidate] = {}  # of each algorithm the best
-        for one in near:
-            if self._menu.choices(cell.function, one, cell.bytes):
-                found.setdefault(self._menu.base(cell.function, one), one)
+        for candidate in near:
+            if self._menu.choices(cell.function, candidate, cell.bytes):
+                found.setdefault(self._menu.base(cell.function, candidate), candidate)
         return list(found.values())[: self._effort.front]
 
     def _measured(self, of: Decision) -> list[Candidate]:
@@ -187,6 +195,6 @@ class Exploring:
 
     def _over(self, of: Sequence[Decision], candidate: Candidate) -> float | None:
         """The mean ratio of a candidate over the cells that know it."""
-        found = [self._judge.lead(one, candidate) for one in of]
-        logs = [one.log for one in found if one is not None]
+        found = [self._judge.lead(decision, candidate) for decision in of]
+        logs = [lead.log for lead in found if lead is not None]
         return math.exp(sum(logs) / len(logs)) if logs else None

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from plumbline.core.configuration import Configuration
 from plumbline_db.records import Verdict, Winner
 
 from .order import Order
@@ -29,14 +30,15 @@ class Round(msgspec.Struct, frozen=True):
 
 def violations(table: Sequence[Verdict]) -> dict[Violation, Verdict]:
     return {
-        (one.guideline, one.function, one.bytes): one for one in table if one.verdict == "violated"
+        (verdict.guideline, verdict.function, verdict.bytes): verdict
+        for verdict in table
+        if verdict.verdict == "violated"
     }
 
 
-def choice(winner: Winner) -> tuple[str, str, tuple[tuple[str, str], ...]]:
+def choice(winner: Winner) -> tuple[str, str, Configuration]:
     """What is chosen, for whatever sizes."""
-    knobs = tuple(sorted(winner.configuration.items()))
-    return winner.function, winner.variant, knobs
+    return winner.function, winner.variant, Configuration.of(winner.configuration)
 
 
 def is_part(winner: Winner, whole: Winner) -> bool:
@@ -67,18 +69,18 @@ class FixedPoint:
         """A winner that loses its place takes along the rounds that it was in force in; they are
         returned."""
         gone = [
-            one
-            for one in self.rounds
-            if any(is_part(lost, winner) for lost in dropped for winner in one.winners)
+            settled
+            for settled in self.rounds
+            if any(is_part(lost, winner) for lost in dropped for winner in settled.winners)
         ]
-        self.rounds = [one for one in self.rounds if one not in gone]
+        self.rounds = [settled for settled in self.rounds if settled not in gone]
         return gone
 
     def stands(self, winners: Sequence[Winner]) -> bool:
         """Whether the last round that stands is the one with these winners."""
         mine, theirs = (
-            sorted((choice(one), one.bytes_from, one.bytes_to) for one in those)
-            for those in (winners, self.last.winners)
+            sorted((choice(winner), winner.bytes_from, winner.bytes_to) for winner in one_round)
+            for one_round in (winners, self.last.winners)
         )
         return mine == theirs
 
@@ -88,28 +90,34 @@ class FixedPoint:
         owed to one."""
         old, now = violations(self.last.table), violations(table)
         new = self._new(winners)
-        raised = {id(one): 0 for one in new}
+        raised = {id(winner): 0 for winner in new}
         for key in now.keys() - old.keys():
-            for one in self._order.raised_by(now[key], winners):
-                if id(one) in raised:
-                    raised[id(one)] += 1
+            for winner in self._order.raised_by(now[key], winners):
+                if id(winner) in raised:
+                    raised[id(winner)] += 1
         balance = {
-            id(one): raised[id(one)]
+            id(winner): raised[id(winner)]
             - sum(
-                one.function == function and one.bytes_from <= size <= one.bytes_to
+                winner.function == function and winner.bytes_from <= size <= winner.bytes_to
                 for _, function, size in old.keys() - now.keys()
             )
-            for one in new
+            for winner in new
         }
-        guilty = [one for one in new if raised[id(one)] and balance[id(one)] > 0]
+        guilty = [winner for winner in new if raised[id(winner)] and balance[id(winner)] > 0]
         if not guilty and any(raised.values()):
-            guilty = [max((one for one in new if raised[id(one)]), key=lambda x: balance[id(x)])]
+            guilty = [
+                max((winner for winner in new if raised[id(winner)]), key=lambda x: balance[id(x)])
+            ]
         return guilty or new
 
     def without(self, culprits: Sequence[Winner], winners: Sequence[Winner]) -> list[Winner]:
         """Those of the last round that stands, with what else is new but the culprits."""
-        left = [one for one in self._new(winners) if one not in culprits]
+        left = [winner for winner in self._new(winners) if winner not in culprits]
         return cut_back(self.last.winners, left) + left
 
     def _new(self, winners: Sequence[Winner]) -> list[Winner]:
-        return [one for one in winners if not any(is_part(one, old) for old in self.last.winners)]
+        return [
+            winner
+            for winner in winners
+            if not any(is_part(winner, old) for old in self.last.winners)
+        ]

@@ -9,10 +9,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
-from plumbline.measure import Laboratory, Series
-from plumbline.plan import Plan, PlanCase
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.measure.launches import Laboratory, Series
 from plumbline_db import runs
-from plumbline_db.records import Trial
+from plumbline_db.records import Suite, Trial
 
 from . import plausible
 from .candidates import DEFAULT, Candidate, Menu
@@ -21,7 +22,7 @@ from .cold import ENOUGH_ANCHORS
 from .cold_look import ColdLook
 from .company import Company
 from .evidence import COLD, Evidence
-from .twins import Entries, Rule, passed_over, witnesses
+from .twins import Entries, EntryRule, passed_over, witnesses
 
 
 class Past(msgspec.Struct):
@@ -42,11 +43,11 @@ class Heats:
         menu: Menu,
         plan: Plan,
         environment: Mapping[str, str],
-        suite: str,
+        suite: Suite,
         past: Past,
         go_on: Callable[[], bool] = lambda: True,
         *,
-        rule: Rule | None = None,
+        rule: EntryRule | None = None,
         company: Company | None = None,
     ) -> None:
         """`go_on` says whether there is time for another cold launch; by the `rule` a candidate is
@@ -56,7 +57,7 @@ class Heats:
         self.failed, self.evidence = past.failed, past.evidence
         self.passed_over: dict[tuple[str, Candidate], str] = {}
         self._go_on = go_on
-        self._rule = rule or Rule()
+        self._rule = rule or EntryRule()
         self._company = company or Company(menu, plan.harness)
         self._lab = lab
         self._menu = menu
@@ -70,10 +71,12 @@ class Heats:
         """One launch of every entry beside its cell's default, and of the cases `beside`; whether
         there was anything to launch."""
         hot, cold = self._divided(entries)
-        if not (hot or cold or any(self._lacks_default(one) for one in entries if entries[one])):
+        if not (
+            hot or cold or any(self._lacks_default(entry) for entry in entries if entries[entry])
+        ):
             return False
         self._looks += 1
-        suite = f"{self._suite}-look-{self._looks:02d}"
+        suite = self._suite.at(self._looks)
         # Its own orders and data.
         plan = msgspec.structs.replace(
             self._plan, blocks=blocks, seed=self._plan.seed + 1000 * self._looks
@@ -83,7 +86,7 @@ class Heats:
         else:
             anchors = self._anchors(cold)
         cases = self._cases(entries, hot, cold, anchors)
-        cases += [one for one in beside if self._is_new(one)]
+        cases += [case for case in beside if self._is_new(case)]
         if cases:
             self._hot(suite, plan, cases, hot)
         if cold:
@@ -98,16 +101,18 @@ class Heats:
         """log(default on a plain duplicate / default on MPI_COMM_WORLD), a launch each."""
         medians = runs.medians(self._lab.db, self._lab.campaign, self.suites)
         world = {
-            (one.case.function, one.case.bytes): dict(zip(one.runs, one.seconds, strict=True))
-            for one in medians
-            if one.case.config == "default" and one.case.variant == "default"
+            (median.case.function, median.case.bytes): dict(
+                zip(median.runs, median.seconds, strict=True)
+            )
+            for median in medians
+            if median.case.config == "default" and median.case.variant == "default"
         }
         return [
             math.log(seconds / default[run])
-            for one in medians
-            if one.case.config == "plain"
-            for default in [world.get((one.case.function, one.case.bytes), {})]
-            for run, seconds in zip(one.runs, one.seconds, strict=True)
+            for median in medians
+            if median.case.config == "plain"
+            for default in [world.get((median.case.function, median.case.bytes), {})]
+            for run, seconds in zip(median.runs, median.seconds, strict=True)
             if run in default
         ]
 
@@ -122,7 +127,7 @@ class Heats:
         over = passed_over(self._menu, self.evidence, entries, cold, self._rule)
         self.passed_over |= over
         left = {
-            target: [one for one in those if (target.function, one) not in over]
+            target: [candidate for candidate in those if (target.function, candidate) not in over]
             for target, those in cold.items()
         }
         return {target: those for target, those in left.items() if those}
@@ -132,7 +137,7 @@ class Heats:
             return
         self.failed[target, candidate] = Trial(
             variant=candidate.variant,
-            knobs=dict(candidate.knobs),
+            knobs=candidate.configuration.as_dict(),
             state=flaw.state,
             ratio=None,
             ratio_low=None,
@@ -149,13 +154,13 @@ class Heats:
         hot: dict[Target, list[Candidate]] = {}
         cold: dict[Target, list[Candidate]] = {}
         for target, candidates in entries.items():
-            for one in dict.fromkeys(candidates):
-                if (target, one) in self.failed or self._is_aside(target, one):
+            for candidate in dict.fromkeys(candidates):
+                if (target, candidate) in self.failed or self._is_aside(target, candidate):
                     continue
-                if self.evidence.exact and self.evidence.knows(target, one):
+                if self.evidence.exact and self.evidence.knows(target, candidate):
                     continue
-                side = cold if self._menu.is_cold(target.function, one) else hot
-                side.setdefault(target, []).append(one)
+                side = cold if self._menu.is_cold(target.function, candidate) else hot
+                side.setdefault(target, []).append(candidate)
         return hot, cold
 
     def _is_aside(self, target: Target, candidate: Candidate) -> bool:
@@ -179,9 +184,9 @@ class Heats:
         for target, candidates in entries.items():
             if target in hot or target in cold or (candidates and self._lacks_default(target)):
                 running = [DEFAULT, *hot.get(target, ())]
-                running += [Candidate(one) for one in anchors.get(target, ())]
-                cases = [one.case(target.function, target.bytes) for one in running]
-                found += [one for one in cases if self._is_new(one)]
+                running += [Candidate(variant) for variant in anchors.get(target, ())]
+                cases = [candidate.case(target.function, target.bytes) for candidate in running]
+                found += [case for case in cases if self._is_new(case)]
         return found
 
     def _lacks_default(self, target: Target) -> bool:
@@ -190,39 +195,48 @@ class Heats:
 
     def _is_new(self, case: PlanCase) -> bool:
         """False for what need not be measured again, as the machine repeats itself."""
-        cell = Target(case.function, case.bytes), Candidate(case.variant, case.knobs)
+        cell = Target(case.function, case.bytes), Candidate(case.variant, case.configuration)
         return not (self.evidence.exact and self.evidence.knows(*cell))
 
-    def _hot(self, suite: str, plan: Plan, cases: Sequence[PlanCase], entered: Entries) -> None:
+    def _hot(self, suite: Suite, plan: Plan, cases: Sequence[PlanCase], entered: Entries) -> None:
         cases = list(cases)
-        default = next((one for one in cases if one.variant == "default" and not one.knobs), None)
-        if default is not None and any(one.knobs for one in cases):
+        default = next(
+            (case for case in cases if case.variant == "default" and not case.configuration), None
+        )
+        if default is not None and any(case.configuration for case in cases):
             # The default on a plain duplicate beside MPI_COMM_WORLD's: some libraries treat them
             # apart.
             cases.append(msgspec.structs.replace(default, plain_duplicate=True))
         plan = msgspec.structs.replace(plan, cases=tuple(dict.fromkeys(cases)))
         series = Series(self._lab, suite, plan, self._environment)
         series.advance()
-        self.suites.append(suite)
-        running = {(target, one) for target, those in entered.items() for one in those}
+        self.suites.append(suite.name)
+        running = {
+            (target, candidate)
+            for target, candidates in entered.items()
+            for candidate in candidates
+        }
         lab = self._lab
-        for one in plan.cases:
-            cell = Target(one.function, one.bytes), Candidate(one.variant, one.knobs)
-            why = lab.aside.why(one, self._environment)
-            if one in series.dropped:
+        for planned in plan.cases:
+            cell = (
+                Target(planned.function, planned.bytes),
+                Candidate(planned.variant, planned.configuration),
+            )
+            why = lab.aside.why(planned, self._environment)
+            if planned in series.dropped:
                 why = why or "a launch failed with this case under way"
             if why and cell in running:
                 self.fail(*cell, Flaw("failed", why))
-        for run in runs.listing(lab.db, lab.campaign, [suite]):
-            for case, check in runs.checks(lab.db, lab.campaign, suite, run.sequence):
-                candidate = Candidate(case.variant, tuple(sorted(case.knobs.items())))
+        for run in runs.listing(lab.db, lab.campaign, [suite.name]):
+            for case, check in runs.checks(lab.db, lab.campaign, suite.name, run.sequence):
+                candidate = Candidate(case.variant, Configuration.of(case.knobs))
                 cell = Target(case.function, case.bytes), candidate
                 if check.outcome != "ok" and cell in running:
                     self.fail(*cell, Flaw.of(check))
-        found = runs.launch_samples(lab.db, lab.campaign, [suite])
+        found = runs.launch_samples(lab.db, lab.campaign, [suite.name])
         self._refuse_impossible(found, plan, running)
         self.evidence.add(found, plan.blocks)
-        self._launch = max((run for one in found for run in one.runs), default=self._launch)
+        self._launch = max((run for samples in found for run in samples.runs), default=self._launch)
 
     def _refuse_impossible(
         self,
@@ -232,19 +246,19 @@ class Heats:
     ) -> None:
         """What takes less than a message cannot have waited for one."""
         message = plausible.latency(self._lab.db, self._lab.campaign)
-        for one in found:
-            case = one.case
-            candidate = Candidate(case.variant, tuple(sorted(case.knobs.items())))
+        for samples in found:
+            case = samples.case
+            candidate = Candidate(case.variant, Configuration.of(case.knobs))
             cell = Target(case.function, case.bytes), candidate
             least = plausible.least_seconds(case.function, plan, message)
-            seconds = min(runs.medians_of(one).seconds)
+            seconds = min(runs.medians_of(samples).seconds)
             if cell in running and case.bytes > 0 and seconds < least:
                 text = f"{1e6 * seconds:.2f} µs: less than a message takes ({1e6 * message:.2f} µs)"
                 self.fail(*cell, Flaw("wrong", text))
 
     def _cold(
         self,
-        suite: str,
+        suite: Suite,
         plan: Plan,
         entered: Entries,
         anchors: Mapping[Target, Sequence[str]],
@@ -252,10 +266,10 @@ class Heats:
         # The launch of the library as it is of this look; any, where they repeat each other.
         launch = None if self.evidence.exact else self._launch
         plain = {
-            (target, one): seconds
+            (target, candidate): seconds
             for target in entered
-            for one in (DEFAULT, *map(Candidate, anchors.get(target, ())))
-            if (seconds := self.evidence.seconds(target, one, launch)) is not None
+            for candidate in (DEFAULT, *map(Candidate, anchors.get(target, ())))
+            if (seconds := self.evidence.seconds(target, candidate, launch)) is not None
         }
 
         look = ColdLook(
@@ -267,7 +281,9 @@ class Heats:
             plain,
             error=0.0 if self.evidence.exact else COLD * self.evidence.spread,
             go_on=self._go_on,
-            whole=[one.function for one in entered if self._menu.one_for_all_sizes(one.function)],
+            whole=[
+                cell.function for cell in entered if self._menu.one_for_all_sizes(cell.function)
+            ],
         )
         found = look.run(suite, entered)
         self.cold_suites += look.suites
@@ -286,9 +302,9 @@ class Heats:
         found = {}
         for target in cold:
             names = [
-                one
-                for one in self._menu.anchors(target.function)
-                if not self._lab.aside.why(PlanCase(target.function, target.bytes, one))
+                anchor
+                for anchor in self._menu.anchors(target.function)
+                if not self._lab.aside.why(PlanCase(target.function, target.bytes, anchor))
             ]
             known = {
                 name: seconds

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from plumbline.core.configuration import Configuration
 from plumbline_db import campaigns, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Winner
@@ -38,7 +39,7 @@ def pillars(sizes: Sequence[int]) -> list[int]:
 
 def around(size: int, known: Sequence[int]) -> tuple[int, int]:
     """The ones of `known`, ascending, below and above a size between them."""
-    return max(one for one in known if one < size), min(one for one in known if one > size)
+    return max(near for near in known if near < size), min(near for near in known if near > size)
 
 
 def unbeaten(
@@ -51,8 +52,8 @@ def unbeaten(
     the other; what has none at all stays."""
     rivals = {DEFAULT: None}
     for end in ends:
-        leads = {one: evidence.lead(end, one) for one in candidates}
-        known = {one: lead.log for one, lead in leads.items() if lead is not None}
+        leads = {candidate: evidence.lead(end, candidate) for candidate in candidates}
+        known = {candidate: lead.log for candidate, lead in leads.items() if lead is not None}
         rivals |= dict.fromkeys(sorted(known, key=lambda one: (known[one], one))[:_RIVALS])
 
     def beaten(candidate: Candidate, rival: Candidate) -> bool:
@@ -61,7 +62,9 @@ def unbeaten(
         return bool(known) and all(lead.surely_above(MARGIN, deviations) for lead in known)
 
     return [
-        one for one in candidates if not any(beaten(one, rival) for rival in rivals if rival != one)
+        candidate
+        for candidate in candidates
+        if not any(beaten(candidate, rival) for rival in rivals if rival != candidate)
     ]
 
 
@@ -78,22 +81,26 @@ def earlier(db: Database, campaign: str) -> Earlier:
     count: a campaign that is replayed must ask for the same launches.)"""
     own = campaigns.get(db, campaign)
     past = [
-        one
-        for one in campaigns.all_campaigns(db)
-        if one.id != own.id
-        and one.state == "finished"
-        and one.finished < own.started
-        and (one.machine, one.library_fingerprint) == (own.machine, own.library_fingerprint)
+        campaign
+        for campaign in campaigns.all_campaigns(db)
+        if campaign.id != own.id
+        and campaign.state == "finished"
+        and campaign.finished < own.started
+        and (campaign.machine, campaign.library_fingerprint)
+        == (own.machine, own.library_fingerprint)
     ]
     past.sort(key=lambda one: (abs(math.log(one.nprocs / own.nprocs)), one.started, one.id))
-    found: Mapping[str, list[Winner]] = {one.id: winners.get(db, one.id) for one in past}
+    found: Mapping[str, list[Winner]] = {
+        campaign.id: winners.get(db, campaign.id) for campaign in past
+    }
 
     def at(target: Target) -> list[Candidate]:
         holding = [
-            Candidate(one.variant, tuple(sorted(one.configuration.items())))
+            Candidate(winner.variant, Configuration.of(winner.configuration))
             for those in found.values()
-            for one in those
-            if one.function == target.function and one.bytes_from <= target.bytes <= one.bytes_to
+            for winner in those
+            if winner.function == target.function
+            and winner.bytes_from <= target.bytes <= winner.bytes_to
         ]
         return list(dict.fromkeys(holding))
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
+from plumbline.core.variant_spec import variant_name
 from plumbline_db.records import Verdict, Winner
 
 from .cells import Target
@@ -20,9 +21,11 @@ class Order:
     """The dependencies of one set of guidelines."""
 
     def __init__(self, guidelines: Guidelines) -> None:
-        self._uses = {one.id: one.uses for one in guidelines.patterns}
+        self._uses = {pattern.id: pattern.uses for pattern in guidelines.patterns}
         self._split = guidelines.split
-        self._parts = {one.variant.partition(":")[0]: set(one.uses) for one in guidelines.patterns}
+        self._parts = {
+            variant_name(pattern.variant): set(pattern.uses) for pattern in guidelines.patterns
+        }
 
     def made_of(self, function: str, mockup: str) -> set[str]:
         """The functions that a mock-up of `function` calls; parts of a split call that itself."""
@@ -33,13 +36,13 @@ class Order:
         patterns is made of, where they are to be searched at the same size (a mock-up passes its
         message on); functions that wait for each other are searched together."""
         wanted = set(targets)
-        waits: dict[str, set[str]] = {one.function: set() for one in targets}
-        for one in verdicts:
-            if one.verdict == "violated" and Target(one.function, one.bytes) in wanted:
-                used = self._uses.get(one.guideline.partition(" ")[0], ())
-                waits[one.function] |= {
-                    name for name in used if Target(name, one.bytes) in wanted
-                } - {one.function}
+        waits: dict[str, set[str]] = {target.function: set() for target in targets}
+        for verdict in verdicts:
+            if verdict.verdict == "violated" and Target(verdict.function, verdict.bytes) in wanted:
+                used = self._uses.get(verdict.guideline.partition(" ")[0], ())
+                waits[verdict.function] |= {
+                    name for name in used if Target(name, verdict.bytes) in wanted
+                } - {verdict.function}
         return [
             [target for target in targets if target.function in together]
             for together in _levels(waits)
@@ -55,13 +58,13 @@ class Order:
         else:
             functions = {violation.function}
             size = self._other_size(violation)
-        there = [one for one in winners if one.function in functions]
+        there = [winner for winner in winners if winner.function in functions]
         at_size = {
             id(one)
             for name in functions
             if (one := deciding(winners, Target(name, size))) is not None
         }
-        return [one for one in there if id(one) in at_size] or there
+        return [winner for winner in there if id(winner) in at_size] or there
 
     def _other_size(self, violation: Verdict) -> int:
         """Of the calls that the right side is made of, of the same function."""
@@ -99,16 +102,16 @@ class Neighbours:
         self._next: dict[Target, tuple[Target, float, str]] = {}
         self._smaller: dict[Target, Target] = {}
         self._needed: dict[Target, float] = {}
-        for one in verdicts:
-            here = Target(one.function, one.bytes)
-            if one.ratio is None or not one.replaceable or one.in_other_use:
+        for verdict in verdicts:
+            here = Target(verdict.function, verdict.bytes)
+            if verdict.ratio is None or not verdict.replaceable or verdict.in_other_use:
                 continue
-            if one.kind == "monotony":
-                larger = Target(one.function, one.other_bytes)
-                self._next[here] = (larger, one.ratio, f"{one.guideline}@{one.bytes}")
+            if verdict.kind == "monotony":
+                larger = Target(verdict.function, verdict.other_bytes)
+                self._next[here] = (larger, verdict.ratio, f"{verdict.guideline}@{verdict.bytes}")
                 self._smaller[larger] = here
-            if one.verdict == "violated":
-                self._needed[here] = max(one.ratio, self._needed.get(here, 1.0))
+            if verdict.verdict == "violated":
+                self._needed[here] = max(verdict.ratio, self._needed.get(here, 1.0))
 
     def of(self, targets: Iterable[Target]) -> list[Target]:
         """Sizes below the targets that would be slower than a target which is as fast as its

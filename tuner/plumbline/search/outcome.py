@@ -51,17 +51,17 @@ def holds(winner: Winner, target: Target) -> bool:
 def deciding(winners: Sequence[Winner], target: Target) -> Winner | None:
     """The winner that answers a call of this cell: a variant of ours stands before the library,
     what holds for the whole process behind both."""
-    holding = [one for one in winners if holds(one, target)]
-    ours = [one for one in holding if one.variant != "default"]
-    own = [one for one in holding if one.function != EVERY_FUNCTION]
+    holding = [winner for winner in winners if holds(winner, target)]
+    ours = [winner for winner in holding if winner.variant != "default"]
+    own = [winner for winner in holding if winner.function != EVERY_FUNCTION]
     return next(iter(ours + own + holding), None)
 
 
 def first_of(searches: Sequence[Search]) -> dict[Target, Search]:
     """The first search of each cell: its ratios are to the library as it is."""
     found: dict[Target, Search] = {}
-    for one in searches:
-        found.setdefault(Target(one.function, one.bytes), one)
+    for search in searches:
+        found.setdefault(Target(search.function, search.bytes), search)
     return found
 
 
@@ -74,13 +74,13 @@ def label(variant: str, knobs: dict[str, str]) -> str:
 
 
 def _reason(trials: Sequence[Trial], winner: Winner | None) -> str:
-    measured = [one for one in trials if one.ratio is not None]
+    measured = [trial for trial in trials if trial.ratio is not None]
     if not measured:
         return _nothing(trials)
     best = min(measured, key=lambda one: one.ratio or 0.0)
     shown, text = best, f"{len(trials)} candidates; the fastest, "
     if winner is not None:
-        same = [one for one in measured if is_of(one, winner)]
+        same = [trial for trial in measured if is_of(trial, winner)]
         shown = same[0] if same else best
         text = f"chosen out of {len(trials)} candidates: "
     text += f"{label(shown.variant, shown.knobs)}, takes {shown.ratio:.2f}"
@@ -101,9 +101,9 @@ def _nothing(trials: Sequence[Trial]) -> str:
     """Why no candidate has a time."""
     if not trials:
         return "no candidate was tried"
-    states = Counter(_WITHOUT_TIMES.get(one.state, one.state) for one in trials)
+    states = Counter(_WITHOUT_TIMES.get(trial.state, trial.state) for trial in trials)
     said = ", ".join(f"{count} {what}" for what, count in states.items())
-    first = next((one.detail for one in trials if one.detail), "")
+    first = next((trial.detail for trial in trials if trial.detail), "")
     return f"no candidate has a time: {said}" + (f" ({first})" if first else "")
 
 

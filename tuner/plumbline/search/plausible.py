@@ -7,7 +7,7 @@ whether its ranks wait is seen in each check of it (probes/measure/early.h)."""
 
 from __future__ import annotations
 
-from plumbline.plan import Plan, RoundTrips
+from plumbline.core.plan import Plan, RoundTrips
 from plumbline_db import hockney
 from plumbline_db.connection import Database
 
@@ -32,9 +32,7 @@ def latency(db: Database, campaign: str) -> float:
     """Seconds of an empty message between the ranks that are nearest to each other; 0: not
     measured."""
     trips = [
-        seconds
-        for found in hockney.half_trips(db, campaign, ["before"])
-        for seconds in found.seconds
+        seconds for trip in hockney.half_trips(db, campaign, ["before"]) for seconds in trip.seconds
     ]
     return min(trips, default=0.0)
 

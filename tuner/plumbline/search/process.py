@@ -10,20 +10,21 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from plumbline import tables
+from plumbline.core.configuration import AS_IT_IS, Configuration
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Knob
-from plumbline.measure import Laboratory
-from plumbline.plan import Plan, PlanCase, knobs
+from plumbline.libraries.space import FunctionSpace, Parameter, Setting, Space
+from plumbline.measure import tables
+from plumbline.measure.launches import Laboratory
 from plumbline.settings import Settings
 from plumbline_db import runs
 from plumbline_db.errors import UsageError
-from plumbline_db.records import Winner
+from plumbline_db.records import Suite, Winner
 
 from .candidates import DEFAULT, Candidate
 from .cells import Target, index
 from .select import Weights
-from .space import FunctionSpace, Parameter, Setting, Space
-from .turns import HEATS, Turns, Value
+from .turns import HEATS, Turns
 
 _ONE_LAUNCH = ((1, 3),)
 
@@ -37,25 +38,27 @@ def values(
     named: Collection[str] | None = None,
     fixed: Collection[str] = (),
     spare_cores: bool = True,
-) -> list[Value]:
+) -> list[Configuration]:
     """What is tried: other values of settings that can change one of `functions`, and that the
     library reads as it is; with `named` those alone, and what they want beside them. A parameter
     that has one value for a process, where a `standing` winner uses its algorithm. Knobs that are
     `fixed` are not; nor are those that need a core of their own without `spare_cores`. Raises
     UsageError for a name that no setting has, or whose setting needs a spare core."""
     parameters = [
-        (entry, one)
+        (entry, parameter)
         for entry in space.function
-        for one in entry.parameters
-        if one.scope == "process" and entry.sizes == "each"
+        for parameter in entry.parameters
+        if parameter.scope == "process" and entry.sizes == "each"
     ]
-    every = {one.knob for one in space.setting} | {one.knob for _, one in parameters}
+    every = {setting.knob for setting in space.setting} | {
+        parameter.knob for _, parameter in parameters
+    }
     unknown = sorted(set(named or ()) - every)
     if unknown:
         raise UsageError(f"settings: {', '.join(unknown)}: not in the search space")
     refuse_without_core(space, named or (), spare_cores=spare_cores)
     wanted = (every if named is None else set(named)) & installed.keys() - set(fixed)
-    found: dict[Value, None] = {}
+    found: dict[Configuration, None] = {}
     for setting in space.setting:
         touches = not setting.functions or not set(functions).isdisjoint(setting.functions)
         read = named is not None or is_read(space, installed, setting)
@@ -65,7 +68,7 @@ def values(
     for entry, parameter in parameters:
         if parameter.knob in wanted and _is_used(standing, entry, parameter):
             for value in _others(installed, parameter):
-                found[knobs({parameter.knob: value})] = None
+                found[Configuration.of({parameter.knob: value})] = None
     return list(found)
 
 
@@ -79,9 +82,9 @@ def refuse_without_core(space: Space, named: Iterable[str], *, spare_cores: bool
             )
 
 
-def values_of(installed: Mapping[str, Knob], setting: Setting) -> list[Value]:
+def values_of(installed: Mapping[str, Knob], setting: Setting) -> list[Configuration]:
     """Values that are not the library's own, each with what it needs."""
-    return [knobs(setting.at(value)) for value in _others(installed, setting)]
+    return [Configuration.of(setting.at(value)) for value in _others(installed, setting)]
 
 
 def is_read(space: Space, installed: Mapping[str, Knob], setting: Setting) -> bool:
@@ -97,7 +100,7 @@ def is_read(space: Space, installed: Mapping[str, Knob], setting: Setting) -> bo
 
 
 def _is_used(standing: Iterable[Winner], entry: FunctionSpace, parameter: Parameter) -> bool:
-    return any(one.configuration.get(entry.knob) in parameter.algorithms for one in standing)
+    return any(winner.configuration.get(entry.knob) in parameter.algorithms for winner in standing)
 
 
 def _others(installed: Mapping[str, Knob], one: Setting | Parameter) -> list[str]:
@@ -123,7 +126,7 @@ class ProcessWide(Turns[Target]):
         super().__init__(
             lab,
             tables.compare_of(settings),
-            alpha=settings.alpha,
+            alpha=settings.claims.alpha,
             has_time=has_time,
         )
         self._settings = settings
@@ -132,23 +135,23 @@ class ProcessWide(Turns[Target]):
         self._weights = weights or {}
 
     def search(
-        self, tried: Sequence[Value], environment: Mapping[str, str], number: int
+        self, tried: Sequence[Configuration], environment: Mapping[str, str], number: int
     ) -> list[Winner]:
         """The winner, if there is one. `environment` puts in force what the campaign has found
         before; `number` is that of the round."""
-        suite = f"process-{number}"
-        heats = HEATS if self._settings.simulation is None else _ONE_LAUNCH
+        suite = Suite("process", number)
+        heats = HEATS if self._settings.ranks.simulate is None else _ONE_LAUNCH
         entered, best = self.race(suite, tried, environment, heats)
-        nprocs, ppn = self._settings.nprocs, self._settings.ppn
+        nprocs, ppn = self._settings.ranks.nprocs, self._settings.ranks.ppn
         self.record(number, suite, entered, best, nprocs=nprocs, ppn=ppn)
         return [] if best is None else [self.winner(best, nprocs, ppn, [])]
 
     def weight(self, cell: Target) -> float:
         return self._weights.get((cell.function, cell.bytes), 1.0)
 
-    def plan(self, value: Value) -> Plan:
-        own = value if self._read_back else ()
-        cases = [PlanCase(one.function, one.bytes, knobs=own) for one in self._cells]
+    def plan(self, value: Configuration) -> Plan:
+        own = value if self._read_back else AS_IT_IS
+        cases = [PlanCase(cell.function, cell.bytes, configuration=own) for cell in self._cells]
         plan = tables.plan(self._settings, cases)
         return msgspec.structs.replace(plan, knobs="start") if own else plan
 
@@ -161,7 +164,7 @@ class ProcessWide(Turns[Target]):
                 return f"{where}: {check.outcome.replace('_', ' ')}: {check.detail}"
         return ""
 
-    def seconds(self, suite: str, value: Value) -> dict[Target, dict[int, float]]:
-        candidate = Candidate(knobs=value) if value and self._read_back else DEFAULT
+    def seconds(self, suite: str, value: Configuration) -> dict[Target, dict[int, float]]:
+        candidate = Candidate(configuration=value) if value and self._read_back else DEFAULT
         found = index(runs.medians(self._lab.db, self._lab.campaign, [suite]))
         return {cell: found[cell, candidate] for cell in self._cells if (cell, candidate) in found}

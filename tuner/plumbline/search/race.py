@@ -12,11 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from plumbline.measure import Laboratory
-from plumbline.plan import Plan, PlanCase
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.core.variant_spec import variant_name
+from plumbline.measure.launches import Laboratory
+from plumbline.system.words import counted
 from plumbline.verify.statistics import Comparison
-from plumbline.words import counted
-from plumbline_db.records import Trial
+from plumbline_db.records import Suite, Trial
 from plumbline_exporters import mv2_ranges
 
 from . import neighbours, ranged
@@ -29,7 +30,7 @@ from .effort import ONE_LAUNCH, Effort
 from .evidence import Evidence
 from .exploring import Exploring
 from .heat import Heats, Past
-from .twins import Rule
+from .twins import EntryRule
 
 __all__ = ["ONE_LAUNCH", "Effort", "Race", "Target", "index"]
 
@@ -49,7 +50,7 @@ class Race:
         plan: Plan,
         environment: Mapping[str, str],
         effort: Effort,
-        suite: str,
+        suite: Suite,
         *,
         past: Past | None = None,
         before: Evidence | None = None,
@@ -81,7 +82,7 @@ class Race:
             suite,
             past,
             self._has_time,
-            rule=Rule(
+            rule=EntryRule(
                 alike=effort.alike,
                 tolerance=effort.tolerance,
                 before=before,
@@ -128,13 +129,13 @@ class Race:
     def reasons(self) -> dict[Target, str]:
         """Of a cell with two decisions that of the faster one; of equals, what had no time."""
         found: dict[Target, tuple[float, bool, str]] = {}
-        for one in self._decisions:
-            leader = self._judge.leader(one)
-            for cell in one.cells:
+        for decision in self._decisions:
+            leader = self._judge.leader(decision)
+            for cell in decision.cells:
                 lead = self._evidence.lead(cell, leader)
                 log = 0.0 if lead is None else lead.log
                 known = found.get(cell, (math.inf, False, ""))
-                found[cell] = min(known, (log, not one.untried, one.stopped))
+                found[cell] = min(known, (log, not decision.untried, decision.stopped))
         return {cell: said for cell, (*_, said) in found.items()}
 
     def bound_ratio(self, target: Target) -> float | None:
@@ -160,7 +161,10 @@ class Race:
         self._enter(targets, set(beside))
         for cell in along:
             mockups = self._menu.mockups(cell.function)
-            self._add(cell, [one for one in self._first(cell) if one.variant not in mockups])
+            self._add(
+                cell,
+                [candidate for candidate in self._first(cell) if candidate.variant not in mockups],
+            )
         self._go(refine=refine)
         return {target: self._trials(target) for target in targets}
 
@@ -179,13 +183,13 @@ class Race:
         knobs: dict[str, dict[Candidate, None]] = {}
         for target, candidates in entries.items():
             whole = self._menu.one_for_all_sizes(target.function)
-            alone = [one for one in candidates if not (whole and one.is_knobs)]
+            alone = [candidate for candidate in candidates if not (whole and candidate.is_knobs)]
             if alone:
                 self._decisions.append(Decision([target], alone, {}, most=most))
             if len(alone) < len(candidates):
                 together.setdefault(target.function, []).append(target)
                 shared = knobs.setdefault(target.function, {})
-                shared |= {one: None for one in candidates if one not in alone}
+                shared |= {candidate: None for candidate in candidates if candidate not in alone}
         for function, cells in together.items():
             self._decisions.append(Decision(cells, list(knobs[function]), {}, most=most))
         self._go(refine=False)
@@ -199,11 +203,11 @@ class Race:
                 break
             for target, candidates in entries.items():
                 self._ever.setdefault(target, set()).update(candidates)
-            first = not any(one.looks for one in self._open())
+            first = not any(decision.looks for decision in self._open())
             blocks = self._effort.blocks(self._plan.blocks, first=first)
             self._heats.look(entries, self._beside(), blocks=blocks)
-            for one in self._open():
-                one.looks += 1
+            for decision in self._open():
+                decision.looks += 1
             self._learn()
             going_on = refine and self._time_is_left()
             if not going_on:
@@ -223,15 +227,15 @@ class Race:
     # --- who enters ---------------------------------------------------------------------------
 
     def _enter(self, targets: Sequence[Target], beside: set[Target]) -> None:
-        for function in dict.fromkeys(one.function for one in targets):
-            cells = sorted(one for one in targets if one.function == function)
-            wanted = [one for one in cells if one not in beside] or cells
+        for function in dict.fromkeys(target.function for target in targets):
+            cells = sorted(target for target in targets if target.function == function)
+            wanted = [cell for cell in cells if cell not in beside] or cells
             if self._menu.one_for_all_sizes(function):
-                self._enter_whole(wanted, [one for one in cells if one not in wanted])
+                self._enter_whole(wanted, [cell for cell in cells if cell not in wanted])
                 continue
             # Launches for what comes later are dear where candidates are cold.
             dear = self._is_cold_at_all(function)
-            sizes = [one.bytes for one in wanted]
+            sizes = [cell.bytes for cell in wanted]
             chosen = sizes if dear else neighbours.pillars(sizes)
             for cell in wanted:
                 if cell.bytes in chosen:
@@ -242,11 +246,11 @@ class Race:
     def _enter_whole(self, cells: list[Target], guards: list[Target]) -> None:
         """Our variants cell by cell; the library's own choice for all cells at once."""
         for cell in cells:
-            ours = [one for one in self._first(cell) if not one.is_knobs]
+            ours = [candidate for candidate in self._first(cell) if not candidate.is_knobs]
             if ours:
                 self._add(cell, ours)
-        knobs = list(dict.fromkeys(one for cell in cells for one in self._first(cell)))
-        knobs = [one for one in knobs if one.is_knobs]
+        knobs = list(dict.fromkeys(candidate for cell in cells for candidate in self._first(cell)))
+        knobs = [knob for knob in knobs if knob.is_knobs]
         if knobs:
             (cell, *_) = cells
             dear = self._is_cold_at_all(cell.function)
@@ -254,7 +258,9 @@ class Race:
             self._decisions.append(decision)
 
     def _is_cold_at_all(self, function: str) -> bool:
-        return any(self._menu.is_cold(function, one) for one in self._menu.first(function))
+        return any(
+            self._menu.is_cold(function, candidate) for candidate in self._menu.first(function)
+        )
 
     def _add(self, cell: Target, candidates: Sequence[Candidate]) -> None:
         decision = Decision([cell], list(dict.fromkeys(candidates)), self._bounds_of([cell]))
@@ -269,36 +275,38 @@ class Race:
         cases are cheap with all of them, if they are few), and what was found for the cell
         elsewhere."""
         menu = self._menu.first(cell.function)
-        hot = [one for one in menu if not self._menu.is_cold(cell.function, one)]
+        hot = [candidate for candidate in menu if not self._menu.is_cold(cell.function, candidate)]
         if self._refine:
             most = _FEW if self._effort.at_once else 1
-            for one in hot:
-                menu = menu + self._menu.every(cell.function, one, cell.bytes, most)
+            for candidate in hot:
+                menu = menu + self._menu.every(cell.function, candidate, cell.bytes, most)
         found = [
-            one for one in self._earlier(cell) if self._menu.offers(cell.function, one, cell.bytes)
+            candidate
+            for candidate in self._earlier(cell)
+            if self._menu.offers(cell.function, candidate, cell.bytes)
         ]
         idle = self._idle.get(cell, ())
         return [
-            one
-            for one in dict.fromkeys([*menu, *found])
-            if one.variant.partition(":")[0] not in idle
+            candidate
+            for candidate in dict.fromkeys([*menu, *found])
+            if variant_name(candidate.variant) not in idle
         ]
 
     def _open(self) -> list[Decision]:
-        return [one for one in self._decisions if not one.stopped]
+        return [decision for decision in self._decisions if not decision.stopped]
 
     def _entries(self) -> dict[Target, list[Candidate]]:
         """What the next look measures."""
         found: dict[Target, list[Candidate]] = {}
-        for one in self._open():
-            for cell in one.all_cells:
-                found.setdefault(cell, []).extend(one.racing)
+        for decision in self._open():
+            for cell in decision.all_cells:
+                found.setdefault(cell, []).extend(decision.racing)
         for cell, proposals in self._exploring.proposals():
             found.setdefault(cell, []).extend(proposals)
         return found
 
     def _beside(self) -> list[PlanCase]:
-        found = [bound.case for one in self._open() for bound in one.bounds.values()]
+        found = [bound.case for decision in self._open() for bound in decision.bounds.values()]
         return list(dict.fromkeys(found))
 
     # --- what a look says ---------------------------------------------------------------------
@@ -306,21 +314,21 @@ class Race:
     def _learn(self) -> None:
         """Proposals join the race of their cells, and their study is told; then all are judged."""
         self._exploring.learn()
-        for one in self._open():
-            self._judge.drop(one, self._heats.is_out)
+        for decision in self._open():
+            self._judge.drop(decision, self._heats.is_out)
 
     def _advance(self, *, refine: bool) -> None:
         """New proposals, cells whose neighbours are done with theirs, and ends."""
         self._exploring.advance()
         if refine:
             self._borrow()
-        for one in self._open():
-            ranges = self._by_range(one) if refine else []
-            one.racing += ranges
-            looked = one.looks > 1 or not one.guards or not one.racing
-            if looked and not ranges and not self._exploring.explores(one):
-                one.untried = self._untried(one)
-                one.stopped = one.untried or self._judge.stop(one)
+        for decision in self._open():
+            ranges = self._by_range(decision) if refine else []
+            decision.racing += ranges
+            looked = decision.looks > 1 or not decision.guards or not decision.racing
+            if looked and not ranges and not self._exploring.explores(decision):
+                decision.untried = self._untried(decision)
+                decision.stopped = decision.untried or self._judge.stop(decision)
         self._admit()
 
     def _by_range(self, of: Decision) -> list[Candidate]:
@@ -328,8 +336,12 @@ class Race:
         knob = self._menu.ranged(of.cells[0].function)
         if not knob or len(of.all_cells) < 2:
             return []
-        known = {one for cell in of.all_cells for one in self._ever.get(cell, ())}
-        tried = [one for one in known if mv2_ranges.has_sizes(dict(one.knobs).get(knob, ""))]
+        known = {candidate for cell in of.all_cells for candidate in self._ever.get(cell, ())}
+        tried = [
+            candidate
+            for candidate in known
+            if mv2_ranges.has_sizes(candidate.configuration.get(knob))
+        ]
         if len(tried) >= _FEW_RANGES:
             return []
         found = ranged.candidate(knob, {cell.bytes: self._trials(cell) for cell in of.all_cells})
@@ -349,47 +361,61 @@ class Race:
 
     def _borrow(self) -> None:
         """What leads at a neighbouring size races here too."""
-        for one in self._open():
-            (cell, *others) = one.cells
-            if others or not one.looks or not one.racing:
+        for decision in self._open():
+            (cell, *others) = decision.cells
+            if others or not decision.looks or not decision.racing:
                 continue
             known = self._ever.get(cell, set())
-            one.racing += [
+            decision.racing += [
                 hint
                 for hint in self._exploring.leaders_near(cell)
                 if hint not in known
-                and hint.variant.partition(":")[0] not in self._idle.get(cell, ())
+                and variant_name(hint.variant) not in self._idle.get(cell, ())
                 and self._menu.offers(cell.function, hint, cell.bytes)
             ]
 
     def _admit(self) -> None:
         """Sizes between two pillars enter when both are done with their parameters."""
         waiting, self._waiting = self._waiting, []
-        known = {one.cells[0]: one for one in self._decisions if one.cells[0] not in waiting}
+        known = {
+            decision.cells[0]: decision
+            for decision in self._decisions
+            if decision.cells[0] not in waiting
+        }
         for cell in waiting:
-            sizes = sorted(one.bytes for one in known if one.function == cell.function)
-            ends = [Target(cell.function, one) for one in neighbours.around(cell.bytes, sizes)]
+            sizes = sorted(near.bytes for near in known if near.function == cell.function)
+            ends = [Target(cell.function, end) for end in neighbours.around(cell.bytes, sizes)]
             low, high = (known[end] for end in ends)
-            if not all(one.looks and not self._exploring.explores(one) for one in (low, high)):
+            if not all(
+                decision.looks and not self._exploring.explores(decision)
+                for decision in (low, high)
+            ):
                 self._waiting.append(cell)
                 continue
-            menu = [one for one in self._menu.first(cell.function) if not self._is_bad(one, ends)]
+            menu = [
+                candidate
+                for candidate in self._menu.first(cell.function)
+                if not self._is_bad(candidate, ends)
+            ]
             deviations = self._effort.deviations(len(menu))
             racing = neighbours.unbeaten(self._evidence, ends, menu, deviations)
             racing += [
-                one
+                candidate
                 for end in (low, high)
-                for one in self._judge.ranked(end, self._measured_at(end.cells[0]))[:2]
-                if self._menu.offers(cell.function, one, cell.bytes)
+                for candidate in self._judge.ranked(end, self._measured_at(end.cells[0]))[:2]
+                if self._menu.offers(cell.function, candidate, cell.bytes)
             ]
             idle = self._idle.get(cell, ())
-            self._add(cell, [one for one in racing if one.variant.partition(":")[0] not in idle])
+            self._add(
+                cell,
+                [candidate for candidate in racing if variant_name(candidate.variant) not in idle],
+            )
 
     def _is_bad(self, candidate: Candidate, ends: Iterable[Target]) -> bool:
         """What crashed or was wrong at a neighbouring size, or has no result at both."""
         found = [self._heats.failed.get((end, candidate)) for end in ends]
-        bad = [one for one in found if one is not None]
-        return len(bad) == len(found) or any(one.state in ("wrong", "failed") for one in bad)
+        bad = [trial for trial in found if trial is not None]
+        return len(bad) == len(found) or any(trial.state in ("wrong", "failed") for trial in bad)
 
     # --- figures ------------------------------------------------------------------------------
 
@@ -397,13 +423,13 @@ class Race:
         """Without what stands beside a cell only as its bound or as a witness."""
         entered = self._ever.get(target, set())
         return [
-            one
-            for one in self._evidence.candidates(target)
-            if one in entered and (target, one) not in self._heats.failed
+            candidate
+            for candidate in self._evidence.candidates(target)
+            if candidate in entered and (target, candidate) not in self._heats.failed
         ]
 
     def _trials(self, target: Target) -> list[Trial]:
-        measured = [self._judge.trial(target, one) for one in self._measured_at(target)]
+        measured = [self._judge.trial(target, candidate) for candidate in self._measured_at(target)]
         failed = [
             trial for (cell, _), trial in sorted(self._heats.failed.items()) if cell == target
         ]

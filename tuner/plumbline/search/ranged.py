@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 
+from plumbline.core.configuration import Configuration
 from plumbline_db.records import Trial
 from plumbline_exporters import mv2_ranges
 from plumbline_exporters.mv2_ranges import Range
@@ -23,16 +24,16 @@ def candidate(knob: str, trials: Mapping[int, Sequence[Trial]]) -> Candidate | N
     range ends in the geometric middle. None where a size has none, where one algorithm is among the
     best everywhere, or where there is nothing to be gained."""
     options: dict[int, list[Trial]] = {}
-    for size, those in trials.items():
-        known = [(one.ratio, one) for one in those if one.ratio and _is_number(knob, one)]
-        limit = min((ratio * tie(one) for ratio, one in known), default=math.inf)
-        options[size] = [one for ratio, one in known if ratio <= limit]
+    for size, tried in trials.items():
+        known = [(trial.ratio, trial) for trial in tried if trial.ratio and _is_number(knob, trial)]
+        limit = min((ratio * tie(trial) for ratio, trial in known), default=math.inf)
+        options[size] = [trial for ratio, trial in known if ratio <= limit]
     sizes = sorted(options)
     if not all(options.values()):
         return None
     chosen = fewest_rules(options, sizes, dict.fromkeys(sizes, 1.0))
-    runs = [list(one) for _, one in groupby(sizes, key=lambda size: chosen[size].knobs[knob])]
-    if len(runs) < 2 or sum(math.log(one.ratio or 1.0) for one in chosen.values()) >= 0:
+    runs = [list(alike) for _, alike in groupby(sizes, key=lambda size: chosen[size].knobs[knob])]
+    if len(runs) < 2 or sum(math.log(trial.ratio or 1.0) for trial in chosen.values()) >= 0:
         return None
     starts = [0, *(math.isqrt(left[-1] * right[0]) + 1 for left, right in pairwise(runs))]
     lasts = [*(start - 1 for start in starts[1:]), None]
@@ -40,7 +41,7 @@ def candidate(knob: str, trials: Mapping[int, Sequence[Trial]]) -> Candidate | N
         Range(int(chosen[run[0]].knobs[knob]), first, last)
         for run, first, last in zip(runs, starts, lasts, strict=True)
     ]
-    return Candidate(knobs=((knob, mv2_ranges.write(ranges)),))
+    return Candidate(configuration=Configuration.of({knob: mv2_ranges.write(ranges)}))
 
 
 def _is_number(knob: str, trial: Trial) -> bool:

@@ -44,10 +44,12 @@ def beside(chosen: Iterable[Winner], standing: Sequence[Winner], sizes: Sizes) -
 def measured(winners: Iterable[Winner], sizes: Sizes) -> list[Winner]:
     """Without what is left of no measured size: no cell of the table would prove or confirm it."""
     return [
-        one
-        for one in winners
-        if one.function == EVERY_FUNCTION
-        or any(holds(one, Target(one.function, size)) for size in sizes.get(one.function, ()))
+        winner
+        for winner in winners
+        if winner.function == EVERY_FUNCTION
+        or any(
+            holds(winner, Target(winner.function, size)) for size in sizes.get(winner.function, ())
+        )
     ]
 
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from plumbline import libraries
-from plumbline.measure import IN_A_ROW, Laboratory, culprit
-from plumbline.plan import Plan, PlanCase
-from plumbline.words import counted
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.measure.launches import IN_A_ROW, Laboratory
+from plumbline.system.words import counted
 from plumbline_db import runs
-from plumbline_db.records import Search, Trial
+from plumbline_db.records import Search, Suite, Trial
 
 from .candidates import DEFAULT, Candidate, Menu
 from .cells import Flaw, Target, index
@@ -36,14 +36,14 @@ def rescue(
     """Tries the library's candidates in `cells`, all of one function, in round `number`, as long as
     there is time."""
     function = cells[0].function
-    candidates = [one for one in menu.first(function) if one.is_knobs]
+    candidates = [candidate for candidate in menu.first(function) if candidate.is_knobs]
     name = function.removeprefix("MPI_").lower()
     tried: dict[Candidate, dict[Target, Tried]] = {}
-    suites: list[str] = []
+    suites: list[Suite] = []
     for place, candidate in enumerate(candidates, 1):
         if not has_time():
             break
-        suites.append(f"search-{number}-aside-{name}-{place:02d}")
+        suites.append(Suite("search", number, f"aside-{name}", arm=f"{place:02d}"))
         tried[candidate] = _tried(lab, menu, plan, cells, candidate, suites[-1])
     return [
         Search(
@@ -56,11 +56,11 @@ def rescue(
             outcome="nothing better",
             reason=_said(
                 lab.aside.how(function, cell.bytes),
-                {one: found[cell] for one, found in tried.items()},
+                {candidate: found[cell] for candidate, found in tried.items()},
                 len(candidates),
             ),
-            trials=[_trial(one, found[cell]) for one, found in tried.items()],
-            suites=suites,
+            trials=[_trial(candidate, found[cell]) for candidate, found in tried.items()],
+            suites=[suite.name for suite in suites],
         )
         for cell in cells
     ]
@@ -69,11 +69,13 @@ def rescue(
 def _said(how: str, tried: dict[Candidate, Tried], candidates: int) -> str:
     said = f"the library's own call ends launches ({how}); {len(tried)} of "
     said += f"{counted(candidates, 'candidate')} tried, each in launches of its own: "
-    times = {one: seconds for one, seconds in tried.items() if isinstance(seconds, float)}
+    times = {
+        candidate: seconds for candidate, seconds in tried.items() if isinstance(seconds, float)
+    }
     if not times:
         return said + ("none works there" if tried else "there was no time")
     best = min(times, key=lambda one: times[one])
-    least = f"{label(best.variant, dict(best.knobs))} takes the least time"
+    least = f"{label(best.variant, best.configuration.as_dict())} takes the least time"
     return said + f"{len(times)} work, {least}, {1e6 * times[best]:.1f} µs"
 
 
@@ -83,10 +85,10 @@ def _tried(
     plan: Plan,
     cells: Sequence[Target],
     candidate: Candidate,
-    suite: str,
+    suite: Suite,
 ) -> dict[Target, Tried]:
     """By cell. What ends a launch is left out of the next one."""
-    extra = libraries.beside(lab.starter.family, {}, dict(candidate.knobs))
+    extra = libraries.beside(lab.starter.family, {}, candidate.configuration.as_dict())
     enough = 1 if lab.starter.family.simulates else IN_A_ROW
     failures: Counter[Target] = Counter()
     found: dict[Target, Tried] = {}
@@ -94,14 +96,14 @@ def _tried(
     while left:
         cases = [(cell, case) for cell in left for case in _cases(menu, cell)]
         those = tuple(case for _, case in cases)
-        full = msgspec.structs.replace(plan, name=f"{suite}-{sequence:03d}", cases=those)
+        full = msgspec.structs.replace(plan, name=suite.launch(sequence), cases=those)
         run = lab.launch(suite, sequence, full, extra).run
-        if run.outcome == "finished":
-            return found | _results(lab, suite, sequence, left)
-        guilty = culprit(run)
-        blamed = left if guilty is None else [cases[guilty][0]]
+        failure = run.failure
+        if failure is None:
+            return found | _results(lab, suite.name, sequence, left)
+        blamed = left if failure.case is None else [cases[failure.case][0]]
         failures.update(blamed)
-        found |= {cell: Flaw("failed", run.reason) for cell in blamed if failures[cell] >= enough}
+        found |= {cell: Flaw("failed", failure.text) for cell in blamed if failures[cell] >= enough}
         left = [cell for cell in left if cell not in found]
         sequence += 1
     return found
@@ -132,7 +134,7 @@ def _results(
 def _trial(candidate: Candidate, tried: Tried) -> Trial:
     trial = Trial(
         variant=candidate.variant,
-        knobs=dict(candidate.knobs),
+        knobs=candidate.configuration.as_dict(),
         state="measured",
         ratio=None,
         ratio_low=None,

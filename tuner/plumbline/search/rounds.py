@@ -14,14 +14,16 @@ from functools import partial
 
 import msgspec
 
-from plumbline.application import worth
+from plumbline.core.application import worth
+from plumbline.core.plan import Plan
+from plumbline.core.variant_spec import variant_name
 from plumbline.launch.simulated import MANY
-from plumbline.measure import PUT_ASIDE, Laboratory
-from plumbline.plan import Plan
-from plumbline.settings import BARRIER, OWN_BARRIER, Settings
-from plumbline.words import counted
+from plumbline.measure.launches import PUT_ASIDE, Laboratory
+from plumbline.settings import Settings
+from plumbline.settings.way_of_use import BARRIER, OWN_BARRIER
+from plumbline.system.words import counted
 from plumbline_db import runs, searches
-from plumbline_db.records import EVERY_FUNCTION, Trial, Verdict, Winner
+from plumbline_db.records import EVERY_FUNCTION, Suite, Trial, Verdict, Winner
 
 from . import crossover, neighbours, outcome, ranges
 from .bound import bounds
@@ -43,10 +45,9 @@ _WORTH_A_SEARCH = 0.01  # so much faster is worth to be named
 
 
 class Rounds:
-    """Opens searches for one campaign. `sizes` are the measured sizes by function; `event` keeps
-    what is worth remembering (kind, text). `switches` are the longest messages that the library
-    sends one way. Of an application's cells those that weigh something are searched, the heaviest
-    first."""
+    """Opens searches for one campaign. `sizes` are the measured sizes by function; `switches` are
+    the longest messages that the library sends one way. Of an application's cells those that weigh
+    something are searched, the heaviest first."""
 
     def __init__(
         self,
@@ -56,17 +57,17 @@ class Rounds:
         settings: Settings,
         sizes: Mapping[str, Sequence[int]],
         order: Order,
-        event: Callable[[str, str], None],
         budget: Budget,
         *,
         switches: Iterable[int] = (),
     ) -> None:
         # A case of a large simulated machine takes as long as a launch of a small one.
-        self._at_once = settings.simulation is not None and settings.nprocs < MANY
-        self._grid = crossover.Grid(settings.nprocs, settings.type, switches, at_once=self._at_once)
+        self._at_once = settings.ranks.simulate is not None and settings.ranks.nprocs < MANY
+        self._grid = crossover.SizeGrid(
+            settings.ranks.nprocs, settings.cases.type, switches, at_once=self._at_once
+        )
         self._lab = lab
         self._order = order
-        self._event = event
         self._budget = budget
         self._menu = menu
         if menu.is_all_cold and plan.sync == BARRIER:
@@ -87,8 +88,10 @@ class Rounds:
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violation that no round has searched; where all are to be tuned, all."""
         found = set(violated(verdicts))
-        if self._settings.tunes_all:
-            found |= {Target(name, size) for name, those in self._sizes.items() for size in those}
+        if self._settings.search.all:
+            found |= {
+                Target(name, size) for name, its_sizes in self._sizes.items() for size in its_sizes
+            }
         return worth(sorted(self._there(found - self._searched)), self._weights)
 
     def rescue(self, number: int) -> None:
@@ -102,43 +105,46 @@ class Rounds:
                 cells.setdefault(function, []).append(cell)
         for function, those in cells.items():
             self._searched.update(those)
-            for found in rescue(
-                self._lab, self._menu, self._plan, those, number, self._settings.ppn, has_time
+            for search in rescue(
+                self._lab, self._menu, self._plan, those, number, self._settings.ranks.ppn, has_time
             ):
-                searches.put(self._lab.db, self._lab.campaign, found)
-                self._event(PUT_ASIDE, f"{function} at {found.bytes} B: {found.reason}")
+                searches.put(self._lab.db, self._lab.campaign, search)
+                text = f"{function} at {search.bytes} B: {search.reason}"
+                self._lab.tell(PUT_ASIDE, text, function=function)
 
     def not_asked(self, winners: Sequence[Winner], table: Iterable[Verdict]) -> str:
         """Which measured cells no search was opened for, and what is known to be faster there than
         what answers them; '' where there are none."""
         every = [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
         out = {*self._searched, *violated(table)}
-        left = [one for one in self._there(every) if one not in out]
+        left = [cell for cell in self._there(every) if cell not in out]
         faster = []
         for cell in left:
-            known = {(one.variant, *one.knobs.items()): one for one in self._along.get(cell, ())}
-            best = min((one for one in known.values() if one.ratio), key=_ratio, default=None)
+            known = {
+                (trial.variant, *trial.knobs.items()): trial for trial in self._along.get(cell, ())
+            }
+            best = min((trial for trial in known.values() if trial.ratio), key=_ratio, default=None)
             winner = outcome.deciding(winners, cell)
-            own = [one for one in known.values() if winner and outcome.is_of(one, winner)]
+            own = [trial for trial in known.values() if winner and outcome.is_of(trial, winner)]
             factor = (_ratio(own[0]) if own else 1.0) / _ratio(best) if best else 1.0
             if best is not None and factor > 1 + _WORTH_A_SEARCH and bool(own) == bool(winner):
                 what = outcome.label(best.variant, best.knobs)
                 faster.append(f"{cell.function} at {cell.bytes} B, {factor:.2f} times, by {what}")
-        if not left or not self._searched or self._settings.tunes_all:
+        if not left or not self._searched or self._settings.search.all:
             return ""
-        functions = Counter(one.function for one in left)
+        functions = Counter(cell.function for cell in left)
         where = ", ".join(f"{name} ({count})" for name, count in sorted(functions.items()))
         said = f"{counted(len(left), 'cell')} without a violation: {where}; --all searches them"
         return said + (f", and would gain at least in {'; '.join(faster)}" if faster else "")
 
     def _there(self, cells: Iterable[Target]) -> list[Target]:
         """Those where the library's own call can be measured."""
-        return [one for one in cells if not self._lab.aside.how(one.function, one.bytes)]
+        return [cell for cell in cells if not self._lab.aside.how(cell.function, cell.bytes)]
 
     def stuck(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violated pattern that were searched once, with the library as it is."""
-        found = violated(one for one in verdicts if one.kind == "pattern")
-        return [one for one in found if one in self._searched and one not in self._again]
+        found = violated(verdict for verdict in verdicts if verdict.kind == "pattern")
+        return [cell for cell in found if cell in self._searched and cell not in self._again]
 
     def first(
         self,
@@ -157,7 +163,7 @@ class Rounds:
         layers = self._order.layers(self.fresh(verdicts), verdicts)
         found: list[Winner] = []
         for step, targets in enumerate(layers, 1):
-            suite = f"search-{number}" if step == 1 else f"search-{number}-step-{step}"
+            suite = Suite("search", number, f"step-{step}" if step > 1 else "")
             entered = dict.fromkeys(targets)
             for target in targets:
                 if self._menu.one_for_all_sizes(target.function):
@@ -167,22 +173,22 @@ class Rounds:
                         )
                     )
             self._searched |= set(targets)
-            close = Neighbours(verdicts, self._settings.tolerance)
-            beside = [one for one in close.of(targets) if one not in self._searched]
+            close = Neighbours(verdicts, self._settings.claims.tolerance)
+            beside = [cell for cell in close.of(targets) if cell not in self._searched]
             around = dict(environment)
             # One that answers the calls of a racing cell would take the candidates' place.
             raced = [*entered, *beside]
             others = [
-                one
-                for one in [*standing, *found]
-                if one.variant == DEFAULT.variant
+                winner
+                for winner in [*standing, *found]
+                if winner.variant == DEFAULT.variant
                 and (
-                    one.function == EVERY_FUNCTION
-                    or not any(outcome.holds(one, target) for target in raced)
+                    winner.function == EVERY_FUNCTION
+                    or not any(outcome.holds(winner, target) for target in raced)
                 )
             ]
             if others:
-                around |= in_force(others, suite)
+                around |= in_force(others, suite.name)
             race = self._race(self._menu, suite, around, others)
             of = f", {step} of {len(layers)}" if len(layers) > 1 else ""
             self._lab.progress.step(
@@ -215,10 +221,10 @@ class Rounds:
         themselves, nothing inside them is replaced."""
         targets = self.stuck(verdicts)
         self._again |= set(targets)
-        replaced = {one.function for one in standing if one.variant != DEFAULT.variant}
+        replaced = {winner.function for winner in standing if winner.variant != DEFAULT.variant}
         menu = self._menu.without_knobs()
-        suite = f"search-{number}-in-force"
-        race = self._race(menu, suite, in_force(standing, suite), standing)
+        suite = Suite("search", number, "in-force")
+        race = self._race(menu, suite, in_force(standing, suite.name), standing)
         self._lab.progress.step(
             f"searching {counted(len(targets), 'cell')} with the files in force"
         )
@@ -262,12 +268,12 @@ class Rounds:
     ) -> list[Winner]:
         return select(
             menu,
-            {target: self._seconds.left(target, those) for target, those in trials.items()},
+            {target: self._seconds.left(target, tried) for target, tried in trials.items()},
             self._sizes,
             opened_by,
-            nprocs=self._settings.nprocs,
-            ppn=self._settings.ppn,
-            tolerance=self._settings.tolerance,
+            nprocs=self._settings.ranks.nprocs,
+            ppn=self._settings.ranks.ppn,
+            tolerance=self._settings.claims.tolerance,
             between=between,
             weights=self._weights,
         )
@@ -282,12 +288,12 @@ class Rounds:
         choice = partial(
             choose,
             menu,
-            {target: self._seconds.left(target, those) for target, those in trials.items()},
+            {target: self._seconds.left(target, tried) for target, tried in trials.items()},
             self._sizes,
             opened_by,
-            nprocs=self._settings.nprocs,
-            ppn=self._settings.ppn,
-            tolerance=self._settings.tolerance,
+            nprocs=self._settings.ranks.nprocs,
+            ppn=self._settings.ranks.ppn,
+            tolerance=self._settings.claims.tolerance,
             weights=self._weights,
         )
         return crossover.search(choice, race.glance, self._grid, self._budget.left, menu.is_cold)
@@ -296,49 +302,50 @@ class Rounds:
         for function, seen in self._company.apart.items():
             if function not in self._told:
                 self._told.add(function)
-                self._event("measured alone", f"{race.suite}: {function}: {seen}")
+                text = f"{function}: {seen}"
+                self._lab.tell("measured alone", text, race.suite.name, function)
 
     def _compare_duplicate(self, race: Race) -> None:
         found = race.duplicate()
         if found is None or found.low is None or found.high is None:
             return
-        within = 1 + self._settings.tolerance
+        within = 1 + self._settings.claims.tolerance
         if found.low > within or found.high < 1 / within:
             text = (
-                f"{race.suites[-1]}: the default takes {found.ratio:.2f} [{found.low:.2f}, "
-                f"{found.high:.2f}] times as long on a duplicate as on MPI_COMM_WORLD; ratios of "
-                "knobs in this search carry that factor"
+                f"the default takes {found.ratio:.2f} [{found.low:.2f}, {found.high:.2f}] times as "
+                "long on a duplicate as on MPI_COMM_WORLD; ratios of knobs in this search carry "
+                "that factor"
             )
-            self._event("communicators differ", text)
+            self._lab.tell("communicators differ", text, race.suites[-1])
 
     def _race(
         self,
         menu: Menu,
-        suite: str,
+        suite: Suite,
         environment: Mapping[str, str],
         in_force: Sequence[Winner],
     ) -> Race:
         settings, lab = self._settings, self._lab
         past, before = None, None
-        if settings.simulation is None:
+        if settings.ranks.simulate is None:
             # How far launches lie apart here is seen in the table.
             effort = Effort(spread=spread_of(runs.medians(lab.db, lab.campaign, ["before"])))
         else:
             effort = ONE_LAUNCH
             past = self._known()
             if environment:
-                whole = any(one.function == EVERY_FUNCTION for one in in_force)
+                whole = any(winner.function == EVERY_FUNCTION for winner in in_force)
                 before = None if whole else past.evidence
                 touched = {*self._plan.harness, EVERY_FUNCTION}
-                if touched.isdisjoint(one.function for one in in_force):
+                if touched.isdisjoint(winner.function for winner in in_force):
                     past = Past(past.evidence.only(partial(_is_anchor, menu)))
                 else:
                     past = Past(Evidence(exact=True))
         effort = msgspec.structs.replace(
             effort,
             at_once=self._at_once,
-            alpha=settings.alpha,
-            tolerance=settings.tolerance,
+            alpha=settings.claims.alpha,
+            tolerance=settings.claims.tolerance,
             weights=self._weights,
         )
         earlier = neighbours.earlier(lab.db, lab.campaign)
@@ -351,7 +358,7 @@ class Rounds:
             suite,
             past=past,
             before=before,
-            changed=[one.function for one in in_force],
+            changed=[winner.function for winner in in_force],
             earlier=earlier,
             company=self._company,
             has_time=self._budget.left,
@@ -384,11 +391,11 @@ class Rounds:
             target = Target(verdict.function, verdict.bytes)
             if verdict.verdict == "violated" and verdict.replaceable and target in opened_by:
                 opened_by[target].append(f"{verdict.guideline}@{verdict.bytes}")
-        beside = [one for one in close.of(targets) if one in entered] if close else []
+        beside = [cell for cell in close.of(targets) if cell in entered] if close else []
         bound = bounds(verdicts)
         without = idle(menu, [*targets, *beside], entered, verdicts)
         for more in (self._seconds.refused, barred or {}):
-            without = {one: {*names, *more.get(one, ())} for one, names in without.items()}
+            without = {cell: {*names, *more.get(cell, ())} for cell, names in without.items()}
         along: list[Target] = []
         if race.knows_more:
             along = self._there(near(verdicts, self._sizes, {*self._searched, *entered}))
@@ -397,21 +404,21 @@ class Rounds:
             refine=refine,
             without=without,
             bounds=bound,
-            beside=[one for one in entered if one not in targets and one not in beside],
+            beside=[cell for cell in entered if cell not in targets and cell not in beside],
             along=along,
         )
-        self._along |= {one: race.trials(one) for one in along}
+        self._along |= {cell: race.trials(cell) for cell in along}
         self._compare_duplicate(race)
         if race.passed_over:
             said = (
-                f"{function} {outcome.label(one.variant, dict(one.knobs))}: {reason}"
-                for (function, one), reason in race.passed_over.items()
+                f"{function} {outcome.label(of.variant, of.configuration.as_dict())}: {reason}"
+                for (function, of), reason in race.passed_over.items()
             )
-            self._event("passed over", f"{race.suite}: {'; '.join(said)}")
+            self._lab.tell("passed over", "; ".join(said), race.suite.name)
         found = self._select(menu, trials, opened_by)
         while close is not None:
             # What a winner breaks at a smaller size is a violation there, before it is measured.
-            left = [one for one in beside if one not in opened_by]
+            left = [cell for cell in beside if cell not in opened_by]
             broken = close.broken(left, _becomes(trials, found))
             if not broken:
                 break
@@ -423,7 +430,7 @@ class Rounds:
         reasons = race.reasons
         self._searched |= opened_by.keys()
         self._seconds.add(Raced(race, in_force, menu, trials, opened_by))
-        nprocs = self._settings.nprocs
+        nprocs = self._settings.ranks.nprocs
         for target, tried in {**trials, **between}.items():
             if target in beside and target not in opened_by:
                 continue
@@ -435,7 +442,7 @@ class Rounds:
                 found,
                 race.suites,
                 nprocs,
-                self._settings.ppn,
+                self._settings.ranks.ppn,
                 bound=bound[target].name if target in bound else "",
                 bound_ratio=race.bound_ratio(target),
                 stopped=reasons.get(target, ""),
@@ -450,7 +457,7 @@ def _ratio(trial: Trial) -> float:
 
 def _is_anchor(menu: Menu, target: Target, candidate: Candidate) -> bool:
     """It sends messages and is made of nothing that a winner in force can be about."""
-    return candidate.variant.partition(":")[0] in menu.anchors(target.function)
+    return variant_name(candidate.variant) in menu.anchors(target.function)
 
 
 def _becomes(
@@ -460,7 +467,7 @@ def _becomes(
     found: dict[Target, float] = {}
     for target, measured in trials.items():
         winner = outcome.deciding(winners, target)
-        for one in measured:
-            if winner and outcome.is_of(one, winner) and one.ratio is not None:
-                found[target] = one.ratio
+        for trial in measured:
+            if winner and outcome.is_of(trial, winner) and trial.ratio is not None:
+                found[target] = trial.ratio
     return found

@@ -61,9 +61,9 @@ class SecondChoices:
         """Without what has lost its place there."""
         refused = self.refused.get(target, set())
         return [
-            one
-            for one in trials
-            if self._menu.algorithm(target.function, one.variant, one.knobs) not in refused
+            trial
+            for trial in trials
+            if self._menu.algorithm(target.function, trial.variant, trial.knobs) not in refused
         ]
 
     def instead(
@@ -78,11 +78,11 @@ class SecondChoices:
             if raced is None:
                 continue
             cells = {
-                one: names
-                for one, names in raced.opened_by.items()
-                if outcome.holds(winner, one)
-                and one not in self._done
-                and outcome.deciding([*standing, *found], one) is None
+                cell: names
+                for cell, names in raced.opened_by.items()
+                if outcome.holds(winner, cell)
+                and cell not in self._done
+                and outcome.deciding([*standing, *found], cell) is None
             }
             self._done |= cells.keys()
             whole = raced.menu.one_for_all_sizes(winner.function) and winner.variant == "default"
@@ -96,7 +96,7 @@ class SecondChoices:
             if rivals := _rivals(others, whole=whole):
                 if raced.in_force:
                     # The environment of its launches names files that others have been written to.
-                    in_force(raced.in_force, raced.race.suite)
+                    in_force(raced.in_force, raced.race.suite.name)
                 others |= raced.race.measure(rivals)
             chosen = self._select(raced.menu, others, cells)
             found += ranges.beside(chosen, [*standing, *found], self._sizes)
@@ -107,7 +107,7 @@ class SecondChoices:
         for raced in reversed(self._races):
             for target, trials in raced.trials.items():
                 if outcome.holds(winner, target) and any(
-                    outcome.is_of(one, winner) for one in trials
+                    outcome.is_of(trial, winner) for trial in trials
                 ):
                     return raced
         return None
@@ -118,9 +118,11 @@ def _rivals(trials: Trials, *, whole: bool) -> dict[Target, list[Candidate]]:
     the same where one choice holds for the whole function."""
     found: dict[Target, list[Candidate]] = {}
     for target, tried in trials.items():
-        ranked = sorted((one.ratio, candidate_of(one)) for one in tried if one.ratio is not None)
-        found[target] = [one for ratio, one in ranked if ratio < 1][:_RIVALS]
+        ranked = sorted(
+            (trial.ratio, candidate_of(trial)) for trial in tried if trial.ratio is not None
+        )
+        found[target] = [candidate for ratio, candidate in ranked if ratio < 1][:_RIVALS]
     if whole:
-        every = list(dict.fromkeys(one for those in found.values() for one in those))
+        every = list(dict.fromkeys(candidate for those in found.values() for candidate in those))
         found = dict.fromkeys(found, every)
     return {target: those for target, those in found.items() if those}

@@ -13,6 +13,7 @@ from statistics import geometric_mean
 
 import msgspec
 
+from plumbline.core.configuration import Configuration
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Trial, Winner
 
 from .candidates import DEFAULT, Candidate, Menu
@@ -54,7 +55,7 @@ class Chosen(msgspec.Struct, frozen=True):
         """What all sizes get that have no choice of their own."""
         if self.base is None:
             return DEFAULT
-        return Candidate(knobs=tuple(sorted(self.base.configuration.items())))
+        return Candidate(configuration=Configuration.of(self.base.configuration))
 
 
 def choose(
@@ -76,9 +77,9 @@ def choose(
     found = []
     more = between or {}
     for function in sorted({target.function for target in trials}):
-        here = {one.bytes: trials[one] for one in trials if one.function == function}
-        added = {one.bytes: more[one] for one in more if one.function == function}
-        wanted = {one.bytes for one in opened_by if one.function == function}
+        here = {trial.bytes: trials[trial] for trial in trials if trial.function == function}
+        added = {cell.bytes: more[cell] for cell in more if cell.function == function}
+        wanted = {cell.bytes for cell in opened_by if cell.function == function}
         known = sorted({*sizes[function], *added})
         share = {size: (weights or {}).get((function, size), 1.0) for size in known}
         base: Winner | None = None
@@ -120,35 +121,35 @@ def winners(
         weights=weights,
     )
     found: list[Winner] = []
-    for one in chosen:
-        wanted = {target.bytes for target in opened_by if target.function == one.function}
+    for taken in chosen:
+        wanted = {target.bytes for target in opened_by if target.function == taken.function}
         # Where each measured size has its own choice, no cell of the table would confirm the base.
-        if one.base is not None and not one.by_size.keys() >= set(one.measured):
+        if taken.base is not None and not taken.by_size.keys() >= set(taken.measured):
             rest = [
                 name
-                for size in sorted(wanted - one.by_size.keys())
-                for name in opened_by[Target(one.function, size)]
+                for size in sorted(wanted - taken.by_size.keys())
+                for name in opened_by[Target(taken.function, size)]
             ]
-            base = msgspec.structs.replace(one.base, removes=sorted(set(rest)))
+            base = msgspec.structs.replace(taken.base, removes=sorted(set(rest)))
             decided = [
                 trial
-                for size in one.measured
-                if size not in one.by_size
-                for trial in trials.get(Target(one.function, size), ())
-                if candidate_of(trial) == one.everywhere()
+                for size in taken.measured
+                if size not in taken.by_size
+                for trial in trials.get(Target(taken.function, size), ())
+                if candidate_of(trial) == taken.everywhere()
             ]
             found.append(_with_gain(base, decided) if decided else base)
-        for first, last in _ranges(one.by_size, one.sizes):
-            inside = [size for size in one.measured if first <= size <= last]
+        for first, last in _ranges(taken.by_size, taken.sizes):
+            inside = [size for size in taken.measured if first <= size <= last]
             if not inside:
                 continue  # no cell of the table would confirm it
-            low, high = _bounds(one.sizes, first, last)
+            low, high = _bounds(taken.sizes, first, last)
             removes = {
-                name for size in inside for name in opened_by.get(Target(one.function, size), ())
+                name for size in inside for name in opened_by.get(Target(taken.function, size), ())
             }
-            those = [one.by_size[size] for size in inside]
+            those = [taken.by_size[size] for size in inside]
             found.append(
-                _winner(menu, one.function, those, low, high, sorted(removes), nprocs, ppn)
+                _winner(menu, taken.function, those, low, high, sorted(removes), nprocs, ppn)
             )
     return found
 
@@ -177,7 +178,7 @@ def by_benefit(
 
 
 def candidate_of(trial: Trial) -> Candidate:
-    return Candidate(trial.variant, tuple(sorted(trial.knobs.items())))
+    return Candidate(trial.variant, Configuration.of(trial.knobs))
 
 
 def _options(
@@ -186,16 +187,18 @@ def _options(
     """The fastest eligible trial of one cell, and those that are as good. With a `base` (an
     algorithm of the library that holds for all sizes) only our variants can still be chosen, and
     must beat it."""
-    eligible = [one for one in trials if _faster(one)]
+    eligible = [trial for trial in trials if _faster(trial)]
     if menu.one_for_all_sizes(function):
-        eligible = [one for one in eligible if one.variant != "default"]
+        eligible = [trial for trial in eligible if trial.variant != "default"]
         if base is not None:
             under_base = next(
-                (one.ratio for one in trials if one.knobs == base.configuration), None
+                (trial.ratio for trial in trials if trial.knobs == base.configuration), None
             )
-            eligible = [one for one in eligible if _ratio(one) * tie(one) < (under_base or 1.0)]
+            eligible = [
+                trial for trial in eligible if _ratio(trial) * tie(trial) < (under_base or 1.0)
+            ]
     ranked = sorted(eligible, key=lambda one: (_ratio(one), candidate_of(one)))
-    return [one for one in ranked if _as_good(one, ranked[0])]
+    return [trial for trial in ranked if _as_good(trial, ranked[0])]
 
 
 def _as_good(one: Trial, best: Trial) -> bool:
@@ -228,8 +231,8 @@ def fewest_rules(
         ways: list[tuple[_Cost, list[Trial]]] = [((0, 0, 0.0), [])]
         for at in run:
             ways = [
-                min((_further(*way, one, share[at]) for way in ways), key=lambda way: way[0])
-                for one in options[at]
+                min((_further(*way, trial, share[at]) for way in ways), key=lambda way: way[0])
+                for trial in options[at]
             ]
         chosen |= zip(run, min(ways, key=lambda way: way[0])[1], strict=True)
         run = []
@@ -255,27 +258,27 @@ def _one_for_all(
 ) -> Winner | None:
     """The library's algorithm that saves the most time, weighted over all sizes, helps a wanted
     one, and is slower at none; of equals the first on the menu."""
-    order = {one: number for number, one in enumerate(menu.first(function))}
+    order = {candidate: number for number, candidate in enumerate(menu.first(function))}
     candidates = {
-        candidate_of(one)
+        candidate_of(trial)
         for trials in by_size.values()
-        for one in trials
-        if one.variant == "default" and one.state == "measured"
+        for trial in trials
+        if trial.variant == "default" and trial.state == "measured"
     }
     best: tuple[float, list[Trial]] | None = None
     for candidate in sorted(candidates, key=lambda one: (order.get(one, len(order)), one)):
         at = {
-            size: one
+            size: trial
             for size, trials in by_size.items()
-            for one in trials
-            if one.state == "measured" and candidate_of(one) == candidate
+            for trial in trials
+            if trial.state == "measured" and candidate_of(trial) == candidate
         }
         if at.keys() != by_size.keys():
             continue
-        if any(slower(one, tolerance) for one in at.values()):
+        if any(slower(trial, tolerance) for trial in at.values()):
             continue
         helped = [size for size in wanted if _faster(at[size])]
-        gain = benefit({size: _ratio(one) for size, one in at.items()}, share)
+        gain = benefit({size: _ratio(trial) for size, trial in at.items()}, share)
         if helped and gain > 0 and (best is None or gain > best[0]):
             best = (gain, list(at.values()))
     if best is None:

@@ -60,7 +60,8 @@ class Study:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._menu = menu
         self._choices = {
-            index: menu.choices(function, one, size) for index, one in enumerate(survivors)
+            index: menu.choices(function, survivor, size)
+            for index, survivor in enumerate(survivors)
         }
         self._survivors = list(survivors)
         self._seen = set(known)
@@ -68,8 +69,8 @@ class Study:
         self._study = optuna.create_study(sampler=_sampler(seed), direction="minimize")
         points = [
             _Point(index, places)
-            for index, one in self._choices.items()
-            for places in itertools.product(*(range(len(values)) for values in one.values()))
+            for index, choice in self._choices.items()
+            for places in itertools.product(*(range(len(values)) for values in choice.values()))
         ]
         random.Random(seed).shuffle(points)  # noqa: S311 - an order, not a secret
         self._unseen = points
@@ -84,7 +85,7 @@ class Study:
 
     def hint(self, candidates: Sequence[Candidate]) -> None:
         """What won elsewhere, to be proposed next, where it lies in the space."""
-        found = [point for one in candidates if (point := self._place(one)) is not None]
+        found = [point for candidate in candidates if (point := self._place(candidate)) is not None]
         self._first = list(dict.fromkeys([*found, *self._first]))
 
     def ask(self, count: int) -> list[Candidate]:
@@ -137,7 +138,7 @@ class Study:
         if self._first:
             point = self._first.pop(0)
         elif self._unseen and (self._enumerated or self._turns % 2):
-            beside = [one for one in self._unseen if self._is_beside_best(one)]
+            beside = [point for point in self._unseen if self._is_beside_best(point)]
             point = min(beside or self._unseen, key=lambda one: self._promise(one, assumed))
         else:
             return

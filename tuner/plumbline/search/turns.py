@@ -15,13 +15,14 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from plumbline import libraries
+from plumbline.core.configuration import AS_IT_IS, Configuration
+from plumbline.core.plan import Plan
 from plumbline.libraries import Family
-from plumbline.measure import IN_A_ROW, Laboratory, Series
-from plumbline.plan import Plan
+from plumbline.measure.launches import IN_A_ROW, Laboratory, Series
+from plumbline.system.words import counted
 from plumbline.verify.statistics import Comparison, slower
-from plumbline.words import counted
 from plumbline_db import searches
-from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Search, Trial, Winner
+from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Search, Suite, Trial, Winner
 
 from .candidates import DEFAULT
 from .outcome import label
@@ -29,8 +30,6 @@ from .outcome import label
 # Launches of each value by the end of a heat, and how many values go on after it. Those of the last
 # heat alone decide: the others have chosen what is in it.
 HEATS = ((2, 8), (5, 3), (12, 3))
-
-Value = tuple[tuple[str, str], ...]
 
 
 class _HasCell(Protocol):
@@ -47,8 +46,8 @@ class Entered(msgspec.Struct, Generic[Key]):
     """A value under way. `rounds`: of each finished launch, its place among those beside it;
     `ratios`: log(with the value / without) of these."""
 
-    value: Value
-    suite: str
+    value: Configuration
+    suite: Suite
     sequence: int = 0
     in_a_row: int = 0
     flaw: str = ""
@@ -76,7 +75,7 @@ class Turns(ABC, Generic[Key]):
         self._tolerance = tolerance
 
     @abstractmethod
-    def plan(self, value: Value) -> Plan:
+    def plan(self, value: Configuration) -> Plan:
         """Of a launch with this value in force (none: without)."""
 
     @abstractmethod
@@ -84,7 +83,7 @@ class Turns(ABC, Generic[Key]):
         """What a finished launch found wrong; empty: nothing."""
 
     @abstractmethod
-    def seconds(self, suite: str, value: Value) -> Mapping[Key, Mapping[int, float]]:
+    def seconds(self, suite: str, value: Configuration) -> Mapping[Key, Mapping[int, float]]:
         """Medians of each cell, by the number of a finished launch of the suite; when a run is
         replayed, also of launches that are still to come."""
 
@@ -94,16 +93,16 @@ class Turns(ABC, Generic[Key]):
 
     def race(
         self,
-        suite: str,
-        tried: Sequence[Value],
+        suite: Suite,
+        tried: Sequence[Configuration],
         environment: Mapping[str, str],
         heats: Sequence[tuple[int, int]] = HEATS,
     ) -> tuple[list[Entered[Key]], Entered[Key] | None]:
         """All values, and the one that is kept. `environment` is in force on both sides."""
-        plain = Series(self._lab, suite, self.plan(()), environment)
+        plain = Series(self._lab, suite.beside(), self.plan(AS_IT_IS), environment)
         entered: list[Entered[Key]] = [
-            Entered(one, f"{suite}-{place:03d}", rounds=[], ratios={})
-            for place, one in enumerate(tried, 1)
+            Entered(configuration, suite.of(f"{place:03d}"), rounds=[], ratios={})
+            for place, configuration in enumerate(tried, 1)
         ]
         left, done = list(entered), 0
         for launches, keep in heats:
@@ -113,16 +112,18 @@ class Turns(ABC, Generic[Key]):
             since = done
             for turn in range(done, launches):
                 plain.advance()
-                for one in left:
-                    if one.sequence or self._has_time():
-                        self._launch(one, turn, environment)
+                for entry in left:
+                    if entry.sequence or self._has_time():
+                        self._launch(entry, turn, environment)
             done = launches
-            left = [one for one in left if one.sequence]
-            for one in left:
-                one.ratios = self._ratios(suite, one, since)
-            left = [one for one in left if not one.flaw and self.saved(one.ratios) > 0]
+            left = [entered for entered in left if entered.sequence]
+            for entry in left:
+                entry.ratios = self._ratios(suite.beside().name, entry, since)
+            left = [
+                entered for entered in left if not entered.flaw and self.saved(entered.ratios) > 0
+            ]
             left = sorted(left, key=lambda one: -self.saved(one.ratios))[:keep]
-        return entered, next((one for one in left if self.is_better(one.ratios)), None)
+        return entered, next((entered for entered in left if self.is_better(entered.ratios)), None)
 
     def saved(self, ratios: Mapping[Key, Sequence[float]]) -> float:
         """The time saved over the table, weighted; a cell that takes as long saves nothing."""
@@ -148,7 +149,7 @@ class Turns(ABC, Generic[Key]):
             sum(self.weight(cell) * math.exp(logs[at]) for cell, logs in ratios.items()) / whole
             for at in range(count)
         ]
-        return self._compare([math.log(one) for one in shares], confidence)
+        return self._compare([math.log(share) for share in shares], confidence)
 
     def is_better(self, ratios: Mapping[Key, Sequence[float]]) -> bool:
         found = self.overall(ratios)
@@ -167,7 +168,7 @@ class Turns(ABC, Generic[Key]):
             bytes_from=0,
             bytes_to=UNBOUNDED_BYTES,
             variant=DEFAULT.variant,
-            configuration=dict(one.value),
+            configuration=one.value.as_dict(),
             search_speedup=1 / found.ratio,
             speedup=1 / found.ratio,
             speedup_low=1 / (found.high or found.ratio),
@@ -179,7 +180,7 @@ class Turns(ABC, Generic[Key]):
     def record(
         self,
         number: int,
-        suite: str,
+        suite: Suite,
         entered: Sequence[Entered[Key]],
         best: Entered[Key] | None,
         *,
@@ -190,12 +191,12 @@ class Turns(ABC, Generic[Key]):
         """Keeps the search and its trials; nothing where nothing was tried."""
         if not entered:
             return
-        begun = [one for one in entered if one.sequence]
+        begun = [entry for entry in entered if entry.sequence]
         reason = counted(len(entered), "value")
         out_of_time = len(entered) > len(begun)
         reason += f", {len(begun)} of them in the time there was; " if out_of_time else "; "
         reason += (
-            f"{label(DEFAULT.variant, dict(best.value))} saves the most, and no cell is slower"
+            f"{label(DEFAULT.variant, best.value.as_dict())} saves the most, and no cell is slower"
             if best is not None
             else "none saves time and makes no cell slower"
         )
@@ -208,8 +209,8 @@ class Turns(ABC, Generic[Key]):
             opened_by=list(opened_by),
             outcome="nothing better" if best is None else "winner",
             reason=reason,
-            trials=[self._trial(one) for one in begun],
-            suites=[suite, *(one.suite for one in begun)],
+            trials=[self._trial(entered) for entered in begun],
+            suites=[suite.beside().name, *(entered.suite.name for entered in begun)],
         )
         searches.put(self._lab.db, self._lab.campaign, record)
 
@@ -219,7 +220,7 @@ class Turns(ABC, Generic[Key]):
         detail = ", ".join(f"slower: {cell.function} at {cell.bytes} B" for cell in worse[:3])
         return Trial(
             variant=DEFAULT.variant,
-            knobs=dict(one.value),
+            knobs=one.value.as_dict(),
             state="failed" if found is None else "measured",
             ratio=None if found is None else found.ratio,
             ratio_low=None if found is None else found.low,
@@ -237,14 +238,14 @@ class Turns(ABC, Generic[Key]):
         extra = in_force_beside(environment, self._lab.starter.family, one.value)
         while not one.flaw:
             named = msgspec.structs.replace(
-                plan, name=f"{one.suite}-{one.sequence:03d}", seed=plan.seed + turn
+                plan, name=one.suite.launch(one.sequence), seed=plan.seed + turn
             )
             run = self._lab.launch(one.suite, one.sequence, named, extra).run
             one.sequence += 1
-            if run.outcome == "finished":
+            if run.finished:
                 one.in_a_row = 0
                 one.rounds.append(turn)
-                one.flaw = self.checked(one.suite, one.sequence - 1)
+                one.flaw = self.checked(one.suite.name, one.sequence - 1)
                 return
             one.in_a_row += 1
             if one.in_a_row == IN_A_ROW:
@@ -253,7 +254,7 @@ class Turns(ABC, Generic[Key]):
     def _ratios(self, plain: str, one: Entered[Key], since: int) -> dict[Key, list[float]]:
         """log(with the value / without), a launch each from the turn `since` on, of the cells that
         all launches so far have."""
-        theirs, ours = self.seconds(plain, ()), self.seconds(one.suite, one.value)
+        theirs, ours = self.seconds(plain, AS_IT_IS), self.seconds(one.suite.name, one.value)
         before, after = _launches(theirs), _launches(ours)
         turns = one.rounds
         if len(after) < len(turns) or not turns or not since <= turns[-1] < len(before):
@@ -275,8 +276,10 @@ def _launches(seconds: Mapping[Key, Mapping[int, float]]) -> list[int]:
     return sorted({number for times in seconds.values() for number in times})
 
 
-def in_force_beside(environment: Mapping[str, str], family: Family, value: Value) -> dict[str, str]:
+def in_force_beside(
+    environment: Mapping[str, str], family: Family, value: Configuration
+) -> dict[str, str]:
     """`environment`, with a value in force too. What a family takes out of force where it tries an
     algorithm (the name of a rules file) stays: the value is tried with the exported files."""
-    found = libraries.beside(family, environment, dict(value))
+    found = libraries.beside(family, environment, value.as_dict())
     return {name: text or environment.get(name, text) for name, text in found.items()}

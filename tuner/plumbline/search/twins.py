@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.variant_spec import variant_name
+
 from .candidates import DEFAULT, Candidate, Menu
 from .cells import Target
 from .evidence import Evidence
@@ -16,7 +18,7 @@ from .evidence import Evidence
 Entries = Mapping[Target, Sequence[Candidate]]
 
 
-class Rule(msgspec.Struct, frozen=True):
+class EntryRule(msgspec.Struct, frozen=True):
     """So many times as long as what sends the same messages may a candidate take (`alike`), and
     so much more than `before`, when the library was as it is (`tolerance`); since then functions
     have `changed`."""
@@ -44,17 +46,17 @@ def witnesses(menu: Menu, entries: Entries, cold: Entries) -> dict[Target, list[
     for target, candidates in cold.items():
         if _is_guard(entries[target]):
             continue
-        racing = {_name(one) for one in entries[target]}
+        racing = {_name(candidate) for candidate in entries[target]}
         allowed = menu.anchors(target.function)
-        for one in candidates:
-            twins = menu.twins(target.function, one)
+        for candidate in candidates:
+            twins = menu.twins(target.function, candidate)
             if twins.isdisjoint({*racing, *found.get(target, ())}):
                 found.setdefault(target, []).extend([name for name in allowed if name in twins][:1])
     return found
 
 
 def passed_over(
-    menu: Menu, evidence: Evidence, entries: Entries, cold: Entries, rule: Rule
+    menu: Menu, evidence: Evidence, entries: Entries, cold: Entries, rule: EntryRule
 ) -> dict[tuple[str, Candidate], str]:
     """Those of `cold`, by function, with the reason. `entries` is all that races in the cells. A
     candidate is passed over where it is too far behind the best in every cell that it races in.
@@ -75,7 +77,7 @@ def passed_over(
         whole = menu.one_for_all_sizes(function) and not menu.ranged(function)
         if not known or not (whole or len(known) == len(targets)):
             continue
-        faster = {one: known[one] for one in known if not _is_guard(entries[one])} or known
+        faster = {cell: known[cell] for cell in known if not _is_guard(entries[cell])} or known
         nearest, near = min(faster.items(), key=lambda one: one[1].best - one[1].within)
         farthest, far = max(known.items(), key=lambda one: one[1].default - one[1].within)
         if near.best > near.within:
@@ -92,7 +94,7 @@ def _said(witness: str, log: float, other: str, target: Target) -> str:
 def _behind(
     menu: Menu,
     evidence: Evidence,
-    rule: Rule,
+    rule: EntryRule,
     target: Target,
     candidate: Candidate,
     racing: Sequence[Candidate],
@@ -105,7 +107,7 @@ def _behind(
             return _Behind(logs[candidate] - _best(logs, racing), logs[candidate], within, witness)
     logs = _logs(evidence, target)
     twins = menu.twins(target.function, candidate)
-    of_twins = [log for one, log in logs.items() if _name(one) in twins]
+    of_twins = [log for candidate, log in logs.items() if _name(candidate) in twins]
     if not of_twins:
         return None
     twin, witness = min(of_twins), "a variant of ours with the same messages takes"
@@ -113,21 +115,23 @@ def _behind(
 
 
 def _name(candidate: Candidate) -> str:
-    return candidate.variant.partition(":")[0]
+    return variant_name(candidate.variant)
 
 
 def _is_guard(racing: Sequence[Candidate]) -> bool:
-    return all(one.is_knobs for one in racing)
+    return all(candidate.is_knobs for candidate in racing)
 
 
 def _best(logs: Mapping[Candidate, float], racing: Sequence[Candidate]) -> float:
-    return min(log for one, log in logs.items() if one in racing or one == DEFAULT)
+    return min(
+        log for candidate, log in logs.items() if candidate in racing or candidate == DEFAULT
+    )
 
 
 def _logs(evidence: Evidence, target: Target) -> dict[Candidate, float]:
     """log(candidate / default) of all that is known in a cell."""
     return {DEFAULT: 0.0} | {
-        one: lead.log
-        for one in evidence.candidates(target)
-        if (lead := evidence.lead(target, one)) is not None
+        candidate: lead.log
+        for candidate in evidence.candidates(target)
+        if (lead := evidence.lead(target, candidate)) is not None
     }

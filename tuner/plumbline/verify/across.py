@@ -10,7 +10,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from plumbline.guidelines import PRECEDES, Guidelines
+from plumbline.core.guidelines import PRECEDES, Guidelines
 from plumbline.verify.drawing import STYLES, UNICODE, Marks
 from plumbline.verify.grid import guideline_label, in_order
 from plumbline.verify.kinds import Kind, all_kinds, of_table
@@ -35,7 +35,7 @@ class Tally(msgspec.Struct, frozen=True):
     after: int | None
 
 
-class Row(msgspec.Struct, frozen=True):
+class TallyRow(msgspec.Struct, frozen=True):
     """`key` is a guideline or a function; one tally a column."""
 
     kind: str
@@ -44,22 +44,24 @@ class Row(msgspec.Struct, frozen=True):
     tallies: list[Tally]
 
     def remarkable(self) -> bool:
-        return any(one.violated or one.after for one in self.tallies)
+        return any(tally.violated or tally.after for tally in self.tallies)
 
 
-def rows(columns: Sequence[Column], guidelines: Guidelines) -> list[Row]:
+def rows(columns: Sequence[Column], guidelines: Guidelines) -> list[TallyRow]:
     found = []
     for kind in all_kinds():
         counted = [_by_row(kind, column.before) for column in columns]
-        later = [None if one.after is None else _by_row(kind, one.after) for one in columns]
+        later = [
+            None if column.after is None else _by_row(kind, column.after) for column in columns
+        ]
         by_function = kind.row == "function"
         known = guidelines.lhs_functions() if by_function else [g.id for g in guidelines.patterns]
-        for key in in_order({key for one in counted for key in one}, known):
+        for key in in_order({key for by_row in counted for key in by_row}, known):
             tallies = [
                 _tally(before.get(key, []), None if after is None else after.get(key, []))
                 for before, after in zip(counted, later, strict=True)
             ]
-            found.append(Row(kind.name, kind.letter, key, tallies))
+            found.append(TallyRow(kind.name, kind.letter, key, tallies))
     return found
 
 
@@ -100,8 +102,8 @@ def across_table(
         table.add_row(
             row.letter,
             label,
-            *(_text(one, marks) for one in row.tallies),
-            end_section=any(one.letter != row.letter for one in shown[number + 1 : number + 2]),
+            *(_text(tally, marks) for tally in row.tallies),
+            end_section=any(after.letter != row.letter for after in shown[number + 1 : number + 2]),
         )
     if not shown:
         table.add_row("", "every guideline holds")
@@ -110,19 +112,19 @@ def across_table(
 
 def _by_row(kind: Kind, verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
     found: dict[str, list[Verdict]] = {}
-    for one in verdicts:
-        if one.kind == kind.name:
-            key = one.function if kind.row == "function" else one.guideline
-            found.setdefault(key, []).append(one)
+    for verdict in verdicts:
+        if verdict.kind == kind.name:
+            key = verdict.function if kind.row == "function" else verdict.guideline
+            found.setdefault(key, []).append(verdict)
     return found
 
 
 def _tally(before: Sequence[Verdict], after: Sequence[Verdict] | None) -> Tally:
     return Tally(
         tested=len(before),
-        violated=sum(one.verdict == "violated" for one in before),
-        undecided=sum(one.verdict == "undecided" for one in before),
-        after=None if after is None else sum(one.verdict == "violated" for one in after),
+        violated=sum(verdict.verdict == "violated" for verdict in before),
+        undecided=sum(verdict.verdict == "undecided" for verdict in before),
+        after=None if after is None else sum(verdict.verdict == "violated" for verdict in after),
     )
 
 

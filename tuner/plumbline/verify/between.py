@@ -27,7 +27,7 @@ class Estimate(msgspec.Struct, frozen=True):
     freedom: int
 
 
-class Spread(msgspec.Struct, frozen=True):
+class CampaignSpread(msgspec.Struct, frozen=True):
     """`factor`: intervals of one campaign must be so many times as wide, 1 at least (None: not
     known, `reason`). From cells that `campaigns` campaigns have both measured."""
 
@@ -48,17 +48,17 @@ def estimate(
     return Estimate(math.log(ratio), width / 2 / _quantile(confidence, freedom), freedom)
 
 
-def between_campaigns(cells: Sequence[Sequence[Estimate]]) -> Spread:
+def between_campaigns(cells: Sequence[Sequence[Estimate]]) -> CampaignSpread:
     """`cells`: of each cell its estimates, one a campaign. Where launches say all there is to know,
     the difference of two campaigns over its standard error follows Student's t, and 95 % of the
     differences lie within its quantile; the factor is by how much they lie beyond."""
     both = [cell for cell in cells if len(cell) > 1]
     campaigns = max((len(cell) for cell in cells), default=0)
     if campaigns < 2:
-        return Spread(None, campaigns, len(both), "one campaign")
+        return CampaignSpread(None, campaigns, len(both), "one campaign")
     if len(both) < LEAST_CELLS:
         reason = f"{len(both)} cells with two campaigns, {LEAST_CELLS} are needed"
-        return Spread(None, campaigns, len(both), reason)
+        return CampaignSpread(None, campaigns, len(both), reason)
     beyond = [
         abs(a.log_ratio - b.log_ratio)
         / math.hypot(a.error, b.error)
@@ -67,7 +67,7 @@ def between_campaigns(cells: Sequence[Sequence[Estimate]]) -> Spread:
         for a, b in combinations(cell, 2)
     ]
     factor = max(1.0, float(np.quantile(beyond, COVERAGE)))
-    return Spread(factor, campaigns, len(both), "")
+    return CampaignSpread(factor, campaigns, len(both), "")
 
 
 def widened(middle: float, low: float, high: float, factor: float) -> tuple[float, float]:

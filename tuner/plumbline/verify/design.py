@@ -4,7 +4,7 @@ Group-sequential designs with the error split over the looks in advance: Slud an
 (1982); spending functions: Lan and DeMets, Biometrika 70 (1983), of the power family of Kim and
 DeMets, Biometrika 74 (1987); repeated confidence intervals: Jennison and Turnbull, "Group
 Sequential Methods with Applications to Clinical Trials" (2000), chapters 7 and 9. Why these:
-docs/verification.md."""
+docs/design/verification.md."""
 
 from __future__ import annotations
 

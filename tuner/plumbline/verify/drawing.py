@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from plumbline.guidelines import PRECEDES
+from plumbline.core.guidelines import PRECEDES
 from plumbline.verify import grid
 
 LABEL_WIDTH = 20  # at least

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify.kinds import all_kinds
 from plumbline_db.records import Verdict
 

@@ -2,10 +2,10 @@
 ratios: does a launch resemble the one before it?
 
 The test of a verdict takes launches for independent; where they are not, equal sides are called
-different far more often than alpha says (docs/verification.md). Sources: bias of the coefficient in
-short series: Marriott and Pope, Biometrika 41 (1954); Kendall, Biometrika 41 (1954); that of ranks,
-and its permutation test: Wald and Wolfowitz, Annals of Mathematical Statistics 14 (1943). Pure:
-arrays in, numbers out; no clock, file or database."""
+different far more often than alpha says (docs/design/verification.md). Sources: bias of the
+coefficient in short series: Marriott and Pope, Biometrika 41 (1954); Kendall, Biometrika 41 (1954);
+that of ranks, and its permutation test: Wald and Wolfowitz, Annals of Mathematical Statistics 14
+(1943). Pure: arrays in, numbers out; no clock, file or database."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.verify.null_distributions import doubled_midranks
 from plumbline.verify.significance.comparison import TIE_DIGITS
+from plumbline.verify.significance.null_distributions import doubled_midranks
 
 # From here on equal tables have false violations two and a half times (50 cells) to five times (645
 # cells) as often as with independent launches.
@@ -88,7 +88,9 @@ def _parts(cells: Sequence[Mapping[int, float]], launches: Sequence[int]) -> lis
         scores = ranks - ranks.mean()
         length = math.sqrt(float(scores @ scores))
         if length > 0:
-            groups.setdefault(tuple(place[one] for one in order), []).append(scores / length)
+            groups.setdefault(tuple(place[position] for position in order), []).append(
+                scores / length
+            )
     return [
         _Part(np.array(places), len(places) * (rows.T @ rows), len(rows))
         for places, rows in ((places, np.array(scores)) for places, scores in groups.items())

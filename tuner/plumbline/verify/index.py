@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from plumbline.core.variant_spec import variant_name
 from plumbline.verify import estimators
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Case, Medians
@@ -76,11 +77,11 @@ class Index:
                 )
             self.types[case.function] = case.type
             self._add(side_of(case), entry)
-        for found in samples:
-            case = found.case
+        for sample in samples:
+            case = sample.case
             if case.config == LIBRARY and not case.knobs:
                 self._ns.setdefault(side_of(case), {}).update(
-                    zip(found.runs, found.ns, strict=True)
+                    zip(sample.runs, sample.ns, strict=True)
                 )
 
     def _add(self, side: Side, entry: Medians) -> None:
@@ -118,7 +119,7 @@ class Index:
 
     def of_variant(self, name: str) -> list[Side]:
         """Sides whose variant this is, with whatever parameters; by function, size, parameters."""
-        found = {side for side in self._planned() if side.variant.partition(":")[0] == name}
+        found = {side for side in self._planned() if variant_name(side.variant) == name}
         return sorted(found, key=lambda side: (side.function, side.bytes, side.variant))
 
     def fewer_ranks(self) -> list[int]:

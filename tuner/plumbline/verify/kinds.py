@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify.index import Index, Side
 
 Name = Literal["monotony", "split", "pattern", "rank", "overlap", "nonblocking"]
@@ -75,5 +75,5 @@ def all_kinds() -> list[Kind]:
 
 def of_table(letters: Collection[str]) -> list[Kind]:
     """The kinds that a table speaks of which has rows with these letters."""
-    benchmarks = any(one.benchmarks for one in all_kinds() if one.letter in letters)
-    return [one for one in all_kinds() if one.benchmarks == benchmarks]
+    benchmarks = any(kind.benchmarks for kind in all_kinds() if kind.letter in letters)
+    return [kind for kind in all_kinds() if kind.benchmarks == benchmarks]

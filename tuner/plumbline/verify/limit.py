@@ -33,7 +33,7 @@ def above(
         return found
     level = math.log(limit)
     return msgspec.structs.replace(
-        found, p=compare([one - level for one in log_ratios], confidence).p
+        found, p=compare([ratio - level for ratio in log_ratios], confidence).p
     )
 
 
@@ -46,9 +46,9 @@ def slower(
     """Of cells that are looked at once those whose ratio is above `limit`, at a false discovery
     rate of `alpha` (Benjamini-Hochberg over the cells). Cells without log ratios are no cells."""
     found = {key: above(logs, limit, 0.95, compare) for key, logs in log_ratios.items() if logs}
-    adjusted = benjamini_hochberg([one.p for one in found.values()]).tolist()
+    adjusted = benjamini_hochberg([comparison.p for comparison in found.values()]).tolist()
     return {
-        key: one
-        for (key, one), p in zip(found.items(), adjusted, strict=True)
-        if p < alpha and one.ratio > limit
+        key: comparison
+        for (key, comparison), p in zip(found.items(), adjusted, strict=True)
+        if p < alpha and comparison.ratio > limit
     }

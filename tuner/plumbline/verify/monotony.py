@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify.index import LIBRARY, Index, Side
 from plumbline.verify.kinds import Candidate, Cell, kind
 

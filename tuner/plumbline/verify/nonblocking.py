@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import msgspec
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify.index import Index
 from plumbline.verify.kinds import Candidate, Cell, kind
 
@@ -21,10 +21,10 @@ def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
         Cell(
             guidelines.nonblocking.id,
             "nonblocking",
-            left.function,
+            side.function,
             BLOCKING,
-            left.bytes,
-            (Candidate(left, msgspec.structs.replace(left, variant=BLOCKING)),),
+            side.bytes,
+            (Candidate(side, msgspec.structs.replace(side, variant=BLOCKING)),),
         )
-        for left in index.of_variant(NONBLOCKING)
+        for side in index.of_variant(NONBLOCKING)
     ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import msgspec
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify.index import Index, Side
 from plumbline.verify.kinds import Candidate, Cell, kind
 
@@ -18,8 +18,8 @@ def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
     if guidelines.overlap is None:
         return []
     found: dict[tuple[str, int], list[Side]] = {}
-    for left in index.of_variant(OVERLAPPED):
-        found.setdefault((left.function, left.bytes), []).append(left)
+    for side in index.of_variant(OVERLAPPED):
+        found.setdefault((side.function, side.bytes), []).append(side)
     return [
         Cell(
             guidelines.overlap.id,
@@ -27,7 +27,7 @@ def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
             function,
             "",
             size,
-            tuple(Candidate(one, _right(index, one), weight=float(len(lefts))) for one in lefts),
+            tuple(Candidate(side, _right(index, side), weight=float(len(lefts))) for side in lefts),
         )
         for (function, size), lefts in found.items()
     ]
@@ -36,8 +36,8 @@ def cells(index: Index, guidelines: Guidelines) -> list[Cell]:
 def _right(index: Index, left: Side) -> Side:
     """With the same work; there is one."""
     work = left.variant.partition(":")[2]
-    for one in index.of_variant(SERIALISED):
-        same = (one.function, one.bytes) == (left.function, left.bytes)
-        if same and one.variant.partition(":")[2].split(",")[0] == work:
-            return one
+    for side in index.of_variant(SERIALISED):
+        same = (side.function, side.bytes) == (left.function, left.bytes)
+        if same and side.variant.partition(":")[2].split(",")[0] == work:
+            return side
     return msgspec.structs.replace(left, variant=f"{SERIALISED}:{work}")

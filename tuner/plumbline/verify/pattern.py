@@ -5,7 +5,7 @@ only one side was planned has a cell too: it stays undecided.
 
 from __future__ import annotations
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify.index import LIBRARY, Index, Side
 from plumbline.verify.kinds import Candidate, Cell, kind
 

@@ -6,8 +6,8 @@ The cell stands at the size on all ranks of the launch; the left side ran on the
 
 from __future__ import annotations
 
-from plumbline.guidelines import Guidelines
-from plumbline.plan import part_bytes
+from plumbline.core.guidelines import Guidelines
+from plumbline.core.plan import part_bytes
 from plumbline.verify.index import LIBRARY, Index, Side
 from plumbline.verify.kinds import Candidate, Cell, kind
 
@@ -36,5 +36,5 @@ def _candidates(index: Index, function: str, size: int) -> tuple[Candidate, ...]
         Side(function, LIBRARY, part_bytes(function, size, index.nprocs, ranks, type_name), ranks)
         for ranks in index.fewer_ranks()
     ]
-    lefts = [left for left in lefts if index.planned(left)]
-    return tuple(Candidate(left, right, weight=float(len(lefts))) for left in lefts)
+    lefts = [side for side in lefts if index.planned(side)]
+    return tuple(Candidate(side, right, weight=float(len(lefts))) for side in lefts)

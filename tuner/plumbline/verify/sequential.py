@@ -2,8 +2,8 @@
 
 Every test asks whether a ratio is above a limit, and that is what its p says. It is violated when
 it is significant in its family; it holds when the interval of the ratio ends within the limit; what
-is neither is undecided and gets more launches. Which errors that makes: docs/verification.md.
-Pure: no clock, file or database."""
+is neither is undecided and gets more launches. Which errors that makes:
+docs/design/verification.md. Pure: no clock, file or database."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Question(msgspec.Struct, Generic[Key], frozen=True):
     weight: float = 1.0
 
 
-class Standing(msgspec.Struct, Generic[Key]):
+class HypothesisState(msgspec.Struct, Generic[Key]):
     """What is known of a test. The p of `comparison` is that of the ratio being above the limit, by
     itself; `p` is its sequential p, which never grows from look to look, as a test of its cell;
     `look` is the last one that it was measured for."""
@@ -65,7 +65,7 @@ class Family(Generic[Key]):
         min_launches: int = 1,
         compare: Compare = paired_ratio,
     ) -> None:
-        self.cells = [[Standing(question) for question in cell] for cell in cells]
+        self.cells = [[HypothesisState(question) for question in cell] for cell in cells]
         self._design = design
         self._alpha = alpha
         self._min_launches = min_launches
@@ -88,7 +88,7 @@ class Family(Generic[Key]):
             self._judge(standing)
         self._look += 1
 
-    def open(self) -> list[Standing[Key]]:
+    def open(self) -> list[HypothesisState[Key]]:
         """The tests that more launches may decide, in the order of the cells."""
         if self._look >= self._design.looks:
             return []
@@ -100,7 +100,7 @@ class Family(Generic[Key]):
             if standing.word == "undecided" and standing.comparison is not None
         ]
 
-    def _compare(self, standing: Standing[Key], evidence: Callable[[Key], Evidence]) -> bool:
+    def _compare(self, standing: HypothesisState[Key], evidence: Callable[[Key], Evidence]) -> bool:
         """Brings a test up to this look; whether there is anything new to judge."""
         known = evidence(standing.question.key)
         if known is None:
@@ -118,17 +118,17 @@ class Family(Generic[Key]):
 
     def _adjust(self) -> None:
         """Benjamini-Hochberg over the cells. As no p grows, no adjusted p does."""
-        tested = [one for cell in self.cells for one in cell if one.p is not None]
+        tested = [state for cell in self.cells for state in cell if state.p is not None]
         members = [
             min(known)
             for cell in self.cells
-            if (known := [one.p for one in cell if one.p is not None])
+            if (known := [state.p for state in cell if state.p is not None])
         ]
-        adjusted = adjusted_within([one.p or 0.0 for one in tested], members)
+        adjusted = adjusted_within([state.p or 0.0 for state in tested], members)
         for standing, p in zip(tested, adjusted.tolist(), strict=True):
             standing.p_adjusted = p
 
-    def _judge(self, standing: Standing[Key]) -> None:
+    def _judge(self, standing: HypothesisState[Key]) -> None:
         found, limit, p = standing.comparison, standing.question.limit, standing.p_adjusted
         if found is None or p is None:
             raise ValueError("a test without a comparison cannot be judged")
@@ -146,16 +146,16 @@ class Family(Generic[Key]):
             standing.reason = f"the ratio may be as large as {found.high:.3g}"
 
 
-def shown(cell: Sequence[Standing[Key]]) -> Standing[Key]:
+def shown(cell: Sequence[HypothesisState[Key]]) -> HypothesisState[Key]:
     """What a cell shows: of the violated tests, else of the undecided ones, else of all, the one
     with the largest ratio; at equal ratios the first."""
-    violated = [one for one in cell if one.word == "violated"]
-    undecided = [one for one in cell if one.word == "undecided"]
+    violated = [state for state in cell if state.word == "violated"]
+    undecided = [state for state in cell if state.word == "undecided"]
     return max(violated or undecided or cell, key=lambda one: one.suspicion())
 
 
-def _word(cell: Sequence[Standing[Key]]) -> Word:
-    words = {one.word for one in cell}
+def _word(cell: Sequence[HypothesisState[Key]]) -> Word:
+    words = {state.word for state in cell}
     if "violated" in words:
         return "violated"
     return "undecided" if "undecided" in words else "holds"

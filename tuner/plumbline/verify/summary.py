@@ -8,7 +8,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify.drawing import UNICODE, Marks
 from plumbline.verify.kinds import Kind, Row, all_kinds, of_table
 from plumbline_db.records import Verdict
@@ -80,7 +80,7 @@ def summary_table(
     for stage in stages:
         table.add_column(stage, justify="right", no_wrap=True)
     counts = {stage: summary_counts(verdicts) for stage, verdicts in stages.items()}
-    for kind in _kinds_of([one for verdicts in stages.values() for one in verdicts]):
+    for kind in _kinds_of([verdict for verdicts in stages.values() for verdict in verdicts]):
         cells = [_count_text(counts[stage][kind.name]) for stage in stages]
         table.add_row(f"{kind.letter} {_kind_label(kind.name, guidelines)}", *cells)
     return table
@@ -96,8 +96,8 @@ def as_json(verdicts: Sequence[Verdict]) -> list[dict[str, object]]:
 
 
 def _kinds_of(verdicts: Sequence[Verdict]) -> list[Kind]:
-    names = {one.kind for one in verdicts}
-    return of_table({one.letter for one in all_kinds() if one.name in names})
+    names = {verdict.kind for verdict in verdicts}
+    return of_table({kind.letter for kind in all_kinds() if kind.name in names})
 
 
 def _unit(verdict: Verdict, row: Row) -> str:
@@ -114,7 +114,7 @@ def _kind_label(name: str, guidelines: Guidelines) -> str:
     ids = {
         "monotony": guidelines.monotony.id,
         "split": guidelines.split.id,
-        "pattern": _span([one.id for one in guidelines.patterns]),
+        "pattern": _span([pattern.id for pattern in guidelines.patterns]),
         "rank": guidelines.rank.id if guidelines.rank else "none",
         "overlap": guidelines.overlap.id if guidelines.overlap else "none",
         "nonblocking": guidelines.nonblocking.id if guidelines.nonblocking else "none",
@@ -125,8 +125,8 @@ def _kind_label(name: str, guidelines: Guidelines) -> str:
 def _span(ids: Sequence[str]) -> str:
     """The first and the last of each letter code: GL3-GL27, PL2-PL9."""
     groups: dict[str, list[str]] = {}
-    for one in ids:
-        groups.setdefault(one.rstrip("0123456789"), []).append(one)
+    for verdict_id in ids:
+        groups.setdefault(verdict_id.rstrip("0123456789"), []).append(verdict_id)
     return ", ".join(
         group[0] if len(group) == 1 else f"{group[0]}-{group[-1]}" for group in groups.values()
     )

@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.verify import grid
 from plumbline.verify.drawing import ASCII, UNICODE, FoldingTable, Marks
 from plumbline.verify.kinds import of_table

@@ -1,7 +1,7 @@
 """From medians to verdicts: makes the comparisons of all kinds, corrects for their number, judges.
 
-The rule, its error rates and what they rest on are in docs/verification.md. Pure: no clock, file
-or database.
+The rule, its error rates and what they rest on are in docs/design/verification.md. Pure: no clock,
+file or database.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from plumbline.guidelines import Guidelines
+from plumbline.core.guidelines import Guidelines
+from plumbline.system.words import counted
 from plumbline.verify.design import ONE_LOOK, Design
 from plumbline.verify.index import Index, Obstacle, Side
 from plumbline.verify.kinds import Candidate, Cell, all_kinds
-from plumbline.verify.sequential import Family, Question, Standing, shown
+from plumbline.verify.sequential import Family, HypothesisState, Question, shown
 from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.significance.exact import SAME
-from plumbline.words import counted
 from plumbline_db.records import Medians, Verdict
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Verification:
             self._family = self._questions()
         self._suites.append(list(at.suites))
         if self._settings.deterministic:
-            for standing in (one for cell in self._family.cells for one in cell):
+            for standing in (state for cell in self._family.cells for state in cell):
                 _repeat(standing, index)
         else:
             self._family.look(lambda candidate: _log_ratios(index, candidate))
@@ -105,22 +105,24 @@ class Verification:
         if self._family is None or self._settings.deterministic:
             return []
         tests = [standing.question.key for standing in self._family.open()]
-        return list(dict.fromkeys(side for one in tests for side in (one.left, one.right)))
+        return list(dict.fromkeys(side for test in tests for side in (test.left, test.right)))
 
     def open_cells(self) -> int:
         """How many cells these are."""
         if self._family is None or self._settings.deterministic:
             return 0
         waiting = {id(standing) for standing in self._family.open()}
-        return sum(any(id(one) in waiting for one in cell) for cell in self._family.cells)
+        return sum(any(id(state) in waiting for state in cell) for cell in self._family.cells)
 
     def _questions(self) -> Family[Candidate]:
         settings = self._settings
         return Family(
             (
                 [
-                    Question(one, 1 + max(settings.tolerance, cell.tolerance), one.weight)
-                    for one in cell.candidates
+                    Question(
+                        candidate, 1 + max(settings.tolerance, cell.tolerance), candidate.weight
+                    )
+                    for candidate in cell.candidates
                 ]
                 for cell in self._cells
             ),
@@ -129,7 +131,7 @@ class Verification:
             min_launches=settings.min_launches,
         )
 
-    def _verdict(self, cell: Cell, row: Sequence[Standing[Candidate]]) -> Verdict:
+    def _verdict(self, cell: Cell, row: Sequence[HypothesisState[Candidate]]) -> Verdict:
         standing = shown(row)
         candidate, found = standing.question.key, standing.comparison
         tested = found is not None and standing.p_adjusted is not None
@@ -152,7 +154,7 @@ class Verification:
             p_adjusted=standing.p_adjusted if tested else None,
             launches=found.n if found else 0,
             reason=standing.reason,
-            suites=self._suites[max(one.look for one in row)],
+            suites=self._suites[max(state.look for state in row)],
             lhs=candidate.left.variant,
             ranks=candidate.left.ranks,
         )
@@ -187,7 +189,7 @@ def _log_ratios(index: Index, candidate: Candidate) -> list[float] | str:
     return ratios or "no launch has both sides"
 
 
-def _repeat(standing: Standing[Candidate], index: Index) -> None:
+def _repeat(standing: HypothesisState[Candidate], index: Index) -> None:
     """A deterministic platform: the ratio of the first launch, which all others must repeat; there
     is nothing to test."""
     ratios = _log_ratios(index, standing.question.key)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plumbline.verify import null_distributions as null
+from plumbline.verify.significance import null_distributions as null
 from plumbline.verify.significance.comparison import (
     TIE_DIGITS,
     Alternative,

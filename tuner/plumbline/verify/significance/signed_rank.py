@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from plumbline.verify import null_distributions as null
+from plumbline.verify.significance import null_distributions as null
 from plumbline.verify.significance.comparison import (
     TIE_DIGITS,
     Alternative,

@@ -1,1 +1,0 @@
--- No table changes. From here on every page of the file carries a checksum (checksums.py).

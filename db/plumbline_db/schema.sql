@@ -1,0 +1,411 @@
+-- Version 1 of the schema. From the machine down to the single sample, then what was concluded.
+-- Times of day are text, ISO 8601 in UTC. Lists and dictionaries are JSON. Samples and stamps are
+-- 64-bit little-endian integers in nanoseconds. `bytes` is the communication volume that
+-- docs/plan-and-records.md defines. Ratios are left over right, or candidate over default.
+
+-- Where it was measured.
+CREATE TABLE machine (
+    id               TEXT NOT NULL PRIMARY KEY,  -- hash of what must be equal before results are compared
+    host             TEXT NOT NULL,              -- name of the host
+    cpu_model        TEXT NOT NULL,              -- processor, as the system names it
+    processing_units INTEGER NOT NULL,           -- hardware threads
+    numa_nodes       INTEGER NOT NULL,           -- memory domains
+    memory_bytes     INTEGER NOT NULL,           -- main memory, bytes
+    kernel           TEXT NOT NULL,              -- release of the kernel
+    system           TEXT NOT NULL               -- name of the operating system
+) STRICT;
+
+-- With which MPI, and how that was built.
+CREATE TABLE library (
+    fingerprint    TEXT NOT NULL PRIMARY KEY,  -- tells builds apart
+    id             TEXT NOT NULL,              -- family and version, for people
+    family         TEXT NOT NULL,              -- openmpi, mpich, …
+    version        TEXT NOT NULL,              -- number of the version
+    version_string TEXT NOT NULL,              -- what the library says about itself
+    prefix         TEXT NOT NULL,              -- folder of the installation
+    build          TEXT NOT NULL               -- what it says about its making: JSON, by name
+) STRICT;
+
+-- One question: a library on a machine with some settings. Rows of other commands have settings with a key `command`.
+CREATE TABLE campaign (
+    number              INTEGER PRIMARY KEY,                    -- in the order in which they were started
+    id                  TEXT NOT NULL UNIQUE,                   -- name for people
+    key                 TEXT NOT NULL UNIQUE,                   -- hash of machine, library and settings
+    machine             TEXT NOT NULL REFERENCES machine (id),  -- where it was measured
+    library_fingerprint TEXT NOT NULL REFERENCES library (fingerprint),  -- which build was measured
+    nprocs              INTEGER NOT NULL CHECK (nprocs > 0),    -- ranks
+    nodes               INTEGER NOT NULL CHECK (nodes > 0),     -- nodes
+    ppn                 INTEGER NOT NULL CHECK (ppn > 0),       -- ranks a node
+    oversubscribed      INTEGER NOT NULL CHECK (oversubscribed IN (0, 1)),  -- 1: more ranks than processing units
+    settings            TEXT NOT NULL,                          -- what was asked for: JSON
+    site_rules          TEXT,                                   -- text of the site's rules file that was in force; NULL: none
+    state               TEXT NOT NULL CHECK (state IN ('running', 'finished')),  -- whether it is done
+    started             TEXT NOT NULL,                          -- time of day
+    finished            TEXT NOT NULL                           -- time of day; '': not yet
+) STRICT;
+
+-- Campaigns that one campaign file asks for together.
+CREATE TABLE batch (
+    name     TEXT NOT NULL,                           -- absolute path of the file
+    position INTEGER NOT NULL CHECK (position >= 0),  -- place in the file, from 0
+    campaign TEXT NOT NULL REFERENCES campaign (id),  -- which one
+    written  TEXT NOT NULL,                           -- time of day at which the file was run last
+    PRIMARY KEY (name, position)
+) STRICT, WITHOUT ROWID;
+
+-- Launches of one purpose in one environment. Those that took turns differ in `arm` alone.
+CREATE TABLE suite (
+    number   INTEGER PRIMARY KEY,                     -- in the order in which they were begun
+    campaign TEXT NOT NULL REFERENCES campaign (id),  -- whose
+    name     TEXT NOT NULL,                           -- label for people, made of the columns that follow
+    stage    TEXT NOT NULL,                           -- what for: before, search, process, trial, proof, confirm, accept, explain, …
+    round    INTEGER NOT NULL CHECK (round >= 0),     -- the how many-th of its stage; 0: there is one alone
+    step     TEXT NOT NULL,                           -- which part of a round: again, pairs, in-force, …; '': the main one
+    look     INTEGER NOT NULL CHECK (look > 0),       -- of a group-sequential design or a race: 1 is the first
+    arm      TEXT NOT NULL,                           -- '': what the suite is about; default: the library as it is, in turn with it; else which candidate
+    parted   INTEGER NOT NULL CHECK (parted >= 0),    -- 0: in use; else the campaign has gone another way since, for the how many-th time
+    UNIQUE (campaign, name)
+) STRICT;
+
+-- One launch, the statistical replicate; also one that failed.
+CREATE TABLE run (
+    number        INTEGER PRIMARY KEY,                         -- in the order in which they were stored
+    id            TEXT NOT NULL UNIQUE,                        -- campaign/suite-sequence
+    suite         INTEGER NOT NULL REFERENCES suite (number),  -- what it belongs to
+    sequence      INTEGER NOT NULL,                            -- place in its suite, from 0
+    failure       TEXT CHECK (failure IN ('hung', 'too long', 'ended', 'bad records', 'no records', 'not in force')),  -- how it failed; NULL: it finished
+    reason        TEXT NOT NULL,                               -- why it failed, for people; '': it did not
+    failed_case   INTEGER,                                     -- number in its plan of the case that it was busy with; NULL: none
+    under_way     TEXT NOT NULL,                               -- the same case by name; '': none
+    argv          TEXT NOT NULL,                               -- command line: JSON list
+    environment   TEXT NOT NULL,                               -- variables beyond the clean environment: JSON, by name
+    plan          TEXT NOT NULL,                               -- the whole plan that the probe was given
+    stderr        TEXT NOT NULL,                               -- what it wrote to its error output
+    started       TEXT NOT NULL,                               -- time of day
+    seconds       REAL NOT NULL,                               -- wall time of the launch, seconds
+    timed_seconds REAL NOT NULL,                               -- part of it inside timed regions, seconds
+    header        TEXT,                                        -- the probe's first record, with factors: JSON; NULL: none was written
+    footer        TEXT,                                        -- the probe's last record: JSON; NULL: it did not get that far
+    UNIQUE (suite, sequence)
+) STRICT;
+
+-- A distinct set of knob values, stored once.
+CREATE TABLE configuration (
+    number INTEGER PRIMARY KEY,  -- what other tables name it by
+    knobs  TEXT NOT NULL UNIQUE  -- values by name: JSON with sorted keys; {} is the library as it comes
+) STRICT;
+
+-- A configuration under the id that a plan gave it, and what the library read back.
+CREATE TABLE run_configuration (
+    run           INTEGER NOT NULL REFERENCES run (number),            -- launch
+    id            TEXT NOT NULL,                                       -- its name in the plan
+    configuration INTEGER NOT NULL REFERENCES configuration (number),  -- what was wanted
+    in_force      INTEGER NOT NULL CHECK (in_force IN (0, 1)),         -- 1: all knobs read back what was wanted
+    reason        TEXT NOT NULL,                                       -- why it is not in force; '': it is
+    readings      TEXT NOT NULL,                                       -- wanted and read, by knob: JSON
+    PRIMARY KEY (run, id)
+) STRICT, WITHOUT ROWID;
+
+-- One case of a launch and the outcome of its check.
+CREATE TABLE measurement (
+    number        INTEGER PRIMARY KEY,                                 -- what other tables name it by
+    run           INTEGER NOT NULL REFERENCES run (number),            -- launch
+    case_id       INTEGER NOT NULL,                                    -- its number in the plan
+    function      TEXT NOT NULL,                                       -- MPI function
+    variant       TEXT NOT NULL,                                       -- default, library, or a variant of ours
+    config        TEXT NOT NULL,                                       -- id of the configuration in the plan
+    configuration INTEGER NOT NULL REFERENCES configuration (number),  -- the knobs
+    bytes         INTEGER NOT NULL CHECK (bytes >= 0),                 -- communication volume, bytes
+    bytes_moved   INTEGER NOT NULL,                                    -- what the function moves for that, bytes
+    type          TEXT NOT NULL,                                       -- datatype
+    op            TEXT NOT NULL,                                       -- operator; '': the function has none
+    root          INTEGER NOT NULL,                                    -- rank of the root
+    reps          INTEGER NOT NULL,                                    -- repetitions a block
+    delay_ns      INTEGER NOT NULL CHECK (delay_ns >= 0),              -- busy wait planted in the timed region, nanoseconds
+    ranks         INTEGER NOT NULL CHECK (ranks >= 0),                 -- so many first ranks of the launch; 0: all
+    use           TEXT NOT NULL,                                       -- way of use; '': that of the plan
+    calls         INTEGER NOT NULL,                                    -- of a case that is only checked: how many calls; 0: it is timed
+    least         INTEGER NOT NULL,                                    -- smallest volume of these calls, bytes
+    mean          INTEGER NOT NULL,                                    -- mean volume of these calls at most, bytes
+    begun         INTEGER NOT NULL CHECK (begun IN (0, 1)),            -- 1: its check has begun
+    outcome       TEXT CHECK (outcome IN ('ok', 'wrong', 'unsupported', 'error', 'not_in_force')),  -- of its check; NULL: the launch ended before
+    detail        TEXT NOT NULL,                                       -- what the check said
+    UNIQUE (run, case_id)
+) STRICT;
+
+-- The order in which the cases of a block were to run.
+CREATE TABLE block_order (
+    run   INTEGER NOT NULL REFERENCES run (number),  -- launch
+    block INTEGER NOT NULL,                          -- number of the block, from 0
+    cases TEXT NOT NULL,                             -- numbers of cases: JSON list
+    PRIMARY KEY (run, block)
+) STRICT, WITHOUT ROWID;
+
+-- The raw samples of a case in a block, in the order in which they were taken.
+CREATE TABLE sample_block (
+    measurement  INTEGER NOT NULL REFERENCES measurement (number),  -- case
+    block        INTEGER NOT NULL,                                  -- number of the block, from 0
+    warmup       BLOB NOT NULL CHECK (length(warmup) % 8 = 0),      -- times of calls before the samples, nanoseconds
+    samples      BLOB NOT NULL CHECK (length(samples) % 8 = 0),     -- times of calls, nanoseconds
+    late         INTEGER NOT NULL,                                  -- repetitions that began too late (not in `samples`)
+    overrun      INTEGER NOT NULL,                                  -- repetitions that took longer than their window (not in `samples`)
+    window_ns    INTEGER NOT NULL,                                  -- window that the start scheme ended with, nanoseconds; 0: none
+    budget_spent INTEGER NOT NULL,                                  -- 1: the time limit ended the series
+    counts       TEXT NOT NULL,                                     -- what kernel and processor counted: JSON, by name
+    settled      INTEGER NOT NULL CHECK (settled IN (0, 1)),        -- 1: times fell no more, or repeated themselves
+    PRIMARY KEY (measurement, block)
+) STRICT, WITHOUT ROWID;
+
+-- How many repetitions a stopping rule took, and what ended it.
+CREATE TABLE nrep (
+    measurement INTEGER NOT NULL PRIMARY KEY REFERENCES measurement (number),  -- case
+    nrep        INTEGER NOT NULL,  -- repetitions
+    ended_by    TEXT NOT NULL CHECK (ended_by IN ('criteria', 'maximum', 'budget')),  -- what ended it
+    criteria    TEXT NOT NULL      -- name, threshold and value of each: JSON list
+) STRICT;
+
+-- Measurements whose samples are no results, and why. The samples are kept; medians leave them out.
+CREATE TABLE refusal (
+    measurement INTEGER NOT NULL PRIMARY KEY REFERENCES measurement (number),  -- case
+    reason      TEXT NOT NULL  -- why
+) STRICT;
+
+-- First blocks whose samples are no results, as the library was still changing how it does it.
+CREATE TABLE transit (
+    measurement INTEGER PRIMARY KEY REFERENCES measurement (number),  -- case
+    blocks      INTEGER NOT NULL CHECK (blocks > 0)                   -- so many first ones
+) STRICT;
+
+-- The synchronisation of the global clock of a launch.
+CREATE TABLE clock_sync (
+    run       INTEGER NOT NULL REFERENCES run (number),  -- launch
+    position  INTEGER NOT NULL,                          -- place among its records, from 0
+    algorithm TEXT NOT NULL,                             -- how it was done
+    domains   INTEGER NOT NULL,                          -- clocks that were synchronised
+    seconds   REAL NOT NULL,                             -- how long it took, seconds
+    PRIMARY KEY (run, position)
+) STRICT, WITHOUT ROWID;
+
+-- How a clock reads the global one: global = local + offset_ns + slope * (local - origin_ns).
+CREATE TABLE clock_model (
+    run       INTEGER NOT NULL REFERENCES run (number),  -- launch
+    position  INTEGER NOT NULL,                          -- place among its records, from 0
+    domain    INTEGER NOT NULL,                          -- number of the clock
+    host      TEXT NOT NULL,                             -- where it is
+    rank      INTEGER NOT NULL,                          -- rank that read it
+    origin_ns INTEGER NOT NULL,                          -- local time at which the offset holds, nanoseconds
+    offset_ns INTEGER NOT NULL,                          -- global minus local time then, nanoseconds
+    slope     REAL NOT NULL,                             -- how much faster the global clock goes, seconds a second
+    PRIMARY KEY (run, position)
+) STRICT, WITHOUT ROWID;
+
+-- The error of the global clock of a launch, measured at its start and at its end.
+CREATE TABLE clock_error (
+    run       INTEGER NOT NULL REFERENCES run (number),          -- launch
+    moment    TEXT NOT NULL CHECK (moment IN ('start', 'end')),  -- when
+    since_ns  INTEGER NOT NULL,                                  -- time since synchronisation, nanoseconds
+    errors_ns TEXT NOT NULL,                                     -- largest deviation seen, by clock, nanoseconds: JSON list
+    bounds_ns TEXT NOT NULL,                                     -- largest that unequal ways could hide, by clock, nanoseconds: JSON list
+    PRIMARY KEY (run, moment)
+) STRICT, WITHOUT ROWID;
+
+-- Round trips between two ranks.
+CREATE TABLE pingpong (
+    run         INTEGER NOT NULL REFERENCES run (number),           -- launch
+    position    INTEGER NOT NULL,                                   -- place among its records, from 0
+    first       INTEGER NOT NULL,                                   -- rank that sends first
+    second      INTEGER NOT NULL,                                   -- the other rank
+    pair        TEXT NOT NULL CHECK (pair IN ('same_core', 'same_socket', 'other_socket', 'other_node')),  -- class of the pair
+    bytes       INTEGER NOT NULL CHECK (bytes >= 0),                -- size of the message, bytes
+    round_trips BLOB NOT NULL CHECK (length(round_trips) % 8 = 0),  -- times to and fro, nanoseconds
+    PRIMARY KEY (run, position)
+) STRICT, WITHOUT ROWID;
+
+-- What else a host did during a launch. NULL: its kernel does not say.
+CREATE TABLE host_load (
+    run            INTEGER NOT NULL REFERENCES run (number),  -- launch
+    position       INTEGER NOT NULL,                          -- place among its hosts, from 0
+    host           TEXT NOT NULL,                             -- name of the host
+    load_start     REAL,                                      -- load average over a minute, at the start
+    load_end       REAL,                                      -- load average over a minute, at the end
+    busy_seconds   REAL,                                      -- processor time of the whole host, seconds
+    own_seconds    REAL,                                      -- processor time of this launch, seconds
+    stolen_seconds REAL,                                      -- processor time stolen by the hypervisor, seconds
+    PRIMARY KEY (run, position)
+) STRICT, WITHOUT ROWID;
+
+-- A cell of an overlap benchmark on one rank: triples of communication alone, computation alone, both.
+CREATE TABLE overlap (
+    run           INTEGER NOT NULL REFERENCES run (number),             -- launch
+    position      INTEGER NOT NULL,                                     -- place among its records, from 0
+    cell          INTEGER NOT NULL,                                     -- number of the cell in the plan
+    bench         TEXT NOT NULL,                                        -- benchmark
+    bytes         INTEGER NOT NULL CHECK (bytes >= 0),                  -- size as asked for, bytes
+    sent          INTEGER NOT NULL CHECK (sent >= bytes),               -- size as the layout has it, bytes
+    kernel        TEXT NOT NULL,                                        -- what is computed
+    work_ns       INTEGER NOT NULL CHECK (work_ns >= 0),                -- computation asked for, nanoseconds
+    test_ns       INTEGER NOT NULL CHECK (test_ns >= 0),                -- time between two questions to the library, nanoseconds; 0: none
+    units         INTEGER NOT NULL CHECK (units >= 0),                  -- units of work for `work_ns`, by the calibration
+    latencies     INTEGER NOT NULL CHECK (latencies >= 0),              -- half round trips of an empty message that are taken off
+    halves        INTEGER NOT NULL CHECK (halves > 0),                  -- what the rest is divided by
+    delivered     INTEGER NOT NULL CHECK (delivered IN (0, 1)),         -- 0: other data came than were sent, nothing was timed
+    communication BLOB NOT NULL CHECK (length(communication) % 8 = 0),  -- communication alone, nanoseconds
+    computation   BLOB NOT NULL CHECK (length(computation) = length(communication)),  -- computation alone, nanoseconds
+    both          BLOB NOT NULL CHECK (length(both) = length(communication)),  -- both together, nanoseconds
+    rank          INTEGER NOT NULL CHECK (rank >= 0),                   -- who took the time
+    function      TEXT NOT NULL,                                        -- of a collective benchmark; '': another one
+    requests      INTEGER NOT NULL CHECK (requests > 0),                -- pending to each peer
+    threads       INTEGER NOT NULL CHECK (threads >= 0),                -- busy threads beside the rank
+    helper        INTEGER NOT NULL CHECK (helper IN (0, 1)),            -- 1: a thread of the probe asks the library meanwhile
+    spare         INTEGER NOT NULL CHECK (spare IN (0, 1)),             -- 1: that thread has a core to itself
+    PRIMARY KEY (run, position)
+) STRICT, WITHOUT ROWID;
+
+-- Half round trips of an empty message between the two ranks of overlap cells.
+CREATE TABLE overlap_latency (
+    run      INTEGER NOT NULL REFERENCES run (number),          -- launch
+    position INTEGER NOT NULL,                                  -- place among its records, from 0
+    "when"   TEXT NOT NULL CHECK ("when" IN ('start', 'end')),  -- before or after the cells
+    ns       BLOB NOT NULL CHECK (length(ns) % 8 = 0),          -- times, nanoseconds
+    PRIMARY KEY (run, position)
+) STRICT, WITHOUT ROWID;
+
+-- What happened when on a rank in one repetition of an overlap cell. Positions are those of `overlap`: one order over both.
+CREATE TABLE overlap_trace (
+    run      INTEGER NOT NULL REFERENCES run (number),               -- launch
+    position INTEGER NOT NULL,                                       -- place among its records, from 0
+    cell     INTEGER NOT NULL,                                       -- number of the cell in the plan
+    rank     INTEGER NOT NULL CHECK (rank >= 0),                     -- where
+    triple   INTEGER NOT NULL CHECK (triple >= 0),                   -- repetition
+    part     TEXT NOT NULL CHECK (part IN ('communication', 'computation', 'both')),  -- part of the triple
+    names    TEXT NOT NULL,                                          -- what happened: JSON list
+    peers    BLOB NOT NULL CHECK (length(peers) % 8 = 0),            -- rank on the other side; -1: none, or several
+    numbers  BLOB NOT NULL CHECK (length(numbers) = length(peers)),  -- of an arrival: which message from that rank
+    "begin"  BLOB NOT NULL CHECK (length("begin") = length(peers)),  -- stamps on the launch's global clock, nanoseconds
+    "end"    BLOB NOT NULL CHECK (length("end") = length(peers)),    -- stamps on the launch's global clock, nanoseconds
+    PRIMARY KEY (run, position)
+) STRICT, WITHOUT ROWID;
+
+-- Latency and time per byte of a class of pairs of ranks, fitted to round trips: t(m) = alpha + beta m.
+CREATE TABLE hockney (
+    campaign              TEXT NOT NULL REFERENCES campaign (id),    -- whose machine and library
+    pair                  TEXT NOT NULL CHECK (pair IN ('same_core', 'same_socket', 'other_socket', 'other_node')),  -- class of pairs
+    piece                 INTEGER NOT NULL CHECK (piece >= 0),       -- 0: one line for all sizes; 1, 2: before and after a change of protocol
+    bytes_from            INTEGER NOT NULL CHECK (bytes_from >= 0),  -- smallest size it holds for, bytes
+    bytes_to              INTEGER NOT NULL CHECK (bytes_to >= bytes_from),  -- largest size it holds for, bytes
+    alpha_seconds         REAL NOT NULL CHECK (alpha_seconds >= 0),  -- latency, seconds
+    alpha_low             REAL,                                      -- lower end of its interval, seconds; NULL: too few launches
+    alpha_high            REAL,                                      -- upper end of its interval, seconds; NULL: too few launches
+    beta_seconds_per_byte REAL NOT NULL CHECK (beta_seconds_per_byte >= 0),  -- time a byte, seconds
+    beta_low              REAL,                                      -- lower end of its interval, seconds a byte; NULL: too few launches
+    beta_high             REAL,                                      -- upper end of its interval, seconds a byte; NULL: too few launches
+    deviation             REAL NOT NULL,                             -- mean of |line - measured| / measured
+    launches              INTEGER NOT NULL CHECK (launches > 0),     -- how many it rests on
+    PRIMARY KEY (campaign, pair, piece)
+) STRICT, WITHOUT ROWID;
+
+-- One cell of the violation table of a stage.
+CREATE TABLE verdict (
+    campaign    TEXT NOT NULL REFERENCES campaign (id),  -- whose
+    stage       TEXT NOT NULL,                           -- which table: before, round-1, …, after
+    position    INTEGER NOT NULL,                        -- place in the table, from 0
+    guideline   TEXT NOT NULL,                           -- its name
+    kind        TEXT NOT NULL CHECK (kind IN ('monotony', 'split', 'pattern', 'rank', 'overlap', 'nonblocking')),  -- of the guideline
+    function    TEXT NOT NULL,                           -- left side: an MPI function, or a benchmark of overlap
+    rhs         TEXT NOT NULL,                           -- right side: a function, its own call, or a variant
+    nprocs      INTEGER NOT NULL,                        -- ranks
+    ppn         INTEGER NOT NULL,                        -- ranks a node
+    bytes       INTEGER NOT NULL,                        -- volume of the left side, bytes
+    other_bytes INTEGER NOT NULL,                        -- volume of the right side, bytes
+    factor      INTEGER NOT NULL,                        -- of a split that was computed: into so many messages
+    verdict     TEXT NOT NULL CHECK (verdict IN ('holds', 'violated', 'undecided')),  -- what it is
+    ratio       REAL,                                    -- left over right; NULL: not measured
+    ratio_low   REAL,                                    -- lower end of its interval
+    ratio_high  REAL,                                    -- upper end of its interval
+    p           REAL,                                    -- of the test, one-sided
+    p_adjusted  REAL,                                    -- the same, corrected for the size of the table
+    launches    INTEGER NOT NULL,                        -- how many it rests on
+    reason      TEXT NOT NULL,                           -- why it is undecided
+    suites      TEXT NOT NULL,                           -- names of the suites it rests on: JSON list
+    lhs         TEXT NOT NULL,                           -- left side: a variant, or default
+    ranks       INTEGER NOT NULL CHECK (ranks >= 0),     -- left side: so many first ranks; 0: all
+    uses        TEXT NOT NULL,                           -- the same cell in other ways of use: JSON list
+    PRIMARY KEY (campaign, stage, position)
+) STRICT, WITHOUT ROWID;
+
+-- Why a cell was searched, and what was found.
+CREATE TABLE search (
+    number      INTEGER PRIMARY KEY,                     -- what trials name it by
+    campaign    TEXT NOT NULL REFERENCES campaign (id),  -- whose
+    round       INTEGER NOT NULL,                        -- of the campaign, from 1
+    function    TEXT NOT NULL,                           -- MPI function; *: the whole process
+    nprocs      INTEGER NOT NULL,                        -- ranks
+    ppn         INTEGER NOT NULL,                        -- ranks a node
+    bytes       INTEGER NOT NULL,                        -- communication volume, bytes
+    opened_by   TEXT NOT NULL,                           -- violations that asked for it: JSON list
+    outcome     TEXT NOT NULL CHECK (outcome IN ('winner', 'nothing better')),  -- what it ended with
+    reason      TEXT NOT NULL,                           -- why it stopped
+    suites      TEXT NOT NULL,                           -- names of its suites: JSON list
+    bound       TEXT NOT NULL,                           -- violation with the fastest right side; '': the default is the bound
+    bound_ratio REAL CHECK (bound_ratio > 0),            -- that side over the default in the same launches; NULL: not measured
+    UNIQUE (campaign, round, function, nprocs, ppn, bytes)
+) STRICT;
+
+-- A candidate of a search: its time over the default's in the same launches.
+CREATE TABLE trial (
+    search        INTEGER NOT NULL REFERENCES search (number),         -- whose
+    position      INTEGER NOT NULL,                                    -- place among the candidates, from 0
+    variant       TEXT NOT NULL,                                       -- default, or a variant of ours
+    configuration INTEGER NOT NULL REFERENCES configuration (number),  -- the knobs
+    state         TEXT NOT NULL CHECK (state IN ('measured', 'wrong', 'failed', 'not_in_force', 'unsupported', 'not_exportable')),  -- what became of it
+    ratio         REAL,                                                -- candidate over default; NULL: not measured
+    ratio_low     REAL,                                                -- lower end of its interval
+    ratio_high    REAL,                                                -- upper end of its interval
+    launches      INTEGER NOT NULL,                                    -- how many it rests on
+    detail        TEXT NOT NULL,                                       -- what was wrong with it
+    PRIMARY KEY (search, position)
+) STRICT, WITHOUT ROWID;
+
+-- What replaces the default for bytes_from <= bytes <= bytes_to.
+CREATE TABLE winner (
+    campaign       TEXT NOT NULL REFERENCES campaign (id),              -- whose
+    position       INTEGER NOT NULL,                                    -- place among the winners, from 0
+    function       TEXT NOT NULL,                                       -- MPI function; *: the whole process
+    nprocs         INTEGER NOT NULL,                                    -- ranks
+    ppn            INTEGER NOT NULL,                                    -- ranks a node
+    bytes_from     INTEGER NOT NULL CHECK (bytes_from >= 0),            -- smallest volume, bytes
+    bytes_to       INTEGER NOT NULL CHECK (bytes_to >= bytes_from),     -- largest volume, bytes; 2^63 - 1: no end
+    variant        TEXT NOT NULL,                                       -- default, or a variant of ours
+    configuration  INTEGER NOT NULL REFERENCES configuration (number),  -- the knobs
+    search_speedup REAL NOT NULL,                                       -- default over winner, as the search saw it
+    speedup        REAL NOT NULL,                                       -- default over winner, cold, with the exported files in force
+    speedup_low    REAL NOT NULL,                                       -- lower end of its interval
+    speedup_high   REAL NOT NULL,                                       -- upper end of its interval
+    removes        TEXT NOT NULL,                                       -- violations that are gone with it: JSON list
+    restrictions   TEXT NOT NULL,                                       -- words of the search space, and its condition: JSON list
+    tried          TEXT NOT NULL,                                       -- circumstances it was tried in, and its speed-up there: JSON list
+    PRIMARY KEY (campaign, position)
+) STRICT, WITHOUT ROWID;
+
+-- A file that was handed out.
+CREATE TABLE export (
+    campaign TEXT NOT NULL REFERENCES campaign (id),  -- whose
+    path     TEXT NOT NULL,                           -- absolute path
+    format   TEXT NOT NULL,                           -- exporter that wrote it
+    sha256   TEXT NOT NULL,                           -- of its content
+    created  TEXT NOT NULL,                           -- time of day
+    PRIMARY KEY (campaign, path)
+) STRICT, WITHOUT ROWID;
+
+-- What else happened.
+CREATE TABLE event (
+    number   INTEGER PRIMARY KEY,                     -- in the order in which it happened
+    campaign TEXT NOT NULL REFERENCES campaign (id),  -- whose
+    time     TEXT NOT NULL,                           -- time of day
+    kind     TEXT NOT NULL,                           -- what it is: winner dropped, launch failed, …
+    text     TEXT NOT NULL,                           -- for people
+    run      TEXT NOT NULL,                           -- id of the launch that it tells of; '': it is concluded from launches
+    suite    TEXT NOT NULL,                           -- name of the suite that it tells of; '': none
+    function TEXT NOT NULL                            -- MPI function that it tells of; *: the whole process; '': none
+) STRICT;
+CREATE INDEX event_of_campaign ON event (campaign);

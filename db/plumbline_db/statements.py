@@ -1,0 +1,109 @@
+"""Statements on an open database: what tables are written and read by. All transactions pass
+through here; connection.py opens the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from plumbline_db.errors import PlumblineError, TryLaterError
+from plumbline_db.way_back import DamagedError
+
+_DAMAGE = (apsw.SQLITE_IOERR_DATA, apsw.SQLITE_IOERR_CORRUPTFS, apsw.SQLITE_IOERR_SHORT_READ)
+_LOCKS = (
+    apsw.SQLITE_IOERR_LOCK,
+    apsw.SQLITE_IOERR_RDLOCK,
+    apsw.SQLITE_IOERR_UNLOCK,
+    apsw.SQLITE_IOERR_CHECKRESERVEDLOCK,
+    apsw.SQLITE_IOERR_SHMLOCK,
+    apsw.SQLITE_IOERR_SHMMAP,
+    apsw.SQLITE_IOERR_SHMOPEN,
+    apsw.SQLITE_IOERR_SHMSIZE,
+)
+
+
+@contextmanager
+def explained(path: Path, read: Path | None = None) -> Iterator[None]:
+    """Turns SQLite's errors about the world (not about our SQL) into errors with a remedy. `read`:
+    another file, whose content is `path`'s."""
+    try:
+        yield
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise TryLaterError(f"{path} is locked by another program: try again later") from error
+    except apsw.FullError as error:
+        raise PlumblineError(f"no space left to write {path}: free some and run again") from error
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise DamagedError(read or path, error) from error
+    except (
+        apsw.ReadOnlyError,
+        apsw.CantOpenError,
+        apsw.PermissionsError,
+        apsw.IOError,
+        PermissionError,
+    ) as error:
+        code = getattr(error, "extendedresult", None)
+        if code in _DAMAGE:
+            why = "it does not hold what was written into it"
+            raise DamagedError(read or path, why) from error
+        if code in _LOCKS:
+            raise PlumblineError(
+                f"locks on {path} fail ({apsw.mapping_extended_result_codes[code]}): its file "
+                "system may have none; name a file on a local disk with --db"
+            ) from error
+        raise PlumblineError(
+            f"cannot use {path} ({error}): check that file and folder may be read and written, "
+            "or name another file with --db"
+        ) from error
+
+
+class Statements:
+    """Of one connection; one thread at a time."""
+
+    def __init__(self, path: Path, connection: apsw.Connection, *, writable: bool) -> None:
+        self.path = path
+        self.writable = writable
+        self._connection = connection
+
+    def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """All rows of a statement."""
+        with explained(self.path):
+            return list(self._connection.execute(sql, values or {}))
+
+    def row(self, sql: str, values: Mapping[str, Any] | None = None) -> tuple[Any, ...] | None:
+        """The first row, or None."""
+        found = self.rows(sql, values)
+        return found[0] if found else None
+
+    def many(self, sql: str, sets: Iterable[Mapping[str, Any]]) -> None:
+        """A statement once for each set of values."""
+        with explained(self.path):
+            self._connection.executemany(sql, sets)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All that is read inside is of one moment, whatever the writer does meanwhile."""
+        with explained(self.path):
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.execute("COMMIT")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is written inside is on disk when the block ends, or nothing of it is."""
+        if not self.writable:
+            raise ValueError(f"{self.path} was opened read-only")
+        with explained(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if not self._connection.get_autocommit():
+                    self._connection.execute("ROLLBACK")
+                raise

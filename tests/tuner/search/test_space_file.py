@@ -1,0 +1,261 @@
+"""The search spaces: against the installed libraries, by version, and every mistake by its name."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from plumbline import libraries
+from plumbline.libraries.space import differences
+from plumbline.libraries.space_file import for_library, load
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_exporters.ompi_tuned import COLLECTIVES, prefix
+from tests.db import build
+from tests.tuner.families.installations import prefix_of
+from tests.tuner.simulated import ROOT
+
+FOLDER = ROOT / "search-spaces"
+SPACES = {space.min_version: space for space in load(FOLDER / "openmpi.toml")}
+
+
+def agrees(prefix_: Path | None) -> None:
+    family, installation = libraries.find(prefix_)
+    chosen = for_library(FOLDER, installation.library)
+    reported = family.knobs(installation)
+    assert differences(chosen, reported) == []
+    own = {name for name in reported if chosen.ours(name)}
+    assert own <= set(chosen.knobs())
+    for setting in chosen.setting:
+        assert setting.default is None or setting.default == reported[setting.knob].value
+
+
+def test_the_installed_library_has_exactly_what_its_space_says() -> None:
+    if shutil.which("mpirun") is None:
+        pytest.skip("no mpirun on PATH")
+    agrees(None)
+
+
+@pytest.mark.parametrize("name", ["openmpi-4.1", "openmpi-5.0"])
+def test_so_have_others(name: str) -> None:
+    agrees(prefix_of(name))
+
+
+@pytest.mark.parametrize("version", ["4.1.0", "4.1.4", "5.0.0", "5.0.11"])
+def test_space_and_exporter_know_the_same_algorithms(version: str) -> None:
+    """What can be raced can be written into a rules file under the same number, and what must not
+    be exported is not raced."""
+    library = msgspec.structs.replace(build.LIBRARY, version=version)
+    functions = for_library(FOLDER, library).function
+    for entry in functions:
+        collective = COLLECTIVES[entry.name]
+        assert entry.knob == prefix(entry.name)
+        for one in entry.algorithms:
+            assert collective.id_of(one.name, library) == one.id
+            assert one.commutative_only == (one.name in collective.commutative_only)
+        assert (entry.sizes == "one") == collective.one_for_all_sizes
+    assert {entry.name for entry in functions} == set(COLLECTIVES)
+
+
+@pytest.mark.parametrize("version", SPACES)
+def test_parameters_are_in_order_and_none_is_twice(version: str) -> None:
+    for entry in SPACES[version].function:
+        for parameter in entry.parameters:
+            assert parameter.values == sorted(set(parameter.values))
+            assert len(parameter.values) > 1
+            assert parameter.knob.startswith(entry.knob)
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("4.1.0", "4.1"), ("4.1.8", "4.1"), ("5.0.0rc2", "5.0"), ("5.0.11", "5.0"), ("5.1.0", "5.0")],
+)
+def test_the_space_of_a_library(version: str, expected: str) -> None:
+    assert list(SPACES) == ["4.1", "5.0"]
+    library = msgspec.structs.replace(build.LIBRARY, id=f"openmpi-{version}", version=version)
+    assert for_library(FOLDER, library) == SPACES[expected]
+
+
+@pytest.mark.parametrize(
+    ("family", "version"),
+    [("openmpi", "4.0.7"), ("openmpi", "6.0.0"), ("mpich", "3.4.3"), ("other", "1")],
+)
+def test_a_library_without_a_space_is_named_with_the_remedy(family: str, version: str) -> None:
+    library = msgspec.structs.replace(
+        build.LIBRARY, id=f"{family}-{version}", family=family, version=version
+    )
+    with pytest.raises(PlumblineError, match=rf"fits {family}-{version}; set .* of {family}.toml"):
+        for_library(FOLDER, library)
+
+
+# --- by version -----------------------------------------------------------------------------------
+
+GOOD = """
+min_version = "4.1.0"
+below_version = "6"
+prefixes = ["coll_tuned_", { value = "smsc_", min_version = "5.0" }]
+[hot]
+switch = "communicator"
+environment = { A = "1" }
+[[function]]
+name = "MPI_Bcast"
+knob = "coll_tuned_bcast_algorithm"
+sizes = "each"
+summary = "s"
+algorithms = [
+    { id = 1, name = "chain", summary = "s" },
+    { id = 2, name = "tree", below_version = "5.0", summary = "s" },
+    { id = 2, name = "forest", min_version = "5.0", summary = "s", since."5.1".id = 3 },
+]
+[[function.parameters]]
+knob = "coll_tuned_bcast_algorithm_segmentsize"
+algorithms = ["chain"]
+values = [0, 1024]
+unit = "bytes"
+scope = "each"
+each_since = "4.1.8"
+since."5.0" = { each_since = "5.0.7", knob = "coll_tuned_bcast_algorithm_piece" }
+summary = "s"
+[[ignored]]
+reason = "r"
+knobs = ["coll_tuned_priority"]
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "space.toml"
+    path.write_text(GOOD)
+    return path
+
+
+def test_each_range_of_versions_has_its_own(path: Path) -> None:
+    old, new, newest = load(path)
+    held = [(one.family, one.min_version, one.below_version) for one in (old, new, newest)]
+    assert held == [("space", "4.1.0", "5.0"), ("space", "5.0", "5.1"), ("space", "5.1", "6")]
+    assert old.of("MPI_Bcast") is not None and old.of("MPI_Reduce") is None
+    assert old.knobs() == {
+        "coll_tuned_bcast_algorithm": "MPI_Bcast",
+        "coll_tuned_bcast_algorithm_segmentsize": "MPI_Bcast",
+        "coll_tuned_priority": "r",
+    }
+    assert new.knobs().keys() - old.knobs().keys() == {"coll_tuned_bcast_algorithm_piece"}
+    assert (old.prefixes, new.prefixes) == (["coll_tuned_"], ["coll_tuned_", "smsc_"])
+    algorithms = [[(one.name, one.id) for one in x.function[0].algorithms] for x in load(path)]
+    assert algorithms == [
+        [("chain", 1), ("tree", 2)], [("chain", 1), ("forest", 2)], [("chain", 1), ("forest", 3)],
+    ]  # fmt: skip
+    assert [one.function[0].parameters[0].each_since for one in (old, new)] == ["4.1.8", "5.0.7"]
+
+
+LIKE = """
+min_version = "1"
+below_version = "2"
+like = "space-5.0.3"
+prefixes = ["own_"]
+[[function]]
+name = "MPI_Bcast"
+algorithms = [{ name = "osu", summary = "s" }]
+[[ignored]]
+reason = "r"
+min_version = "1.5"
+knobs = ["own_knob"]
+"""
+
+
+def test_a_file_that_adds_to_another_one(path: Path) -> None:
+    other = path.with_name("other.toml")
+    other.write_text(LIKE)
+    old, new = load(other)
+    assert (old.hot, old.setting, len(old.ignored), len(new.ignored)) == (None, [], 0, 1)
+    (bcast,) = old.function
+    assert (bcast.sizes, bcast.parameters[0].scope) == ("one", "process")
+    assert [(one.name, one.id) for one in bcast.algorithms] == [
+        ("chain", 0), ("forest", 0), ("osu", 0),
+    ]  # fmt: skip
+    assert old.prefixes == ["own_", bcast.knob, bcast.parameters[0].knob]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
+        ('"space-5.0.3"', '"space"', "like is no FAMILY-VERSION of another file: 'space'"),
+        ('"space-5.0.3"', '"../space-5"', "like is no FAMILY-VERSION of another file"),
+        ('"space-5.0.3"', '"other-5.0.3"', "like is no FAMILY-VERSION of another file"),
+        ('"space-5.0.3"', '"none-5.0.3"', r"cannot read search space .*none\.toml"),
+        ('"space-5.0.3"', '"space-6.1"', r"space\.toml does not hold 6\.1"),
+        ('"space-5.0.3"', "5", "Expected `str`, got `int`"),
+        ("MPI_Bcast", "MPI_Reduce", r"space-5\.0\.3 has no MPI_Reduce"),
+        ('name = "MPI_Bcast"', 'name = "MPI_Bcast"\nneeds = {}', "unknown field `needs`"),
+        ('name = "osu"', 'name = "chain"', "MPI_Bcast lists an algorithm twice: chain"),
+    ],
+)
+def test_a_mistake_in_such_a_file(path: Path, good: str, bad: str, message: str) -> None:
+    assert LIKE.count(good) == 1
+    other = path.with_name("other.toml")
+    other.write_text(LIKE.replace(good, bad))
+    with pytest.raises(UsageError, match=message):
+        load(other)
+
+
+# --- mistakes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
+        ('min_version = "4.1.0"\n', "", "min_version and below_version are missing"),
+        ('"4.1.0"', "4.1", "not a version number: 4.1"),
+        ('below_version = "6"', 'below_version = "6"\nfamily = "x"', "the file is the family"),
+        ('"6"', '"3.0"', "a table is for versions that are not there"),
+        ('below_version = "5.0"', 'below_version = "4.1"', r"versions .* not there: .*tree"),
+        ('"5.1".id', '"6.0".id', r"a table is for versions that are not there: .*forest"),
+        ('"5.1".id = 3', '"5.1".size = 3', "unknown field `size`"),
+        ('since."5.1".id = 3', "since.id = 3", "since is no table of tables"),
+        ('{ value = "smsc_", ', '{ word = "smsc_", ', "Expected `str`, got `object`"),
+        ('name = "forest", min_version = "5.0"', 'name = "tree"', "lists an algorithm twice: tree"),
+        ("[hot]", "[hut]", "unknown field `hut`|missing required field `hot`"),
+        ('unit = "bytes"', 'unit = "bytes"\ncolour = "red"', "unknown field `colour`"),
+        ("id = 1", 'id = "one"', r"Expected `int`, got `str` - at `\$\.function\[0\]\.algorithms"),
+        ('sizes = "each"', 'sizes = "some"', "Invalid enum value 'some'"),
+        ('scope = "each"', 'scope = "some"', "Invalid enum value 'some'"),
+        (
+            '= ["chain"]',
+            '= ["chain", "ring", "star"]',
+            "_segmentsize names algorithms that MPI_Bcast does not have: ring, star",
+        ),
+        ('name = "tree"', 'name = "chain"', "MPI_Bcast lists an algorithm twice"),
+        (
+            '"coll_tuned_priority"',
+            '"coll_tuned_bcast_algorithm"',
+            "coll_tuned_bcast_algorithm stands there twice",
+        ),
+        (
+            '"coll_tuned_priority"',
+            '"coll_tuned_priority", "coll_tuned_priority"',
+            "coll_tuned_priority stands there twice",
+        ),
+        (
+            "[[ignored]]",
+            '[[function]]\nname = "MPI_Bcast"\nknob = "k"\nsizes = "one"\nsummary = "s"\n'
+            "algorithms = []\n[[ignored]]",
+            "MPI_Bcast stands there twice",
+        ),
+        ('"4.1.0"', '"four"', "not a version number: 'four'"),
+        ('"4.1.8"', '"v4"', "not a version number: 'v4'"),
+        ("[hot]", "[hot", "Expected ']'"),
+    ],
+)
+def test_a_mistake_is_named_with_the_file(path: Path, good: str, bad: str, message: str) -> None:
+    assert GOOD.count(good) == 1
+    path.write_text(GOOD.replace(good, bad))
+    with pytest.raises(UsageError, match=message) as error:
+        load(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(PlumblineError, match=r"cannot read search space .*none\.toml: No such"):
+        load(tmp_path / "none.toml")

@@ -1,0 +1,56 @@
+"""What each key says: once, where it is declared; docs and help say the same."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+
+from plumbline.settings import GROUP_OF, GROUPS, explained
+from tests.tuner.cli.command import plumbline
+from tests.tuner.simulated import ROOT
+
+BEGIN, END = "<!-- keys: tuner/plumbline/settings -->\n", "<!-- end of keys -->\n"
+# Options of `plumbline campaign` that are not called as the key is.
+NAMES = {"budget_seconds": "--budget"}
+# Given by a table, or a number that nobody has had to change for one campaign alone.
+NO_OPTION = {"simulate", "hosts", "slurm", "pbs", "flux", "environment", "preload"}
+NO_OPTION |= {"blocks", "reps", "launch_timeout_seconds", "alpha", "tolerance"}
+
+
+def table(group: type[msgspec.Struct]) -> str:
+    """In Markdown."""
+    assert group.__doc__
+    lines = [group.__doc__, "", "| key | takes | default | |", "|---|---|---|---|"]
+    lines += [
+        f"| `{key}` | {one.takes} | {one.default} | {one.sentence} |"
+        for key, one in explained.of_group(group)
+    ]
+    return re.sub(r"docs/([a-z-]+)\.md", r"[\1](\1.md)", "\n".join(lines)) + "\n"
+
+
+def test_every_key_is_explained_in_one_sentence() -> None:
+    found = explained.keys()
+    assert found.keys() == GROUP_OF.keys()
+    for key, one in found.items():
+        assert re.fullmatch(r"[A-Z][^\n]*\.", one.sentence), key
+        assert ". " not in one.sentence, key
+        assert one.takes, key
+    assert found["nprocs"].takes == "whole number" and found["nprocs"].default == "0"
+    assert found["settings"].takes == "true or false or list of texts"
+    assert found["bind"].takes == "core, none, numa, plain, socket"
+
+
+def test_the_page_has_the_table_of_keys() -> None:
+    """What is to stand there is shown where it does not."""
+    page = (ROOT / "docs" / "campaign.md").read_text()
+    standing = page.partition(BEGIN)[2].partition(END)[0]
+    assert standing == "\n".join(map(table, GROUPS.values()))
+
+
+@pytest.mark.parametrize("key", sorted(GROUP_OF.keys() - NO_OPTION))
+def test_options_are_explained_as_keys_are(key: str) -> None:
+    said = " ".join(plumbline("campaign", "--help").out.split())
+    assert f" {NAMES.get(key, '--' + key.replace('_', '-'))} " in said
+    assert explained.keys()[key].sentence.removesuffix(".") in said

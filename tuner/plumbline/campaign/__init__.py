@@ -1,0 +1,1 @@
+"""The loop of a campaign: measure, verify, search, export, prove, confirm."""

@@ -1,0 +1,128 @@
+"""Acceptance of winners that hold for whole launches only (cold knobs): launches with the exported
+files in force take turns with launches of the library as it is, and the cells of these winners are
+called in all circumstances in both.
+
+Two launches differ by more than two calls of one launch, so that this finds harm where it is clear;
+what is called beside the default in one launch (acceptance.py) has to be shown harmless."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from plumbline.campaign.circumstances import everywhere
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.measure.experiment import (
+    REFERENCE_CELLS,
+    Arm,
+    log_ratios,
+    take_turns,
+    without_shared_factor,
+)
+from plumbline.measure.launches import Laboratory
+from plumbline.search.cells import Target
+from plumbline.search.outcome import deciding
+from plumbline.settings import Settings
+from plumbline.system.placement import Placement
+from plumbline.system.words import counted
+from plumbline.verify.statistics import paired_ratio, slower
+from plumbline_db import runs
+from plumbline_db.records import Suite, Winner
+
+
+def harm(
+    lab: Laboratory,
+    suite: Suite,
+    plan: Plan,
+    settings: Settings,
+    environment: Mapping[str, str],
+    winners: Sequence[Winner],
+    cold: Sequence[Winner],
+    sizes: Mapping[str, Sequence[int]],
+    *,
+    placement: Placement | None,
+    crowded: bool,
+) -> list[tuple[Winner, str]]:
+    """Those of `cold` that are slower than the default somewhere, with the reason. `environment`
+    puts all `winners` in force."""
+    asked: dict[PlanCase, tuple[Winner, str]] = {}
+    for winner in cold:
+        for size in sizes[winner.function]:
+            if deciding(winners, Target(winner.function, size)) is not winner:
+                continue
+            case = PlanCase(winner.function, size)
+            for where in everywhere(settings, case, crowded=crowded):
+                name = f"at {size} B ({where.label(settings)})"
+                asked[where.case(case)] = (winner, name)
+    if not asked:
+        return []
+    lab.progress.step(
+        f"trying winners as users call them, in turn with the library as it is: "
+        f"{counted(len(asked), 'case')}, {counted(settings.sampling.launches, 'pair')} of launches"
+    )
+    others = _others(sizes, winners)
+    pairs = settings.sampling.launches
+    logs, lost = _log_ratios(lab, suite, plan, pairs, environment, list(asked), others, placement)
+    found: dict[str, tuple[Winner, str]] = {}
+    for case in lost:
+        winner, name = asked[case]
+        text = f"no right result {name} with it in force"
+        found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
+    limit = 1 + settings.claims.tolerance
+    sure = slower(logs, limit, settings.claims.alpha)
+    for case, values in logs.items():
+        winner, name = asked[case]
+        told = paired_ratio(values)
+        if case in sure or (told.low is not None and told.low > 1 and told.ratio > limit):
+            text = f"slower {name}: {told.ratio:.2f} [{told.low or 0:.2f}, {told.high or 0:.2f}]"
+            found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
+    return list(found.values())
+
+
+def _others(sizes: Mapping[str, Sequence[int]], winners: Sequence[Winner]) -> list[PlanCase]:
+    """Cells of functions that no winner is about, by which launches are told apart."""
+    touched = {winner.function for winner in winners}
+    cells = [
+        PlanCase(function, size)
+        for function, its_sizes in sizes.items()
+        for size in its_sizes
+        if function not in touched
+    ]
+    return cells[:: max(1, len(cells) // (2 * REFERENCE_CELLS))]
+
+
+def _log_ratios(
+    lab: Laboratory,
+    suite: Suite,
+    plan: Plan,
+    pairs: int,
+    environment: Mapping[str, str],
+    cases: Sequence[PlanCase],
+    others: Sequence[PlanCase],
+    placement: Placement | None,
+) -> tuple[dict[PlanCase, list[float]], list[PlanCase]]:
+    """Per pair of launches, log(tuned / as it is) of each case that all launches have, without what
+    the launches of a pair differ by in `others`; and the cases that only those of the library as
+    it is have in full."""
+    full = msgspec.structs.replace(plan, cases=tuple(dict.fromkeys([*cases, *others])))
+    arm = Arm(suite, full, environment, placement)
+    take_turns(lab, [arm, arm.beside()], pairs)
+    tuned, plain = (_seconds(lab, side.name, full) for side in (suite, suite.beside()))
+    found, lost = log_ratios(tuned, plain, full.cases, pairs)
+    known = [found[case] for case in others if case in found]
+    asked = {case: found[case] for case in cases if case in found}
+    return without_shared_factor(asked, known), [case for case in cases if case in lost]
+
+
+def _seconds(lab: Laboratory, suite: str, plan: Plan) -> dict[PlanCase, list[float]]:
+    """The medians of each case, in the order of the launches."""
+    own = {
+        (case.function, case.bytes, case.use, (case.data or plan.data)): case for case in plan.cases
+    }
+    found: dict[PlanCase, list[float]] = {}
+    for median in runs.medians(lab.db, lab.campaign, [suite], use=None):
+        data = msgspec.structs.replace(plan.data, type=median.case.type, op=median.case.op)
+        case = own[median.case.function, median.case.bytes, median.case.use, data]
+        found[case] = median.seconds
+    return found

@@ -1,0 +1,378 @@
+"""Confirmation: the whole table again, cold, with the exported files in force, in launches that
+alternate with launches of the library as it is. What comes out slower loses its place.
+
+Pairs of launches are added, as the design of the tables says, for winners whose gain is not clear
+and for cells that may be slower: a small gain is not left to the luck of a few launches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import msgspec
+
+from plumbline.campaign.pairs import Pairs, target_of, untouched
+from plumbline.core.guidelines import LIBRARY, Guidelines
+from plumbline.core.plan import PlanCase
+from plumbline.measure import experiment, tables
+from plumbline.measure.launches import Laboratory
+from plumbline.search.fixed_point import is_part
+from plumbline.search.outcome import deciding, holds
+from plumbline.search.race import Target
+from plumbline.settings import Settings
+from plumbline.system.words import counted
+from plumbline.verify.sequential import Family, Question
+from plumbline.verify.statistics import Comparison, paired_ratio, slower
+from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
+
+
+class Confirmation(msgspec.Struct, frozen=True):
+    """`winners` with their cold speed-ups; `dropped` with the reason; `verdicts` of the first look
+    at the table."""
+
+    winners: list[Winner]
+    dropped: list[tuple[Winner, str]]
+    verdicts: list[Verdict]
+
+
+def confirm(
+    lab: Laboratory,
+    suite: Suite,
+    stage: str,
+    guidelines: Guidelines,
+    settings: Settings,
+    environment: Mapping[str, str],
+    winners: Sequence[Winner],
+    anchors: Sequence[PlanCase] = (),
+    *,
+    confirmed: Sequence[Winner] = (),
+    faster: Sequence[Winner] = (),
+) -> Confirmation:
+    """`environment` puts the exported files in force; `anchors` are cases that these change in no
+    way. No launches are added to see the gain of winners that were `confirmed` beside others
+    before, and of those that were seen to be `faster` in launches that have both."""
+    all_cases = tables.cases(guidelines, settings)
+    left = [case for case in all_cases if case.variant == "default" and not case.ranks]
+    others = [case for case in all_cases if case not in set(left)]
+    pairs = Pairs(lab, settings, environment, winners, anchors)
+    fresh = pairs.add(suite, settings.sampling.launches, left, others, seed=settings.sampling.seed)
+    looks = _Looks(pairs, winners, [*confirmed, *faster], settings)
+    looks.look(fresh)
+    _, *later = experiment.looks(tables.design_of(settings))
+    for look in later:
+        wanted = looks.open_cells()
+        if not wanted:
+            break
+        lab.progress.step(
+            f"not clear yet: {counted(len(wanted), 'cell')}; "
+            f"{counted(look.launches, 'pair')} of launches more"
+        )
+        cases = [case for case in left if target_of(case) in wanted]
+        cases = list(dict.fromkeys(cases + untouched(left, winners)))
+        more_pairs = look.suite(suite.part("pairs"))
+        seed = settings.sampling.seed + look.before
+        looks.look(pairs.add(more_pairs, look.launches, cases, seed=seed))
+    built_on = {
+        pattern.lhs: {
+            used
+            for other in guidelines.patterns
+            if (other.lhs, other.lhs_variant) == (pattern.lhs, LIBRARY)
+            for used in other.uses
+        }
+        for pattern in guidelines.patterns
+    }
+    harm = looks.slower()
+    if harm:
+        again = suite.part("again")
+        harm = _seen_again(lab, again, settings, environment, winners, anchors, left, harm)
+    strange = {
+        cell: comparison
+        for cell, comparison in harm.items()
+        if not reaching(winners, cell, built_on)
+    }
+    if strange:
+        # All winners of a kind pay for it, so that it must be beyond doubt.
+        again = suite.part("once-more")
+        sure = _seen_again(lab, again, settings, environment, winners, anchors, left, strange)
+        harm = {cell: comparison for cell, comparison in harm.items() if cell not in strange} | sure
+    lost = set(pairs.lost)
+    astray = {cell for cell in lost if not reaching(winners, cell, built_on)}
+    if astray:
+        # A launch may fail by chance, and all winners of a kind pay for this too.
+        lab.progress.step(f"no result: {counted(len(astray), 'cell')}; measuring again")
+        anew = Pairs(lab, settings, environment, winners, anchors)
+        seed = settings.sampling.seed + settings.sampling.launches_max
+        anew.add(suite.part("lost"), settings.sampling.launches, left, seed=seed)
+        lost -= astray - set(anew.lost)
+    verdicts = tables.ViolationTable(lab, stage, guidelines, settings, suite, environment).look()
+    kept, dropped = judge_winners(
+        winners,
+        looks.speeds,
+        list(pairs.ratios),
+        harm,
+        verdicts,
+        built_on,
+        lost,
+        confirmed=confirmed,
+        faster=faster,
+    )
+    return Confirmation(winners=kept, dropped=dropped, verdicts=verdicts)
+
+
+class _Looks:
+    """What the pairs say, look by look: `speeds`, the ratio of each winner over its cells, with an
+    interval that pays for all looks (None: no pair has its cells); and which cells are slower."""
+
+    def __init__(
+        self,
+        pairs: Pairs,
+        winners: Sequence[Winner],
+        known: Sequence[Winner],
+        settings: Settings,
+    ) -> None:
+        self.speeds: list[Comparison | None] = [None for _ in winners]
+        self._pairs = pairs
+        self._winners = winners
+        self._known = known
+        self._design = tables.design_of(settings)
+        self._alpha = settings.claims.alpha
+        self._compare = tables.compare_of(settings)
+        self._look = 0
+        limit = 1 + settings.claims.tolerance
+        self._harm = Family(
+            ([Question(cell, limit)] for cell, logs in pairs.ratios.items() if logs),
+            self._design,
+            alpha=settings.claims.alpha,
+            compare=self._compare,
+        )
+
+    def look(self, fresh: Collection[Target]) -> None:
+        """`fresh`: the cells that the last pairs measured."""
+        ratios = self._pairs.ratios
+        self._harm.look(lambda cell: ratios[cell] if cell in fresh else None)
+        confidence = self._design.confidence(self._look, self._alpha)
+        for number, winner in enumerate(self._winners):
+            if self._look == 0 or _unclear(self.speeds[number]):
+                self.speeds[number] = speed(
+                    winner, self._winners, ratios, self._pairs.beside, confidence, self._compare
+                )
+        self._look += 1
+
+    def open_cells(self) -> set[Target]:
+        """The cells of winners whose gain is unclear, and those that seem slower than before."""
+        unclear = [
+            winner
+            for winner, speed in zip(self._winners, self.speeds, strict=True)
+            if _unclear(speed) and not any(is_part(winner, earlier) for earlier in self._known)
+        ]
+        suspects = {
+            state.question.key
+            for state in self._harm.open()
+            if state.suspicion() > state.question.limit
+        }
+        return suspects | {
+            cell
+            for cell in self._pairs.ratios
+            if any(deciding(self._winners, cell) is winner for winner in unclear)
+        }
+
+    def slower(self) -> dict[Target, Comparison]:
+        """Cells that are slower than before: significant after correction for the number of cells
+        and looks, and by more than the tolerance."""
+        return {
+            state.question.key: state.comparison
+            for (state,) in self._harm.cells
+            if state.word == "violated" and state.comparison is not None
+        }
+
+
+def _unclear(found: Comparison | None) -> bool:
+    """Whether it may be faster and may be slower."""
+    if found is None:
+        return False
+    return found.low is None or found.high is None or found.low < 1 <= found.high
+
+
+def speed(
+    winner: Winner,
+    winners: Sequence[Winner],
+    ratios: Mapping[Target, Sequence[float]],
+    beside: Mapping[Target, Sequence[float]],
+    confidence: float = 0.95,
+    compare: Callable[[Sequence[float], float], Comparison] = paired_ratio,
+) -> Comparison | None:
+    """The ratio tuned over default over all cells that a winner decides: per pair of launches, the
+    mean of the cells' log ratios. A variant of ours that has the library's own call beside it in
+    all its cells is compared with that. What holds for the whole process has its speed from cold
+    launches already (search/process.py), with the other winners in force on both sides."""
+    if winner.function == EVERY_FUNCTION:
+        return None
+    inside = [cell for cell, logs in ratios.items() if logs and deciding(winners, cell) is winner]
+    if not inside:
+        return None
+    by_launch = winner.variant != "default" and all(cell in beside for cell in inside)
+    logs = beside if by_launch else ratios
+    pairs = min(len(logs[cell]) for cell in inside)
+    if pairs == 0:
+        return None
+    means = [sum(logs[cell][pair] for cell in inside) / len(inside) for pair in range(pairs)]
+    return compare(means, confidence)
+
+
+def _seen_again(
+    lab: Laboratory,
+    suite: Suite,
+    settings: Settings,
+    environment: Mapping[str, str],
+    winners: Sequence[Winner],
+    anchors: Sequence[PlanCase],
+    left: Sequence[PlanCase],
+    harm: Mapping[Target, Comparison],
+) -> dict[Target, Comparison]:
+    """What is slower again in fresh pairs of launches. Cells of one launch share its luck, so one
+    pass finds whole groups by chance; chance does not find the same group twice."""
+    suspects = [case for case in left if target_of(case) in harm]
+    cases = list(dict.fromkeys(suspects + untouched(left, winners)))
+    lab.progress.step(f"perhaps slower: {counted(len(suspects), 'cell')}; measuring again")
+    again = Pairs(lab, settings, environment, winners, anchors)
+    seed = settings.sampling.seed + settings.sampling.launches_max
+    again.add(suite, settings.sampling.launches, cases, seed=seed)
+    measured = {cell: again.ratios[cell] for cell in harm if cell in again.ratios}
+    found = slower_cells(measured, settings)
+    return {
+        cell: comparison
+        for cell, comparison in found.items()
+        if comparison.low is None or comparison.low > 1
+    }
+
+
+def judge_winners(
+    winners: Sequence[Winner],
+    speeds: Sequence[Comparison | None],
+    cells: Sequence[Target],
+    slower: Mapping[Target, Comparison],
+    verdicts: Sequence[Verdict],
+    built_on: Mapping[str, Collection[str]],
+    lost: Collection[Target] = (),
+    *,
+    confirmed: Sequence[Winner] = (),
+    faster: Sequence[Winner] = (),
+) -> tuple[list[Winner], list[tuple[Winner, str]]]:
+    """Keeps a winner if its cells are not slower than the default's in cold launches, and it is
+    significantly faster over them, or no slower and what it was chosen for holds.
+
+    `speeds`: of each winner, tuned over default; `cells`: what was measured; `slower`: the cells
+    that are slower than before; `built_on`: which functions a library may build a function on;
+    `lost`: cells that give no (or a wrong) result with the files in force, and did without;
+    `confirmed`, `faster`: winners that are known to be faster, and need not be so significantly in
+    few launches; the speed-ups of those that are confirmed stay."""
+    held, violated = named(verdicts, "holds"), named(verdicts, "violated")
+    kept: list[Winner] = []
+    dropped: list[tuple[Winner, str]] = []
+    for winner, speed in zip(winners, speeds, strict=True):
+        gone_wrong = [cell for cell in lost if _reaches(winner, cell, built_on)]
+        if gone_wrong:
+            where = ", ".join(f"{cell.function} at {cell.bytes} B" for cell in sorted(gone_wrong))
+            dropped.append((winner, f"no right result with it in force: {where}"))
+            continue
+        hurt = [cell for cell in cells if cell in slower and deciding(winners, cell) is winner]
+        if hurt:
+            worst = max(hurt, key=lambda one: slower[one].ratio)
+            dropped.append(
+                (winner, f"slower at {worst.bytes} B: {_text(slower[worst])} times the default")
+            )
+            continue
+        if winner.function == EVERY_FUNCTION:
+            kept.append(winner)
+            continue
+        if speed is None:
+            dropped.append((winner, "no pair of launches has its cells"))
+            continue
+        clearly = speed.high is not None and speed.high < 1
+        cured = any((winner.function, name) in held for name in winner.removes)
+        before = any(is_part(winner, earlier) for earlier in confirmed)
+        known = before or any(is_part(winner, earlier) for earlier in faster)
+        if not clearly and not ((cured or known) and speed.ratio <= 1):
+            dropped.append((winner, f"no gain is left cold: {_text(speed)} times the default"))
+            continue
+        removes = [name for name in winner.removes if (winner.function, name) not in violated]
+        if before:
+            kept.append(msgspec.structs.replace(winner, removes=removes))
+            continue
+        kept.append(
+            msgspec.structs.replace(
+                winner,
+                speedup=1 / speed.ratio,
+                speedup_low=1 / speed.high if speed.high else 1 / speed.ratio,
+                speedup_high=1 / speed.low if speed.low else 1 / speed.ratio,
+                removes=removes,
+            )
+        )
+    strange: dict[Target, Comparison] = {}
+    for cell in sorted(slower):
+        if any(holds(winner, cell) for winner in winners):
+            continue
+        if not reaching(winners, cell, built_on):
+            strange[cell] = slower[cell]
+            continue
+        blamed = reaching(kept, cell, built_on)
+        why = f"{cell.function} at {cell.bytes} B became slower: {_text(slower[cell])}"
+        kept = [winner for winner in kept if winner not in blamed]
+        dropped += [(winner, why) for winner in blamed]
+    astray = sorted(cell for cell in lost if not reaching(winners, cell, built_on))
+    if strange or astray:
+        # Nothing but the files as a whole: the preload library stands before every call, and a
+        # variable may change more than the function that it is for.
+        if astray:
+            text = f"{astray[0].function} at {astray[0].bytes} B gave no right result"
+        else:
+            worst = max(strange, key=lambda one: strange[one].ratio)
+            text = f"{worst.function} at {worst.bytes} B became slower: {_text(strange[worst])}"
+        ours = [winner for winner in kept if winner.variant != "default"]
+        what = "the preload library" if ours else "the files as a whole"
+        gone = ours or kept
+        kept = [winner for winner in kept if winner not in gone]
+        dropped += [(winner, f"{text}, and no winner reaches it but by {what}") for winner in gone]
+    return kept, dropped
+
+
+def reaching(
+    winners: Sequence[Winner], cell: Target, built_on: Mapping[str, Collection[str]]
+) -> list[Winner]:
+    """Those that can change what happens in a cell."""
+    return [winner for winner in winners if _reaches(winner, cell, built_on)]
+
+
+def _reaches(winner: Winner, cell: Target, built_on: Mapping[str, Collection[str]]) -> bool:
+    """Whether a winner can change what happens in a cell: its own, or, for a knob, another size of
+    its function (a variable that is set may turn off what the library does without it) or a cell of
+    a function that the library may build on the tuned one. A variant of ours reaches no other."""
+    if holds(winner, cell):
+        return True
+    if winner.variant != "default":
+        return False
+    built = winner.function in built_on.get(cell.function, ())
+    return winner.function == cell.function or (
+        built and winner.bytes_from <= cell.bytes <= winner.bytes_to
+    )
+
+
+def named(verdicts: Sequence[Verdict], word: str) -> set[tuple[str, str]]:
+    """Cells with this verdict as winners name them: the function, and `GUIDELINE@BYTES`."""
+    return {
+        (verdict.function, f"{verdict.guideline}@{verdict.bytes}")
+        for verdict in verdicts
+        if verdict.verdict == word
+    }
+
+
+def slower_cells(
+    ratios: Mapping[Target, Sequence[float]], settings: Settings
+) -> dict[Target, Comparison]:
+    """Cells that are slower than before by more than the tolerance, after correction for the number
+    of cells (Benjamini-Hochberg)."""
+    compare = tables.compare_of(settings)
+    return slower(ratios, 1 + settings.claims.tolerance, settings.claims.alpha, compare)
+
+
+def _text(comparison: Comparison) -> str:
+    return f"{comparison.ratio:.2f} [{comparison.low or 0:.2f}, {comparison.high or 0:.2f}]"

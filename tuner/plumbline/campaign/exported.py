@@ -1,0 +1,130 @@
+"""The files of one campaign: written in place, and put in force for its own launches. Decides
+nothing about winners but which of them files can hold together."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from plumbline.campaign import proof
+from plumbline.measure.launches import Laboratory
+from plumbline.search.select import Weights, by_benefit
+from plumbline.settings.identity import now
+from plumbline.settings.workbench import Workbench
+from plumbline_db import campaigns, exports, started
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Campaign, Winner
+from plumbline_exporters import env
+from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.registry import exporters, is_ours, texts, write
+
+
+class Files:
+    """`folder` is where they go; `site_rules`: the text of a site's rules that are in force."""
+
+    def __init__(
+        self,
+        lab: Laboratory,
+        bench: Workbench,
+        campaign: Campaign,
+        folder: Path,
+        *,
+        unsafe: bool,
+        site_rules: str,
+    ) -> None:
+        self._lab = lab
+        self._bench = bench
+        self._campaign = campaign
+        self._folder = self._in_force = folder
+        self._unsafe = unsafe
+        self._site_rules = site_rules
+        self._staged: dict[Path, None] = {}
+        self._formats = list(exporters(bench.family.name))
+
+    def stage(self, name: str) -> None:
+        """While a step is replayed, a job of a later one may begin, and reads files of its own."""
+        if self._lab.starter.jobs_stay:
+            self._in_force = self._folder / name
+            self._staged[self._in_force] = None
+
+    def write(self, winners: Sequence[Winner]) -> None:
+        """All formats, in place; a file that an earlier export wrote and this one does not goes.
+        A campaign that is finished exports the same bytes at any time."""
+        db, campaign = self._lab.db, self._campaign.id
+        bundle = self._bundle(winners)
+        written = write(bundle, self._formats)
+        for export in written:
+            exports.put(db, campaign, export)
+        current = {export.path for export in written}
+        for old in exports.get(db, campaign):
+            if old.path in current:
+                continue
+            if Path(old.path).parent == bundle.directory and is_ours(Path(old.path)):
+                Path(old.path).unlink()
+            exports.forget(db, campaign, old.path)
+
+    def finish(self, campaign: Campaign, winners: Sequence[Winner]) -> None:
+        """The last time, in their own folder, with the record of the finished campaign. One that
+        was asked to search nothing leaves no files that others would take for winners."""
+        self._campaign = campaign
+        self._in_force = self._folder
+        if winners or not campaigns.verifies_only(campaign):
+            self.write(winners)
+        for folder in self._staged:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def environment(self) -> dict[str, str]:
+        """What sourcing the files adds to a clean environment."""
+        script = self._in_force.absolute() / env.FILE_NAME
+        return proof.environment_of(script, self._lab.starter.clean_environment())
+
+    def together(
+        self, winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]], weights: Weights
+    ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
+        """Those that files can hold together, and the others: where two want different values of
+        what has one, the one that saves more time stays. The others have the reason. What keeps
+        files without a winner from being written is an error."""
+        with contextlib.suppress(PlumblineError):
+            texts(self._bundle(winners), self._formats)
+            return list(winners), []
+        texts(self._bundle([]), self._formats)
+        kept: list[Winner] = []
+        refused: list[tuple[Winner, str]] = []
+        for winner in by_benefit(winners, sizes, weights):
+            try:
+                texts(self._bundle([*kept, winner]), self._formats)
+            except PlumblineError as error:
+                alone = self._obstacle(winner)
+                why = (
+                    f"not exportable: {alone}"
+                    if alone
+                    else f"not exported beside the others: {error}"
+                )
+                refused.append((winner, why))
+            else:
+                kept.append(winner)
+        return [winner for winner in winners if winner in kept], refused
+
+    def _obstacle(self, winner: Winner) -> PlumblineError | None:
+        """Why files cannot hold it, be it the only one."""
+        try:
+            texts(self._bundle([winner]), self._formats)
+        except PlumblineError as error:
+            return error
+        return None
+
+    def _bundle(self, winners: Sequence[Winner]) -> Bundle:
+        return Bundle(
+            campaign=self._campaign,
+            machine=self._bench.machine,
+            library=self._bench.installation.library,
+            winners=list(winners),
+            created=self._campaign.finished or now(),
+            directory=self._in_force.absolute(),
+            preload_library=self._bench.preload,
+            unsafe=self._unsafe,
+            site_rules=self._site_rules,
+            started=started.lines(self._lab.db, self._campaign.id),
+        )

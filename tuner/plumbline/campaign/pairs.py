@@ -1,0 +1,165 @@
+"""Pairs of cold launches: one with the exported files in force, one of the library as it is, and so
+on in turn; and what they say about each cell, tuned over default."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.measure import tables
+from plumbline.measure.experiment import (
+    REFERENCE_CELLS,
+    Arm,
+    log_ratios,
+    take_turns,
+    without_shared_factor,
+)
+from plumbline.measure.launches import Laboratory
+from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.outcome import holds
+from plumbline.search.race import Target, index
+from plumbline.settings import Settings
+from plumbline_db import runs
+from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
+
+
+class Pairs:
+    """All pairs so far. `ratios`: per pair, log(tuned / default) of each cell, without the factor
+    that a launch shares; `beside`: per tuned launch, log(variant / the library's own call in the
+    same launch) of the cells that our variants hold, which says far more about these; `lost`: cells
+    that give no (or a wrong) result with the files in force, and did without. `anchors`, which no
+    exported file changes, are measured on both sides where winners leave few cells untouched."""
+
+    def __init__(
+        self,
+        lab: Laboratory,
+        settings: Settings,
+        environment: Mapping[str, str],
+        winners: Sequence[Winner],
+        anchors: Sequence[PlanCase] = (),
+    ) -> None:
+        self.ratios: dict[Target, list[float]] = {}
+        self.beside: dict[Target, list[float]] = {}
+        self.lost: list[Target] = []
+        self._lab = lab
+        self._settings = settings
+        self._environment = environment
+        self._winners = winners
+        self._anchors = anchors
+
+    def add(
+        self,
+        suite: Suite,
+        count: int,
+        left: Sequence[PlanCase],
+        more: Sequence[PlanCase] = (),
+        *,
+        seed: int,
+    ) -> set[Target]:
+        """`count` pairs of the cells `left`; the tuned launches, those of `suite`, measure `more`
+        as well. Returns the cells that they have ratios of."""
+        # A variant of ours has the library's own call (PMPI_) beside it in the same launches.
+        beside = [
+            msgspec.structs.replace(case, variant="library")
+            for case in left
+            if any(
+                winner.variant != "default" and holds(winner, target_of(case))
+                for winner in self._winners
+            )
+        ]
+        touched = {winner.function for winner in self._winners}
+        seen = sum(case.function not in touched for case in left)
+        needed = seen < REFERENCE_CELLS and EVERY_FUNCTION not in touched
+        anchors = list(self._anchors) if needed else []
+        cases = list(dict.fromkeys([*left, *more, *beside, *anchors]))
+        lab = self._lab
+        tuned = Arm(suite, self._plan(cases, seed), self._environment)
+        plain = Arm(suite.beside(), self._plan([*left, *anchors], seed))
+        take_turns(lab, [tuned, plain], count)
+        ours = index(runs.medians(lab.db, lab.campaign, [suite.name]))
+        theirs = index(runs.medians(lab.db, lab.campaign, [suite.beside().name]))
+        cells = [target_of(case) for case in left]
+        measured, lost = cold_ratios(ours, theirs, cells, self._winners)
+        self.lost += lost
+        for cell, logs in measured.items():
+            self.ratios.setdefault(cell, []).extend(logs)
+        for cell, logs in self._beside(suite.name).items():
+            self.beside.setdefault(cell, []).extend(logs)
+        return {cell for cell, logs in measured.items() if logs}
+
+    def _plan(self, cases: Sequence[PlanCase], seed: int) -> Plan:
+        return msgspec.structs.replace(tables.plan(self._settings, cases), seed=seed)
+
+    def _beside(self, suite: str) -> dict[Target, list[float]]:
+        lab = self._lab
+        found: dict[str, dict[Target, dict[int, float]]] = {"default": {}, "library": {}}
+        for median in runs.medians(lab.db, lab.campaign, [suite]):
+            if median.case.variant in found and not median.case.ranks:
+                target = Target(median.case.function, median.case.bytes)
+                found[median.case.variant][target] = dict(
+                    zip(median.runs, median.seconds, strict=True)
+                )
+        return {
+            target: [
+                math.log(found["default"][target][run] / seconds)
+                for run, seconds in library.items()
+                if run in found["default"][target]
+            ]
+            for target, library in found["library"].items()
+            if found["default"].get(target)
+        }
+
+
+Seconds = Mapping[tuple[Target, Candidate], Mapping[int, float]]
+
+
+def cold_ratios(
+    tuned: Seconds, plain: Seconds, cells: Sequence[Target], winners: Sequence[Winner]
+) -> tuple[dict[Target, list[float]], list[Target]]:
+    """Log ratios of the cells that every launch of both sides has measured, pair by pair, without
+    the factor that the launches of a pair differ by; and the cells that are missing, wholly or in
+    part, only in the `tuned` launches, in which `winners` are in force. Anchors are the variants of
+    ours that both sides have measured."""
+    ours, theirs = _in_order(tuned), _in_order(plain)
+    defaults = [(cell, DEFAULT) for cell in cells]
+    pairs = max((len(theirs.get(key, ())) for key in defaults), default=0)
+    found, lost = log_ratios(ours, theirs, defaults, pairs)
+    of_ours = [key for key in theirs if key[1] != DEFAULT]
+    anchors, _ = log_ratios(ours, theirs, of_ours, pairs)
+    ratios = {cell: logs for (cell, _), logs in found.items()}
+    kept = without_launch_factor(ratios, winners, list(anchors.values()))
+    return kept, [cell for cell, _ in lost]
+
+
+def _in_order(seconds: Seconds) -> dict[tuple[Target, Candidate], list[float]]:
+    return {key: list(times.values()) for key, times in seconds.items()}
+
+
+def untouched(left: Sequence[PlanCase], winners: Sequence[Winner]) -> list[PlanCase]:
+    """Some cells of functions that no winner touches, by which launches are told apart."""
+    touched = {winner.function for winner in winners}
+    cells = [case for case in left if touched.isdisjoint((case.function, EVERY_FUNCTION))]
+    return cells[:: max(1, len(cells) // (2 * REFERENCE_CELLS))]
+
+
+def without_launch_factor(
+    ratios: Mapping[Target, Sequence[float]],
+    winners: Sequence[Winner],
+    anchors: Sequence[Sequence[float]] = (),
+) -> dict[Target, list[float]]:
+    """Two launches differ by a factor that all their cells share (placement, drift). It is seen in
+    the functions that no winner touches, and in `anchors`: the median of their log ratios, pair by
+    pair, is taken off. With fewer than REFERENCE_CELLS of both the ratios stay as they are; so they
+    do where a winner is about the process as a whole, as it touches everything."""
+    touched = {winner.function for winner in winners}
+    reference = [logs for cell, logs in ratios.items() if cell.function not in touched and logs]
+    return without_shared_factor(
+        ratios, [] if EVERY_FUNCTION in touched else [*reference, *anchors]
+    )
+
+
+def target_of(case: PlanCase) -> Target:
+    return Target(case.function, case.bytes)

@@ -1,0 +1,379 @@
+"""Proof that exported files are in force: what libraries ignore in silence is found out here.
+
+By canary. In a copy of the preload profile every rule names a variant that only refuses; what a
+family puts into its own files and variables is its matter (an algorithm that does not exist, in a
+copy of a rules file). If they are in force, the tuned cells fail; a cell that works was never
+reached.
+
+Where it is the launch that must fail, it must be by the error: the same cells work without it, and
+the library names it, or a launch fails twice in the same way."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.libraries import Family
+from plumbline.libraries.canary import Canary, in_copy
+from plumbline.libraries.into_ranks import RANK_ENVIRONMENT, for_ranks
+from plumbline.system import process
+from plumbline_db import scratch
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import EVERY_FUNCTION, Failure, Winner
+
+PROFILE = "PLUMBLINE_PROFILE"
+# Set for the ranks' sake; hydra reads the name of the preload library from a file.
+PRELOADING = frozenset({"LD_PRELOAD", PROFILE, "HYDRA_CONFIG_FILE"})
+REFUSING_VARIANT = "canary"
+CHECKED = "PLUMBLINE_CHECKED"  # exported files then ask no library for its version
+
+# So many launches may fail for no known reason before nothing is said of what they try.
+_ATTEMPTS = 3
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A launch that failed: why, and what it wrote to standard error. `stored`: it was made by an
+    earlier run of the campaign, and may go well now."""
+
+    failure: Failure
+    said: str = ""
+    stored: bool = False
+
+
+# Check outcomes by (function, bytes).
+Outcomes = dict[tuple[str, int], str]
+# One launch: a name, its number among those of this name, the plan, and the environment.
+TryOut = Callable[[str, int, Plan, Mapping[str, str]], Outcomes | Failed]
+
+
+class Unproven(NamedTuple):
+    """Of what nothing can be seen: `function`, where it is one, and a sentence."""
+
+    function: str
+    text: str
+
+
+class Proof(msgspec.Struct, frozen=True):
+    """`statements` say how it is known; `problems` what is not in force (empty: all of it is);
+    `unproven` what cannot be known. `missed` are the cells that no file decides, `tried` all that
+    were asked about."""
+
+    statements: list[str] = []
+    problems: list[str] = []
+    unproven: list[Unproven] = []
+    missed: list[PlanCase] = []
+    tried: list[PlanCase] = []
+
+
+def environment_of(script: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """What sourcing an exported sh file adds to `environment`: sh does it, as for a user. Whether
+    the library is the one that the file was made for, the caller has found out."""
+    command = ["/bin/sh", "-c", '. "$1" && exec env -0', "sh", str(script)]
+    checked = dict(environment) | {CHECKED: "1"}
+    done = process.run(command, timeout_seconds=20, environment=checked)
+    if done.status != 0:
+        raise PlumblineError(
+            f"sourcing {script} failed with status {done.status}: {done.stderr.strip()}"
+        )
+    after = dict(word.split("=", 1) for word in done.stdout.split("\0") if "=" in word)
+    shell_own = {"_", "PWD", "SHLVL", "OLDPWD", CHECKED}
+    return {
+        name: value
+        for name, value in after.items()
+        if environment.get(name) != value and name not in shell_own
+    }
+
+
+def prove(
+    family: Family,
+    try_out: TryOut,
+    plan: Plan,
+    environment: Mapping[str, str],
+    winners: Sequence[Winner],
+    sizes: Mapping[str, Sequence[int]],
+    within: Path | None = None,
+) -> Proof:
+    """A short launch for each canary of the family, and one with a canary in the profile; each over
+    one cell of every winner that it concerns. `sizes` are the measured sizes by function; spoilt
+    copies of files lie `within` a folder that all ranks see (None: this machine's own). What holds
+    for the whole process is not asked about: `started_with` does."""
+    proof = Proof()
+    winners = [winner for winner in winners if winner.function != EVERY_FUNCTION]
+    short = msgspec.structs.replace(plan, blocks=1, reps=1, warmup=0, rewarm=0, settle=0, cycle=0)
+    by_library = [winner for winner in winners if winner.variant == "default"]
+    by_profile = [winner for winner in winners if winner.variant != "default"]
+    with scratch.folder(within) as copies:
+        if by_library:
+            # Without the preload library: a call that it replaces would never reach the library.
+            without_preload = {
+                name: value
+                for name, value in environment.items()
+                if name not in PRELOADING and not name.startswith(RANK_ENVIRONMENT)
+            }
+            canaries = family.canaries(without_preload, copies)
+            if not canaries:
+                proof.problems.append("the exported files set no parameter of the library")
+            else:
+                _without_canary(canaries, by_library, sizes, proof)
+            controls = _Controls(try_out, short, without_preload, proof)
+            concerned = [_concerned(canary, by_library, sizes) for canary in canaries]
+            for canary, cells in zip(canaries, concerned, strict=True):
+                if canary.fails == "launch":
+                    controls.enter(canary, cells)
+            for number, (canary, cells) in enumerate(zip(canaries, concerned, strict=True)):
+                if canary.fails == "nothing":
+                    continue
+                if canary.fails == "launch":
+                    cells = controls.working(canary, cells)
+                if cells:
+                    plan = msgspec.structs.replace(short, cases=cells)
+                    own = _cells(
+                        [winner for winner in by_library if canary.concerns(winner)], sizes
+                    )
+                    _check(try_out, f"library-{number}", plan, canary, proof, own)
+                elif canary.one_of:
+                    text = f"{canary.name}: no measured size is in its range"
+                    proof.unproven.append(Unproven("", text))
+            _unproven(canaries, by_library, proof)
+        if by_profile:
+            original = _value(environment, PROFILE)
+            if original is None:
+                proof.problems.append(f"{PROFILE} is not set by the exported files")
+            else:
+                spoilt = in_copy(environment, original, profile_canary, copies)
+                plan = msgspec.structs.replace(short, cases=_cells(by_profile, sizes))
+                canary = Canary(name=Path(original).name, environment=spoilt)
+                _check(try_out, "profile", plan, canary, proof, plan.cases)
+    return proof
+
+
+def started_with(
+    try_out: TryOut,
+    plan: Plan,
+    environment: Mapping[str, str],
+    winner: Winner,
+    sizes: Mapping[str, Sequence[int]],
+) -> str:
+    """Why a winner for the whole process is not in force, by what the library says of its variables
+    (MPI_T) in a short launch; empty: it is."""
+    function, measured = next(iter(sizes.items()))
+    case = PlanCase(function, measured[0], configuration=Configuration.of(winner.configuration))
+    short = msgspec.structs.replace(
+        plan,
+        cases=(case,),
+        blocks=1,
+        reps=1,
+        warmup=0,
+        rewarm=0,
+        settle=0,
+        cycle=0,
+        knobs="start",
+    )
+    found = try_out("process", 0, short, environment)
+    if isinstance(found, Failed):
+        return found.failure.text
+    outcome = found.get((case.function, case.bytes), "not_in_force")
+    return "" if outcome == "ok" else outcome.replace("_", " ")
+
+
+def _without_canary(
+    canaries: Sequence[Canary],
+    winners: Sequence[Winner],
+    sizes: Mapping[str, Sequence[int]],
+    proof: Proof,
+) -> None:
+    """Winners for which nothing is set that could be spoilt are not in force."""
+    left = [winner for winner in winners if not any(canary.concerns(winner) for canary in canaries)]
+    for cell in _cells(left, sizes):
+        proof.tried.append(cell)
+        proof.missed.append(cell)
+        proof.problems.append(f"{cell.function} at {cell.bytes} B: no exported setting decides it")
+
+
+def _unproven(canaries: Sequence[Canary], winners: Sequence[Winner], proof: Proof) -> None:
+    """Says of which functions nothing can be seen."""
+    silent: dict[str, None] = {}
+    for winner in winners:
+        found = [canary.fails for canary in canaries if canary.concerns(winner)]
+        if found and set(found) == {"nothing"}:
+            silent[winner.function] = None
+    proof.unproven.extend(
+        Unproven(
+            function,
+            f"{function}: nothing shows that the library reads what is set for it; it is silent "
+            "about what it does not take",
+        )
+        for function in silent
+    )
+
+
+def profile_canary(text: str) -> str:
+    """A preload profile in which every rule names the variant that refuses."""
+    lines = []
+    for line in text.splitlines():
+        words = line.split()
+        if words[:1] == ["rule"]:
+            words = [w for w in words if not w.startswith("variant=")]
+            line = " ".join([*words, f"variant={REFUSING_VARIANT}"])
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+class _Controls:
+    """Launches without the error of any canary, one for those that have the same control."""
+
+    def __init__(
+        self, try_out: TryOut, short: Plan, exported: Mapping[str, str], proof: Proof
+    ) -> None:
+        self._try_out = try_out
+        self._short = short
+        self._exported = exported
+        self._proof = proof
+        self._cells: dict[Configuration, dict[PlanCase, None]] = {}
+        self._work: dict[Configuration, set[PlanCase]] = {}
+
+    def enter(self, canary: Canary, cells: Sequence[PlanCase]) -> None:
+        self._cells.setdefault(self._key(canary), {}).update(dict.fromkeys(cells))
+
+    def working(self, canary: Canary, cells: Sequence[PlanCase]) -> tuple[PlanCase, ...]:
+        """Those of `cells` that work without the error; the others are missed."""
+        key = self._key(canary)
+        if key not in self._work:
+            name = f"control-{len(self._work)}"
+            self._work[key] = self._launches(name, list(self._cells[key]), key.as_dict())
+        return tuple(cell for cell in cells if cell in self._work[key])
+
+    def _key(self, canary: Canary) -> Configuration:
+        control = self._exported if canary.control is None else canary.control
+        return Configuration.of(control)
+
+    def _launches(
+        self, name: str, left: list[PlanCase], environment: Mapping[str, str]
+    ) -> set[PlanCase]:
+        """A case under which a launch fails twice is left out of the next one."""
+        blamed: Counter[PlanCase] = Counter()
+        blameless = 0
+        reason = ""
+        for number in itertools.count():
+            plan = msgspec.structs.replace(self._short, cases=tuple(left))
+            found = self._try_out(name, number, plan, environment) if left else {}
+            if not isinstance(found, Failed):
+                return set(left)
+            reason = found.failure.text
+            if found.failure.case is None:
+                blameless += not found.stored
+                if blameless == _ATTEMPTS:
+                    break
+                continue
+            cell = left[found.failure.case]
+            blamed[cell] += 1
+            if blamed[cell] == 2:
+                left.remove(cell)
+                self._proof.tried.append(cell)
+                self._proof.missed.append(cell)
+                self._proof.problems.append(
+                    f"{cell.function} at {cell.bytes} B: launches fail without a canary too: "
+                    f"{reason}"
+                )
+        self._proof.problems.append(f"launches fail without a canary too: {reason}")
+        return set()
+
+
+def _check(
+    try_out: TryOut,
+    name: str,
+    plan: Plan,
+    canary: Canary,
+    proof: Proof,
+    own: tuple[PlanCase, ...],
+) -> None:
+    """`own`: the cells by which winners are known that it concerns."""
+    found = _attempts(try_out, name, plan, canary)
+    cells = {(cell.function, cell.bytes) for cell in plan.cases}
+    if isinstance(found, str):
+        proof.problems.append(found)
+        return
+    refusal = ("error", "wrong") if canary.one_of else ("error",)
+    refusing = {cell for cell in cells if found.get(cell) in refusal}
+    proof.tried.extend(plan.cases)
+    refused: list[str] = []
+    enough = canary.one_of and bool(refusing)
+    for cell in plan.cases:
+        what = f"{cell.function} at {cell.bytes} B"
+        if (cell.function, cell.bytes) in refusing:
+            refused.append(what)
+        elif not enough:
+            proof.missed.extend(own if canary.one_of else (cell,))
+            proof.problems.append(
+                f"{what}: {canary.name} does not decide (its canary goes unnoticed)"
+            )
+    if refused:
+        where = ", ".join(refused)
+        proof.statements.append(
+            f"{canary.name} decides (a canary in its place is refused): {where}"
+        )
+
+
+def _attempts(try_out: TryOut, name: str, plan: Plan, canary: Canary) -> Outcomes | str:
+    """What comes of the cells under a canary; a sentence when no launch tells. A launch that fails
+    by the error of a canary has failed in every cell."""
+    seen: Counter[str] = Counter()
+    fresh = 0
+    reason = ""
+    for number in itertools.count():
+        found = try_out(name, number, plan, canary.environment)
+        if not isinstance(found, Failed):
+            # Where it is the launch that must fail, a refusal inside it is another thing.
+            return found if canary.fails == "cells" else {}
+        reason = found.failure.text
+        seen[reason] += not found.failure.timed_out
+        by_error = bool(re.search(canary.says, found.said)) if canary.says else False
+        again = not canary.says and seen[reason] == 2
+        if canary.fails == "launch" and (by_error or again):
+            return {(cell.function, cell.bytes): "error" for cell in plan.cases}
+        fresh += not found.stored
+        if fresh == _ATTEMPTS:
+            break
+    other = " for another reason" if canary.fails == "launch" else ""
+    return f"the canary launch failed{other}: {reason}"
+
+
+def _value(environment: Mapping[str, str], variable: str) -> str | None:
+    """A variable of the ranks: set directly, or handed to them by mpirun's list."""
+    return environment.get(variable, for_ranks(environment).get(variable))
+
+
+def _concerned(
+    canary: Canary, winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]
+) -> tuple[PlanCase, ...]:
+    """A cell of each winner that it concerns; where one of several is enough, all in its range."""
+    mine = [winner for winner in winners if canary.concerns(winner)]
+    if not canary.one_of:
+        return _cells(mine, sizes)
+    cells = [
+        PlanCase(winner.function, size)
+        for winner in mine
+        for size in sizes[winner.function]
+        if max(winner.bytes_from, canary.bytes_from)
+        <= size
+        <= min(winner.bytes_to, canary.bytes_to)
+    ]
+    return tuple(dict.fromkeys(cells))
+
+
+def _cells(winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]) -> tuple[PlanCase, ...]:
+    return tuple(dict.fromkeys(cell_of(winner, sizes) for winner in winners))
+
+
+def cell_of(winner: Winner, sizes: Mapping[str, Sequence[int]]) -> PlanCase:
+    """The cell by which a winner is proven to be in force: its smallest measured size."""
+    inside = [n for n in sizes[winner.function] if winner.bytes_from <= n <= winner.bytes_to]
+    return PlanCase(winner.function, inside[0])

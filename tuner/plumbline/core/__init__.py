@@ -1,0 +1,1 @@
+"""What the rest of the product speaks of: values that know nothing of files, processes or MPI."""

@@ -1,0 +1,197 @@
+"""An application's use of collectives, as `plumbline profile` writes it (docs/application.md), and
+what a campaign makes of it: which sizes it measures, and what each cell weighs.
+
+Pure, but for reading the file. A weight is the share in the application's work: its collective time
+without waiting. What ranks wait for each other no tuning removes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, Protocol, TypeVar
+
+import msgspec
+
+from plumbline.system.words import counted
+from plumbline_db import scratch
+from plumbline_db.errors import PlumblineError, UsageError
+
+# Of the work of an application: what its heaviest cells make up together. The rest is left alone.
+_WORTH = 0.99
+# Sizes of a function that are measured, at most: as many as a campaign without an application has.
+_MOST_SIZES = 21
+# A call is told by a measured size that is no farther away than this.
+_REACH = 2.0
+
+
+class _Cell(Protocol):
+    @property
+    def function(self) -> str: ...
+    @property
+    def bytes(self) -> int: ...
+
+
+Key = TypeVar("Key")
+Cell = TypeVar("Cell", bound=_Cell)
+
+
+class Calls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Calls of one function with one volume on communicators of one shape. `calls` and `seconds`
+    are those of a rank, on the average over all ranks of the job; `fastest_seconds` is the fastest
+    call of the rank whose fastest one is slowest; `work_seconds` is what the calls take when nobody
+    is late, as far as that can be told. `nodes`, `ppn`: ranks a node at most; None where nobody
+    could say (inter-communicators). `bytes`: None where a rank does not know the volume."""
+
+    function: str
+    nprocs: int
+    nodes: int | None
+    ppn: int | None
+    bytes: int | None
+    calls: float
+    seconds: float
+    fastest_seconds: float
+    work_seconds: float
+
+
+class Application(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="record", tag="application"
+):
+    """One run. `nprocs` and `nodes` of its largest job; `ranks` that were heard of, `finished` of
+    them reached MPI_Finalize; `seconds` from MPI_Init to the last thing that was heard of a rank.
+    `lost`: calls that the record had no room for. `status`: the exit status of `command`."""
+
+    schema: Literal[1]
+    version: str
+    command: list[str]
+    started: str
+    status: int
+    library: str
+    nprocs: int
+    ranks: int
+    finished: int
+    seconds: float
+    lost: int
+    calls: list[Calls]
+
+    @property
+    def collective_seconds(self) -> float:
+        return sum(call.seconds for call in self.calls)
+
+    def on(self, nprocs: int, nodes: int) -> list[Calls]:
+        """On communicators of these ranks, of a function and volume that can be measured."""
+        return [
+            call
+            for call in self.calls
+            if (call.nprocs, call.nodes) == (nprocs, nodes) and call.bytes is not None
+        ]
+
+    def sizes(self, function: str, nprocs: int, nodes: int) -> list[int]:
+        """The volumes that make up most of the function's work there, in order."""
+        work: dict[int, float] = {}
+        for calls in self.on(nprocs, nodes):
+            if calls.function == function and calls.bytes:
+                work[calls.bytes] = work.get(calls.bytes, 0.0) + calls.work_seconds
+        return sorted(heaviest(work)[:_MOST_SIZES])
+
+    def functions(self, nprocs: int, nodes: int) -> list[str]:
+        """Those that are called there with some volume, in order."""
+        return sorted({calls.function for calls in self.on(nprocs, nodes) if calls.bytes})
+
+
+def read(path: Path) -> Application:
+    """Raises UsageError where the file is no record of an application."""
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=Application)
+    except OSError as error:
+        raise UsageError(f"cannot read the profile {path}: {error.strerror}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(
+            f"profile {path}: {error}; `plumbline profile -- mpirun … application` writes one"
+        ) from error
+    for number, call in enumerate(found.calls):
+        times = (call.calls, call.seconds, call.fastest_seconds, call.work_seconds)
+        if call.nprocs < 1 or min(times) < 0 or (call.bytes or 0) < 0 or not call.function:
+            raise UsageError(f"profile {path}: calls[{number}]: a number that no run has")
+    return found
+
+
+def write(path: Path, found: Application) -> None:
+    """The file is the old one or the new one, whatever happens."""
+    try:
+        with scratch.replacing(path) as part:
+            part.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    except OSError as error:
+        raise PlumblineError(f"cannot write {path}: {error.strerror}; name another file") from error
+
+
+def require(found: Application, nprocs: int, nodes: int) -> None:
+    """Raises UsageError, with what there is, where nothing was called on such communicators."""
+    if any(calls.bytes for calls in found.on(nprocs, nodes)):
+        return
+    raise UsageError(
+        f"the profile has no calls on communicators of {nprocs} ranks on {counted(nodes, 'node')}; "
+        "it has "
+        + (", ".join(f"{share:.0%} on {name}" for name, share in shapes(found)) or "none at all")
+        + ": choose nprocs and nodes from these"
+    )
+
+
+def shapes(found: Application) -> list[tuple[str, float]]:
+    """Communicators in words, with their shares of the work, the largest share first."""
+    work: dict[str, float] = {}
+    for call in found.calls:
+        where = counted(call.nprocs, "rank")
+        where += f" on {counted(call.nodes, 'node')}" if call.nodes else " of two groups"
+        work[where] = work.get(where, 0.0) + call.work_seconds
+    total = sum(work.values()) or 1.0
+    return sorted(((name, part / total) for name, part in work.items()), key=lambda one: -one[1])
+
+
+def weights(
+    found: Application, nprocs: int, nodes: int, sizes: Mapping[str, Sequence[int]]
+) -> dict[tuple[str, int], float]:
+    """The share of each measured cell (function, bytes) in the work of all calls on communicators
+    of these ranks; 0 for what the application does not call. A call counts for the measured size
+    that is nearest, as a factor, if it is within reach."""
+    calls = found.on(nprocs, nodes)
+    total = sum(call.work_seconds for call in calls) or 1.0
+    shares = {(function, size): 0.0 for function, its_sizes in sizes.items() for size in its_sizes}
+    for call in calls:
+        size = nearest(call.bytes or 0, sizes.get(call.function, ()))
+        if size is not None:
+            shares[call.function, size] += call.work_seconds / total
+    return shares
+
+
+def nearest(wanted: int, sizes: Iterable[int]) -> int | None:
+    """None where every size is out of reach."""
+    if wanted < 1:
+        return None
+    found = min(sizes, key=lambda size: (abs(math.log(size / wanted)), size), default=None)
+    if found is None or not 1 / _REACH <= found / wanted <= _REACH:
+        return None
+    return found
+
+
+def worth(targets: Iterable[Cell], weights: Mapping[tuple[str, int], float] | None) -> list[Cell]:
+    """The cells to be searched, the heaviest first, without those that together make up less than a
+    hundredth of what all cells weigh. Without weights all of them, as they are."""
+    if weights is None:
+        return list(targets)
+    heavy = {cell: place for place, cell in enumerate(heaviest(weights))}
+    known = [target for target in targets if (target.function, target.bytes) in heavy]
+    return sorted(known, key=lambda one: heavy[one.function, one.bytes])
+
+
+def heaviest(work: Mapping[Key, float]) -> list[Key]:
+    """Those that make up most of the whole, the heaviest first; of equals in their own order."""
+    whole = sum(work.values())
+    found: list[Key] = []
+    so_far = 0.0
+    for key, part in sorted(work.items(), key=lambda one: -one[1]):
+        if part <= 0 or so_far >= _WORTH * whole:
+            break
+        found.append(key)
+        so_far += part
+    return found

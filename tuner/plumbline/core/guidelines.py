@@ -1,0 +1,254 @@
+"""The performance guidelines as data: reads guidelines.toml, strictly.
+
+Knows names only. What a guideline kind compares is in `plumbline.verify`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import msgspec
+
+from plumbline.system import toml
+from plumbline_db.errors import UsageError
+
+DEFAULT_PATH = Path(__file__).with_name("guidelines.toml")
+PRECEDES = "⪯"
+LIBRARY = "default"  # the variant that is the library's own call
+
+
+class GuidelineEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of the entries of the file: an unknown key is an error."""
+
+
+class Monotony(GuidelineEntry, frozen=True):
+    """f(n) ⪯ f(n + k), for every measured function."""
+
+    id: str
+    name: str
+
+
+class Split(GuidelineEntry, frozen=True):
+    """f(n) ⪯ k f(n / k), for every measured function. `tolerance` is the least slow-down that
+    counts: 0.05 means that the left side may take 5 % longer. For `functions` the right side is
+    measured, k being one of `pieces`, none of them below `least_bytes`."""
+
+    id: str
+    name: str
+    tolerance: float
+    pieces: list[int]
+    least_bytes: int
+    functions: list[str]
+
+    def variant(self, function: str, pieces: int) -> str:
+        return f"{_split_variant(function)}:pieces={pieces}"
+
+    def names(self) -> list[str]:
+        """The variants that are its right sides, without their parameter."""
+        return [_split_variant(function) for function in self.functions]
+
+    def variants(self, function: str, size: int, least: int) -> list[str]:
+        """Right sides at a size, if the smallest message of the function has `least` bytes."""
+        if function not in self.functions:
+            return []
+        smallest = max(self.least_bytes, least)
+        return [self.variant(function, k) for k in self.pieces if size >= k * smallest]
+
+
+class RankMonotony(GuidelineEntry, frozen=True):
+    """f on p / `divisor` ranks ⪯ f on p ranks, for every measured function."""
+
+    id: str
+    name: str
+    divisor: int
+    default: bool = True
+
+    def ranks(self, nprocs: int) -> int:
+        """Of the left side; 0 where there are too few for two."""
+        return nprocs // self.divisor if nprocs // self.divisor >= 2 else 0
+
+
+class Pattern(GuidelineEntry, frozen=True):
+    """`lhs` is not slower than its variant `variant`, which is made of the functions `uses`; with
+    `lhs_variant`, that one is not slower than `variant`. `default`: verified unless others are
+    asked for."""
+
+    id: str
+    name: str
+    lhs: str
+    variant: str
+    uses: list[str]
+    lhs_variant: str = LIBRARY
+    default: bool = True
+
+
+class Overlap(GuidelineEntry, frozen=True):
+    """A message beside work ⪯ the message alone, then the work, for benchmarks of overlap: with
+    work as long as the message, and with `work_us` microseconds of it."""
+
+    id: str
+    name: str
+    work_us: int
+
+
+class Nonblocking(GuidelineEntry, frozen=True):
+    """Isend or Irecv + Wait with nothing between them ⪯ the blocking call, for the same."""
+
+    id: str
+    name: str
+
+
+class Guidelines(GuidelineEntry, frozen=True):
+    """All guidelines of one file, in its order. `overlap` and `nonblocking` are of benchmarks, not
+    of functions: `plumbline overlap tune` verifies them."""
+
+    monotony: Monotony
+    split: Split
+    patterns: list[Pattern] = msgspec.field(name="pattern")
+    rank: RankMonotony | None = None
+    overlap: Overlap | None = None
+    nonblocking: Nonblocking | None = None
+
+    def lhs_functions(self) -> list[str]:
+        """Functions on the left side of a pattern, each once, in the order of the file."""
+        return list(dict.fromkeys(pattern.lhs for pattern in self.patterns))
+
+    def name_of(self, guideline: str) -> str:
+        """Name of a guideline by its id; KeyError where there is none."""
+        return {entry.id: entry.name for entry in self.entries()}[guideline]
+
+    def entries(self) -> list[Monotony | Split | RankMonotony | Pattern | Overlap | Nonblocking]:
+        rank = [self.rank] if self.rank else []
+        return [self.monotony, self.split, *rank, *self.patterns, *self.of_benchmarks()]
+
+    def of_benchmarks(self) -> list[Overlap | Nonblocking]:
+        return [
+            guideline for guideline in (self.overlap, self.nonblocking) if guideline is not None
+        ]
+
+    def selected(self, ids: Collection[str]) -> Guidelines:
+        """Those with these ids; by default (no ids) those that are verified by default. Monotony
+        and split-robustness belong to every function that is measured."""
+
+        def wanted(entry: Pattern | RankMonotony) -> bool:
+            return entry.id in ids if ids else entry.default
+
+        return Guidelines(
+            self.monotony,
+            self.split,
+            [pattern for pattern in self.patterns if wanted(pattern)],
+            self.rank if self.rank and wanted(self.rank) else None,
+            self.overlap,
+            self.nonblocking,
+        )
+
+
+def prefix_of(function: str) -> str:
+    """How the names of its variants begin: `reduce_scatter_` for MPI_Reduce_scatter."""
+    return function.removeprefix("MPI_").lower() + "_"
+
+
+def _split_variant(function: str) -> str:
+    return f"{prefix_of(function)}as_split"
+
+
+def load(path: Path | None = None) -> Guidelines:
+    """Guidelines of a file, by default the ones that come with Plumbline.
+
+    UsageError names the file, the entry and what is wrong with it."""
+    path = path or DEFAULT_PATH
+    document = toml.read(path, str(path))
+    try:
+        guidelines = msgspec.convert(document, Guidelines, strict=True)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: {error}{_entry_hint(document, str(error))}") from error
+    for entry, problem in _problems(guidelines):
+        raise UsageError(f"{path}: {entry}: {problem}")
+    return guidelines
+
+
+def check_against(guidelines: Guidelines, variants: Collection[str]) -> None:
+    """UsageError when a side is not among `variants`, the names of `probe --list`."""
+    known = {LIBRARY, *variants}
+    sides: list[tuple[Pattern | Split, str]] = [
+        (pattern, variant)
+        for pattern in guidelines.patterns
+        for variant in (pattern.lhs_variant, pattern.variant)
+    ]
+    split = guidelines.split
+    sides += [(split, name) for name in split.names()]
+    for entry, variant in sides:
+        if variant not in known:
+            raise UsageError(
+                f"guideline {entry.id} ({entry.name}): the probe has no variant "
+                f"'{variant}'; correct the entry, or add the variant to "
+                "collectives-alt/catalogue.def and build the probe again"
+            )
+
+
+def _entry_hint(document: dict[str, object], message: str) -> str:
+    """The id of the pattern that a decoding error `… at `$.pattern[3].lhs`` points to."""
+    _, found, rest = message.partition("$.pattern[")
+    patterns = document.get("pattern")
+    if not found or not isinstance(patterns, list):
+        return ""
+    digits = rest.partition("]")[0]
+    if not digits.isdigit() or not isinstance(patterns[int(digits)], dict):
+        return ""
+    entry = patterns[int(digits)]
+    return f" (pattern entry {int(digits) + 1}, id {entry.get('id', 'missing')})"
+
+
+def _problems(guidelines: Guidelines) -> Iterable[tuple[str, str]]:
+    """(entry, problem) for what types alone cannot say."""
+    seen: set[str] = set()
+    sides: dict[tuple[str, str], str] = {}
+    for entry in guidelines.entries():
+        label = f"guideline '{entry.id}'"
+        if not entry.id or entry.id.split() != [entry.id]:
+            yield label, "the id must be a word without white space"
+        if entry.id in seen:
+            yield label, "the id is used twice"
+        seen.add(entry.id)
+        if not entry.name.strip():
+            yield label, "the name is empty"
+    if not 0 <= guidelines.split.tolerance < 1:
+        yield (
+            f"guideline '{guidelines.split.id}'",
+            f"tolerance = {guidelines.split.tolerance} is not in [0, 1)",
+        )
+    label = f"guideline '{guidelines.split.id}'"
+    if min(guidelines.split.pieces, default=0) < 2:
+        yield label, "pieces must name at least one number, none below 2"
+    if guidelines.split.least_bytes < 1:
+        yield label, "least_bytes must be positive"
+    if guidelines.rank and guidelines.rank.divisor < 2:
+        yield f"guideline '{guidelines.rank.id}'", "divisor must be at least 2"
+    if guidelines.overlap and guidelines.overlap.work_us < 1:
+        yield f"guideline '{guidelines.overlap.id}'", "work_us must be positive"
+    if not guidelines.patterns:
+        yield "pattern", "the list is empty"
+    for pattern in guidelines.patterns:
+        label = f"guideline '{pattern.id}'"
+        for function in (pattern.lhs, *pattern.uses):
+            if not function.startswith("MPI_"):
+                yield label, f"'{function}' is not the name of an MPI function (MPI_…)"
+        if not pattern.uses:
+            yield label, "uses is empty: name the functions of the right side"
+        both = (pattern.lhs_variant, pattern.variant)
+        if pattern.lhs_variant == LIBRARY and not pattern.name.startswith(
+            f"{pattern.lhs} {PRECEDES} "
+        ):
+            yield label, f"the name must start with '{pattern.lhs} {PRECEDES} '"
+        if pattern.variant == LIBRARY and not pattern.name.endswith(f" {PRECEDES} {pattern.lhs}"):
+            yield label, f"the name must end with ' {PRECEDES} {pattern.lhs}'"
+        if pattern.lhs_variant == pattern.variant:
+            yield label, f"both sides are '{pattern.variant}'"
+        prefix = prefix_of(pattern.lhs)
+        for variant in both:
+            if variant != LIBRARY and not variant.startswith(prefix):
+                yield label, f"'{variant}' is not a variant of {pattern.lhs} ({prefix}…)"
+        if both in sides:
+            yield label, f"variant '{pattern.variant}' is already in {sides[both]}"
+        sides[both] = pattern.id

@@ -1,0 +1,350 @@
+"""Plans: what the probe is to measure in one launch, as text (docs/plan-and-records.md).
+
+Pure: cells and candidates in, text out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from plumbline.core.configuration import Configuration
+from plumbline_db.errors import UsageError
+
+MESSAGE_FUNCTIONS_IN_BLOCKS = frozenset(
+    {
+        "MPI_Gather",
+        "MPI_Scatter",
+        "MPI_Allgather",
+        "MPI_Alltoall",
+        "MPI_Reduce_scatter_block",
+    }
+)
+# Blocks that may differ in length, and make up the volume together.
+FUNCTIONS_IN_PARTS = frozenset(
+    {
+        "MPI_Gatherv",
+        "MPI_Scatterv",
+        "MPI_Allgatherv",
+        "MPI_Alltoallv",
+        "MPI_Reduce_scatter",
+    }
+)
+# Those whose data an operator joins.
+REDUCTIONS = frozenset(
+    {
+        "MPI_Allreduce",
+        "MPI_Exscan",
+        "MPI_Reduce",
+        "MPI_Reduce_scatter",
+        "MPI_Reduce_scatter_block",
+        "MPI_Scan",
+    }
+)
+TYPE_BYTES = {
+    "MPI_BYTE": 1,
+    "MPI_CHAR": 1,
+    "MPI_INT": 4,
+    "MPI_FLOAT": 4,
+    "MPI_INT64_T": 8,
+    "MPI_DOUBLE": 8,
+}
+# Calls of a stream, which gives one sample a block; of large messages fewer. They are to be many
+# more than ranks can run ahead of each other by: a stream of sixteen can say the opposite.
+STREAM_CALLS = 100
+_STREAM_BYTES = 8192
+_VALUE = re.compile(r"[^\s#=]+\Z")
+# Between whose calls the harness calls the library's own barrier (probes/sync, probes/use).
+_WITH_BARRIER = frozenset({"after_barrier", "loop", "stream"})
+
+
+class Data(msgspec.Struct, frozen=True):
+    """What is sent: MPI names of datatype and reduction operator, and the root."""
+
+    type: str = "MPI_BYTE"
+    op: str = "MPI_BOR"
+    root: int = 0
+
+
+class PlanCase(msgspec.Struct, frozen=True):
+    """One case: without a `configuration` it is the library as it is, on MPI_COMM_WORLD; others are
+    in force on a duplicate of it. `delay_ns` is planted into every repetition; `reps` 0 means those
+    of the plan; `ranks` 0 means all, else the first ones; `use` is the way it is called ("": the
+    plan's); `data` None means the plan's. A trial has `calls`: it is only checked, at volumes from
+    `least` to `bytes`, which are `mean` on average, at most."""
+
+    function: str
+    bytes: int
+    variant: str = "default"
+    configuration: Configuration = Configuration()
+    plain_duplicate: bool = False
+    delay_ns: int = 0
+    reps: int = 0
+    ranks: int = 0
+    use: str = ""
+    data: Data | None = None
+    calls: int = 0
+    least: int = 0
+    mean: int = 0
+
+
+class StoppingRule(msgspec.Struct, frozen=True):
+    """How many samples a case takes, in place of blocks and reps: `least`, then `step` more at a
+    time until every criterion is below its threshold, at most `most`. `criteria` as the plan has
+    it ("rse:0.025,cov_mean:0.01/20"); the defaults are those of seed 000, figure 1."""
+
+    criteria: str = "rse:0.025,cov_mean:0.01/20"
+    least: int = 20
+    step: int = 10
+    most: int = 1000
+
+    def words(self) -> str:
+        return (
+            f"nrep={_value(self.criteria)} nrep_min={self.least} nrep_step={self.step} "
+            f"nrep_max={self.most}"
+        )
+
+
+class RoundTrips(msgspec.Struct, frozen=True):
+    """Ping-pongs of one message size, between a pair of ranks of every class there is."""
+
+    bytes: int
+    reps: int
+
+
+class OverlapCell(msgspec.Struct, frozen=True):
+    """A message of `bytes` beside work that takes about `work_ns`; `test_ns` of it between two
+    MPI_Test (0: none). `bench`, `kernel`: names of the probe (overlaps, kernels); `requests` to
+    each peer at the same time; `function`: the blocking form of a collective that is begun;
+    `threads`: by benchmark; `helper`: a thread of the probe asks the library meanwhile; `traced`:
+    of how many last triples events are recorded; `spare`: the helper has a processing unit to
+    itself."""
+
+    bench: str
+    bytes: int
+    work_ns: int
+    kernel: str = "registers"
+    test_ns: int = 0
+    triples: int = 50
+    function: str = ""
+    requests: int = 1
+    threads: int = 0
+    helper: bool = False
+    traced: int = 0
+    spare: bool = False
+
+    def line(self, number: int) -> str:
+        return (
+            f"overlap id={number} bench={_value(self.bench)} bytes={self.bytes} "
+            f"work_ns={self.work_ns} kernel={_value(self.kernel)} test_ns={self.test_ns} "
+            f"triples={self.triples}"
+            + (f" function={_value(self.function)}" if self.function else "")
+            + (f" requests={self.requests}" if self.requests > 1 else "")
+            + (f" threads={self.threads}" if self.threads else "")
+            + (" helper=1" if self.helper else "")
+            + (" spare=1" if self.spare else "")
+            + (f" traced={self.traced}" if self.traced else "")
+        )
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """All cases of one launch, in the order of their ids. `plain` names a loop of the probe that
+    takes the place of the blocks (`set plain=`), with the timer that such programs read. From
+    `sync` on, what is not written is as the probe has it (docs/plan-and-records.md)."""
+
+    name: str
+    seed: int
+    cases: tuple[PlanCase, ...]
+    data: Data = Data()
+    blocks: int = 12
+    reps: int = 4
+    warmup: int = 16
+    rewarm: int = 2
+    settle: int = 0
+    cycle: int = 0
+    sync: str = "barrier"
+    plain: str = ""
+    cache: str = "warm"
+    nrep: StoppingRule | None = None
+    budget_ms: int = 0
+    pingpongs: tuple[RoundTrips, ...] = ()
+    overlaps: tuple[OverlapCell, ...] = ()
+    clock: str = "monotonic_raw"
+    clock_sync: str = "hca3"
+    runtime: str = "local"
+    window_us: int = 0
+    clock_multiple: int = 10
+    knobs: str = "communicator"
+    use: str = ""
+    arrival: str = ""
+
+    @property
+    def harness(self) -> tuple[str, ...]:
+        """The functions of the library that the harness calls around those that it times."""
+        uses = {case.use or self.use for case in self.cases} or {self.use}
+        own = bool(self.plain) or ("" in uses and self.sync == "barrier")
+        return ("MPI_Barrier",) if own or not uses.isdisjoint(_WITH_BARRIER) else ()
+
+    def _reps(self, case: PlanCase) -> int:
+        if (case.use or self.use) != "stream":
+            return self.reps
+        return STREAM_CALLS if case.bytes <= _STREAM_BYTES else STREAM_CALLS // 3
+
+    def configs(self) -> dict[Configuration | None, str]:
+        """Config ids by configuration, in order of first use; None is the plain duplicate."""
+        ids: dict[Configuration | None, str] = {Configuration(): "default"}
+        for case in self.cases:
+            if case.plain_duplicate:
+                ids.setdefault(None, "plain")
+            elif case.configuration not in ids:
+                ids[case.configuration] = f"c{len(ids)}"
+        return ids
+
+    def text(self) -> str:
+        configs = self.configs()
+        lines = [
+            "plumbline-plan 1",
+            f"set run={_value(self.name)} seed={self.seed} {self._how_often()} "
+            f"warmup={self.warmup} rewarm={self.rewarm} sync={_value(self.sync)}"
+            + (f" clock=wtime plain={_value(self.plain)}" if self.plain else "")
+            + "".join(f" {key}={_value(str(value))}" for key, value in self._unusual()),
+        ]
+        for configuration, name in configs.items():
+            if configuration is None:
+                lines.append("config id=plain")
+            elif name != "default":
+                words = " ".join(f"{_value(k)}={_value(v)}" for k, v in configuration.values)
+                lines.append(f"config id={name} {words}")
+        for number, case in enumerate(self.cases):
+            data = case.data or self.data
+            config = configs[None if case.plain_duplicate else case.configuration]
+            lines.append(
+                f"case id={number} function={_value(case.function)} variant={_spec(case.variant)} "
+                f"config={config} bytes={case.bytes} type={_value(data.type)} "
+                f"op={_value(data.op)} root={data.root}"
+                + self._how_often_called(case)
+                + (f" delay_ns={case.delay_ns}" if case.delay_ns else "")
+                + (f" ranks={case.ranks}" if case.ranks else "")
+                + (f" use={_value(case.use)}" if case.use else "")
+            )
+        lines += [
+            f"pingpong bytes={pingpong.bytes} reps={pingpong.reps}" for pingpong in self.pingpongs
+        ]
+        lines += [overlap.line(number) for number, overlap in enumerate(self.overlaps)]
+        return "\n".join(lines) + "\n"
+
+    def _how_often_called(self, case: PlanCase) -> str:
+        if case.calls:
+            return f" calls={case.calls} least={case.least} mean={case.mean}"
+        return "" if self.nrep else f" reps={case.reps or self._reps(case)}"
+
+    def _how_often(self) -> str:
+        return self.nrep.words() if self.nrep else f"blocks={self.blocks}"
+
+    def _unusual(self) -> list[tuple[str, str | int]]:
+        """Keys that differ from the probe's defaults. The others are left out, so that a plan keeps
+        its text when keys are added: a stored launch is known again by it."""
+        values = [
+            (field.name, field.default, getattr(self, field.name))
+            for field in msgspec.structs.fields(self)
+            if field.name in _OPTIONAL
+        ]
+        found = [(name, value) for name, default, value in values if value != default]
+        return [field for field in found if field[0] != "knobs" or self._any_knobs()]
+
+    def _any_knobs(self) -> bool:
+        return any(case.configuration for case in self.cases)
+
+
+_OPTIONAL = frozenset(
+    (
+        "settle",
+        "cycle",
+        "cache",
+        "budget_ms",
+        "clock",
+        "clock_sync",
+        "runtime",
+        "window_us",
+        "clock_multiple",
+        "knobs",
+        "use",
+        "arrival",
+    )
+)
+
+
+def named(
+    function: str, variant: str, knobs: Mapping[str, str], bytes_: int, ranks: int = 0
+) -> str:
+    """A case in words: `MPI_Gather gather_binomial at 1024 B on 2 ranks`."""
+    words = [function] + [variant] * (variant != "default")
+    words += [f"{name}={value}" for name, value in sorted(knobs.items())]
+    return " ".join(words) + f" at {bytes_} B" + (f" on {ranks} ranks" if ranks else "")
+
+
+def named_in(text: str, number: int) -> str:
+    """The case `number` of a plan's text in words; '' where it has none."""
+    configs: dict[str, dict[str, str]] = {}
+    for line in text.splitlines():
+        word, *tokens = line.split() or [""]
+        keys = dict(token.split("=", 1) for token in tokens if "=" in token)
+        if word == "config":
+            configs[keys.pop("id", "")] = keys
+        elif word == "case" and keys.get("id") == str(number):
+            return named(
+                keys["function"],
+                keys["variant"],
+                configs.get(keys["config"], {}),
+                int(keys["bytes"]),
+                int(keys.get("ranks", 0)),
+            )
+    return ""
+
+
+def least_bytes(function: str, nprocs: int, data: Data) -> int:
+    """The smallest volume that moves data: one element, in each block where there are blocks."""
+    if function == "MPI_Barrier":
+        return 0
+    return TYPE_BYTES[data.type] * (nprocs if function in MESSAGE_FUNCTIONS_IN_BLOCKS else 1)
+
+
+def part_bytes(function: str, size: int, nprocs: int, ranks: int, type: str) -> int:
+    """The volume on the first `ranks` of `nprocs` ranks that leaves each of them the counts that it
+    has at the volume `size` on all: the same vector, or the same blocks."""
+    width = TYPE_BYTES[type]
+    elements = -(-size // width)
+    if function in MESSAGE_FUNCTIONS_IN_BLOCKS:
+        return -(-elements // nprocs) * ranks * width
+    if function in FUNCTIONS_IN_PARTS:
+        each, left = divmod(elements, nprocs)
+        return (each * ranks + min(left, ranks)) * width
+    return size
+
+
+def measurable(function: str, sizes: Iterable[int], nprocs: int, data: Data) -> list[int]:
+    """The sizes that are distinct cells of `function`: where blocks are equal, sizes that round up
+    to the same block are one cell (the smallest that is not padded, if there is one); no size is
+    below one element, and Barrier has the size 0 alone."""
+    if function == "MPI_Barrier":
+        return [0]
+    unit = least_bytes(function, nprocs, data)
+    chosen: dict[int, int] = {}
+    for size in sorted(set(sizes)):
+        blocks = -(-size // unit)
+        if blocks and (blocks not in chosen or size == blocks * unit):
+            chosen[blocks] = size
+    return [size for size in chosen.values() if size >= unit]
+
+
+def _value(text: str) -> str:
+    if not _VALUE.match(text):
+        raise UsageError(f"{text!r} cannot stand in a plan: no white space, '#' or '='")
+    return text
+
+
+def _spec(text: str) -> str:
+    """A variant with its parameters, `name:parameter=value,…`."""
+    _value(text.replace("=", ""))
+    return text

@@ -1,0 +1,104 @@
+"""What explanations need and nobody has measured: short ping-pongs, reductions inside a rank and
+two floods, in launches of the campaign's own, suite `explain`; and, where the library can be asked,
+what its default sends (traffic.py). Stored once, like any other launch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from plumbline.campaign import loop
+from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips, least_bytes
+from plumbline.explain import traffic
+from plumbline.explain.basis import FLOODS, INSIDE, SUITE
+from plumbline.measure import pingpong
+from plumbline.measure.launches import Laboratory, Progress, Series
+from plumbline.measure.settling import until_settled
+from plumbline.search.outcome import first_of
+from plumbline.search.race import Target
+from plumbline.settings import Settings, stored, workbench
+from plumbline_db import hockney as table
+from plumbline_db import machines, searches, verdicts
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
+from plumbline_db.records import Campaign, Trial
+
+MESSAGES = (0, 8, 64, 512, 2048, 8192, 32768, 131072, 1048576)
+REDUCED = (1024, 4096, 16384, 65536, 262144)
+LAUNCHES = 6  # the fewest that have an interval
+_TRIPS = 50
+
+
+def plan(settings: Settings) -> Plan:
+    """One launch."""
+    data = Data(settings.cases.type, settings.cases.op, settings.cases.root)
+    floods = [
+        PlanCase(function, least_bytes(function, settings.ranks.nprocs, data), variant)
+        for function, variant in FLOODS.values()
+        if settings.ranks.nprocs > 2
+    ]
+    simulated = settings.ranks.simulate is not None
+    found = Plan(
+        name=SUITE.name,
+        seed=settings.sampling.seed,
+        cases=(*(PlanCase(INSIDE, size) for size in REDUCED), *floods),
+        data=data,
+        blocks=settings.sampling.blocks,
+        reps=settings.sampling.reps,
+        warmup=1 if simulated else 16,
+        sync=settings.start_scheme,
+        pingpongs=tuple(RoundTrips(size, 1 if simulated else _TRIPS) for size in MESSAGES),
+    )
+    settled = until_settled(found, simulated=simulated)
+    return msgspec.structs.replace(settled, warmup=found.warmup)  # round trips have no other
+
+
+def settings_of(campaign: Campaign) -> Settings:
+    return stored.settings_of(campaign.settings)
+
+
+def launches(campaign: Campaign) -> int:
+    """How many there are in all."""
+    return LAUNCHES if settings_of(campaign).ranks.simulate is None else 1
+
+
+def measure(
+    db: Database, campaign: Campaign, progress: Progress | None = None, beside: Path | None = None
+) -> None:
+    """Launches what is missing, and stores the lines that are fitted to it. Raises UsageError where
+    the library that is found here is not the campaign's."""
+    settings = settings_of(campaign)
+    prefix = Path(machines.library(db, campaign.library_fingerprint).prefix)
+    bench = workbench.workbench(prefix, settings=settings, beside=beside)
+    here, library = bench.installation.library, campaign.library_fingerprint
+    if (here.fingerprint, bench.machine.id) != (library, campaign.machine):
+        raise UsageError(
+            f"campaign {campaign.id} was run on another machine or with another build of its "
+            f"library than {here.id} under {prefix}: it can be explained there"
+        )
+    starter = loop.starter(bench, settings)
+    refusal = starter.refusal(plan(settings).text())
+    if refusal is not None:
+        raise UsageError(f"the probe refuses this: {refusal}")
+    starter.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
+    lab = Laboratory(db, campaign.id, starter, progress)
+    lab.progress.step("messages to and fro, reductions inside a rank")
+    Series(lab, SUITE, plan(settings), {}).advance(launches(campaign))
+    table.put(db, campaign.id, pingpong.fitted(table.half_trips(db, campaign.id, [SUITE.name])))
+    # Beneath rules of the site no algorithm can be forced in every version.
+    asks = traffic.COUNTS in bench.knobs and campaign.nprocs <= traffic.MOST_RANKS
+    if asks and campaign.site_rules is None:
+        lab.progress.step("who sends how much to whom")
+        traffic.observe(lab, settings, _violated(db, campaign), bench.space.hot_environment)
+
+
+def _violated(db: Database, campaign: Campaign) -> dict[Target, list[Trial]]:
+    """Searched cells that violate a guideline, with what was tried first."""
+    cells = {
+        Target(verdict.function, verdict.bytes)
+        for verdict in verdicts.get(db, campaign.id, "before")
+        if verdict.verdict == "violated" and verdict.replaceable
+    }
+    found = first_of(searches.all_searches(db, campaign.id))
+    return {target: search.trials for target, search in found.items() if target in cells}

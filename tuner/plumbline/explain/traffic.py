@@ -1,0 +1,167 @@
+"""What the library itself says about its default: who sends how much to whom. Open MPI can count
+the messages of each rank to each other one (pml/monitoring) and print them at the end. An algorithm
+that sends exactly what the default sends is what the default does, whatever time it takes.
+
+A launch calls one function at one size, by the default or by one candidate, each on a duplicate of
+MPI_COMM_WORLD; all else that is sent is the same in all of them. Candidates are tried from the one
+whose time is nearest to the default's, until one sends the same."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Data, Plan, PlanCase
+from plumbline.explain.basis import SUITE
+from plumbline.measure.launches import Laboratory
+from plumbline.search.race import Target
+from plumbline.settings import Settings
+from plumbline_db import runs
+from plumbline_db.connection import Database
+from plumbline_db.records import Run, Suite, Trial
+
+COUNTS = "pml_monitoring_enable"
+"""A library that has this parameter can be asked."""
+
+ENVIRONMENT = {"OMPI_MCA_pml_monitoring_enable": "2", "OMPI_MCA_pml_monitoring_enable_output": "2"}
+CALLS = 16
+MOST_RANKS = 16  # what is printed grows with their square
+MOST_TRIED = 12
+TRIES = 5
+"""Ranks print at the same time, and lines may come mixed. Counts are the same in every launch, so
+that what two of these launches say alike is taken."""
+
+Matrix = dict[tuple[int, int], tuple[int, int]]
+"""Messages and bytes by sender and receiver."""
+
+
+def suite(target: Target, position: int) -> Suite:
+    """Of the default (0), or of a candidate by its place among those to try."""
+    cell = f"{target.function.removeprefix('MPI_')}-{target.bytes}"
+    return SUITE.part(cell).of(str(position))
+
+
+def to_try(trials: Sequence[Trial]) -> list[Trial]:
+    """The library's own algorithms, the nearest to the default's time first."""
+    own = [trial for trial in trials if trial.variant == "default" and trial.knobs and trial.ratio]
+    return sorted(own, key=lambda one: abs(math.log(one.ratio or 1.0)))[:MOST_TRIED]
+
+
+def observe(
+    lab: Laboratory,
+    settings: Settings,
+    searched: Mapping[Target, Sequence[Trial]],
+    hot: Mapping[str, str],
+) -> None:
+    """Launches what tells the defaults of these cells."""
+    for target, trials in searched.items():
+        default = _launched(lab, settings, target, 0, {}, hot)
+        if default is None:
+            return  # it counts nothing here
+        for position, trial in enumerate(to_try(trials), 1):
+            found = _launched(lab, settings, target, position, trial.knobs, hot)
+            if found is not None and same(found, default):
+                break
+
+
+def default_sends(
+    db: Database, campaign: str, target: Target, trials: Sequence[Trial]
+) -> tuple[bool, Trial | None]:
+    """Whether the library was asked, and the candidate that sends what the default sends."""
+    default = _stored(db, campaign, suite(target, 0).name)
+    if default is None:
+        return False, None
+    for position, trial in enumerate(to_try(trials), 1):
+        found = _stored(db, campaign, suite(target, position).name)
+        if found is not None and same(found, default):
+            return True, trial
+    return True, None
+
+
+def same(a: Matrix, b: Matrix) -> bool:
+    """Whether two launches sent the same, but for less than one message or byte a call."""
+    return all(
+        abs(x - y) < CALLS // 2
+        for pair in a.keys() | b.keys()
+        for x, y in zip(a.get(pair, (0, 0)), b.get(pair, (0, 0)), strict=True)
+    )
+
+
+_INTERNAL = re.compile(r"I\t(\d+)\t(\d+)\t(\d+) bytes\t(\d+) msgs sent")
+
+
+_COUNTED = "msgs sent"
+
+
+def parse(text: str) -> Matrix | None:
+    """The messages that the library sent for its own collectives. None where there are none, or a
+    pair stands twice."""
+    found: Matrix = {}
+    for words in _INTERNAL.findall(text):
+        sender, receiver, size, messages = map(int, words)
+        if (sender, receiver) in found:
+            return None
+        found[sender, receiver] = (messages, size)
+    return found or None
+
+
+def agreed(texts: Iterable[str]) -> Matrix | None:
+    """What two launches say alike."""
+    seen: list[Matrix] = []
+    for text in texts:
+        found = parse(text)
+        if found is not None and found in seen:
+            return found
+        seen += [] if found is None else [found]
+    return None
+
+
+def _launched(
+    lab: Laboratory,
+    settings: Settings,
+    target: Target,
+    position: int,
+    knobs: Mapping[str, str],
+    hot: Mapping[str, str],
+) -> Matrix | None:
+    own = suite(target, position)
+    case = PlanCase(
+        target.function,
+        target.bytes,
+        configuration=Configuration.of(knobs),
+        plain_duplicate=not knobs,
+    )
+    plan = Plan(
+        name=own.name,
+        seed=settings.sampling.seed,
+        cases=(case,),
+        data=Data(settings.cases.type, settings.cases.op, settings.cases.root),
+        blocks=1,
+        reps=CALLS,
+        warmup=0,
+        rewarm=0,
+        sync="none",
+    )
+    texts: list[str] = []
+    for sequence in range(TRIES):
+        run = lab.launch(own, sequence, plan, dict(hot) | ENVIRONMENT).run
+        texts += [run.stderr] if run.finished else []
+        found = agreed(texts)
+        if found is not None or not run.finished or _COUNTED not in run.stderr:
+            return found
+    return None
+
+
+def _stored(db: Database, campaign: str, name: str) -> Matrix | None:
+    return agreed(run.stderr for run in _finished(db, campaign, name))
+
+
+def _finished(db: Database, campaign: str, name: str) -> Iterator[Run]:
+    for sequence in range(TRIES):
+        run = runs.get(db, campaign, name, sequence)
+        if run is None:
+            return
+        if run.finished:
+            yield run

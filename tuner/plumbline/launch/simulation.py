@@ -1,0 +1,194 @@
+"""A simulated machine in a few numbers: what SimGrid is told of it, and who it is in the database.
+
+Numbers, or somebody's platform file, in, text out. What the topologies look like is in
+platforms.py, how it is started in launch/simulated.py, which library is re-created on it in
+libraries/simgrid.py; docs/simulated.md says what all of it is worth."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from plumbline.core.unmeasured import Unmeasured
+from plumbline.launch import platforms
+from plumbline.launch.platforms import Links, Topology
+from plumbline.libraries.simgrid import SELECTORS, Selector
+from plumbline.system.placement import Placement
+from plumbline_db.errors import UsageError
+from plumbline_db.records import Machine
+
+NPROCS = 32
+
+
+class Simulation(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True
+):
+    """The table `simulate` of a campaign file. `library` is the library whose decisions are
+    re-created. The machine has nodes with a core for each of their ranks; a link has
+    `latency_seconds` and `bandwidth_bytes_per_second` in each direction. How links join the nodes:
+    `topology` and `shape` (platforms.py). A cluster is one from every node to a switch, which never
+    blocks and adds `switch_latency_seconds`. A message inside a node takes `near_latency_seconds`
+    and has `near_bandwidth_bytes_per_second`, whatever else is under way there. `platform`: a
+    file of SimGrid's in place of all this. A message takes its sender `send_seconds` and its
+    receiver `receive_seconds` of their own time; other computation takes none. A case that is not
+    simulated in `case_seconds` of a processor is given up."""
+
+    library: Selector
+    topology: Topology = "cluster"
+    shape: list[int] = []
+    latency_seconds: float = 5e-6
+    bandwidth_bytes_per_second: float = 1.25e9
+    switch_latency_seconds: float = 1e-6
+    near_latency_seconds: float = 5e-7
+    near_bandwidth_bytes_per_second: float = 1e10
+    platform: str = ""
+    # As calibrated for small messages on a cluster with links of 10 Gbit/s (docs/simulated.md).
+    send_seconds: float = 5.8e-6
+    receive_seconds: float = 4.5e-6
+    # Of the computer that simulates, from 64 ranks on.
+    case_seconds: Unmeasured[float] = 120.0
+
+    def __post_init__(self) -> None:
+        latency = "seconds above 0, below 1"
+        bandwidth = "bytes per second, from 1e3 on, below 1e15"
+        legal = {
+            "latency_seconds": (0 < self.latency_seconds < 1, f"{latency} (5e-6)"),
+            "near_latency_seconds": (0 < self.near_latency_seconds < 1, f"{latency} (5e-7)"),
+            "switch_latency_seconds": (
+                0 <= self.switch_latency_seconds < 1,
+                "seconds from 0 on, below 1 (1e-6)",
+            ),
+            "case_seconds": (0 <= self.case_seconds < 1e6, "seconds, 0 for no limit (120)"),
+            "send_seconds": (0 <= self.send_seconds < 1, "seconds from 0 on, below 1 (5.8e-6)"),
+            "receive_seconds": (
+                0 <= self.receive_seconds < 1,
+                "seconds from 0 on, below 1 (4.5e-6)",
+            ),
+            "bandwidth_bytes_per_second": (
+                1e3 <= self.bandwidth_bytes_per_second < 1e15,
+                f"{bandwidth} (1.25e9)",
+            ),
+            "near_bandwidth_bytes_per_second": (
+                1e3 <= self.near_bandwidth_bytes_per_second < 1e15,
+                f"{bandwidth} (1e10)",
+            ),
+        }
+        for key, (fine, what) in legal.items():
+            if not fine:
+                raise ValueError(f"{key} = {getattr(self, key)!r}: it must be {what}")
+        why = platforms.problem(self.topology, self.shape)
+        if why is not None:
+            raise ValueError(why)
+
+
+def known(selector: str) -> Selector:
+    """`selector`, if there is such a one. Raises UsageError."""
+    for one in SELECTORS:
+        if one == selector:
+            return cast(Selector, one)
+    raise UsageError(f"no library {selector} to simulate; there are {', '.join(SELECTORS)}")
+
+
+def nodes(simulation: Simulation, nprocs: int) -> int:
+    """How many nodes the ranks are spread over where nobody says: those of the shape; else a node
+    a rank."""
+    return platforms.nodes_of(simulation.topology, simulation.shape) if simulation.shape else nprocs
+
+
+def problem(simulation: Simulation, nodes: int) -> str | None:
+    """Why this machine has no place for so many nodes; None where it has."""
+    if simulation.platform:
+        return None
+    return platforms.problem(simulation.topology, simulation.shape, nodes)
+
+
+def overheads(simulation: Simulation) -> list[str]:
+    """Options of smpirun: what each message costs its sender (blocking or not) and its receiver,
+    whatever its size."""
+    values = {
+        "os": simulation.send_seconds,
+        "ois": simulation.send_seconds,
+        "or": simulation.receive_seconds,
+    }
+    return [f"--cfg=smpi/{name}:0:{seconds!r}:0" for name, seconds in values.items()]
+
+
+def platform(simulation: Simulation, placement: Placement) -> str:
+    """The platform file of SimGrid. Raises UsageError where it is somebody's and cannot be read."""
+    if not simulation.platform:
+        links = Links(**{name: getattr(simulation, name) for name in Links.__struct_fields__})
+        return platforms.platform(
+            simulation.topology, simulation.shape, links, placement.nodes, placement.ppn
+        )
+    try:
+        return Path(simulation.platform).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"platform = {simulation.platform}: {error}") from error
+
+
+# Names of hosts in a platform file.
+_HOST = re.compile(r"""<host\s[^>]*?\bid=["']([^"']+)["']""")
+_CLUSTER = re.compile(r"<cluster\s[^>]*>")
+
+
+def hostfile(simulation: Simulation, placement: Placement) -> str:
+    """A line a rank, node after node. Raises UsageError where a file of somebody's has too few."""
+    if not simulation.platform:
+        return platforms.hostfile(placement.nodes, placement.ppn)
+    names = hosts(platform(simulation, placement))
+    if len(names) < placement.nodes:
+        raise UsageError(
+            f"platform = {simulation.platform}: {placement.nodes} nodes are asked for (nodes, or "
+            f"a node a rank), and it has {len(names)}"
+        )
+    return "".join(f"{name}\n" * placement.ppn for name in names[: placement.nodes])
+
+
+def hosts(text: str) -> list[str]:
+    """The hosts of a platform file, those of its clusters first."""
+    names = []
+    for found in _CLUSTER.findall(text):
+        words = dict(re.findall(r"""\b(prefix|suffix|radical)=["']([^"']*)["']""", found))
+        for part in words.get("radical", "").split(","):
+            first, _, last = part.partition("-")
+            if first.isdigit() and (last or first).isdigit():
+                names += [
+                    f"{words.get('prefix', '')}{number}{words.get('suffix', '')}"
+                    for number in range(int(first), int(last or first) + 1)
+                ]
+    return names + _HOST.findall(text)
+
+
+def machine(simulation: Simulation, placement: Placement) -> Machine:
+    """What the database knows the machine by: its platform, whichever library is re-created on it
+    and whichever machine simulates it."""
+    what = f"{simulation.topology} of {placement.nodes} nodes"
+    if simulation.shape:
+        what += f" ({' x '.join(map(str, simulation.shape))})"
+    links = (
+        f"links of {1e6 * simulation.latency_seconds:g} µs and "
+        f"{simulation.bandwidth_bytes_per_second / 1e9:g} GB/s"
+    )
+    if simulation.topology == "cluster":
+        links += f", switch of {1e6 * simulation.switch_latency_seconds:g} µs"
+    if simulation.platform:
+        what, links = f"platform {Path(simulation.platform).name}", "as its file says"
+    messages = (
+        f"{1e6 * simulation.send_seconds:g} µs to send and "
+        f"{1e6 * simulation.receive_seconds:g} µs to receive"
+    )
+    facts = [platform(simulation, placement), *overheads(simulation)]
+    return Machine(
+        id=hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16],
+        host=f"simulated {what}",
+        cpu_model=f"{links}, {messages}, computation takes no time",
+        processing_units=placement.ppn,
+        numa_nodes=1,
+        memory_bytes=0,
+        kernel="",
+        system="SimGrid",
+    )

@@ -1,0 +1,362 @@
+"""Starts launches: from a plan's text to how its launch ended and what records it wrote. Nothing is
+kept here."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import math
+import os
+import signal
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from plumbline.core.plan import named_in
+from plumbline.launch import RECORDS, Job, Launcher
+from plumbline.launch.batch import Queue
+from plumbline.libraries import Family, Installation
+from plumbline.system import machine, process, readback
+from plumbline.system.placement import Placement
+from plumbline_db import ndjson, runs, scratch
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import (
+    Begin,
+    Check,
+    Event,
+    Failure,
+    Footer,
+    Header,
+    Order,
+    ProbeRecord,
+    Run,
+    Samples,
+)
+
+# With which level of threads the probe starts MPI (probes/measure/world.h).
+THREADS = "PLUMBLINE_THREADS"
+
+PRELOAD = "LD_PRELOAD"
+
+_MOST_OF_A_REASON = 300  # characters; damaged records may hold anything
+
+
+class Starter:
+    """Starts the probe under one library and launcher; keeps nothing. Raises PlumblineError when
+    the ranks are not where they were asked to be."""
+
+    _queue: Queue | None = None  # the launcher, where it hands jobs to a scheduler
+
+    def __init__(
+        self,
+        *,
+        family: Family,
+        installation: Installation,
+        launcher: Launcher,
+        probe: Path,
+        placement: Placement,
+        timeout_seconds: float,
+        fixed: Mapping[str, str] | None = None,
+        preloaded: Sequence[str] = (),
+    ) -> None:
+        """`fixed`: variables that are in force in every launch; `preloaded`: what every launch
+        preloads of the user's. Exported files put ours before it."""
+        self.family = family
+        self.placement = placement
+        self._fixed = dict(fixed or {})
+        if preloaded:
+            self._fixed[PRELOAD] = ":".join(preloaded)
+        self._installation = installation
+        self._launcher = launcher
+        if isinstance(launcher, Queue):
+            self._queue = launcher
+        self._probe = probe
+        self._timeout_seconds = timeout_seconds
+
+    def clean_environment(self) -> dict[str, str]:
+        """This process's environment without what would change the measurement."""
+        environment = os.environ | self._installation.environment
+        for name in (*self.family.settings_in(environment), THREADS):
+            environment.pop(name, None)
+        return environment | self.family.environment(self._installation) | self._fixed
+
+    def refusal(self, text: str) -> str | None:
+        """Why the probe would not take the plan `text`; None when it would."""
+        with scratch.folder() as folder:
+            file = folder / "plan"
+            file.write_text(text)
+            words = [str(self._probe), "--check-plan", str(file)]
+            done = self._launcher.alone(self._installation, words, 60)
+        return done.stderr.strip()[-500:] if done.status != 0 else None
+
+    @contextlib.contextmanager
+    def folder(self, id: str) -> Iterator[Path]:
+        """For files that launches read, as long as the context lasts: where ranks can see them."""
+        with self._launcher.folder(id) as folder:
+            yield folder
+        if self._queue:
+            self._queue.stored(id)
+
+    @property
+    def at_once(self) -> int:
+        """Launches that may be under way at the same time."""
+        return self._queue.at_once if self._queue else 1
+
+    @property
+    def jobs_stay(self) -> bool:
+        """Launches go on when this process is killed, and may begin later."""
+        return self._queue is not None
+
+    @property
+    def may_differ(self) -> frozenset[str]:
+        """Factors that the launcher does not keep the same."""
+        return frozenset({"hosts"}) if self._queue and self._queue.nodes_may_differ else frozenset()
+
+    @property
+    def plain(self) -> Placement | None:
+        """Where a plain mpirun of the user puts the ranks, if launches have them elsewhere though
+        nobody asked for that; else None."""
+        if not self.placement.held or (self._queue and not self._queue.by_mpirun):
+            return None
+        plain = self.placement.plain()
+        differs = self.family.words(plain) != self.family.words(self.placement)
+        return plain if differs else None
+
+    def events(self, id: str) -> list[Event]:
+        """What has happened to the launch `id` on its way."""
+        return self._queue.events(id) if self._queue else []
+
+    def keep_apart(self, mark: str) -> None:
+        """The files of jobs from those of another campaign with this id (another database)."""
+        if self._queue:
+            self._queue.keep_apart(mark)
+
+    def stored(self, id: str) -> None:
+        """The launch is in the database."""
+        if self._queue:
+            self._queue.stored(id)
+
+    def refused(self, id: str) -> None:
+        """The launch is at its end, and is not taken."""
+        if self._queue:
+            self._queue.refused(id)
+
+    def start(
+        self,
+        campaign: str,
+        suite: str,
+        sequence: int,
+        text: str,
+        extra: dict[str, str],
+        placement: Placement | None = None,
+    ) -> tuple[Run, Sequence[ProbeRecord]]:
+        """One launch of the plan `text`; `extra` is its environment beyond the clean one,
+        `placement` another one than that of all launches."""
+        id, started = runs.run_id(campaign, suite, sequence), _now()
+        with self._launcher.folder(id) as folder:
+            job = self._job(id, folder, text, extra, placement)
+            done = self._launcher.run(self.family, self._installation, job)
+            return self._result(job, done, started, (campaign, suite, sequence), text)
+
+    def start_together(
+        self,
+        campaign: str,
+        suite: str,
+        texts: Mapping[int, str],
+        extra: dict[str, str],
+        placement: Placement | None = None,
+    ) -> Generator[tuple[Run, Sequence[ProbeRecord]], None, None]:
+        """Launches of the plans `texts`, by sequence, all under way at the same time; each comes
+        when it is at its end."""
+        if self._queue is None:
+            raise ValueError("this launcher has one launch under way at a time")
+        started = _now()
+        with contextlib.ExitStack() as folders:
+            jobs = []
+            for sequence, text in texts.items():
+                id = runs.run_id(campaign, suite, sequence)
+                folder = folders.enter_context(self._queue.folder(id))
+                jobs.append(self._job(id, folder, text, extra, placement))
+            ends = self._queue.run_all(self.family, self._installation, jobs)
+            with contextlib.closing(ends):
+                for number, done in ends:
+                    sequence = list(texts)[number]
+                    key = (campaign, suite, sequence)
+                    yield self._result(jobs[number], done, started, key, texts[sequence])
+
+    def _job(
+        self,
+        id: str,
+        folder: Path,
+        text: str,
+        extra: dict[str, str],
+        placement: Placement | None = None,
+    ) -> Job:
+        plan_file, record_file = folder / "plan", folder / RECORDS
+        # A job that is under way already may be reading it.
+        if not plan_file.is_file() or plan_file.read_text() != text:
+            try:
+                plan_file.write_text(text)
+            except OSError as error:
+                raise PlumblineError(
+                    f"cannot write {plan_file}: {error.strerror}; make room, and the same command "
+                    "goes on"
+                ) from error
+        return Job(
+            id=id,
+            program=[str(self._probe), "--plan", str(plan_file), "--out", str(record_file)],
+            placement=placement or self.placement,
+            folder=folder,
+            environment=self.clean_environment() | extra,
+            extra=self.beyond(extra),
+            timeout_seconds=self._timeout_seconds,
+        )
+
+    def beyond(self, extra: Mapping[str, str]) -> dict[str, str]:
+        """What a launch has beyond a clean environment. Where a list of mpirun's says for its ranks
+        what they preload, the variable beside it would take its place."""
+        found = self._fixed | dict(extra)
+        if any(f"{PRELOAD}=" in value for value in extra.values()):
+            found.pop(PRELOAD, None)
+        return found
+
+    def _result(
+        self,
+        job: Job,
+        done: process.Finished,
+        started: str,
+        key: tuple[str, str, int],
+        text: str,
+    ) -> tuple[Run, Sequence[ProbeRecord]]:
+        record_file = job.folder / RECORDS
+        whole = record_file.is_file()
+        part = record_file.with_name(record_file.name + ".part")
+        silent_seconds = (
+            time.time() - part.stat().st_mtime - done.ended_seconds_ago if part.is_file() else 0.0
+        )
+        records: list[ProbeRecord] = []
+        bad: ndjson.BadRecordsError | None = None
+        if whole or part.is_file():
+            try:
+                file = record_file if whole else part
+                seconds = self._seconds_of(done)
+                records = ndjson.decode(file, partial=not whole, plan=text, seconds=seconds)
+            except ndjson.BadRecordsError as error:
+                records, bad = error.records, error
+        failure = self._failure(done, whole, records, silent_seconds, bad, text)
+        self._require_place(job, records)
+        footer = next((record for record in records if isinstance(record, Footer)), None)
+        campaign, suite, sequence = key
+        run = Run(
+            id=job.id,
+            campaign=campaign,
+            suite=suite,
+            sequence=sequence,
+            failure=failure,
+            argv=done.argv,
+            environment=job.extra,
+            plan=text,
+            stderr=done.stderr,
+            started=started,
+            seconds=done.seconds,
+            timed_seconds=footer.timed_ns / 1e9 if footer else 0.0,
+        )
+        return run, records
+
+    def _seconds_of(self, done: process.Finished) -> float:
+        """What its times cannot exceed: simulated ones go by another clock, and a node's clock may
+        be put right while a job of a scheduler runs."""
+        if self._launcher.name == "simulated":
+            return math.inf
+        return self._timeout_seconds if self._queue else done.seconds
+
+    def _require_place(self, job: Job, records: Sequence[ProbeRecord]) -> None:
+        header = next((record for record in records if isinstance(record, Header)), None)
+        # What the cores of a cluster's nodes are, a login node does not know.
+        domains = {} if self._queue else machine.domains()
+        wrong = header and readback.mismatch(header, job.placement, domains)
+        if wrong:
+            self.refused(job.id)
+            raise PlumblineError(
+                f"the launch is not in force as it was asked for: {wrong}; ask for a layout that "
+                "this library and this machine can do (nodes, bind, map_by, the table hosts)"
+            )
+
+    def _failure(
+        self,
+        done: process.Finished,
+        whole: bool,
+        records: Sequence[ProbeRecord],
+        silent_seconds: float,
+        bad: ndjson.BadRecordsError | None,
+        text: str,
+    ) -> Failure | None:
+        """Why a launch counts as failed; None when it does not. One that still wrote records when
+        its time was up has too long a plan, and no case is to blame. Whose records are `bad` may
+        have been spoilt by what was under way."""
+        complaint = self.family.complaint(done.stderr) or self.family.complaint(done.stdout)
+        if done.timed_out and records and silent_seconds < self._timeout_seconds / 4:
+            return Failure(
+                "too long",
+                f"not at its end after {self._timeout_seconds:g} s, but going on: raise "
+                "launch_timeout_seconds, or measure fewer sizes",
+            )
+        if done.timed_out:
+            failure = Failure("hung", f"no end after {self._timeout_seconds:g} s")
+        elif done.status != 0:
+            failure = ended(done.status)
+        elif bad:
+            where = f"bad records, line {bad.line}: {bad.what[:_MOST_OF_A_REASON]}"
+            failure = Failure("bad records", where)
+        elif not whole:
+            failure = Failure("no records", "no records")
+        elif complaint:
+            return Failure("not in force", f"the library did not take a setting: {complaint}")
+        else:
+            return None
+        case = under_way(records) if bad is None or bad.case is None else bad.case
+        return with_case(failure, text, case)
+
+
+def ended(status: int) -> Failure:
+    """How a program has ended: `SIGSEGV, exit status 139`. A launcher adds 128 to the number of
+    the signal that has ended a rank."""
+    number = -status if status < 0 else status - 128
+    try:
+        how = f"{signal.Signals(number).name}, exit status {status}"
+    except ValueError:
+        how = f"exit status {status}"
+    return Failure("ended", how)
+
+
+def with_case(failure: Failure, plan: str, case: int | None) -> Failure:
+    """The same with the case of its plan that was under way (None: none)."""
+    if case is None:
+        return failure
+    return msgspec.structs.replace(failure, case=case, under_way=named_in(plan, case))
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+
+
+def under_way(records: Sequence[ProbeRecord]) -> int | None:
+    """The case a launch was busy with when its records end: the one whose check had begun, or the
+    first in a block's order without samples. None before the first and after the last."""
+    begun: int | None = None
+    order: Order | None = None
+    done: set[tuple[int, int]] = set()
+    for record in records:
+        if isinstance(record, Begin):
+            begun = record.case
+        elif isinstance(record, Check):
+            begun = None
+        elif isinstance(record, Order):
+            order = record
+        elif isinstance(record, Samples):
+            done.add((record.case, record.block))
+    if begun is not None or order is None:
+        return begun
+    return next((case for case in order.cases if (case, order.block) not in done), None)

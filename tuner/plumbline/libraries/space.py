@@ -1,0 +1,331 @@
+"""Search spaces: what may be tuned in a library, and its comparison with what the installed library
+reports. space_file.py reads them; deciding what to try is not here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import msgspec
+
+from plumbline.libraries import Knob
+from plumbline.system import version
+
+
+class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table of a search space."""
+
+
+class Algorithm(_Entry, frozen=True):
+    """One value of a function's algorithm knob, and where it may be used. `name` is the value as
+    the library takes it, `id` its number where names have numbers; `needs` are knobs that this
+    value wants beside it; `calls`: functions of the library that it is made of, with whatever is in
+    force for them. `left_out` says why it is never tried. `schedule`: which one it follows
+    (model/schedules.py), with the numbers that it has where no knob says so
+    (`knomial:radix=4`); where it has none, `sends_as` is a variant of ours with its messages."""
+
+    name: str
+    summary: str
+    id: int = 0
+    schedule: str = ""
+    sends_as: str = ""
+    needs: dict[str, str] = {}
+    calls: list[str] = []
+    left_out: str = ""
+    commutative_only: bool = False
+    power_of_two: bool = False
+    even_processes: bool = False
+    min_processes: int = 1
+    max_processes: int = 2**31 - 1
+
+    def fits(self, nprocs: int) -> bool:
+        if self.left_out:
+            return False
+        if self.power_of_two and nprocs & (nprocs - 1):
+            return False
+        if self.even_processes and nprocs % 2:
+            return False
+        return self.min_processes <= nprocs <= self.max_processes
+
+
+class Parameter(_Entry, frozen=True):
+    """A numeric knob that only some algorithms read. `scope` is `each` where an exported file can
+    hold it for each message size (from the version `each_since` on), `process` where the whole
+    process has one value. Legal are `least` to `most`; `values` are worth a try. `default` is the
+    library's own, where it is the same everywhere. `cold`: read when a launch starts, though the
+    library's other knobs are hot."""
+
+    knob: str
+    algorithms: list[str]
+    values: list[int]
+    unit: str
+    scope: Literal["each", "process"]
+    summary: str
+    cold: bool = False
+    each_since: str = "0"
+    least: int = 0
+    most: int = 2**31 - 1
+    default: str | None = None
+
+
+class FunctionSpace(_Entry, frozen=True):
+    """`sizes` is `each` where the choice may depend on the message size, `one` where one choice
+    must hold for every size (a legal program needs it, or the library has no other way), `ranges`
+    where one value must, which may name an algorithm for each range of sizes (ranged.py). `needs`
+    are knobs that any value of `knob` wants beside it, `needs_nodes` those that it wants besides
+    where the ranks are on several nodes. `cold`: its knobs are read when a launch starts, though
+    those of other functions are hot."""
+
+    name: str
+    knob: str
+    sizes: Literal["each", "one", "ranges"]
+    summary: str
+    algorithms: list[Algorithm]
+    parameters: list[Parameter] = []
+    needs: dict[str, str] = {}
+    needs_nodes: dict[str, str] = {}
+    cold: bool = False
+
+    def algorithm(self, name: str) -> Algorithm:
+        return next(algorithm for algorithm in self.algorithms if algorithm.name == name)
+
+    def parameters_of(self, algorithm: str) -> list[Parameter]:
+        return [parameter for parameter in self.parameters if algorithm in parameter.algorithms]
+
+
+class Setting(_Entry, frozen=True):
+    """A knob of the process as a whole: transport, eager limits, ranks of components. Numbers are
+    legal from `least` to `most` (in `unit`); a `choice` takes one of `values`. `values` are worth a
+    try, the library's own `default` among them or not. `when` names knobs with the values under
+    which the library reads it. `functions` are those it can change; none: all. `switch`: messages
+    go another way if they are longer than its value (`above`), or as long (`from`).
+    `needs`: by value, knobs that it wants beside it. `overlap`: it matters for messages, or for
+    collectives alone, that go on beside computation. `between_nodes`: it is about messages between
+    nodes. `needs_spare_core`: with another value than its own a thread of each rank wants a core
+    that no rank has."""
+
+    knob: str
+    unit: str
+    summary: str
+    values: list[str | int]
+    default: str | None = None
+    least: int = 0
+    most: int = 2**63 - 1
+    when: dict[str, str] = {}
+    hot: bool = False
+    functions: list[str] = []
+    switch: Literal["", "above", "from"] = ""
+    needs: dict[str, dict[str, str]] = {}
+    overlap: Literal["", "messages", "collectives"] = ""
+    between_nodes: bool = False
+    needs_spare_core: bool = False
+
+    def at(self, value: str) -> dict[str, str]:
+        """The value, what it needs, and what the library reads it under."""
+        return self.when | self.needs.get(value, {}) | {self.knob: value}
+
+
+class Ignored(_Entry, frozen=True):
+    """`dead`: the library takes these and does nothing with them."""
+
+    reason: str
+    knobs: list[str]
+    dead: bool = False
+
+
+class Hot(_Entry, frozen=True):
+    """How the knobs of functions are switched inside a launch: `communicator` where a communicator
+    keeps the values it was made under, `call` where each call reads them. `environment` is what a
+    launch needs for that."""
+
+    switch: Literal["communicator", "call"]
+    environment: dict[str, str] = {}
+
+
+class SiteRules(_Entry, frozen=True):
+    """Where a site puts rules of its own in force: `knob` names a file of them, `needs` are knobs
+    without which it is not read. `own_decision` is the value of a function's knob with which the
+    library decides by itself."""
+
+    knob: str
+    own_decision: str
+    needs: dict[str, str] = {}
+
+    def knobs(self) -> dict[str, str]:
+        return {self.knob: ""} | self.needs
+
+
+class Progress(_Entry, frozen=True):
+    """The thread by which the library itself moves messages on: `knobs` start one in each rank. It
+    moves those alone for which knobs have one of the values in `where`. `spins`: it never sleeps,
+    and wants a processing unit for itself. `none`: why the library has no such thread."""
+
+    knobs: dict[str, str] = {}
+    where: dict[str, list[str]] = {}
+    spins: bool = True
+    none: str = ""
+
+
+class Space(_Entry, frozen=True):
+    """What may be tuned in a family, in its versions from `min_version` to below `below_version`.
+    Every knob whose name starts with one of `prefixes` stands here once. Those of the `optional`
+    prefixes belong to parts that a build may lack, all of one at a time; those of the
+    `untouched` ones (none: all of `prefixes`) must not be set by the site while a campaign runs.
+    Without `hot` all knobs are cold: they are put in force when a launch starts."""
+
+    family: str
+    min_version: str
+    below_version: str
+    prefixes: list[str]
+    function: list[FunctionSpace]
+    optional: list[str] = []
+    untouched: list[str] = []
+    hot: Hot | None = None
+    site_rules: SiteRules | None = None
+    setting: list[Setting] = []
+    ignored: list[Ignored] = []
+    progress: Progress = Progress(none="its search space names none")
+
+    @property
+    def hot_environment(self) -> dict[str, str]:
+        return self.hot.environment if self.hot else {}
+
+    @property
+    def switch(self) -> str:
+        """When the probe writes hot knobs, in the words of a plan."""
+        return self.hot.switch if self.hot else "communicator"
+
+    def with_needs(self, knob: str, value: str) -> dict[str, str]:
+        """A value of a knob, and the knobs that it wants beside it, or that it is read under."""
+        for entry in self.function:
+            if entry.knob == knob:
+                own = [algorithm.needs for algorithm in entry.algorithms if algorithm.name == value]
+                return {knob: value} | entry.needs | (own[0] if own else {})
+        setting = self.setting_of(knob)
+        return {knob: value} if setting is None else setting.at(value)
+
+    def of(self, function: str) -> FunctionSpace | None:
+        return next((space for space in self.function if space.name == function), None)
+
+    def knobs(self) -> dict[str, str]:
+        """Every knob the file speaks of, with the function or the reason it stands under."""
+        found: dict[str, str] = {}
+        for entry in self.function:
+            found.update(dict.fromkeys(_needed(entry), entry.name))
+        for entry in self.function:
+            found[entry.knob] = entry.name
+            found.update({parameter.knob: entry.name for parameter in entry.parameters})
+        for setting in self.setting:
+            found[setting.knob] = setting.summary
+        for ignored in self.ignored:
+            found.update(dict.fromkeys(ignored.knobs, ignored.reason))
+        return found
+
+    def ours(self, knob: str) -> bool:
+        return knob.startswith(tuple(self.prefixes))
+
+    def setting_of(self, knob: str) -> Setting | None:
+        return next((setting for setting in self.setting if setting.knob == knob), None)
+
+    def is_hot(self, knob: str) -> bool:
+        """Whether it can be switched inside a launch, where the library lets it be written."""
+        if self.hot is None:
+            return False
+        setting = self.setting_of(knob)
+        if setting is not None:
+            return setting.hot
+        kept = {entry.knob for entry in self.function if not entry.cold}
+        for entry in self.function:
+            for parameter in entry.parameters:
+                shared = self.hot.switch == "communicator" and parameter.scope == "process"
+                if not (entry.cold or parameter.cold or shared):
+                    kept.add(parameter.knob)
+        return knob in kept
+
+    def must_be_untouched(self, knob: str) -> bool:
+        return knob.startswith(tuple(self.untouched or self.prefixes))
+
+    def lacking(self, installed: Iterable[str]) -> tuple[str, ...]:
+        """The `optional` prefixes under which the library reports nothing."""
+        names = list(installed)
+        return tuple(
+            prefix for prefix in self.optional if not any(name.startswith(prefix) for name in names)
+        )
+
+    def holds(self, library: str) -> bool:
+        """Whether it is for this version."""
+        return version.at_least(library, self.min_version) and not version.at_least(
+            library, self.below_version
+        )
+
+    def on(self, nodes: int) -> Space:
+        """With what functions need where the ranks are on so many nodes."""
+        if nodes < 2:
+            return self
+        function = [
+            msgspec.structs.replace(entry, needs=entry.needs | entry.needs_nodes)
+            for entry in self.function
+        ]
+        return msgspec.structs.replace(self, function=function)
+
+
+def _needed(entry: FunctionSpace) -> Iterable[str]:
+    yield from entry.needs
+    yield from entry.needs_nodes
+    for algorithm in entry.algorithms:
+        yield from algorithm.needs
+
+
+def differences(
+    space: Space, installed: Mapping[str, Knob], *, reports_all: bool = True
+) -> list[str]:
+    """What the space and the installed library do not have in common, as sentences. Where the
+    library does not report all it has, nothing is said of knobs that it does not report."""
+    known = space.knobs()
+    reported = {name for name in installed if space.ours(name)}
+    found = [
+        f"{name} is reported by the library but stands nowhere in the search space"
+        for name in sorted(reported - known.keys())
+    ]
+    found += [
+        f"{name} ({known[name]}) stands in the search space but the library does not report it"
+        for name in sorted(known.keys() - installed.keys())
+        if reports_all and not name.startswith(space.lacking(installed))
+    ]
+    for entry in space.function:
+        if entry.knob in installed and installed[entry.knob].choices:
+            found += _enumerator_differences(entry, installed[entry.knob])
+    for setting in space.setting:
+        if setting.knob in installed:
+            found += _choice_differences(setting, installed[setting.knob])
+    numbers: list[Parameter | Setting] = [*space.setting]
+    numbers += [parameter for entry in space.function for parameter in entry.parameters]
+    for number in numbers:
+        knob = installed.get(number.knob)
+        if knob and number.default not in (None, knob.value) and not knob.source:
+            found.append(
+                f"{number.knob}: the default is {number.default!r} in the search space and "
+                f"{knob.value!r} in the library"
+            )
+    return found
+
+
+def _enumerator_differences(entry: FunctionSpace, knob: Knob) -> Iterable[str]:
+    ours = {algorithm.name: algorithm.id for algorithm in entry.algorithms}
+    numbered = any(ours.values())
+    theirs = {name: id for name, id in knob.choices.items() if id != 0 or not numbered}
+    for name in sorted(ours.keys() | theirs.keys()):
+        if ours.get(name) != theirs.get(name):
+            here, there = (side.get(name, "missing") for side in (ours, theirs))
+            if not numbered:
+                here, there = ("there" if side == 0 else side for side in (here, there))
+            yield (
+                f"{entry.knob}: algorithm {name} is {here} in the search space and {there} in the "
+                "library"
+            )
+
+
+def _choice_differences(setting: Setting, knob: Knob) -> Iterable[str]:
+    for value in setting.values:
+        if setting.unit == "choice" and knob.choices and str(value) not in knob.choices:
+            yield f"{setting.knob}: the library has no value {value}"

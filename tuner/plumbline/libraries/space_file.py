@@ -1,0 +1,208 @@
+"""Reads search-spaces/*.toml: one file a library family, called after it.
+
+A table, or a word in a list as `{ value = "…" }`, that some versions lack says `min_version` or
+`below_version`; `since."5.0"` in a table has its keys that are others from this version on. With
+`like = "FAMILY-VERSION"` a file adds to the functions of another one.
+
+Strict: an unknown key, a parameter of an algorithm that does not exist, or a knob named twice is
+an error that names the file."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from plumbline.libraries.space import Space
+from plumbline.system import toml, version
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.records import Library
+
+_RANGE = ("min_version", "below_version")
+# An MCA parameter or a variable; an option of SimGrid's has a slash.
+_KNOB = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:/[A-Za-z0-9_-]+)*\Z")
+_LIKE = re.compile(r"([a-z0-9]+)-([0-9.]+)\Z")
+
+
+class _Addition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a file has beyond a function of the one that it is like."""
+
+    name: str
+    algorithms: list[dict[str, Any]] = []
+    parameters: list[dict[str, Any]] = []
+
+
+class _Additions(msgspec.Struct, frozen=True):
+    like: str = ""
+    prefixes: list[Any] = []
+    function: list[_Addition] = []
+
+
+def for_library(folder: Path, library: Library) -> Space:
+    """The space of the library's family in `folder`, for the library's version."""
+    path = folder / f"{library.family}.toml"
+    for space in load(path) if path.is_file() else ():
+        if space.holds(library.version):
+            return space
+    raise PlumblineError(
+        f"no search space in {folder} fits {library.id}; set min_version and below_version of "
+        f"{path.name} so that one does, and compare it with `plumbline doctor`"
+    )
+
+
+def load(path: Path) -> tuple[Space, ...]:
+    """One space for each range of versions in which nothing changes, the oldest first."""
+    name = f"search space {path}"
+    data = toml.read(path, name)
+    spaces = []
+    try:
+        data = _joined(path, data) if "like" in data else data
+        for lower, upper in pairwise(_bounds(data)):
+            head = {"family": path.stem, "min_version": lower, "below_version": upper}
+            spaces.append(msgspec.convert(_at(data, lower) | head, Space))
+            _check(spaces[-1])
+    except (msgspec.ValidationError, ValueError) as error:
+        raise UsageError(f"{name}: {error}") from error
+    return tuple(spaces)
+
+
+def _joined(path: Path, data: dict[str, Any]) -> dict[str, Any]:
+    """With the functions of the file that this one is like, in one version of it: a choice holds
+    for the process and all sizes, nothing is known of numbers and schedules, and their knobs are
+    prefixes."""
+    added = msgspec.convert(data, _Additions)
+    match = _LIKE.match(added.like)
+    if match is None or match[1] == path.stem:
+        raise ValueError(f"like is no FAMILY-VERSION of another file: {added.like!r:.100}")
+    bases = load(path.with_name(f"{match[1]}.toml"))
+    base = next((space for space in bases if space.holds(match[2])), None)
+    if base is None:
+        raise ValueError(f"{match[1]}.toml does not hold {match[2]}")
+    missing = {addition.name for addition in added.function}
+    missing -= {entry.name for entry in base.function}
+    if missing:
+        raise ValueError(f"{added.like} has no {', '.join(sorted(missing))}")
+    functions, prefixes = [], [*added.prefixes]
+    for entry in base.function:
+        function = msgspec.to_builtins(entry) | {"sizes": "one"}
+        for algorithm in function["algorithms"]:
+            del algorithm["id"], algorithm["schedule"]
+        for parameter in function["parameters"]:
+            parameter["scope"] = "process"
+        for addition in added.function:
+            if addition.name == entry.name:
+                function["algorithms"] += addition.algorithms
+                function["parameters"] += addition.parameters
+        functions.append(function)
+        prefixes += [knobs.get("knob") for knobs in (function, *function["parameters"])]
+    own = {key: value for key, value in data.items() if key != "like"}
+    return own | {"prefixes": prefixes, "function": functions}
+
+
+def _bounds(data: dict[str, Any]) -> list[str]:
+    """From which versions on something is another; last, the first that the file does not hold."""
+    if not all(key in data for key in _RANGE):
+        raise ValueError("min_version and below_version are missing")
+    if "family" in data:
+        raise ValueError("the name of the file is the family")
+    tables = list(_ranged(data))
+    texts = {version.key(text): text for table in tables for text in _versions(table)}
+    inner = [text for _, text in sorted(texts.items()) if _holds(data, text)]
+    for table in tables:
+        lasting = {version.key(text) for text in inner if _holds(table, text)}
+        if not lasting or not {version.key(text) for text in table.get("since", ())} <= lasting:
+            raise ValueError(f"a table is for versions that are not there: {str(table)[:200]}")
+    return [*inner, data["below_version"]]
+
+
+def _ranged(value: Any) -> Iterator[dict[str, Any]]:
+    """The tables that speak of versions."""
+    if isinstance(value, dict):
+        if value.keys() & {*_RANGE, "since"}:
+            yield value
+        for inner in value.values():
+            yield from _ranged(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _ranged(inner)
+
+
+def _versions(table: dict[str, Any]) -> Iterator[str]:
+    since = table.get("since", {})
+    if not isinstance(since, dict) or not all(
+        isinstance(alternative, dict) for alternative in since.values()
+    ):
+        raise ValueError(f"since is no table of tables: {since!r:.100}")
+    for text in (*since, *(table[key] for key in _RANGE if key in table)):
+        if not isinstance(text, str):
+            raise ValueError(f"not a version number: {text!r:.100}")
+        yield text
+
+
+def _holds(table: Any, release: str) -> bool:
+    """Whether this version has it; what speaks of no versions, all have."""
+    if not isinstance(table, dict):
+        return True
+    below = table.get("below_version")
+    return version.at_least(release, table.get("min_version", "0")) and not (
+        below and version.at_least(release, below)
+    )
+
+
+def _at(value: Any, release: str) -> Any:
+    """As this version has it."""
+    if isinstance(value, list):
+        return [_word(_at(entry, release)) for entry in value if _holds(entry, release)]
+    if not isinstance(value, dict):
+        return value
+    since = value.get("since", {})
+    kept = {key: entry for key, entry in value.items() if key not in (*_RANGE, "since")}
+    for bound in sorted(since, key=version.key):
+        if version.at_least(release, bound):
+            kept |= since[bound]
+    return {key: _at(entry, release) for key, entry in kept.items()}
+
+
+def _word(one: Any) -> Any:
+    return one["value"] if isinstance(one, dict) and one.keys() == {"value"} else one
+
+
+def _check(space: Space) -> None:
+    """Raises ValueError."""
+    names = [entry.name for entry in space.function]
+    groups = [
+        [entry.knob, *(parameter.knob for parameter in entry.parameters)]
+        for entry in space.function
+    ]
+    groups += [[setting.knob] for setting in space.setting]
+    groups += [ignored.knobs for ignored in space.ignored]
+    for name in (*_twice(names), *_twice(knob for knobs in groups for knob in knobs)):
+        raise ValueError(f"{name} stands there twice")
+    for entry in space.function:
+        algorithms = [algorithm.name for algorithm in entry.algorithms]
+        for one in _twice(algorithms):
+            raise ValueError(f"{entry.name} lists an algorithm twice: {one}")
+        for parameter in entry.parameters:
+            version.key(parameter.each_since)
+            unknown = set(parameter.algorithms) - set(algorithms)
+            if unknown:
+                raise ValueError(
+                    f"{parameter.knob} names algorithms that {entry.name} does not have: "
+                    + ", ".join(sorted(unknown))
+                )
+    for knob in space.knobs():
+        if not _KNOB.match(knob):
+            raise ValueError(f"{knob!r} is no name of a parameter")
+    for setting in space.setting:
+        numbers = [value for value in setting.values if isinstance(value, int)]
+        if any(not setting.least <= value <= setting.most for value in numbers):
+            raise ValueError(f"{setting.knob}: a value is out of its range")
+
+
+def _twice(words: Iterable[str]) -> list[str]:
+    return [word for word, count in Counter(words).items() if count > 1]

@@ -1,0 +1,1 @@
+"""Launches that are kept, violation tables, factors and conditions, ping-pongs, repetitions."""

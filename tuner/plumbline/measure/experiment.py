@@ -1,0 +1,109 @@
+"""One experiment: launches of one or two arms, look by look.
+
+An arm is what is in force and what is measured under it. Arms take turns, a launch each, so that
+what drifts touches all of them alike; what the launches of a turn share is seen in reference cases
+and taken off. How many launches a look adds, and with which seeds, is said here and nowhere else;
+when a look is the last, the design and whoever judges say."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from plumbline.core.plan import Plan
+from plumbline.measure.launches import Laboratory, Series
+from plumbline.system.placement import Placement
+from plumbline.verify.design import Design
+from plumbline_db.records import Suite
+
+# Fewer reference cells do not tell launches apart.
+REFERENCE_CELLS = 10
+
+Key = TypeVar("Key")
+
+
+class Arm(msgspec.Struct, frozen=True):
+    """`plan` in launches of `suite`, with `environment` in force (none: the library as it is)."""
+
+    suite: Suite
+    plan: Plan
+    environment: Mapping[str, str] = {}
+    placement: Placement | None = None
+
+    def beside(self) -> Arm:
+        """The same of the library as it is."""
+        return msgspec.structs.replace(self, suite=self.suite.beside(), environment={})
+
+
+class NextLook(msgspec.Struct, frozen=True):
+    """`number`: from 0; `before`: launches of the looks before it; `launches`: those it adds."""
+
+    number: int
+    before: int
+    launches: int
+
+    def suite(self, first: Suite) -> Suite:
+        return first.at(self.number + 1) if self.number else first
+
+    def plan(self, first: Plan) -> Plan:
+        """Its own orders and data: seeds go on where those of the last look end."""
+        return msgspec.structs.replace(first, seed=first.seed + self.before)
+
+
+def looks(design: Design) -> Iterator[NextLook]:
+    """All looks of a design; whoever knows enough does not ask for the next one."""
+    for number, there in enumerate(design.launches):
+        launches = design.new_launches(number)
+        yield NextLook(number, there - launches, launches)
+
+
+def take_turns(lab: Laboratory, arms: Sequence[Arm], launches: int) -> None:
+    """`launches` launches of each arm, in turn. Raises PlumblineError as Series does."""
+    series = [Series(lab, arm.suite, arm.plan, arm.environment, arm.placement) for arm in arms]
+    if len(series) == 1:
+        series[0].advance(launches)
+        return
+    for _ in range(launches):
+        for launches_of_arm in series:
+            launches_of_arm.advance()
+
+
+def log_ratios(
+    ours: Mapping[Key, Collection[float]],
+    theirs: Mapping[Key, Collection[float]],
+    keys: Sequence[Key],
+    launches: int,
+) -> tuple[dict[Key, list[float]], list[Key]]:
+    """Turn by turn, log(ours / theirs) of the keys that all launches of both arms have; and the
+    keys that only the launches of theirs have in full. Both hold seconds in the order of the
+    turns."""
+    found: dict[Key, list[float]] = {}
+    lost: list[Key] = []
+    for key in keys:
+        if len(theirs.get(key, ())) < launches:
+            continue
+        if len(ours.get(key, ())) < launches:
+            lost.append(key)
+            continue
+        pairs = zip(ours[key], theirs[key], strict=True)
+        found[key] = [math.log(mine / other) for mine, other in pairs]
+    return found, lost
+
+
+def without_shared_factor(
+    ratios: Mapping[Key, Sequence[float]], references: Sequence[Sequence[float]]
+) -> dict[Key, list[float]]:
+    """Log ratios without what the launches of a turn share (placement, drift): the median over the
+    `references`, which are log ratios of cells that are the same in both arms. With too few of
+    these the ratios stay as they are."""
+    if len(references) < REFERENCE_CELLS:
+        return {key: list(logs) for key, logs in ratios.items()}
+    factors = [statistics.median(turn) for turn in zip(*references, strict=True)]
+    return {
+        key: [log - factor for log, factor in zip(logs, factors, strict=True)]
+        for key, logs in ratios.items()
+    }

@@ -1,0 +1,338 @@
+"""Launches: from a plan to records in the database, each launch once.
+
+A launch is known by (campaign, suite, sequence). One that is in the database is never started
+again: a campaign that was interrupted replays its decisions from what is stored, and goes on
+where the records end. A launch that fails is an outcome, kept with its reason, never an exception;
+only a library that cannot start the probe at all is."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from plumbline.core.plan import Plan, PlanCase, named
+from plumbline.launch.starter import Starter
+from plumbline.measure import blame, factors
+from plumbline.measure.aside import LIBRARY, Aside
+from plumbline.settings.identity import now
+from plumbline.system.placement import Placement
+from plumbline_db import events, runs, started
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import (
+    Event,
+    Failure,
+    Header,
+    ProbeRecord,
+    Run,
+    Suite,
+)
+
+PUT_ASIDE = "put aside"  # the kind of the event
+
+
+class Progress(Protocol):
+    """Told of each launch; shows it to people."""
+
+    def launched(self, suite: str, run: Run) -> None: ...
+
+    def step(self, text: str) -> None: ...
+
+
+class Silent:
+    def launched(self, suite: str, run: Run) -> None:
+        del suite, run
+
+    def step(self, text: str) -> None:
+        del text
+
+
+class LaunchOutcome(msgspec.Struct, frozen=True):
+    """A launch; `stored`: an earlier run of the campaign has made it."""
+
+    run: Run
+    stored: bool
+
+
+class Laboratory:
+    """Starts launches for one campaign and keeps every one of them. `spent_seconds` is the wall
+    time of the launches this process has asked for, stored or started: a decision that rests on it
+    comes out the same when a campaign is replayed."""
+
+    def __init__(
+        self, db: Database, campaign: str, starter: Starter, progress: Progress | None = None
+    ) -> None:
+        self.db = db
+        self.campaign = campaign
+        self.starter = starter
+        self.progress = progress or Silent()
+        self.spent_seconds = 0.0
+        self.aside = Aside()
+        self._asked: set[str] = set()
+
+    def part(self) -> None:
+        """What is stored and was not asked for yet is of another way that this campaign has gone,
+        with other limits: it stays, under other names, and is not taken up."""
+        for id in runs.part(self.db, self.campaign, kept=self._asked):
+            self.starter.refused(id)
+
+    def tell(self, kind: str, text: str, suite: str = "", function: str = "") -> None:
+        """Keeps what is worth remembering: `text` about a suite, about a function."""
+        event = Event(time=now(), kind=kind, text=text, suite=suite, function=function)
+        events.put(self.db, self.campaign, event)
+
+    def tell_aside(self, case: PlanCase, run: Run) -> None:
+        """That it was put aside, when `run` had failed."""
+        what = named(
+            case.function, case.variant, case.configuration.as_dict(), case.bytes, case.ranks
+        )
+        text = f"{what} {self.aside.why(case).removeprefix('it ')}; it is not measured again"
+        if case.variant in LIBRARY and not case.configuration:
+            text += ", nor is what is compared with it or made of it"
+        event = Event(time=run.started, kind=PUT_ASIDE, text=text, function=case.function)
+        events.put(self.db, self.campaign, event)
+
+    def launch(
+        self,
+        suite: Suite,
+        sequence: int,
+        plan: Plan,
+        environment: Mapping[str, str],
+        placement: Placement | None = None,
+    ) -> LaunchOutcome:
+        """The launch (suite, sequence): from the database when it is there, else from the machine.
+
+        `environment` is what this launch has beyond the clean environment (hot switches, exported
+        files in force), `placement` another one than that of the campaign: the same for all of a
+        suite. Raises PlumblineError when the stored launch had another plan, or when this one ran
+        under other conditions than those it would be joined with."""
+        text = plan.text()
+        stored = self._stored(suite, sequence, text)
+        if stored is not None:
+            return stored
+        run, records = self.starter.start(
+            self.campaign, suite.name, sequence, text, dict(environment), placement
+        )
+        return self._keep(suite, run, records)
+
+    def launch_together(
+        self,
+        suite: Suite,
+        plans: Mapping[int, Plan],
+        environment: Mapping[str, str],
+        placement: Placement | None = None,
+    ) -> dict[int, LaunchOutcome]:
+        """The same for several launches, by sequence. Those that are to be started are under way at
+        the same time, and each is kept as soon as it is at its end."""
+        texts = {sequence: plan.text() for sequence, plan in plans.items()}
+        found = {sequence: self._stored(suite, sequence, text) for sequence, text in texts.items()}
+        outcomes = {sequence: outcome for sequence, outcome in found.items() if outcome is not None}
+        missing = {sequence: text for sequence, text in texts.items() if found[sequence] is None}
+        if missing:
+            ends = self.starter.start_together(
+                self.campaign, suite.name, missing, dict(environment), placement
+            )
+            with contextlib.closing(ends):
+                for run, records in ends:
+                    outcomes[run.sequence] = self._keep(suite, run, records)
+        return {sequence: outcomes[sequence] for sequence in plans}
+
+    def _stored(self, suite: Suite, sequence: int, text: str) -> LaunchOutcome | None:
+        self._asked.add(runs.run_id(self.campaign, suite.name, sequence))
+        stored = runs.get(self.db, self.campaign, suite.name, sequence)
+        if stored is None:
+            return None
+        if stored.plan != text:
+            raise PlumblineError(
+                f"launch {suite.name} {sequence} of campaign {self.campaign} was made with another "
+                "plan (another version of Plumbline?); start afresh with --new"
+            )
+        self._settle(stored)
+        self.spent_seconds += stored.seconds
+        return LaunchOutcome(run=stored, stored=True)
+
+    def _keep(self, suite: Suite, run: Run, records: Sequence[ProbeRecord]) -> LaunchOutcome:
+        try:
+            self._require_same_conditions(run, records)
+        except PlumblineError:
+            self.starter.refused(run.id)
+            raise
+        runs.put(self.db, run, records, suite)
+        if not run.finished:
+            event = Event(time=run.started, kind="launch failed", text=run.reason, run=run.id)
+            events.put(self.db, self.campaign, event)
+        self._settle(run)
+        self.spent_seconds += run.seconds
+        self.progress.launched(run.suite, run)
+        return LaunchOutcome(run=run, stored=False)
+
+    def _settle(self, run: Run) -> None:
+        """What a launcher keeps of a launch until it is stored is not needed any more."""
+        for event in self.starter.events(run.id):
+            events.put(self.db, self.campaign, event)
+        self.starter.stored(run.id)
+
+    def _require_same_conditions(self, run: Run, records: Sequence[ProbeRecord]) -> None:
+        """Raises PlumblineError, before the launch is stored, when what run times depend on is not
+        as it was in the first launch of the campaign, in the first that was started alike, and in
+        the first of the suite."""
+        header = next((record for record in records if isinstance(record, Header)), None)
+        if not run.finished or header is None:
+            return
+        for first, across_suites, started_alike in (
+            (runs.first_header(self.db, self.campaign), True, False),
+            (started.first_alike(self.db, run), True, True),
+            (runs.first_header(self.db, self.campaign, run.suite), False, True),
+        ):
+            if first is not None:
+                factors.require_joinable(
+                    [first, (f"{run.id}, now", header)],
+                    across_suites=across_suites,
+                    started_alike=started_alike,
+                    may_differ=self.starter.may_differ,
+                )
+
+
+# A launch may fail by chance: so many in a row condemn what was under way or in force.
+IN_A_ROW = 2
+
+
+class Series:
+    """Launches of one plan under one name, each with a seed of its own. A case under which launches
+    fail is left out of the following ones, here (`dropped`) and, where no exported files are in
+    force, in the whole campaign (aside.py). Where one case after the other fails, an earlier one
+    that they have in common is looked for (blame.py)."""
+
+    def __init__(
+        self,
+        lab: Laboratory,
+        suite: Suite,
+        plan: Plan,
+        environment: Mapping[str, str],
+        placement: Placement | None = None,
+    ) -> None:
+        self.dropped: set[PlanCase] = set()
+        self._lab = lab
+        self._suite = suite
+        self._plan = plan
+        self._environment = environment
+        self._placement = placement
+        self._sequence = 0
+        self._blamed: Counter[PlanCase] = Counter()  # since the last launch that has finished
+        self._blameless = 0
+        self._condemned: list[tuple[PlanCase, Run]] = []  # likewise
+        self._trials = 0
+
+    def advance(self, launches: int = 1) -> None:
+        """Goes on until `launches` more launches have finished, in rounds of as many as may be
+        under way at once; those of a round have the same cases. Raises PlumblineError when launches
+        fail and no case is to blame."""
+        missing = launches
+        while missing:
+            missing -= self._round(min(missing, self._lab.starter.at_once))
+
+    def _round(self, count: int) -> int:
+        """How many of `count` launches have finished."""
+        cases = tuple(
+            case
+            for case in self._plan.cases
+            if case not in self.dropped and not self._lab.aside.why(case, self._environment)
+        )
+        if not cases and self._plan.cases:
+            return count  # nothing is left to be measured
+        plans = {
+            sequence: msgspec.structs.replace(
+                self._plan,
+                name=self._suite.launch(sequence),
+                seed=self._plan.seed + sequence,
+                cases=cases,
+            )
+            for sequence in range(self._sequence, self._sequence + count)
+        }
+        if count == 1:
+            ((sequence, plan),) = plans.items()
+            outcomes = [
+                self._lab.launch(self._suite, sequence, plan, self._environment, self._placement)
+            ]
+        else:
+            found = self._lab.launch_together(
+                self._suite, plans, self._environment, self._placement
+            )
+            outcomes = list(found.values())
+        self._sequence += count
+        return sum(self._judge(outcome, cases) for outcome in outcomes)
+
+    def _judge(self, outcome: LaunchOutcome, cases: Sequence[PlanCase]) -> bool:
+        """Whether the launch has finished; one that has not may have a case to drop."""
+        failure = outcome.run.failure
+        if failure is None:
+            self._blamed.clear()
+            for condemned in self._condemned if self._puts_aside else ():
+                self._lab.tell_aside(*condemned)
+            self._condemned.clear()
+            return True
+        if failure.case is not None:
+            case = cases[failure.case]
+            self._blamed[case] += 1
+            # What hangs is too dear to be tried again; a simulated machine repeats itself.
+            once = self._lab.starter.family.simulates or failure.timed_out
+            if once or self._blamed[case] >= IN_A_ROW:
+                self._condemn(case, outcome.run, failure)
+                if len(self._condemned) % blame.SUSPICIOUS == 0:
+                    self._look_before(case, cases[: failure.case], outcome.run, failure)
+            return False
+        if outcome.stored:
+            return False  # what failed then may be put right now
+        self._blameless += 1
+        if self._blameless >= 3:
+            raise PlumblineError(
+                f"three launches of {self._suite.name} failed and no case is to blame; the last "
+                f"one: {failure.text}\n{outcome.run.stderr[-1500:].strip()}\n"
+                "`plumbline doctor` tries the steps one by one; the same command goes on"
+            )
+        return False
+
+    @property
+    def _puts_aside(self) -> bool:
+        return self._lab.aside.is_as_it_is(self._environment)
+
+    def _condemn(self, case: PlanCase, run: Run, failure: Failure) -> None:
+        self.dropped.add(case)
+        self._condemned.append((case, run))
+        if self._puts_aside:
+            self._lab.aside.put(case, failure.how)
+
+    def _look_before(
+        self, victim: PlanCase, before: Sequence[PlanCase], run: Run, failure: Failure
+    ) -> None:
+        """Where an earlier case is to blame, those condemned since the last launch that finished
+        are not: it is, at all sizes, for what it leaves behind does not depend on them."""
+        found = blame.guilty(before, victim, self._fails)
+        if found is None:
+            return
+        for case, _ in self._condemned:
+            self.dropped.discard(case)
+            self._lab.aside.take_back(case)
+        self._condemned.clear()
+        for case in self._plan.cases:
+            if msgspec.structs.replace(case, bytes=found.bytes) == found:
+                self.dropped.add(case)
+                self._condemned.append((case, run))
+                if self._puts_aside:
+                    self._lab.aside.put(case, f"in later calls, {failure.how}")
+
+    def _fails(self, cases: Sequence[PlanCase]) -> bool:
+        """Whether a launch of these cases alone does."""
+        suite = self._suite.of("blame")
+        plan = msgspec.structs.replace(
+            self._plan,
+            name=suite.launch(self._trials),
+            cases=tuple(dict.fromkeys(cases)),
+        )
+        done = self._lab.launch(suite, self._trials, plan, self._environment, self._placement)
+        self._trials += 1
+        return not done.run.finished

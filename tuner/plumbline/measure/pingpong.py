@@ -1,0 +1,125 @@
+"""Ping-pongs over the sizes in some launches, kept in the database, and the model fitted to them.
+
+Run again with the same settings it goes on where it was interrupted, or gives what is stored."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import msgspec
+
+from plumbline.core.plan import Plan, RoundTrips
+from plumbline.measure import hockney
+from plumbline.measure.launches import Laboratory, Series
+from plumbline.settings import identity
+from plumbline.settings.workbench import Workbench
+from plumbline.system.machine import processing_units
+from plumbline.system.placement import here
+from plumbline_db import campaigns
+from plumbline_db import hockney as table
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.records import Campaign, HalfTrips, Hockney, Pair, Suite
+
+SIZES = (0, *(2**power for power in range(23)))
+SUITE = Suite("pingpong")
+_FEW = 10
+
+
+class PingPongSettings(msgspec.Struct, frozen=True):
+    """`reps`: round trips a size up to 64 KiB, fewer beyond, at least ten."""
+
+    nprocs: int
+    sizes: tuple[int, ...] = SIZES
+    reps: int = 100
+    launches: int = 10
+    seed: int = 1
+    command: str = "pingpong"
+
+
+class PairLatencies(msgspec.Struct, frozen=True):
+    """Of one class of pairs: the measured medians by size, and the lines, piece 0 first."""
+
+    pair: str
+    half_trips: list[HalfTrips]
+    lines: list[Hockney]
+
+
+def plan(settings: PingPongSettings) -> Plan:
+    """One launch. Raises UsageError for settings that nothing can be fitted to."""
+    if len(settings.sizes) < hockney.LEAST_SIZES:
+        raise UsageError(f"a line needs {hockney.LEAST_SIZES} sizes or more")
+    trips = tuple(
+        RoundTrips(size, max(min(settings.reps, _FEW), settings.reps * 65536 // max(size, 65536)))
+        for size in settings.sizes
+    )
+    return Plan("check", settings.seed, (), pingpongs=trips, blocks=1)
+
+
+def begin(db: Database, bench: Workbench, settings: PingPongSettings, *, new: bool) -> Campaign:
+    """The row that the launches of these settings belong to."""
+    text = msgspec.json.encode(settings).decode()
+    return identity.enter(
+        db, bench, text, here(settings.nprocs, processing_units()), new=new, mark="pp"
+    )
+
+
+def run(lab: Laboratory, campaign: Campaign, settings: PingPongSettings) -> list[PairLatencies]:
+    """Launches what is missing, fits, stores. Raises PlumblineError when launches fail or no pair
+    of ranks is in any class."""
+    lab.progress.step("messages to and fro")
+    Series(lab, SUITE, plan(settings), {}).advance(settings.launches)
+    measured = table.half_trips(lab.db, campaign.id, [SUITE.name])
+    if not measured:
+        raise PlumblineError(
+            "no pair of ranks is in a class: each may run in several sockets; bind the ranks "
+            "(mpirun --bind-to core or socket)"
+        )
+    table.put(lab.db, campaign.id, fitted(measured))
+    done = msgspec.structs.replace(campaign, state="finished", finished=identity.now())
+    campaigns.put(lab.db, done)
+    return read(lab.db, campaign)
+
+
+def read(db: Database, campaign: Campaign) -> list[PairLatencies]:
+    """What is stored, from near to far."""
+    measured = table.half_trips(db, campaign.id, [SUITE.name])
+    lines = table.get(db, campaign.id)
+    near = ("same_core", "same_socket", "other_socket", "other_node")
+    return [
+        PairLatencies(
+            pair,
+            [trips for trips in measured if trips.pair == pair],
+            [line for line in lines if line.pair == pair],
+        )
+        for pair in near
+        if any(line.pair == pair for line in lines)
+    ]
+
+
+def fitted(measured: Sequence[HalfTrips]) -> list[Hockney]:
+    """The lines of each class of pairs, those of all sizes first."""
+    found = []
+    for pair, group in itertools.groupby(measured, key=lambda one: one.pair):
+        of = hockney.fit({trips.bytes: trips.seconds for trips in group})
+        found += [_row(pair, piece, line) for piece, line in enumerate([of.whole, *of.pieces])]
+    return found
+
+
+def _row(pair: Pair, piece: int, line: hockney.HockneyLine) -> Hockney:
+    alpha, beta = line.alpha_seconds, line.beta_seconds_per_byte
+    return Hockney(
+        pair=pair,
+        piece=piece,
+        bytes_from=line.bytes_from,
+        bytes_to=line.bytes_to,
+        alpha_seconds=alpha.value,
+        alpha_low=alpha.low,
+        alpha_high=alpha.high,
+        beta_seconds_per_byte=beta.value,
+        beta_low=beta.low,
+        beta_high=beta.high,
+        deviation=line.deviation,
+        launches=line.launches,
+    )

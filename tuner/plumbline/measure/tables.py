@@ -1,0 +1,239 @@
+"""Violation tables: which cases a table needs, the launches that fill it, the verdicts.
+
+A table is looked at after its first launches, and again after more of them for the cells that are
+still undecided, as its design says (verify/design.py). The launches of each look are a suite: what
+is decided follows from what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from plumbline.core.guidelines import Guidelines
+from plumbline.core.plan import Data, Plan, PlanCase, least_bytes, measurable, part_bytes
+from plumbline.measure import factors
+from plumbline.measure.experiment import Arm, looks, take_turns
+from plumbline.measure.launches import Laboratory
+from plumbline.measure.settling import until_settled
+from plumbline.settings import Settings
+from plumbline.settings.way_of_use import SYNCHRONISED, USES
+from plumbline.system.words import counted
+from plumbline.verify import design
+from plumbline.verify.index import Obstacle, Side, side_of
+from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
+from plumbline.verify.verify import Look, Verification, VerifySettings
+from plumbline_db import runs
+from plumbline_db.records import Medians, Suite, Verdict
+
+
+def sizes_of(guidelines: Guidelines, settings: Settings) -> dict[str, list[int]]:
+    """The measured sizes of every function on a left side, and of those asked for besides."""
+    data = Data(settings.cases.type, settings.cases.op, settings.cases.root)
+    return {
+        function: measurable(function, settings.sizes_of(function), settings.ranks.nprocs, data)
+        for function in dict.fromkeys(
+            [*guidelines.lhs_functions(), *settings.cases.functions, *settings.called]
+        )
+    }
+
+
+def cases(guidelines: Guidelines, settings: Settings) -> list[PlanCase]:
+    """Every function at every size, all variants that patterns name, messages in pieces, and what
+    runs on fewer ranks."""
+    sizes = sizes_of(guidelines, settings)
+    found = [PlanCase(function, size) for function, those in sizes.items() for size in those]
+    found += [
+        PlanCase(pattern.lhs, size, variant)
+        for pattern in guidelines.patterns
+        for variant in (pattern.lhs_variant, pattern.variant)
+        for size in sizes[pattern.lhs]
+    ]
+    data = Data(settings.cases.type, settings.cases.op, settings.cases.root)
+    for function, those in sizes.items():
+        least = least_bytes(function, settings.ranks.nprocs, data)
+        found += [
+            PlanCase(function, size, variant)
+            for size in those
+            for variant in guidelines.split.variants(function, size, least)
+        ]
+    return list(dict.fromkeys(found + _on_fewer_ranks(guidelines, settings, sizes)))
+
+
+def _on_fewer_ranks(
+    guidelines: Guidelines, settings: Settings, sizes: Mapping[str, Sequence[int]]
+) -> list[PlanCase]:
+    ranks = guidelines.rank.ranks(settings.ranks.nprocs) if guidelines.rank else 0
+    if ranks <= settings.cases.root:
+        return []
+    return [
+        PlanCase(
+            function,
+            part_bytes(function, size, settings.ranks.nprocs, ranks, settings.cases.type),
+            ranks=ranks,
+        )
+        for function, its_sizes in sizes.items()
+        for size in its_sizes
+    ]
+
+
+def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
+    found = Plan(
+        name="",
+        seed=settings.sampling.seed,
+        cases=tuple(of),
+        data=Data(settings.cases.type, settings.cases.op, settings.cases.root),
+        blocks=settings.sampling.blocks,
+        reps=settings.sampling.reps,
+        sync=settings.start_scheme,
+        runtime="global" if settings.way.use == SYNCHRONISED else "local",
+        use="" if USES.get(settings.way.use) else settings.way.use,
+    )
+    return until_settled(found, simulated=settings.ranks.simulate is not None)
+
+
+def compare_of(settings: Settings) -> Callable[[Sequence[float], float], Comparison]:
+    """What becomes of log ratios, one a launch, in this campaign: (log ratios, confidence)."""
+    return paired_ratio if settings.ranks.simulate is None else exact_ratio
+
+
+def design_of(settings: Settings) -> design.Design:
+    """The looks at a table of this campaign."""
+    if settings.ranks.simulate is not None:
+        return design.ONE_LOOK
+    return design.over(settings.sampling.launches, settings.sampling.launches_max)
+
+
+class ViolationTable:
+    """A table under way. The launches of its first look are in the database when `look` is called
+    first, those of the others when it is called again."""
+
+    def __init__(
+        self,
+        lab: Laboratory,
+        stage: str,
+        guidelines: Guidelines,
+        settings: Settings,
+        suite: Suite,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """`environment` is that of its launches."""
+        self._lab = lab
+        self._suites: list[str] = []
+        self._suite = suite
+        self._samples: list[runs.LaunchSamples] = []
+        self._medians: list[Medians] = []
+        self._obstacles: list[Obstacle] = []
+        self._planned = cases(guidelines, settings)
+        self._environment = environment or {}
+        self._verification = Verification(
+            guidelines,
+            stage=stage,
+            nprocs=settings.ranks.nprocs,
+            ppn=settings.ranks.ppn,
+            settings=VerifySettings(
+                alpha=settings.claims.alpha,
+                tolerance=settings.claims.tolerance,
+                design=design_of(settings),
+                deterministic=settings.ranks.simulate is not None,
+            ),
+        )
+
+    def look(self) -> list[Verdict]:
+        """The verdicts that all launches so far allow. Raises PlumblineError when these launches
+        differ in a factor that must be equal."""
+        suite = self._suite.at(len(self._suites) + 1).name
+        self._suites.append(suite)
+        launches = runs.surroundings(self._lab.db, self._lab.campaign, self._suites)
+        factors.require_joinable(factors.named(launches))
+        found = runs.launch_samples(self._lab.db, self._lab.campaign, [suite])
+        self._samples += found
+        self._medians += map(runs.medians_of, found)
+        self._obstacles += _obstacles(self._lab, [suite])
+        refused = _refused(self._lab, self._suites, self._medians)
+        obstacles = [*self._obstacles, *self._put_aside(), *refused]
+        self._verification.look(Look(self._medians, self._suites, obstacles, self._samples))
+        return self._verification.verdicts()
+
+    def _put_aside(self) -> list[Obstacle]:
+        aside = self._lab.aside
+        return [
+            Obstacle(Side(case.function, case.variant, case.bytes, case.ranks), why)
+            for case in self._planned
+            if (why := aside.why(case, self._environment))
+        ]
+
+    def open_cells(self) -> int:
+        return self._verification.open_cells()
+
+    def open_cases(self) -> list[PlanCase]:
+        """What the next look must measure; nothing when everything is decided, when launches
+        cannot decide what is left, and after the last look."""
+        return [
+            PlanCase(side.function, side.bytes, side.variant, ranks=side.ranks)
+            for side in self._verification.open_sides()
+        ]
+
+
+def decide(
+    lab: Laboratory,
+    stage: str,
+    guidelines: Guidelines,
+    settings: Settings,
+    suite: Suite,
+    environment: Mapping[str, str],
+) -> list[Verdict]:
+    """The final verdicts of a table whose first look's launches are there: launches are added for
+    what is undecided, look by look, until nothing is or the design ends."""
+    table = ViolationTable(lab, stage, guidelines, settings, suite, environment)
+    _, *others = looks(design_of(settings))
+    verdicts = table.look()
+    for look in others:
+        wanted = table.open_cases()
+        if not wanted:
+            break
+        lab.progress.step(
+            f"{stage}: {table.open_cells()} of {counted(len(verdicts), 'cell')} undecided after "
+            f"{counted(look.before, 'launch')}, {look.launches} more"
+        )
+        arm = Arm(look.suite(suite), look.plan(plan(settings, wanted)), environment)
+        take_turns(lab, [arm], look.launches)
+        verdicts = table.look()
+    return verdicts
+
+
+def _case_of(plan_text: str, number: int) -> Side:
+    """Of a stored plan."""
+    for line in plan_text.splitlines():
+        word, *tokens = line.split() or [""]
+        keys = dict(token.split("=", 1) for token in tokens) if word == "case" else {}
+        if keys.get("id") == str(number):
+            return Side(
+                keys["function"], keys["variant"], int(keys["bytes"]), int(keys.get("ranks", 0))
+            )
+    raise ValueError(f"the plan has no case {number}")
+
+
+def _obstacles(lab: Laboratory, suites: Sequence[str]) -> list[Obstacle]:
+    """Why a planned case was not timed, from the checks of all launches."""
+    found: dict[Side, str] = {}
+    for run in runs.listing(lab.db, lab.campaign, suites):
+        if run.failure is not None:
+            if run.failure.case is not None:
+                side = _case_of(run.plan, run.failure.case)
+                found[side] = f"a launch failed: {run.failure.text}"
+            continue
+        for case, check in runs.checks(lab.db, lab.campaign, run.suite, run.sequence):
+            if check.outcome != "ok":
+                reason = f"{check.outcome}: {check.detail}" if check.detail else check.outcome
+                found[side_of(case)] = reason
+    return [Obstacle(side, reason) for side, reason in found.items()]
+
+
+def _refused(lab: Laboratory, suites: Sequence[str], medians: Sequence[Medians]) -> list[Obstacle]:
+    """Why no launch gave a result of a case that was timed; where some did, those that were refused
+    are simply not there."""
+    timed = {side_of(median.case) for median in medians}
+    return [
+        Obstacle(side_of(case), refused.reason)
+        for case, refused in runs.refusals(lab.db, lab.campaign, suites)
+        if side_of(case) not in timed
+    ]

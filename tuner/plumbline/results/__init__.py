@@ -1,0 +1,1 @@
+"""What a database says to people: reports, comparisons, sides, savings, doctor."""

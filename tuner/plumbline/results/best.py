@@ -1,0 +1,205 @@
+"""The best of our variants beside the library's best algorithm and its default, cell by cell.
+
+Two steps, so that the winner of a crowd is not judged by the launches that made it the winner:
+all entrants race in a few launches, then the front runners of either side meet the default in
+fresh ones. Keeps nothing."""
+
+from __future__ import annotations
+
+import math
+import statistics as numbers
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+
+import msgspec
+
+from plumbline.core.plan import Plan
+from plumbline.launch.starter import Starter
+from plumbline.measure import side_by_side
+from plumbline.measure.side_by_side import MeasuredCase
+from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.outcome import label
+from plumbline.search.race import Target
+from plumbline.settings.workbench import Catalogue
+from plumbline.verify.statistics import Comparison, paired_ratio
+from plumbline_db.errors import PlumblineError
+
+FRONT = 3  # of either side that go on to the final launches
+
+
+class Entrant(msgspec.Struct, frozen=True):
+    """The fastest of one side in the final launches: the median of its launch medians, and its
+    time over the default's, paired by launch."""
+
+    name: str
+    seconds: float
+    ratio: Comparison | None
+
+
+class BestOfCell(msgspec.Struct, frozen=True):
+    """None: no entrant of that side could be measured. `ours_over_library` is paired by launch."""
+
+    function: str
+    nprocs: int
+    bytes: int
+    default_seconds: float
+    library: Entrant | None
+    ours: Entrant | None
+    ours_over_library: Comparison | None
+    entrants: int
+
+
+class Field(msgspec.Struct, frozen=True):
+    """Who runs for a function at one size."""
+
+    library: Sequence[Candidate]
+    ours: Sequence[Candidate]
+
+
+def field(menu: Menu, catalogue: Catalogue, function: str, size: int, nprocs: int) -> Field:
+    """The library's algorithms, and our variants but the naive ones, each with the standard values
+    of its parameters and with one parameter at a time at its other values."""
+    library: dict[Candidate, None] = {}
+    for candidate in menu.first(function):
+        if not candidate.is_knobs:
+            continue
+        library[candidate] = None
+        for knob, values in menu.choices(function, candidate, size).items():
+            for value in values:
+                library[menu.with_parameters(candidate, {knob: value})] = None
+    ours = [
+        Candidate(variant=spec)
+        for variant in catalogue.variants
+        if variant.function == function and variant.kind != "naive"
+        for spec in variant.specs(size, nprocs)
+    ]
+    return Field(list(library), ours)
+
+
+def find(
+    starter: Starter,
+    plan: Plan,
+    environment: Mapping[str, str],
+    fields: Mapping[Target, Field],
+    *,
+    heats: int,
+    finals: int,
+    step: Callable[[str], None],
+    compare: Callable[[Sequence[float]], Comparison] = paired_ratio,
+) -> list[BestOfCell]:
+    """The best of each side for every target of `fields`; `plan` says how cases are measured. All
+    sizes of a function share their launches. `step` is told what is under way; `compare` takes log
+    ratios, one a launch. Raises PlumblineError when a launch fails."""
+    cells = []
+    nprocs = starter.placement.nprocs
+    for function in dict.fromkeys(target.function for target in fields):
+        step(f"{function}, {nprocs} ranks")
+        here = {target: field for target, field in fields.items() if target.function == function}
+        entries = {target: [*field.library, *field.ours] for target, field in here.items()}
+        heat = _run(starter, plan, environment, entries, heats, compare)
+        fronts = {
+            target: [_front(side, heat[target]) for side in (field.library, field.ours)]
+            for target, field in here.items()
+        }
+        last = {target: [*chain(*sides)] for target, sides in fronts.items()}
+        final = _run(starter, plan, environment, last, finals, compare)
+        cells += [
+            _cell(
+                target,
+                nprocs,
+                fronts[target],
+                final[target],
+                len(entries[target]),
+                compare,
+            )
+            for target in here
+        ]
+    return cells
+
+
+def _run(
+    starter: Starter,
+    plan: Plan,
+    environment: Mapping[str, str],
+    entries: Mapping[Target, Iterable[Candidate]],
+    launches: int,
+    compare: Callable[[Sequence[float]], Comparison],
+) -> dict[Target, dict[Candidate, MeasuredCase]]:
+    """Lines of the default and of those candidates that every launch measured."""
+    runners = [
+        (target, candidate)
+        for target, candidates in entries.items()
+        for candidate in dict.fromkeys([DEFAULT, *candidates])
+    ]
+    cases = tuple(candidate.case(target.function, target.bytes) for target, candidate in runners)
+    lines, _ = side_by_side.run(
+        starter, msgspec.structs.replace(plan, cases=cases), launches, environment, compare
+    )
+    found: dict[Target, dict[Candidate, MeasuredCase]] = {target: {} for target in entries}
+    for (target, candidate), line in zip(runners, lines, strict=True):
+        if len(line.seconds) == launches:
+            found[target][candidate] = line
+    return found
+
+
+def _cell(
+    target: Target,
+    nprocs: int,
+    fronts: Sequence[Sequence[Candidate]],
+    final: Mapping[Candidate, MeasuredCase],
+    entrants: int,
+    compare: Callable[[Sequence[float]], Comparison],
+) -> BestOfCell:
+    default = final.get(DEFAULT)
+    if default is None:
+        raise PlumblineError(
+            f"{target.function} at {target.bytes} bytes: the library's own call was not timed"
+        )
+    library, ours = (
+        min(
+            (candidate for candidate in front if candidate in final),
+            key=lambda c: _median(final[c]),
+            default=None,
+        )
+        for front in fronts
+    )
+    return BestOfCell(
+        function=target.function,
+        nprocs=nprocs,
+        bytes=target.bytes,
+        default_seconds=_median(default),
+        library=_entrant(library, final),
+        ours=_entrant(ours, final),
+        ours_over_library=_between(ours, library, final, compare),
+        entrants=entrants,
+    )
+
+
+def _front(side: Iterable[Candidate], lines: Mapping[Candidate, MeasuredCase]) -> list[Candidate]:
+    measured = [candidate for candidate in side if candidate in lines]
+    return sorted(measured, key=lambda one: _median(lines[one]))[:FRONT]
+
+
+def _median(line: MeasuredCase) -> float:
+    return numbers.median(line.seconds)
+
+
+def _entrant(
+    candidate: Candidate | None, lines: Mapping[Candidate, MeasuredCase]
+) -> Entrant | None:
+    if candidate is None:
+        return None
+    line = lines[candidate]
+    return Entrant(label(line.variant, line.knobs), _median(line), line.ratio)
+
+
+def _between(
+    ours: Candidate | None,
+    library: Candidate | None,
+    lines: Mapping[Candidate, MeasuredCase],
+    compare: Callable[[Sequence[float]], Comparison],
+) -> Comparison | None:
+    if ours is None or library is None:
+        return None
+    pairs = zip(lines[ours].seconds, lines[library].seconds, strict=True)
+    return compare([math.log(left / right) for left, right in pairs])

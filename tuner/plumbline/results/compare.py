@@ -1,0 +1,318 @@
+"""Two sides, cell by cell: who is faster, by how much, how sure is that (seed 002, section 5.2).
+
+Pure: sides in, lines out. The replicate is the launch. Two sides whose launches belong together are
+compared in pairs. Others are two samples; but a machine has states that last over many launches, so
+that launches of a side are no independent replicates, and what changed between the sides cannot be
+told from what they are. There p speaks of the samples alone, and no side is called faster."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from plumbline.measure import factors
+from plumbline.measure.factors import Difference
+from plumbline.results import side_conditions
+from plumbline.results.side_conditions import SideConditions
+from plumbline.results.sides import Side
+from plumbline.verify.launch_averages import averages
+from plumbline.verify.statistics import TESTS, Alternative, Test, benjamini_hochberg, stars
+from plumbline_db.errors import UsageError
+from plumbline_db.runs import LaunchSamples
+
+Verdict = Literal[
+    "A faster", "B faster", "differs", "differs (unpaired)", "not shown", "not compared"
+]
+PAIRED, UNPAIRED = "signed-rank", "rank-sum"
+# They say that two distributions differ, in place or in spread: no side is the faster one.
+NOT_OF_LOCATION = frozenset({"kolmogorov-smirnov"})
+
+
+class How(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`test`: a name of TESTS, or auto. `alternative` is about the times of A: less means that A is
+    faster. `average`: of the samples of a launch, after Tukey's filter if `outliers` says so."""
+
+    test: str = "auto"
+    alternative: Alternative = "two-sided"
+    average: Literal["median", "mean"] = "median"
+    outliers: Literal["keep", "tukey"] = "keep"
+    alpha: float = 0.05
+    confidence: float = 0.95
+    all_variants: bool = False
+
+
+class MatchedCell(msgspec.Struct, frozen=True, order=True):
+    """What is matched. `variant` is empty where each side names its own. `settings`: knobs that are
+    switched inside launches, and a duplicate communicator. `ranks`: it ran on the first ones; 0: on
+    all."""
+
+    function: str
+    variant: str
+    settings: str
+    type: str
+    op: str
+    root: int
+    delay_ns: int
+    ranks: int
+    nprocs: int
+    ppn: int
+    bytes: int
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """Averages of the launches of one side, seconds, in the order of the launches."""
+
+    launches: int
+    median: float
+    low_quartile: float
+    high_quartile: float
+
+
+class ComparedCell(msgspec.Struct, frozen=True):
+    """`ratio`: A over B, with its interval at the confidence asked for; `factor`: how many times as
+    fast the faster side is, where one is named. `stars` are those of `p_adjusted`; none where the
+    sides were not measured together. `reason`: what else there is to know, or why the cell was not
+    compared."""
+
+    cell: MatchedCell
+    a: Sample
+    b: Sample
+    pairs: int | None
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    p: float | None
+    p_adjusted: float | None
+    stars: str
+    verdict: Verdict
+    factor: float | None
+    reason: str
+
+
+class SideComparison(msgspec.Struct, frozen=True):
+    """`paired`: the test compares pairs. `together`: the sides were measured in the same launches,
+    or in turn; where they were not, no side is called faster, whatever p is. `why` says which.
+    `only_a`, `only_b`: cells that the other side has not."""
+
+    how: How
+    test: str
+    paired: bool
+    together: bool
+    why: str
+    a: SideConditions
+    b: SideConditions
+    differences: list[Difference]
+    lines: list[ComparedCell]
+    only_a: int
+    only_b: int
+
+    def count(self, *verdicts: Verdict) -> int:
+        return sum(line.verdict in verdicts for line in self.lines)
+
+
+def compare(a: Side, b: Side, how: How) -> SideComparison:
+    """All cells that both sides have. Raises UsageError when there are none, when both are the same
+    launches, or when a paired test is asked for and the launches are not paired."""
+    if bool(a.name.variant) != bool(b.name.variant):
+        raise UsageError("name a @VARIANT on both sides, or on neither")
+    pairs, why = pairing(a, b)
+    test = _test(how, pairs, why)
+    left, right = (_by_cell(side, how) for side in (a, b))
+    both = sorted(left.keys() & right.keys())
+    if not both:
+        raise UsageError(
+            f"no cell is on both sides: A has {_some(left)}; B has {_some(right)}. Cells are "
+            "matched by function, variant, ranks, bytes, type, op and root"
+        )
+    seconds = {cell: (_seconds(left[cell], how), _seconds(right[cell], how)) for cell in both}
+    lines = [_line(cell, *seconds[cell], pairs, test, how) for cell in both]
+    return SideComparison(
+        how=how,
+        test=test.name,
+        paired=test.paired,
+        together=pairs is not None,
+        why=why,
+        a=side_conditions.of_side(a.launches),
+        b=side_conditions.of_side(b.launches),
+        differences=differences(a, b),
+        lines=_adjusted(lines, how, test, together=pairs is not None),
+        only_a=len(left.keys() - right.keys()),
+        only_b=len(right.keys() - left.keys()),
+    )
+
+
+def differences(a: Side, b: Side) -> list[Difference]:
+    """The factors that A and B do not share, builds of the libraries and machines included: what is
+    compared is among them, and so is what may be mistaken for it."""
+    found = factors.differences([("A", a.launches[0].header), ("B", b.launches[0].header)])
+    pairs = {"machine": (a.machine.id, b.machine.id)}
+    for key in dict.fromkeys([*a.library.build, *b.library.build]):
+        unknown = factors.NOT_KNOWN
+        pair = (a.library.build.get(key, unknown), b.library.build.get(key, unknown))
+        pairs[f"library build {key}"] = pair
+    noted = factors.FactorRule("noted")
+    return found + [
+        Difference(name, noted, [(left, ["A"]), (right, ["B"])])
+        for name, (left, right) in pairs.items()
+        if left != right
+    ]
+
+
+def pairing(a: Side, b: Side) -> tuple[list[tuple[int, int]] | None, str]:
+    """Launches of A and B that belong together, by number, and why; or None, and why not. Raises
+    UsageError when both sides are the same times."""
+    ours, theirs = ([launch.number for launch in side.launches] for side in (a, b))
+    if a.database != b.database or a.campaign.id != b.campaign.id:
+        return None, "A and B are different campaigns"
+    if set(ours) & set(theirs):
+        if a.name.variant == b.name.variant:
+            raise UsageError(f"{a.name.text} and {b.name.text} share launches: nothing to compare")
+        shared = sorted(set(ours) & set(theirs))
+        return [(run, run) for run in shared], "both sides were measured in the same launches"
+    order = sorted([(run, 0) for run in ours] + [(run, 1) for run in theirs])
+    neighbours = list(zip(order[::2], order[1::2], strict=False))
+    if len(ours) == len(theirs) and all(pair[1] != other[1] for pair, other in neighbours):
+        paired = [sorted(two, key=lambda launch: launch[1]) for two in neighbours]
+        return [
+            (ours_at[0], other[0]) for ours_at, other in paired
+        ], "launches of A and B take turns"
+    return None, "the launches of A and B do not take turns"
+
+
+def _test(how: How, pairs: list[tuple[int, int]] | None, why: str) -> Test:
+    if how.test == "auto":
+        return TESTS[UNPAIRED if pairs is None else PAIRED]
+    if how.test not in TESTS:
+        raise UsageError(f"no test {how.test}; there are: auto, {', '.join(TESTS)}")
+    test = TESTS[how.test]
+    if test.paired and pairs is None:
+        free = ", ".join(name for name, test in TESTS.items() if not test.paired)
+        raise UsageError(f"{how.test} compares pairs of launches, but {why}; take one of: {free}")
+    return test
+
+
+def _by_cell(side: Side, how: How) -> dict[MatchedCell, LaunchSamples]:
+    header = side.launches[0].header
+    found = {}
+    for sample in side.samples:
+        case = sample.case
+        knobs = " ".join(f"{name}={value}" for name, value in sorted(case.knobs.items()))
+        settings = knobs or ("" if case.config == "default" else case.config)
+        if not (side.name.variant or how.all_variants or case.variant == "default"):
+            continue
+        variant = "" if side.name.variant else case.variant
+        cell = MatchedCell(
+            *(case.function, variant, settings, case.type, case.op, case.root, case.delay_ns),
+            *(case.ranks, header.nprocs, header.ppn, case.bytes),
+        )
+        if cell in found:
+            raise UsageError(f"{side.name.text}: {cell} was measured as two cases; name one suite")
+        found[cell] = sample
+    return found
+
+
+def _seconds(samples: LaunchSamples, how: How) -> dict[int, float]:
+    """By launch number."""
+    found = averages(samples.ns, filtered=how.outliers == "tukey")
+    return {
+        run: 1e-9 * (average.median if how.average == "median" else average.mean)
+        for run, average in zip(samples.runs, found, strict=True)
+    }
+
+
+def _line(
+    cell: MatchedCell,
+    left: dict[int, float],
+    right: dict[int, float],
+    pairs: Sequence[tuple[int, int]] | None,
+    test: Test,
+    how: How,
+) -> ComparedCell:
+    plain = ComparedCell(
+        cell=cell,
+        a=_sample(list(left.values())),
+        b=_sample(list(right.values())),
+        pairs=None,
+        ratio=None,
+        ratio_low=None,
+        ratio_high=None,
+        p=None,
+        p_adjusted=None,
+        stars="",
+        verdict="not compared",
+        factor=None,
+        reason="",
+    )
+    ours, theirs = list(left.values()), list(right.values())
+    if test.paired:
+        both = [pair for pair in pairs or () if pair[0] in left and pair[1] in right]
+        ours, theirs = [left[run] for run, _ in both], [right[other] for _, other in both]
+        plain = msgspec.structs.replace(plain, pairs=len(both))
+    if not ours:
+        return msgspec.structs.replace(plain, reason="no pair of launches has both sides")
+    if min(*ours, *theirs) <= 0:
+        return msgspec.structs.replace(plain, reason="a launch took no time that the timer can see")
+    found = test.run(ours, theirs, how.alternative, how.confidence)
+    return msgspec.structs.replace(
+        plain,
+        ratio=found.ratio,
+        ratio_low=found.low,
+        ratio_high=found.high,
+        p=found.p,
+        reason=found.reason,
+    )
+
+
+def _sample(seconds: Sequence[float]) -> Sample:
+    low, high = np.quantile(seconds, [0.25, 0.75])
+    return Sample(len(seconds), statistics.median(seconds), float(low), float(high))
+
+
+def _adjusted(
+    lines: Sequence[ComparedCell], how: How, test: Test, *, together: bool
+) -> list[ComparedCell]:
+    """Benjamini-Hochberg over the cells, and what follows for each."""
+    adjusted = iter(benjamini_hochberg([line.p for line in lines if line.p is not None]))
+    found = []
+    for line in lines:
+        if line.p is None or line.ratio is None:
+            found.append(line)
+            continue
+        p = float(next(adjusted))
+        verdict = _verdict(line.ratio, how, test, together=together) if p <= how.alpha else None
+        factor = {"A faster": 1 / line.ratio, "B faster": line.ratio}.get(verdict or "")
+        found.append(
+            msgspec.structs.replace(
+                line,
+                p_adjusted=p,
+                stars=stars(p) if together else "",
+                verdict=verdict or "not shown",
+                factor=factor,
+            )
+        )
+    return found
+
+
+def _verdict(ratio: float, how: How, test: Test, *, together: bool) -> Verdict:
+    """Of a cell whose p is small enough."""
+    if not together:
+        return "differs (unpaired)"
+    if test.name in NOT_OF_LOCATION:
+        return "differs"
+    slower_is_a = how.alternative == "greater" or (how.alternative == "two-sided" and ratio > 1)
+    return "B faster" if slower_is_a else "A faster"
+
+
+def _some(cells: dict[MatchedCell, LaunchSamples]) -> str:
+    """Enough of the cells to see why none is on the other side."""
+    functions = sorted({cell.function for cell in cells})
+    sizes = sorted({cell.bytes for cell in cells})
+    ranks = sorted({cell.nprocs for cell in cells})
+    return (
+        f"{len(functions)} functions ({', '.join(functions[:3])} …), {len(sizes)} sizes "
+        f"({', '.join(map(str, sizes[:4]))} … B), {', '.join(map(str, ranks))} ranks"
+    )

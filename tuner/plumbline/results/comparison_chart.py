@@ -1,0 +1,97 @@
+"""A comparison as figure 10 of seed 002 draws it: run times of both sides by message size, above
+them the asterisks of the test where both sides were measured together. Pure: a comparison in, a
+Vega-Lite specification out (chart.py renders it)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plumbline.results.compare import Sample, SideComparison
+
+# Told apart without colour as well: by shape, and by place within a size.
+_COLOURS = ["#1b6ca8", "#d1761f"]
+_SHAPES = ["circle", "square"]
+
+
+def specification(found: SideComparison, a: str, b: str) -> dict[str, Any]:
+    """`a`, `b`: what the sides are called. A point is the median over launches, a line reaches from
+    the lower to the upper quartile."""
+    names = [f"A: {a}", f"B: {b}"]
+    values: list[dict[str, Any]] = []
+    for line in found.lines:
+        cell = line.cell
+        variant = "" if cell.variant in ("", "default") else f" {cell.variant}"
+        place = {
+            "panel": f"{cell.function.removeprefix('MPI_')}{variant} {cell.settings}".strip(),
+            "bytes": cell.bytes,
+        }
+        values += [
+            place | _row(name, sample) for name, sample in zip(names, (line.a, line.b), strict=True)
+        ]
+        if line.stars:
+            values.append(place | {"stars": line.stars})
+    side = {"field": "side", "type": "nominal", "sort": names}
+    x = {"field": "bytes", "type": "ordinal", "title": "bytes", "axis": {"labelAngle": -45}}
+    colour = side | {
+        "scale": {"domain": names, "range": _COLOURS},
+        "legend": {"title": None, "orient": "top", "labelLimit": 500},
+    }
+    y = {"type": "quantitative", "scale": {"type": "log"}, "title": "run time, µs"}
+    times = [{"filter": "isValid(datum.side)"}]
+    layers = [
+        {
+            "transform": times,
+            "mark": {"type": "rule", "opacity": 0.6},
+            "encoding": {
+                "x": x,
+                "xOffset": side,
+                "color": colour,
+                "y": y | {"field": "low"},
+                "y2": {"field": "high"},
+            },
+        },
+        {
+            "transform": times,
+            "mark": {"type": "point", "filled": True, "size": 28},
+            "encoding": {
+                "x": x,
+                "xOffset": side,
+                "color": colour,
+                "shape": side | {"scale": {"domain": names, "range": _SHAPES}},
+                "y": y | {"field": "median"},
+            },
+        },
+        {
+            "transform": [{"filter": "isValid(datum.stars)"}],
+            "mark": {"type": "text", "baseline": "top"},
+            "encoding": {"x": x, "y": {"value": 2}, "text": {"field": "stars"}},
+        },
+    ]
+    paired = "paired by launch" if found.paired else "unpaired"
+    signs = (
+        "adjusted p: * ≤ 0.05, ** ≤ 0.01, *** ≤ 0.001"
+        if found.together
+        else "the sides were measured at different times, so no asterisks"
+    )
+    return {
+        "title": {
+            "text": f"{found.how.average.capitalize()}s of launches: their median and quartiles",
+            "subtitle": f"{found.test}, {paired}, {found.how.alternative}; {signs}",
+            "anchor": "start",
+        },
+        "data": {"values": values},
+        "facet": {"field": "panel", "type": "nominal", "title": None},
+        "columns": 2,
+        "spec": {"width": 380, "height": 180, "layer": layers},
+        "resolve": {"scale": {"y": "independent"}},
+        "config": {"background": "white", "font": "sans-serif"},
+    }
+
+
+def _row(name: str, sample: Sample) -> dict[str, Any]:
+    return {
+        "side": name,
+        "median": 1e6 * sample.median,
+        "low": 1e6 * sample.low_quartile,
+        "high": 1e6 * sample.high_quartile,
+    }

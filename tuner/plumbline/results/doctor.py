@@ -1,0 +1,322 @@
+"""What works here, what does not, and what to do about it: one check a function, in order."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from plumbline import libraries
+from plumbline.applied import standing
+from plumbline.campaign import loop as campaign
+from plumbline.core.configuration import AS_IT_IS, Configuration
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.libraries.simgrid import SELECTORS
+from plumbline.libraries.space import differences
+from plumbline.measure import conditions
+from plumbline.settings import Settings, campaign_file, site_rules
+from plumbline.settings.ranks import default_nprocs
+from plumbline.settings.workbench import OUT, Workbench, set_by_site, workbench
+from plumbline.system import process
+from plumbline.system.machine import processing_units
+from plumbline.system.words import counted
+from plumbline_db import file_system
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Header, ProbeRecord
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """`fails` stops a campaign; `warns` weakens its results; `notes` is only said."""
+
+    subject: str
+    state: Literal["fine", "notes", "warns", "fails"]
+    text: str
+
+
+Check = Callable[[Path | None, Path], Iterator[Finding]]
+
+
+def examine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    """All findings, as they come. A check that cannot go on is a finding too."""
+    checks: list[tuple[str, Check]] = [
+        ("library", _library),
+        ("probe", _probe),
+        ("applied", _applied),
+        ("search space", _space),
+        ("launch", _launch),
+        ("libraries", _untried),
+        ("machine", _machine),
+        ("environment", _environment),
+        ("database", _database),
+        ("tools", _tools),
+        ("simulator", _simulator),
+        ("schedulers", _schedulers),
+    ]
+    for subject, check in checks:
+        try:
+            yield from check(mpi_prefix, database)
+        except PlumblineError as error:
+            yield Finding(subject, "fails", str(error))
+
+
+def _library(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    del database
+    _, found = libraries.find(mpi_prefix)
+    library = found.library
+    text = f"{library.version_string} ({library.fingerprint}), {found.mpirun}"
+    yield Finding("library", "fine", text)
+    build = library.build
+    if build:
+        text = f"built with {build.get('compiler', 'an unknown compiler')}"
+        text += f", {build['built']}" if "built" in build else ""
+        yield Finding("library", "fine", f"{text}, debugging {build.get('debug', 'unknown')}")
+    for weakness in conditions.of_build(build):
+        yield Finding("library", "warns", weakness.text)
+
+
+def _probe(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    del database
+    bench = workbench(mpi_prefix)
+    variants = len(bench.catalogue.variants)
+    yield Finding("probe", "fine", f"{bench.probe}, {variants} variants; {bench.preload}")
+
+
+def _applied(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    """Parameter files cannot look at the library that reads them: this is who does."""
+    del database
+    for state in standing.standing(mpi_prefix):
+        campaigns = ", ".join(source.campaign.id for source in state.applied.sources)
+        text = f"set {state.applied.number} of {state.applied.name} is in force (--{state.scope}): "
+        if state.other is None:
+            yield Finding("applied", "fine", text + campaigns)
+        else:
+            remedy = f"plumbline rollback --{state.scope} takes it out"
+            yield Finding("applied", "warns", f"{text}{campaigns}; {state.other}; {remedy}")
+
+
+def _space(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    del database
+    bench = workbench(mpi_prefix)
+    for text in set_by_site(bench):
+        yield Finding("search space", "fails", f"{text}: {OUT}")
+    whole = bench.family.reports_all
+    found = differences(bench.space, bench.knobs, reports_all=whole)
+    for text in found:
+        yield Finding("search space", "warns", text)
+    known = bench.space.knobs()
+    shown = len(known.keys() & bench.knobs.keys())
+    if not found:
+        which = "all" if whole else f"{shown} of"
+        text = f"{which} {len(known)} parameters agree with the library"
+        yield Finding("search space", "fine", text)
+    if not whole:
+        hidden = len(known) - shown
+        text = f"{hidden} parameters are taken on trust: the library does not report them"
+        yield Finding("search space", "notes", text)
+
+
+def _launch(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    del database
+    bench = workbench(mpi_prefix)
+    settings = campaign_file.load(None, {"launch_timeout_seconds": 60.0})
+    finding, records = _one_launch(bench, settings, {}, AS_IT_IS, "starts")
+    yield finding
+    yield from _switched(bench, settings)
+    yield from _components(bench, settings)
+    yield from _factors(records)
+    if bench.family.untried:
+        yield Finding("launch", "notes", bench.family.untried)
+
+
+def _switched(bench: Workbench, settings: Settings) -> Iterator[Finding]:
+    """A broadcast with the first algorithm that any number of ranks can take: in a launch, or for
+    the whole of one."""
+    site = site_rules.find(bench, settings)
+    if site is not None:
+        text = f"{site.path}, by {site.where}, is in force: a campaign takes it for part of the "
+        yield Finding("launch", "notes", text + "library, and tries all else in its place")
+        return
+    space, entry = bench.space, bench.space.of("MPI_Bcast")
+    algorithms = entry.algorithms if entry else []
+    chosen = next(
+        (algorithm for algorithm in algorithms if algorithm.fits(settings.ranks.nprocs)), None
+    )
+    if entry is None or chosen is None:
+        return
+    wanted = space.with_needs(entry.knob, chosen.name)
+    if space.hot:
+        hot, environment = Configuration.of(wanted), space.hot_environment
+        yield _one_launch(bench, settings, environment, hot, "switches knobs")[0]
+    else:
+        environment = bench.family.in_environment(wanted)
+        yield _one_launch(
+            bench, settings, environment, AS_IT_IS, f"takes {entry.knob}={chosen.name}"
+        )[0]
+
+
+def _components(bench: Workbench, settings: Settings) -> Iterator[Finding]:
+    """Who answers collectives, where the library says so."""
+    family = bench.family
+    if not isinstance(family, libraries.TellsComponents):
+        return
+    plan = Plan("doctor", 1, (PlanCase("MPI_Bcast", 64),), blocks=1, reps=1)
+    starter = campaign.starter(bench, settings)
+    run, _ = starter.start("doctor", "doctor", 0, plan.text(), family.component_talk)
+    if found := family.components(run.stderr):
+        text = f"collectives are answered by {found[0]}, what it lacks by {', '.join(found[1:])}"
+        yield Finding("launch", "fine", text)
+
+
+def _untried(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    """Of families that are not in use here, what nobody has seen run."""
+    del database
+    try:
+        used = libraries.find(mpi_prefix)[0].name
+    except PlumblineError:
+        used = ""
+    for family in libraries.families().values():
+        if family.untried and family.name != used:
+            yield Finding("libraries", "notes", family.untried)
+
+
+def _factors(records: Sequence[ProbeRecord]) -> Iterator[Finding]:
+    """What the probe sees of the machine under mpirun, as far as results depend on it."""
+    header = next((record for record in records if isinstance(record, Header)), None)
+    if header is None:
+        return
+    for weakness in conditions.of_header(header):
+        if weakness.name != "oversubscribed":  # of the default number of ranks: see `_machine`
+            yield Finding("factors", "warns", weakness.text)
+    missing: dict[str, list[str]] = {}
+    for factor in header.factors:
+        if factor.missing:
+            missing.setdefault(factor.missing.rpartition("; ")[2], []).append(factor.name)
+    for reason, names in missing.items():
+        yield Finding("factors", "notes", f"not known: {', '.join(names)}: {reason}")
+    known = sum(bool(factor.values) for factor in header.factors)
+    yield Finding("factors", "fine", f"{known} of {len(header.factors)} are recorded here")
+
+
+def _one_launch(
+    bench: Workbench,
+    settings: Settings,
+    environment: dict[str, str],
+    chosen: Configuration,
+    what: str,
+) -> tuple[Finding, Sequence[ProbeRecord]]:
+    case = PlanCase("MPI_Bcast", 64, configuration=chosen)
+    plan = Plan("doctor", 1, (case,), blocks=1, reps=5, knobs=bench.space.switch)
+    starter = campaign.starter(bench, settings)
+    run, records = starter.start("doctor", "doctor", 0, plan.text(), environment)
+    if not run.finished:
+        text = f"{run.reason}: {run.stderr.strip()[-500:]}"
+        return Finding("launch", "fails", text), records
+    bad = [record for record in records if getattr(record, "outcome", "ok") != "ok"]
+    if bad:
+        return Finding("launch", "fails", f"the probe under mpirun: {bad[0]}"), records
+    text = f"the probe {what} on {settings.ranks.nprocs} ranks in {run.seconds:.1f} s"
+    return Finding("launch", "fine", text), records
+
+
+def _machine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    del mpi_prefix, database
+    units, ranks = processing_units(), default_nprocs()
+    if ranks > units:
+        text = f"{counted(units, 'processing unit')} for {ranks} ranks by default: oversubscribed"
+        yield Finding("machine", "warns", text + "; results hold for that, not for a rank a core")
+    else:
+        yield Finding("machine", "fine", counted(units, "processing unit"))
+    load = os.getloadavg()[0]
+    if load > 0.5 * units:
+        text = f"load {load:.1f}: other work disturbs measurements; wait, or expect undecided cells"
+        yield Finding("machine", "warns", text)
+
+
+def _environment(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    del database
+    family, _ = libraries.find(mpi_prefix)
+    for name in family.settings_in(dict(os.environ)):
+        text = f"{name} is set; campaigns leave it out, applications do not: unset it"
+        yield Finding("environment", "warns", text)
+
+
+def _database(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    del mpi_prefix
+    import apsw
+
+    version = apsw.sqlite_lib_version()
+    if database.exists():
+        Database.open(database).close()
+        yield Finding("database", "fine", f"{database}, SQLite {version}")
+        return
+    network = file_system.network(database)
+    if network is not None:
+        text = f"{database} would lie on a network file system ({network}): name a local one, --db"
+        yield Finding("database", "fails", text)
+        return
+    folder = database.parent
+    while not folder.exists():
+        folder = folder.parent
+    if os.access(folder, os.W_OK):
+        yield Finding("database", "fine", f"{database} will be made, SQLite {version}")
+    else:
+        text = f"{folder} is not writable: name another file with --db"
+        yield Finding("database", "fails", text)
+
+
+def _tools(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    del mpi_prefix, database
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        text = "promtool is not installed (Debian: prometheus); only the tests use it"
+        yield Finding("tools", "notes", text)
+        return
+    done = process.run([promtool, "--version"], timeout_seconds=10)
+    first = (done.stdout or done.stderr).splitlines()[:1]
+    yield Finding("tools", "fine", first[0] if first else promtool)
+
+
+# What a launcher for each needs, and how it says its version.
+_SCHEDULERS = {
+    "slurm": (("sbatch", "squeue", "scancel", "scontrol", "sinfo"), ("sbatch", "--version")),
+    "pbs": (("qsub", "qstat", "qselect", "qdel", "pbsnodes"), ("qstat", "--version")),
+    "flux": (("flux",), ("flux", "version")),
+}
+
+
+def _schedulers(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    """Only campaign files with such a table need one."""
+    del mpi_prefix, database
+    for name, (commands, version) in _SCHEDULERS.items():
+        missing = [command for command in commands if shutil.which(command) is None]
+        if missing:
+            text = f"[{name}] does not work here: there is no {', '.join(missing)}"
+            yield Finding("schedulers", "notes", text)
+            continue
+        done = process.run(version, timeout_seconds=30)
+        said = " ".join((done.stdout + done.stderr).split())[:100]
+        if done.status == 0:
+            yield Finding("schedulers", "fine", f"[{name}]: {said}")
+        else:
+            text = f"[{name}] does not work here: {' '.join(version)} fails: {said}"
+            yield Finding("schedulers", "notes", text)
+
+
+def _simulator(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    """Only `--simulate` needs it, so what is missing is just said."""
+    del mpi_prefix, database
+    try:
+        settings = campaign_file.load(None, {"simulate": SELECTORS[0], "nprocs": 4})
+        bench = workbench(None, settings=settings)
+    except PlumblineError as error:
+        yield Finding("simulator", "notes", f"--simulate does not work: {error}")
+        return
+    finding, _ = _one_launch(bench, settings, {}, AS_IT_IS, "starts under SimGrid")
+    yield msgspec.structs.replace(finding, subject="simulator")
+    for text in differences(bench.space, bench.knobs):
+        yield Finding("simulator", "warns", text)

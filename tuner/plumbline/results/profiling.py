@@ -1,0 +1,61 @@
+"""One run of a user's command with every rank recorded, and what comes of it."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from plumbline import libraries
+from plumbline.core.application import Application
+from plumbline.libraries import Family, Installation, into_ranks
+from plumbline.results import recorded
+from plumbline.system import paths, process, version
+from plumbline_db import scratch
+from plumbline_db.errors import PlumblineError
+
+
+def profile(
+    command: Sequence[str], program: Path, mpi_prefix: Path | None, beside: Path
+) -> Application:
+    """Runs `command` to its end; `program` is where its first word was found. Ranks keep their
+    files in a folder in `beside`, which all nodes must see. Raises PlumblineError where no rank was
+    recorded."""
+    family, installation = library_of(program.absolute(), mpi_prefix)
+    preload = paths.layout().preload(paths.build_id(installation.library))
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    with scratch.folder(beside.absolute()) as folder:
+        given = os.environ | installation.environment | family.environment(installation)
+        variables = {"PLUMBLINE_CALLS": str(folder)}
+        added = into_ranks.environment(installation, preload, variables, given, folder)
+        status = process.in_foreground(command, given | added)
+        found = recorded.ranks(folder)
+    if not found:
+        raise PlumblineError(
+            f"no rank was recorded (the command ended with status {status}): it starts no ranks of "
+            f"{installation.library.id}, or its program is linked statically, or mpirun was told "
+            "another LD_PRELOAD"
+        )
+    return recorded.application(
+        found, version=version.PLUMBLINE, command=command, started=started, status=status
+    )
+
+
+def library_of(program: Path, mpi_prefix: Path | None) -> tuple[Family, Installation]:
+    """The library whose mpirun `program` is; else (it may be a script) the one on PATH."""
+    if mpi_prefix is not None:
+        return libraries.find(mpi_prefix)
+    real = program.resolve()
+    for prefix in dict.fromkeys((program.parent.parent, real.parent.parent)):
+        for family in libraries.families().values():
+            for installation in [] if family.simulates else family.find(prefix):
+                tools = ("mpirun", "mpiexec", installation.mpirun.name)
+                if program.parent == installation.mpirun.parent and program.name in tools:
+                    return family, installation
+                if real == installation.mpirun.resolve():
+                    return family, installation
+    if shutil.which("mpirun") is None and shutil.which("mpiexec") is None:
+        raise PlumblineError(f"{program} is no mpirun that is known, and there is none on PATH")
+    return libraries.find(None)

@@ -1,0 +1,267 @@
+"""A campaign as one document (the fields of `plumbline results --json`), read from the database.
+
+Times in seconds, sizes in bytes, ratios left over right. Documented in docs/results.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from plumbline.measure.conditions import Conditions, Weakness, of_starts, summary
+from plumbline.measure.launches import PUT_ASIDE
+from plumbline.measure.settling import Start, named
+from plumbline.results import saving, spread
+from plumbline.results.behind import Behind, behind, whole_functions
+from plumbline.results.saving import Saving
+from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW
+from plumbline.search.outcome import deciding, label
+from plumbline.search.race import Target
+from plumbline.settings.cases import EVERY
+from plumbline.verify.summary import as_json
+from plumbline_db import (
+    campaigns,
+    cost,
+    events,
+    exports,
+    machines,
+    runs,
+    searches,
+    settling,
+    started,
+    verdicts,
+    winners,
+)
+from plumbline_db.connection import Database
+from plumbline_db.layout import asked, layout, use
+from plumbline_db.records import (
+    EVERY_FUNCTION,
+    UNBOUNDED_BYTES,
+    Campaign,
+    Case,
+    Event,
+    Export,
+    Library,
+    Machine,
+    Search,
+    Verdict,
+    Winner,
+    Wrong,
+)
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Everything that is shown of a campaign. `after` is None while it runs."""
+
+    campaign: Campaign
+    machine: Machine
+    library: Library
+    before: list[Verdict]
+    after: list[Verdict] | None
+    winners: list[Winner]
+    searches: list[Search]
+    exports: list[Export]
+    events: list[Event]
+    cost: cost.Cost
+    conditions: Conditions
+    saving: Saving | None = None
+    wrong: list[Wrong] = []
+    placed: list[str] = []  # how ranks were started (plumbline_db.started)
+    behind: list[Behind] = []
+    hours: spread.Hours | None = None  # what the intervals of `winners` are widened by
+
+    def of_benchmarks(self) -> bool:
+        """Left by `plumbline overlap tune`."""
+        return any(verdict.kind in ("overlap", "nonblocking") for verdict in self.before)
+
+    def remaining(self) -> list[tuple[Verdict, str]]:
+        """Violations that are left, each with what its search found, and why it was not enough."""
+        found = {(search.function, search.bytes): search for search in self.searches}
+        if self.of_benchmarks():
+            whole = found.get((EVERY_FUNCTION, 0))
+            why = "not searched" if whole is None else whole.reason
+            return [(verdict, why) for verdict in self.after or [] if verdict.verdict == "violated"]
+        left = [verdict for verdict in self.after or [] if verdict.verdict == "violated"]
+        return [
+            (verdict, self._reason(verdict, found.get((verdict.function, verdict.bytes))))
+            for verdict in left
+        ]
+
+    def without_cells(self) -> list[str]:
+        """Guidelines that were asked for by id, and that nothing here could be compared for."""
+        asked = msgspec.json.decode(self.campaign.settings).get("guidelines", [])
+        return sorted(set(asked) - {EVERY} - {verdict.guideline for verdict in self.before})
+
+    def not_proven(self) -> list[str]:
+        """Sentences about winners of which nothing shows that the library takes them."""
+        ours = {winner.function for winner in self.winners if winner.variant == "default"}
+        said = [event for event in self.events if event.kind == "not proven"]
+        return list(dict.fromkeys(event.text for event in said if event.function in ours))
+
+    def notes(self) -> list[str]:
+        """What became of winners that are not among the winners, and what was (not) in force."""
+        kinds = (
+            "winner dropped",
+            "winner narrowed",
+            "results checked",
+            "more violations",
+            PUT_ASIDE,
+            NO_TIME,
+            NOT_ASKED,
+            "not in force",
+            "left out",
+            "site",
+        )
+        return [f"{event.kind}: {event.said}" for event in self.events if event.kind in kinds]
+
+    def _reason(self, verdict: Verdict, search: Search | None) -> str:
+        elsewhere = [use.use for use in verdict.uses if use.verdict == "holds"]
+        reason = self._reason_of_use(verdict, search)
+        return f"holds in another use ({', '.join(elsewhere)}); {reason}" if elsewhere else reason
+
+    def _reason_of_use(self, verdict: Verdict, search: Search | None) -> str:
+        if not verdict.replaceable:
+            side = f"on {verdict.ranks} ranks" if verdict.ranks else verdict.lhs
+            return f"not searched: its left side ({side}) is not a call that can be replaced here"
+        if search is None and self.saving and not self.saving.calls_for(verdict):
+            return "not searched: the application spends no time worth speaking of there"
+        if search is None and any(event.kind == TOO_FEW for event in self.events):
+            return (
+                "not searched: so few new cells are not worth another round (--budget asks for it)"
+            )
+        if search is None and any(event.kind == NO_TIME for event in self.events):
+            return "not searched: the budget was used up (--budget asks for more)"
+        if search is None:
+            return "not searched: all rounds were used up (--rounds asks for more)"
+        in_force = deciding(self.winners, Target(verdict.function, verdict.bytes))
+        if search.outcome == "winner" and in_force is None:
+            return f"{search.reason}; it lost its place when it was confirmed (see the events)"
+        if in_force is not None:
+            return f"in force: {label(in_force.variant, in_force.configuration)}; {search.reason}"
+        return search.reason
+
+
+def read(db: Database, campaign_id: str | None) -> Report:
+    campaign = campaigns.get(db, campaign_id)
+    library = machines.library(db, campaign.library_fingerprint)
+    # Where nothing was to be searched, the table is the last word.
+    last = "after" if "after" in verdicts.stages(db, campaign.id) else "before"
+    finished = last == "after" or campaign.state == "finished"
+    after = verdicts.get(db, campaign.id, last) if finished else None
+    kept = winners.get(db, campaign.id)
+    found = searches.all_searches(db, campaign.id)
+    before = verdicts.get(db, campaign.id, "before")
+    hours = spread.hours(db, campaign)
+    depends = spread.dependence(db, campaign, {"before": before, "after": after or []})
+    tables = {suite for verdict in (*before, *(after or [])) for suite in verdict.suites}
+    simulated = "simulate" in msgspec.json.decode(campaign.settings)
+    settled = _settled(db, campaign.id, sorted(tables), simulated=simulated)
+    return Report(
+        campaign=campaign,
+        machine=machines.machine(db, campaign.machine),
+        library=library,
+        before=before,
+        after=after,
+        winners=spread.with_hours(kept, hours),
+        searches=found,
+        exports=exports.get(db, campaign.id),
+        events=events.get(db, campaign.id),
+        cost=cost.cost(db, campaign.id),
+        conditions=summary(runs.surroundings(db, campaign.id), library.build, depends, settled),
+        saving=saving.of(db, campaign, after, kept),
+        wrong=runs.wrong(db, campaign.id),
+        placed=started.lines(db, campaign.id),
+        behind=behind(found, kept, whole_functions(library)) if finished else [],
+        hours=hours,
+    )
+
+
+def _settled(
+    db: Database, campaign: str, tables: Sequence[str], *, simulated: bool
+) -> list[Weakness]:
+    """What is to be said of how cases settled; of a simulated machine in the launches of `tables`
+    alone, for what options are in force in others their cases do not say."""
+    firsts = settling.first_blocks(db, campaign, unsettled=not simulated)
+    starts = [
+        Start(_name(case), samples.warmup_ns, samples.ns, samples.settled, launches, transit)
+        for case, suite, samples, transit, launches in firsts
+        if suite in tables or not simulated
+    ]
+    return of_starts(starts, simulated=simulated)
+
+
+def _name(case: Case) -> str:
+    return named(case.function, label(case.variant, case.knobs), case.bytes, case.ranks)
+
+
+def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
+    """`all_cells` puts every verdict under `cells_all`, not only the violations."""
+    campaign = report.campaign
+    return {
+        "campaign": campaign.id,
+        "state": campaign.state,
+        "started": campaign.started,
+        "finished": campaign.finished,
+        "nprocs": campaign.nprocs,
+        "nodes": campaign.nodes,
+        "ppn": campaign.ppn,
+        "oversubscribed": campaign.oversubscribed,
+        "layout": layout(campaign),
+        "placed": report.placed,
+        "use": use(campaign),
+        "environment": asked(campaign).environment,
+        "machine": msgspec.to_builtins(report.machine),
+        "library": msgspec.to_builtins(report.library),
+        "before": _stage(report.before, all_cells),
+        "after": None if report.after is None else _stage(report.after, all_cells),
+        "without_cells": report.without_cells(),
+        "wrong": msgspec.to_builtins(report.wrong),
+        "winners": [_winner(winner) for winner in report.winners],
+        "hours": None if report.hours is None else report.hours.document(),
+        "not_proven": report.not_proven(),
+        "application": msgspec.to_builtins(report.saving),
+        "remaining": [
+            {
+                "guideline": verdict.guideline,
+                "function": verdict.function,
+                "bytes": verdict.bytes,
+                "ratio": verdict.ratio,
+                "reason": reason,
+            }
+            for verdict, reason in report.remaining()
+        ],
+        "behind": msgspec.to_builtins(report.behind),
+        "exports": [msgspec.to_builtins(export) for export in report.exports],
+        "events": [msgspec.to_builtins(event) for event in report.events],
+        "conditions": msgspec.to_builtins(report.conditions),
+        "cost": msgspec.to_builtins(report.cost) | {"timed_share": timed_share(report.cost)},
+    }
+
+
+def documents(reports: Sequence[Report], *, all_cells: bool = False) -> Any:
+    """One document, or for the campaigns of a file {"campaigns": [document, …]}."""
+    found = [document(report, all_cells=all_cells) for report in reports]
+    return found[0] if len(found) == 1 else {"campaigns": found}
+
+
+def timed_share(spent: cost.Cost) -> float:
+    """The share of the launches' wall time that was spent inside timed regions."""
+    return spent.timed_seconds / spent.seconds if spent.seconds else 0.0
+
+
+def _stage(found: list[Verdict], all_cells: bool) -> dict[str, Any]:
+    stage = {
+        "cells": len(found),
+        "undecided": sum(verdict.verdict == "undecided" for verdict in found),
+        "violations": as_json([verdict for verdict in found if verdict.verdict == "violated"]),
+    }
+    return stage | ({"cells_all": as_json(found)} if all_cells else {})
+
+
+def _winner(winner: Winner) -> dict[str, Any]:
+    """As stored; `bytes_to` is null where there is no upper end."""
+    values: dict[str, Any] = msgspec.to_builtins(winner)
+    if winner.bytes_to == UNBOUNDED_BYTES:
+        values["bytes_to"] = None
+    return values

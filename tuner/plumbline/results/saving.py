@@ -1,0 +1,172 @@
+"""What the winners of a campaign save an application a run: its calls times what a call takes less,
+as the cold launches of the last confirmation measured it (docs/application.md)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from plumbline.campaign.pairs import cold_ratios
+from plumbline.core import application
+from plumbline.core.application import Application, Calls
+from plumbline.measure import tables
+from plumbline.search.candidates import DEFAULT
+from plumbline.search.cells import Target, index
+from plumbline.search.outcome import deciding, label
+from plumbline.settings.stored import settings_of
+from plumbline.verify.statistics import Comparison
+from plumbline_db import runs, suites
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Verdict, Winner
+
+
+class Cold(msgspec.Struct, frozen=True):
+    """A cell in cold launches: the library as it is, and the files' time over that."""
+
+    default_seconds: float
+    ratio: Comparison
+
+
+class SavedCalls(msgspec.Struct, frozen=True):
+    """Calls of one kind, and what decides them with the winners in force ('': the library as it
+    is). What is saved is None where nothing near was measured."""
+
+    function: str
+    bytes: int
+    calls: float
+    seconds: float
+    work_seconds: float
+    share: float
+    configuration: str
+    default_seconds: float | None
+    saving_seconds: float | None
+    saving_low_seconds: float | None
+    saving_high_seconds: float | None
+
+
+class Saving(msgspec.Struct, frozen=True):
+    """Of one run, a rank on the average. `here_seconds`: on communicators of the campaign's ranks.
+    The ends of the interval are the sums of the rows' ends. `saving_seconds` is None before the
+    campaign is finished."""
+
+    command: list[str]
+    library: str
+    run_seconds: float
+    collective_seconds: float
+    here_seconds: float
+    saving_seconds: float | None
+    saving_low_seconds: float | None
+    saving_high_seconds: float | None
+    rows: list[SavedCalls]
+
+    def calls_for(self, verdict: Verdict) -> bool:
+        """Whether the cell is one of those that make up most of the work here."""
+        work = {(row.function, row.bytes): row.work_seconds for row in self.rows}
+        return any(
+            function == verdict.function and application.nearest(size, [verdict.bytes])
+            for function, size in application.heaviest(work)
+        )
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """Of a campaign's settings."""
+
+    profile: Application | None = None
+
+
+def of(
+    db: Database, campaign: Campaign, after: Sequence[Verdict] | None, winners: Sequence[Winner]
+) -> Saving | None:
+    """None for a campaign without an application. `after`: the last table; None: not there yet."""
+    found = msgspec.json.decode(campaign.settings, type=_Asked).profile
+    if found is None:
+        return None
+    measured: dict[Target, Cold] = {}
+    if after and winners:
+        measured = cold(db, campaign, after[0].suites[0], winners)
+    calls = [calls for calls in found.on(campaign.nprocs, campaign.nodes) if calls.bytes]
+    whole = sum(call.work_seconds for call in calls) or 1.0
+    rows = [_row(call, whole, winners, measured, done=after is not None) for call in calls]
+    rows.sort(key=lambda one: -one.work_seconds)
+    done = after is not None
+
+    def total(values: Sequence[float | None]) -> float | None:
+        return sum(value for value in values if value is not None) if done else None
+
+    return Saving(
+        command=found.command,
+        library=found.library,
+        run_seconds=found.seconds,
+        collective_seconds=found.collective_seconds,
+        here_seconds=sum(calls.seconds for calls in found.on(campaign.nprocs, campaign.nodes)),
+        saving_seconds=total([row.saving_seconds for row in rows]),
+        saving_low_seconds=total([row.saving_low_seconds for row in rows]),
+        saving_high_seconds=total([row.saving_high_seconds for row in rows]),
+        rows=rows,
+    )
+
+
+def cold(
+    db: Database, campaign: Campaign, suite: str, winners: Sequence[Winner]
+) -> dict[Target, Cold]:
+    """Cells that were measured with and without the files of the confirmation `suite`."""
+    settings = settings_of(campaign.settings)
+    compare = tables.compare_of(settings)
+    ratios: dict[Target, list[float]] = {}
+    seconds: dict[Target, list[float]] = {}
+    for tuned, plain in suites.in_turn(db, campaign.id, suite):
+        ours = index(runs.medians(db, campaign.id, [tuned]))
+        theirs = index(runs.medians(db, campaign.id, [plain]))
+        cells = [target for target, candidate in theirs if candidate == DEFAULT]
+        logs, _ = cold_ratios(ours, theirs, cells, winners)
+        for cell, logs_of_cell in logs.items():
+            ratios.setdefault(cell, []).extend(logs_of_cell)
+            seconds.setdefault(cell, []).extend(theirs[cell, DEFAULT].values())
+    return {
+        cell: Cold(statistics.median(seconds[cell]), compare(logs, 1 - settings.claims.alpha))
+        for cell, logs in ratios.items()
+        if logs
+    }
+
+
+def _row(
+    calls: Calls,
+    whole: float,
+    winners: Sequence[Winner],
+    measured: Mapping[Target, Cold],
+    *,
+    done: bool,
+) -> SavedCalls:
+    size = calls.bytes or 0
+    winner = deciding(winners, Target(calls.function, size))
+    saved: tuple[float | None, ...] = (0.0, 0.0, 0.0) if done else (None, None, None)
+    default: float | None = None
+    if winner is not None:
+        alike = [
+            cell.bytes
+            for cell in measured
+            if cell.function == calls.function and deciding(winners, cell) is winner
+        ]
+        near = application.nearest(size, alike)
+        saved = (None, None, None)
+        if near is not None:
+            found = measured[Target(calls.function, near)]
+            default = found.default_seconds
+            ratio = found.ratio
+            low, high = ratio.low or ratio.ratio, ratio.high or ratio.ratio
+            saved = tuple(calls.calls * default * (1 - share) for share in (ratio.ratio, high, low))
+    return SavedCalls(
+        function=calls.function,
+        bytes=size,
+        calls=calls.calls,
+        seconds=calls.seconds,
+        work_seconds=calls.work_seconds,
+        share=calls.work_seconds / whole,
+        configuration=label(winner.variant, winner.configuration) if winner else "",
+        default_seconds=default,
+        saving_seconds=saved[0],
+        saving_low_seconds=saved[1],
+        saving_high_seconds=saved[2],
+    )

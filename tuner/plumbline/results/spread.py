@@ -1,0 +1,198 @@
+"""How far the numbers of a campaign can be trusted beyond its own launches: whether these depend on
+each other, and how far campaigns with the same settings, begun at other times, lie apart. Reads the
+database; the statistics are verify/independence.py and verify/between.py."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from plumbline.system.words import counted
+from plumbline.verify import design
+from plumbline.verify.between import CampaignSpread, Estimate, between_campaigns, estimate, widened
+from plumbline.verify.independence import LEAST_LAUNCHES, Dependence, lag_one
+from plumbline.verify.index import LIBRARY, Index, Side
+from plumbline_db import campaigns, runs, verdicts
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Verdict, Winner
+
+STAGE = "before"  # the library as it is, the same in all campaigns with the same settings
+SIZES = 5  # of a table, over all its functions: enough cells, as they share their launches
+
+
+class Hours(msgspec.Struct, frozen=True):
+    """`spread` between campaigns, of which the intervals of winners are a multiple; when the first
+    launch of these started and the last one ended (ISO 8601)."""
+
+    spread: CampaignSpread
+    begun: str
+    ended: str
+
+    @property
+    def factor(self) -> float:
+        """What intervals are multiplied with."""
+        return self.spread.factor or 1.0
+
+    def text(self) -> str:
+        """What a reader of the winners' intervals must know."""
+        spread = self.spread
+        span = _span(self.begun, self.ended)
+        if spread.factor is None:
+            why = "" if spread.campaigns < 2 else f" ({spread.reason})"
+            return (
+                f"the numbers are of one hour: all launches ran {span}, and intervals say how far "
+                f"these lie apart{why}; campaigns begun at other times lie further apart, and a "
+                "second one (`--new`) measures how far"
+            )
+        return (
+            f"intervals of winners are {spread.factor:.2f} times as wide as launches of one "
+            f"campaign say: so far do {spread.campaigns} campaigns lie apart, in "
+            f"{counted(spread.cells, 'cell')}, {span}"
+        )
+
+    def document(self) -> dict[str, object]:
+        """As in `plumbline results --json`."""
+        known: dict[str, object] = msgspec.to_builtins(self.spread)
+        return known | {"begun": self.begun, "ended": self.ended, "text": self.text()}
+
+
+class _Looks(msgspec.Struct, frozen=True):
+    """Of a campaign's settings."""
+
+    launches: int = 9
+    launches_max: int = 30
+    alpha: float = 0.05
+    simulate: dict[str, object] | None = None
+
+    def confidence(self, launches: int) -> float:
+        """Of the interval of a verdict that rests on so many launches."""
+        looks = design.over(self.launches, max(self.launches, self.launches_max))
+        past = [look for look, count in enumerate(looks.launches) if count <= launches]
+        return looks.confidence(past[-1] if past else 0, self.alpha)
+
+
+def hours(db: Database, campaign: Campaign) -> Hours | None:
+    """Of a campaign and its relatives. None on a simulated machine, which repeats itself, and
+    before the first launch."""
+    if _looks(campaign).simulate is not None:
+        return None
+    kin = relatives(db, campaign)
+    spans = [span for campaign in kin if (span := runs.span(db, campaign.id))]
+    if not spans:
+        return None
+    begun, ended = min(span[0] for span in spans), max(span[1] for span in spans)
+    return Hours(between_campaigns(_by_cell(db, kin)), begun, ended)
+
+
+def relatives(db: Database, campaign: Campaign) -> list[Campaign]:
+    """The campaigns with the same settings on the same machine and library, this one among them."""
+    family = campaign.key.partition("-")[0]
+    return [
+        campaign for campaign in campaigns.every(db) if campaign.key.partition("-")[0] == family
+    ]
+
+
+def with_hours(winners: Sequence[Winner], found: Hours | None) -> list[Winner]:
+    """Winners with the intervals that may be promised to users."""
+    if found is None or found.factor == 1:
+        return list(winners)
+    return [_widened(winner, found.factor) for winner in winners]
+
+
+def dependence(
+    db: Database, campaign: Campaign, stages: Mapping[str, Sequence[Verdict]]
+) -> dict[str, Dependence]:
+    """Of the launches of each table, by stage. Tables of few launches say nothing, and one that
+    stands for a later stage too is named once."""
+    found: dict[tuple[str, ...], tuple[str, Sequence[Verdict]]] = {}
+    for stage, table in stages.items():
+        if any(verdict.launches >= LEAST_LAUNCHES for verdict in table):
+            found.setdefault(tuple(_suites(table)), (stage, table))
+    return {stage: lag_one(_series(db, campaign, table)) for stage, table in found.values()}
+
+
+def _widened(winner: Winner, factor: float) -> Winner:
+    low, high = widened(winner.speedup, winner.speedup_low, winner.speedup_high, factor)
+    return msgspec.structs.replace(winner, speedup_low=low, speedup_high=high)
+
+
+def _by_cell(db: Database, kin: Sequence[Campaign]) -> list[list[Estimate]]:
+    found: dict[tuple[object, ...], list[Estimate]] = {}
+    for campaign in kin:
+        looks = _looks(campaign)
+        for verdict in verdicts.get(db, campaign.id, STAGE):
+            if verdict.ratio is None or verdict.ratio_low is None or verdict.ratio_high is None:
+                continue
+            known = estimate(
+                verdict.ratio,
+                verdict.ratio_low,
+                verdict.ratio_high,
+                looks.confidence(verdict.launches),
+                verdict.launches,
+            )
+            if known is not None:
+                found.setdefault(_cell(verdict), []).append(known)
+    return list(found.values())
+
+
+def _looks(campaign: Campaign) -> _Looks:
+    return msgspec.json.decode(campaign.settings, type=_Looks)
+
+
+def _cell(verdict: Verdict) -> tuple[object, ...]:
+    sides = (verdict.function, verdict.lhs, verdict.ranks, verdict.rhs)
+    return (verdict.guideline, *sides, verdict.bytes, verdict.other_bytes, verdict.factor)
+
+
+def _series(db: Database, campaign: Campaign, table: Sequence[Verdict]) -> list[dict[int, float]]:
+    """Log ratios of medians by launch, of the cells at some sizes that compare two ways to compute
+    the same; where there are none, of all."""
+    same = [verdict for verdict in table if _left(verdict) != _right(verdict)]
+    same = [verdict for verdict in same if _left(verdict).bytes == _right(verdict).bytes]
+    chosen = same or list(table)
+    sizes = sorted({verdict.bytes for verdict in chosen})
+    if same:
+        sizes = sizes[:: max(1, math.ceil(len(sizes) / SIZES))]
+        chosen = [verdict for verdict in same if verdict.bytes in set(sizes)]
+    suites = _suites(chosen)
+    wanted = {size for verdict in chosen for size in (verdict.bytes, verdict.other_bytes)}
+    index = Index(runs.medians(db, campaign.id, suites, sizes=wanted))
+    return [
+        {
+            run: math.log(lefts[run] / rights[run])
+            for run in lefts.keys() & rights.keys()
+            if 0 < lefts[run] < math.inf and 0 < rights[run] < math.inf
+        }
+        for verdict in chosen
+        for lefts, rights in [
+            (index.seconds.get(_left(verdict), {}), index.seconds.get(_right(verdict), {}))
+        ]
+    ]
+
+
+def _suites(table: Sequence[Verdict]) -> list[str]:
+    return list(dict.fromkeys(suite for verdict in table for suite in verdict.suites))
+
+
+def _left(verdict: Verdict) -> Side:
+    return Side(verdict.function, verdict.lhs, verdict.bytes, verdict.ranks)
+
+
+def _right(verdict: Verdict) -> Side:
+    own = verdict.rhs == verdict.function
+    return Side(verdict.function, LIBRARY if own else verdict.rhs, verdict.other_bytes)
+
+
+def _span(begun: str, ended: str) -> str:
+    """In words, UTC: `on 2026-11-22 from 10:31 to 10:35 UTC (4 minutes)`."""
+    first, last = (
+        datetime.datetime.fromisoformat(text).astimezone(datetime.UTC) for text in (begun, ended)
+    )
+    minutes = max(1, round((last - first).total_seconds() / 60))
+    length = counted(minutes, "minute") if minutes < 120 else counted(round(minutes / 60), "hour")
+    if first.date() == last.date():
+        return f"on {first:%Y-%m-%d} from {first:%H:%M} to {last:%H:%M} UTC ({length})"
+    return f"from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC ({length})"

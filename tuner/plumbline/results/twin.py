@@ -1,0 +1,112 @@
+"""A digital twin: latency, bandwidth and the cost of a message of a simulated machine, fitted to
+ping-pongs of a real one, and how far its own ping-pongs lie from them.
+
+SimGrid multiplies latency and bandwidth by factors that depend on the size of a message. They are
+not looked up but measured: `respond` runs ping-pongs on a simulated machine, and what it answers is
+a sum of a part that grows with the latency, one with the seconds per byte, and one with the cost of
+sending and receiving. Least absolute relative deviations over the sizes, as in hockney.py."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping
+
+import msgspec
+import numpy as np
+
+from plumbline.launch.simulation import Simulation
+from plumbline.measure.hockney import Vector
+from plumbline_db.errors import UsageError
+
+Times = Mapping[int, float]  # by bytes: seconds of half a round trip
+Respond = Callable[[Simulation], Times]
+
+LATENCY = 1e-6  # of the machines that show what SimGrid makes of each number
+BANDWIDTH = 1e9
+LEAST_SECONDS = 1e-9
+
+
+class Size(msgspec.Struct, frozen=True):
+    bytes: int
+    measured_seconds: float
+    simulated_seconds: float
+
+    @property
+    def error(self) -> float:
+        return self.simulated_seconds / self.measured_seconds - 1
+
+
+class Twin(msgspec.Struct, frozen=True):
+    """`error`: the mean over the sizes of |simulated - measured| / measured."""
+
+    simulation: Simulation
+    sizes: list[Size]
+    error: float
+
+
+def fit(measured: Times, respond: Respond, start: Simulation, *, near: bool) -> Twin:
+    """`near`: the ranks share a node, so that the numbers of messages inside one are fitted, in a
+    machine that is `start` otherwise. Raises UsageError for fewer than three sizes with bytes."""
+    sizes = sorted(size for size in measured if size > 0)
+    if len(sizes) < 3:
+        raise UsageError(f"{len(sizes)} sizes are too few to fit three numbers to")
+
+    def machine(latency: float, bandwidth: float, message: float) -> Simulation:
+        latency = max(latency, LEAST_SECONDS)
+        values = {"send_seconds": message / 2, "receive_seconds": message / 2}
+        if near:
+            values |= {"near_latency_seconds": latency}
+            values |= {"near_bandwidth_bytes_per_second": bandwidth}
+        else:
+            # Two links and the switch: what is between two nodes is what counts.
+            values |= {"latency_seconds": latency / 2, "switch_latency_seconds": 0.0}
+            values |= {"bandwidth_bytes_per_second": bandwidth}
+        return msgspec.structs.replace(start, **values)
+
+    def times(latency: float, bandwidth: float, message: float) -> Vector:
+        answer = respond(machine(latency, bandwidth, message))
+        return np.array([answer[size] for size in sizes])
+
+    base = times(LATENCY, BANDWIDTH, 0.0)
+    of_latency = times(2 * LATENCY, BANDWIDTH, 0.0) - base
+    of_bytes = times(LATENCY, BANDWIDTH / 2, 0.0) - base
+    of_message = times(LATENCY, BANDWIDTH, LATENCY) - base
+    wanted = np.array([measured[size] for size in sizes])
+    latency, per_byte, message = _solve(np.stack([of_latency, of_bytes, of_message]), wanted)
+    bandwidth = BANDWIDTH / max(per_byte, 1e-6)
+    found = machine(_digits(latency * LATENCY), _digits(bandwidth), _digits(message * LATENCY))
+    answer = respond(found)
+    compared = [Size(size, measured[size], answer[size]) for size in sizes]
+    return Twin(found, compared, statistics.fmean(abs(size.error) for size in compared))
+
+
+def _solve(columns: Vector, wanted: Vector) -> tuple[float, float, float]:
+    """Weights ≥ 0 of the columns with the least Σ |Σ w c - t| / t."""
+    from scipy.optimize import linprog
+
+    parts, count = columns.shape
+    found = linprog(
+        np.concatenate([np.zeros(parts), np.ones(2 * count)]),
+        A_eq=np.hstack([(columns / wanted).T, -np.eye(count), np.eye(count)]),
+        b_eq=np.ones(count),
+        bounds=(0, None),
+        method="highs",
+    )
+    if not found.success:  # it is feasible and bounded
+        raise ValueError(f"nothing could be fitted: {found.message}")
+    latency, per_byte, message = np.asarray(found.x, dtype=float)[:parts].tolist()
+    return latency, per_byte, message
+
+
+def _digits(value: float) -> float:
+    """Three digits: more would not be measured."""
+    return float(f"{value:.3g}")
+
+
+def table(simulation: Simulation) -> str:
+    """The table of a campaign file."""
+    lines = ["[simulate]"]
+    for name, value in msgspec.to_builtins(simulation).items():
+        text = f'"{value}"' if isinstance(value, str) else repr(value)
+        lines.append(f"{name} = {text}")
+    return "\n".join(lines) + "\n"

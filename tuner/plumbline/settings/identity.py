@@ -1,0 +1,192 @@
+"""Which campaign is asked for: settings, machine, library and what of the shell reaches it make its
+identity."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+from collections.abc import Sequence, Set
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from plumbline.core import unmeasured
+from plumbline.core.guidelines import Guidelines
+from plumbline.libraries import reaching
+from plumbline.settings import site_rules as rules_of_site
+from plumbline.settings.workbench import Workbench
+from plumbline.system.placement import Placement
+from plumbline_db import campaigns, machines
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
+from plumbline_db.records import Campaign
+
+from . import GROUPS, Settings
+from .cases import EVERY
+from .stored import text_of
+
+
+def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
+    """The last campaign of these settings on this machine and library, or another one. Raises
+    UsageError when the settings ask for what the probe or the guidelines do not know."""
+    chosen(bench, settings)
+    if settings.cases.op not in bench.catalogue.ops:
+        raise UsageError(f"op must be one of {', '.join(bench.catalogue.ops)}")
+    require_sync(bench, settings)
+    known = {variant.name for variant in bench.catalogue.variants}
+    unknown = set(settings.search.variants or ()) - known
+    if unknown:
+        raise UsageError(
+            f"variants: there is no {', '.join(sorted(unknown))}; names stand without parameters, "
+            "`plumbline variants` shows them"
+        )
+    left_out = set(settings.fixed.environment)  # they stand in the settings
+    placement = settings.ranks.placement(bench.launcher.processing_units())
+    site = rules_of_site.find(bench, settings)
+    more = [] if site is None else [f"{site.path}\n{site.text}"]
+    more += [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in settings.fixed.preload]
+    return enter(
+        db,
+        bench,
+        text_of(settings),
+        placement,
+        new=new,
+        mark="x",
+        left_out=left_out,
+        more=more,
+        asked=msgspec.json.encode(identifying(settings)).decode(),
+        site_rules=None if site is None else site.text,
+    )
+
+
+def identifying(settings: Settings) -> dict[str, Any]:
+    """The keys that make a campaign what it is: those that change a measurement, and are not at
+    their defaults."""
+    groups = (getattr(settings, name) for name in GROUPS)
+    return {key: value for group in groups for key, value in unmeasured.identifying(group).items()}
+
+
+def enter(
+    db: Database,
+    bench: Workbench,
+    text: str,
+    placement: Placement,
+    *,
+    new: bool,
+    mark: str,
+    left_out: Set[str] = frozenset(),
+    more: Sequence[str] = (),
+    asked: str = "",
+    site_rules: str | None = None,
+) -> Campaign:
+    """The last row whose settings are `text`, here and for this library, or another one. `mark`
+    stands between number of ranks and hash in its id. `left_out` are variables of this shell that
+    do not count; `more` are facts that do. `asked`: what of `text` makes the row what it is, where
+    that is not all of it. `site_rules`: the text of the site's rules file that is in force."""
+    library = bench.installation.library
+    facts = "\n".join(
+        [
+            bench.machine.id,
+            library.fingerprint,
+            asked or text,
+            *_circumstances(bench, left_out),
+            *more,
+        ]
+    )
+    hashed = hashlib.sha256(facts.encode()).hexdigest()[:16]
+    same = [
+        campaign for campaign in campaigns.every(db) if campaign.key.partition("-")[0] == hashed
+    ]
+    if same and not new:
+        return max(same, key=lambda one: int(one.key.partition("-")[2] or 1))
+    key = f"{hashed}-{len(same) + 1}"
+    machines.put_machine(db, bench.machine)
+    machines.put_library(db, library)
+    campaign = Campaign(
+        id=f"{library.id}-{placement.nprocs}{mark}{hashed[:6]}"
+        + (f"-{len(same) + 1}" if same else ""),
+        key=key,
+        machine=bench.machine.id,
+        library_fingerprint=library.fingerprint,
+        nprocs=placement.nprocs,
+        nodes=placement.nodes,
+        ppn=placement.ppn,
+        oversubscribed=placement.oversubscribed,
+        settings=text,
+        state="running",
+        started=now(),
+        finished="",
+        site_rules=site_rules,
+    )
+    campaigns.put(db, campaign)
+    return campaign
+
+
+def _circumstances(bench: Workbench, own: Set[str]) -> list[str]:
+    """Variables that reach the library as they are: with other values it is another campaign."""
+    environment = os.environ | bench.installation.environment
+    left_out = own | set(bench.family.settings_in(environment))
+    return [
+        f"{name}={value}"
+        for name, value in sorted(reaching(environment).items())
+        if name not in left_out
+    ]
+
+
+def require_sync(bench: Workbench, settings: Settings) -> None:
+    if settings.start_scheme not in bench.catalogue.syncs:
+        raise UsageError(
+            f"sync = {settings.start_scheme}: the probe has no such start scheme; it has "
+            f"{', '.join(bench.catalogue.syncs)}"
+        )
+
+
+def now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def chosen(bench: Workbench, settings: Settings) -> Guidelines:
+    """The guidelines that the settings name; the default ones when they name none. Monotony and
+    split-robustness belong to every function that is measured, with a pattern or without."""
+    names = [
+        function.name for function in bench.catalogue.functions if function.name != "MPI_Barrier"
+    ]
+    strangers = [name for name in settings.cases.functions if name not in names]
+    if strangers:
+        raise UsageError(
+            f"functions: there are no sizes of {', '.join(strangers)} to compare; the probe knows "
+            f"{', '.join(names)}"
+        )
+    if not settings.cases.guidelines:
+        found = bench.guidelines.selected(())
+        if settings.cases.profile is None:
+            return found
+        # What the application does not call has no share in its time.
+        called = [pattern for pattern in found.patterns if pattern.lhs in settings.called]
+        return msgspec.structs.replace(found, patterns=called)
+    if settings.cases.guidelines == [EVERY]:
+        return bench.guidelines
+    known = {entry.id for entry in bench.guidelines.entries()}
+    others = sorted(
+        {benchmark.id for benchmark in bench.guidelines.of_benchmarks()}
+        & set(settings.cases.guidelines)
+    )
+    if others:
+        raise UsageError(
+            f"guidelines: {', '.join(others)}: of benchmarks of overlap, not of collectives; "
+            "`plumbline overlap tune` verifies and tunes them"
+        )
+    unknown = sorted(set(settings.cases.guidelines) - known)
+    if unknown:
+        raise UsageError(
+            f"no guideline is called {', '.join(unknown)}; there are {', '.join(sorted(known))}"
+        )
+    found = bench.guidelines.selected(settings.cases.guidelines)
+    if not found.patterns and not settings.cases.functions:
+        raise UsageError(
+            "guidelines: name at least one pattern guideline, whose left side is measured, or name "
+            "functions to measure"
+        )
+    return found

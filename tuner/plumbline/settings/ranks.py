@@ -1,0 +1,121 @@
+"""How many ranks there are, where they come from, and where on it they are put."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from plumbline.core.reach import Hosts
+from plumbline.launch import simulation
+from plumbline.launch.flux import FluxTable
+from plumbline.launch.pbs import PbsTable
+from plumbline.launch.simulation import Simulation
+from plumbline.launch.slurm import SlurmTable
+from plumbline.system.machine import processing_units
+from plumbline.system.placement import Bind, MapBy, Placement
+
+# The tables that say where ranks come from; at most one of them is given.
+SCHEDULERS = ("slurm", "pbs", "flux")
+PLACES = ("simulate", "hosts", *SCHEDULERS)
+
+_MOST_RANKS = 2**24
+
+
+class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Where the ranks are."""
+
+    nprocs: int = 0
+    """Ranks; 0: all processing units (four ranks where there are fewer), or 32 simulated ones."""
+    nodes: int | None = None
+    """Nodes, as many ranks on each; not given: one, all of `hosts`, or a simulated one a rank."""
+    bind: Bind | None = None
+    """What ranks are bound to; plain: as by mpirun; not given: so, or core where they share one."""
+    map_by: MapBy | None = None
+    """Over what ranks are put in turn; not given: as the library does it."""
+    simulate: Simulation | None = None
+    """A simulated machine in place of this one (docs/simulated.md)."""
+    hosts: Hosts | None = None
+    """Several machines in place of this one (docs/clusters.md)."""
+    slurm: SlurmTable | None = None
+    """Jobs of Slurm in place of ranks here (docs/clusters.md)."""
+    pbs: PbsTable | None = None
+    """Jobs of PBS in place of ranks here (docs/clusters.md)."""
+    flux: FluxTable | None = None
+    """Jobs of Flux in place of ranks here (docs/clusters.md)."""
+
+    @property
+    def place(self) -> Simulation | Hosts | SlurmTable | PbsTable | FluxTable | None:
+        """The table that says where ranks come from; None: this machine."""
+        return self.simulate or self.hosts or self.slurm or self.pbs or self.flux
+
+    @property
+    def node_count(self) -> int:
+        if self.nodes is not None:
+            return self.nodes
+        if self.hosts is not None:
+            return len(self.hosts.names)
+        return 1 if self.simulate is None else simulation.nodes(self.simulate, self.nprocs)
+
+    @property
+    def ppn(self) -> int:
+        return self.nprocs // self.node_count
+
+    def placement(self, processing_units: int | None) -> Placement:
+        """`processing_units` of a node; None where nothing is shared."""
+        return Placement(
+            nodes=self.node_count,
+            ppn=self.ppn,
+            bind=self.bind or "",
+            map_by=self.map_by or "",
+            oversubscribed=processing_units is not None and self.ppn > processing_units,
+        )
+
+    def canonical(self) -> Ranks:
+        """With the number of ranks, and those hosts that are used."""
+        hosts = self.hosts
+        if hosts is None:
+            usual = default_nprocs() if self.simulate is None else simulation.NPROCS
+        else:
+            usual = self.node_count * processing_units()
+            hosts = msgspec.structs.replace(hosts, names=hosts.names[: max(1, self.node_count)])
+        return msgspec.structs.replace(self, nprocs=self.nprocs or usual, hosts=hosts)
+
+    def problems(self) -> Iterator[str]:
+        settled = self.canonical()
+        nprocs, nodes = settled.nprocs, settled.node_count
+        simulated = self.simulate is not None
+        if self.hosts is not None and nodes > len(self.hosts.names):
+            yield f"{nodes} nodes, but the table hosts names {len(self.hosts.names)} of them"
+        if not 2 <= nprocs <= _MOST_RANKS:
+            yield f"nprocs must be at least 2, and at most {_MOST_RANKS}"
+        if not (simulated and self.nodes is None) and (nodes < 1 or nprocs % nodes):
+            yield "nodes must divide nprocs"
+        if self.place is None and nodes > 1:
+            tables = ", ".join(f"[{key}]" for key in PLACES)
+            yield (
+                f"nodes = {nodes}: several nodes need a table that says where they come from "
+                f"({tables})"
+            )
+        if self.simulate is not None:
+            yield from _unfit(self.simulate, nprocs, nodes)
+        if simulated and (self.bind or self.map_by):
+            yield "a simulated machine binds no ranks"
+        if sum(getattr(self, key) is not None for key in PLACES) > 1:
+            yield f"at most one of the tables {', '.join(PLACES)} can say where ranks come from"
+        if not self.nprocs and any(getattr(self, key) is not None for key in SCHEDULERS):
+            yield "nprocs must be given where jobs of a scheduler are started"
+
+
+def _unfit(machine: Simulation, nprocs: int, nodes: int) -> Iterator[str]:
+    """Why a simulated machine has no place for these ranks."""
+    if nprocs % nodes:
+        yield f"nprocs must be a multiple of the {nodes} nodes of the shape"
+    problem = simulation.problem(machine, nodes)
+    if problem is not None:
+        yield problem
+
+
+def default_nprocs() -> int:
+    """All processing units, or four ranks where there are fewer than four."""
+    return max(4, processing_units())

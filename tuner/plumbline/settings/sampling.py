@@ -1,0 +1,52 @@
+"""How many samples are taken, and how long one launch may take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import msgspec
+
+from plumbline.core.unmeasured import Unmeasured
+
+LAUNCHES_MAX = 30
+
+# A simulated machine does the same in every launch, and nearly so in every repetition. Its launches
+# take as long as the simulator needs, however little time passes there.
+SIMULATED: dict[str, float] = {"launches": 1, "launches_max": 1, "blocks": 1, "reps": 1}
+SIMULATED |= {"launch_timeout_seconds": 3600.0}
+
+
+class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How much is measured; a simulated machine, which repeats itself, does all of it once."""
+
+    launches: int = 9
+    """Launches of the first look at a table, or pairs of them; what is clear then gets no more."""
+    launches_max: int = 0
+    """Launches of what stays undecided, at most; 0: 30, or twice `launches` where that is more."""
+    blocks: int = 12
+    """Passes over all cases in a launch, each in its own random order."""
+    reps: int = 4
+    """Samples of a case in a block."""
+    seed: int = 1
+    """Seed of orders and data."""
+    launch_timeout_seconds: Unmeasured[float] = 120.0
+    """How long a launch may take before it is ended; where it is simulated: an hour."""
+
+    def canonical(self) -> Sampling:
+        most = self.launches_max or max(LAUNCHES_MAX, 2 * self.launches)
+        return msgspec.structs.replace(self, launches_max=most)
+
+    def problems(self, *, simulated: bool) -> Iterator[str]:
+        if not simulated and self.launches < 6:
+            yield "launches must be at least 6 (fewer cannot show anything)"
+        if simulated and {self.launches, self.launches_max} != {1}:
+            yield "launches and launches_max must be 1, for a simulated machine repeats itself"
+        if 0 != self.launches_max < self.launches:
+            yield "launches_max must be at least launches (0: chosen from them)"
+        if min(self.blocks, self.reps) < 1:
+            yield "blocks and reps must be at least 1"
+        if not 0 < self.launch_timeout_seconds < math.inf:
+            yield "launch_timeout_seconds must be a number of seconds, and positive"
+        if self.seed < 0:
+            yield "seed must not be negative"

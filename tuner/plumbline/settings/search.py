@@ -1,0 +1,49 @@
+"""What is searched, and how long."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from plumbline.core.unmeasured import Unmeasured
+
+
+class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is searched, and how long."""
+
+    rounds: int = 4
+    """How often violations open searches; 0: verify only."""
+    budget_seconds: Unmeasured[float | None] = None
+    """Seconds in launches after which no search begins; not given: four times the first table."""
+    variants: list[str] | None = None
+    """Variants of ours that may be tried; not given: all."""
+    all: bool = False
+    """Also search what no violated guideline names."""
+    settings: bool | list[str] = False
+    """Also search settings of the whole process; a list: those of these names."""
+    unsafe: bool = False
+    """Also use what is wrong for some legal programs."""
+
+    def tried(self, variants: Mapping[str, list[str]]) -> dict[str, list[str]]:
+        """Of our variants, by function, those that may be tried."""
+        wanted = self.variants
+        return {
+            function: [name for name in names if wanted is None or name in wanted]
+            for function, names in variants.items()
+        }
+
+    def canonical(self) -> Searching:
+        names = self.settings
+        return msgspec.structs.replace(
+            self,
+            variants=None if self.variants is None else sorted(set(self.variants)),
+            settings=(sorted(set(names)) or False) if isinstance(names, list) else names,
+        )
+
+    def problems(self) -> Iterator[str]:
+        if self.rounds < 0:
+            yield "rounds must not be negative"
+        if not 0 <= (self.budget_seconds or 0) < math.inf:
+            yield "budget_seconds must be a number of seconds, not negative"

@@ -1,0 +1,90 @@
+"""A rules file that the site has in force: part of the library as it is, and the first thing that a
+campaign has to put in question.
+
+A process reads one such file, and some versions prefer it to what a search tries. So each candidate
+is tried without it, in launches of its own, in turn with launches of the library as it is; the
+library's own decision is a candidate like any other; and an exported file takes the site's place,
+with the site's rules for whatever no winner decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from plumbline.libraries.space import Algorithm, Space
+from plumbline.settings import Settings
+from plumbline.settings.workbench import Workbench
+from plumbline_db.errors import UsageError
+
+
+class InForce(msgspec.Struct, frozen=True):
+    """`where` says by what it is in force."""
+
+    path: Path
+    text: str
+    where: str
+
+
+def variables(bench: Workbench) -> set[str]:
+    """The names of variables by which a site has its rules in force: a campaign may find them set,
+    though it sets them itself."""
+    rules = bench.space.site_rules
+    return set(bench.family.in_environment(rules.knobs())) if rules else set()
+
+
+def find(bench: Workbench, settings: Settings) -> InForce | None:
+    """The file that the settings name (table `environment`), or a parameter file of the library.
+    UsageError where it cannot be read, or is named and not in force."""
+    rules = bench.space.site_rules
+    if rules is None:
+        return None
+    fixed = settings.fixed.environment
+    values = {
+        knob: fixed.get(variable, _of_site(bench, knob))
+        for knob in (rules.knob, *rules.needs)
+        for variable in bench.family.in_environment({knob: ""})
+    }
+    name = values[rules.knob]
+    if not name:
+        return None
+    by_settings = set(fixed) & set(bench.family.in_environment({rules.knob: ""}))
+    where = "the settings" if by_settings else bench.knobs[rules.knob].source
+    missing = [knob for knob, value in rules.needs.items() if not _same(values[knob], value)]
+    if missing:
+        wanted = " and ".join(f"{knob} = {rules.needs[knob]}" for knob in missing)
+        raise UsageError(
+            f"{where} names the rules file {name}, which is not in force without {wanted}: set "
+            "that too, or take the name out"
+        )
+    path = Path(name)
+    if not path.is_absolute():
+        raise UsageError(f"{where}: the rules file {name} must be named by its whole path")
+    try:
+        return InForce(path, path.read_text(encoding="utf-8"), where)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{where}: the rules file {name} cannot be read: {error}") from error
+
+
+def _of_site(bench: Workbench, knob: str) -> str:
+    found = bench.knobs.get(knob)
+    return found.value if found and found.source else ""
+
+
+def _same(value: str, wanted: str) -> bool:
+    words = ("1", "true", "yes", "enabled")
+    return value == wanted or (wanted in words and value.lower() in words)
+
+
+def over(space: Space) -> Space:
+    """What may be tried where a site has rules in force: all of it cold, and the library's own
+    decision besides."""
+    rules = space.site_rules
+    if rules is None:
+        return space
+    own = Algorithm(name=rules.own_decision, summary="the library decides")
+    function = [
+        msgspec.structs.replace(entry, algorithms=[own, *entry.algorithms])
+        for entry in space.function
+    ]
+    return msgspec.structs.replace(space, hot=None, function=function)

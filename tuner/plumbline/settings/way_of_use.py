@@ -1,0 +1,53 @@
+"""What stands around a call when it is timed, and how ranks start it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+# The start scheme of a campaign that names none, and of one on a simulated machine, as of searches
+# among cold knobs elsewhere: there the barriers of the library are in force for all of a launch.
+BARRIER, OWN_BARRIER = "barrier", "dissemination"
+
+# Ways of use that a campaign can be about, and the start schemes that each stands for, the usual
+# one first. `loop` and `stream` start as docs/design/plan-and-records.md says.
+SYNCHRONISED = "synchronised"
+AFTER_BARRIER = "after_barrier"
+USES: dict[str, tuple[str, ...]] = {
+    SYNCHRONISED: ("window", "roundtime"),
+    AFTER_BARRIER: (BARRIER,),
+    "loop": (),
+    "stream": (),
+}
+
+
+class WayOfUse(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How calls are used (docs/uses.md); a simulated machine has one way."""
+
+    use: str = ""
+    """Way of use: synchronised, after_barrier (usual with more ranks than cores), loop, stream."""
+    sync: str = ""
+    """How ranks start: barrier, dissemination, window, roundtime, none; not given: as in `use`."""
+
+    @property
+    def is_named(self) -> bool:
+        return bool(self.use or self.sync)
+
+    def start_scheme(self, *, simulated: bool) -> str:
+        usual = OWN_BARRIER if simulated else BARRIER
+        return self.sync or next(iter(USES.get(self.use, ())), usual)
+
+    def canonical(self) -> WayOfUse:
+        """A start scheme says the way of use, where one has it, and the usual one is not named."""
+        ways = (use for use, schemes in USES.items() if self.sync in schemes)
+        use = self.use or next(ways, "")
+        return WayOfUse(use=use, sync="" if self.sync in USES.get(use, ())[:1] else self.sync)
+
+    def problems(self, *, simulated: bool) -> Iterator[str]:
+        if self.use not in ("", *USES):
+            yield f"use must be one of {', '.join(USES)}"
+        if self.use and self.sync and self.sync not in USES[self.use]:
+            yield f"sync = {self.sync} is no start of use = {self.use}"
+        if simulated and self.use:
+            yield "a simulated machine has one way of use"

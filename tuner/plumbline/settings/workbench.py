@@ -1,0 +1,194 @@
+"""Everything a command needs to measure here: the library, its probe, what both know, and the
+guidelines and search space that fit them. Asks; assumes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from plumbline import libraries
+from plumbline.core import guidelines as guideline_file
+from plumbline.core.guidelines import Guidelines
+from plumbline.launch import Launcher, launcher_for
+from plumbline.libraries import Family, Installation, Knob, space_file
+from plumbline.libraries.space import Space
+from plumbline.settings import Settings
+from plumbline.system import paths, process
+from plumbline.system.placement import Placement
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Machine
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str
+
+
+class WayOfUse(msgspec.Struct, frozen=True):
+    """How a case may be measured: `use=` of a plan."""
+
+    name: str
+    summary: str
+
+
+OF_RANKS = ("radix", "fan_out", "window")  # parameters that count ranks
+
+
+class VariantParameter(msgspec.Struct, frozen=True):
+    """A number that a variant reads; `tries` are the values that may be worth a search."""
+
+    name: str
+    least: int
+    most: int
+    standard: int
+    tries: list[int]
+    summary: str
+
+    def choices(self, size: int, nprocs: int) -> list[int]:
+        """The standard value and those of `tries`, without what makes no difference for `size`
+        bytes on `nprocs` ranks: a segment as long as the message, more of OF_RANKS than ranks."""
+        most = self.most
+        if self.name.endswith("_bytes"):
+            most = size - 1
+        elif self.name in OF_RANKS:
+            most = nprocs
+        return [value for value in sorted({self.standard, *self.tries}) if value <= most]
+
+
+class Variant(msgspec.Struct, frozen=True):
+    """One way to compute `function`; `kind` is mockup, algorithm or naive. It keeps at most
+    `scratch_volumes` volumes of scratch memory; it is `deployable` if a profile may name it."""
+
+    name: str
+    function: str
+    kind: str
+    restrictions: list[str]
+    summary: str
+    parameters: list[VariantParameter] = []
+    scratch_volumes: int = 0
+    deployable: bool = True
+
+    def specs(self, size: int, nprocs: int) -> list[str]:
+        """As plans and profiles write it: with the standard values, then with one parameter at a
+        time at each other value that is worth a try."""
+        tried = [
+            f"{self.name}:{parameter.name}={value}"
+            for parameter in self.parameters
+            for value in parameter.choices(size, nprocs)
+            if value != parameter.standard
+        ]
+        return [self.name, *tried]
+
+
+class Catalogue(msgspec.Struct, frozen=True):
+    """What `probe --list` says of itself."""
+
+    probe: str
+    functions: list[_Named]
+    variants: list[Variant]
+    types: list[str]
+    ops: list[str]
+    syncs: list[str]
+    clocks: list[str]
+    clock_syncs: list[str] = []
+    uses: list[WayOfUse] = []
+
+    def variants_of(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for variant in self.variants:
+            found.setdefault(variant.function, []).append(variant.name)
+        return found
+
+
+class Workbench(msgspec.Struct, frozen=True):
+    machine: Machine
+    family: Family
+    installation: Installation
+    probe: Path
+    preload: Path
+    catalogue: Catalogue
+    guidelines: Guidelines
+    space: Space
+    knobs: Mapping[str, Knob]
+    launcher: Launcher = msgspec.field(default_factory=lambda: launcher_for(None))
+
+
+def workbench(
+    mpi_prefix: Path | None = None,
+    guidelines: Path | None = None,
+    settings: Settings | None = None,
+    beside: Path | None = None,
+) -> Workbench:
+    """Finds all of it; every part that is missing is an error with its remedy. `settings` may ask
+    for a simulated machine, or for several; `beside`: the folder of the database."""
+    simulation = settings.ranks.simulate if settings else None
+    if simulation is None:
+        family, installation = libraries.find(mpi_prefix)
+    else:
+        family, installation = libraries.find_simulated(simulation.library, mpi_prefix)
+    launcher = launcher_for(settings.ranks.place if settings else None, beside)
+    placement = settings.ranks.placement(None) if settings else Placement(nodes=1, ppn=1)
+    layout, build_id = paths.layout(), paths.build_id(installation.library)
+    probe = layout.probe(build_id)
+    catalogue = list_of(probe, partial(launcher.alone, installation))
+    rules = guideline_file.load(guidelines)
+    guideline_file.check_against(rules, {variant.name for variant in catalogue.variants})
+    return Workbench(
+        machine=launcher.machine(placement),
+        family=family,
+        installation=installation,
+        probe=probe,
+        preload=layout.preload(build_id),
+        catalogue=catalogue,
+        guidelines=rules,
+        space=space_file.for_library(layout.search_spaces, installation.library).on(
+            placement.nodes
+        ),
+        knobs=family.knobs(installation),
+        launcher=launcher,
+    )
+
+
+# What to do about them.
+OUT = "take it out while a campaign runs (what plumbline apply put there: plumbline rollback)"
+
+
+def set_by_site(bench: Workbench) -> list[str]:
+    """Parameters of the search space that a parameter file of the installation or the user sets:
+    with them the library is not as it is, and what they set cannot be searched. Rules of the site
+    are another thing (site_rules.py)."""
+    rules = bench.space.site_rules
+    replaced = rules.knobs() if rules else {}
+    return [
+        f"{knob.name} = {knob.value} is set by {knob.source}"
+        for name, knob in sorted(bench.knobs.items())
+        if bench.space.must_be_untouched(name) and knob.source and name not in replaced
+    ]
+
+
+def _itself(program: list[str], timeout_seconds: float) -> process.Finished:
+    return process.run(program, timeout_seconds=timeout_seconds)
+
+
+_MOST_SAID = 1500  # characters
+
+
+def list_of(
+    probe: Path, start: Callable[[list[str], float], process.Finished] = _itself
+) -> Catalogue:
+    done = start([str(probe), "--list"], 30)
+    if done.status != 0:
+        said = f"{done.stdout}\n{done.stderr}".strip()[-_MOST_SAID:]
+        raise PlumblineError(
+            f"{probe} --list ended with status {done.status} and said: {said or 'nothing'}\n"
+            "If it was built for something else than what is installed here: `make build`"
+        )
+    try:
+        return msgspec.json.decode(done.stdout, type=Catalogue)
+    except (ValueError, msgspec.ValidationError) as error:
+        raise PlumblineError(
+            f"{probe} --list does not answer as this version expects ({error}); "
+            "run `make build` again"
+        ) from error

@@ -1,0 +1,1 @@
+"""Processes, paths, this host, modules, charts: all that is about the operating system."""

@@ -1,0 +1,74 @@
+"""Facts about the machine this process runs on, as far as results depend on them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import socket
+from pathlib import Path
+
+from plumbline.system.readback import units
+from plumbline_db.records import Machine
+
+
+def this_machine() -> Machine:
+    facts = {
+        "host": socket.gethostname(),
+        "cpu_model": _cpu_model(),
+        "processing_units": str(processing_units()),
+        "numa_nodes": str(max(1, len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))))),
+    }
+    identity = hashlib.sha256("\n".join(facts.values()).encode()).hexdigest()[:16]
+    return Machine(
+        id=identity,
+        host=facts["host"],
+        cpu_model=facts["cpu_model"],
+        processing_units=processing_units(),
+        numa_nodes=int(facts["numa_nodes"]),
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        kernel=platform.release(),
+        system=_system(),
+    )
+
+
+def processing_units() -> int:
+    """Processing units this process may use (affinity and cpusets counted)."""
+    return len(os.sched_getaffinity(0))
+
+
+_DOMAINS = {
+    "core": "cpu/cpu[0-9]*/topology/thread_siblings_list",
+    "socket": "cpu/cpu[0-9]*/topology/core_siblings_list",
+    "numa": "node/node[0-9]*/cpulist",
+}
+
+
+def domains(system: Path = Path("/sys/devices/system")) -> dict[str, list[frozenset[int]]]:
+    """The processing units of each core, socket and NUMA node, as far as the kernel says."""
+    found: dict[str, list[frozenset[int]]] = {}
+    for name, pattern in _DOMAINS.items():
+        texts = set()
+        for file in system.glob(pattern):
+            with contextlib.suppress(OSError):
+                texts.add(file.read_text())
+        found[name] = sorted(filter(None, map(units, texts)), key=sorted)
+    return found
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.machine()
+
+
+def _system() -> str:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
+    except OSError:
+        return platform.system()
