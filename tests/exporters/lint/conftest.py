@@ -49,6 +49,8 @@ class OpenMpi(msgspec.Struct, frozen=True):
         have started."""
         values = {} if rules is None else rules_in_force(rules)
         done = self.run(self.hazards, f"seconds={limit}", *hazards, **values)
+        if "MPI_ERRORS_ARE_FATAL" in done.stderr:
+            return "error"  # also when mpirun, which has said so, does not end
         assert not done.timed_out, done.stderr
         if "hang" in done.stdout.split():
             return "hang"
