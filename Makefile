@@ -151,7 +151,7 @@ install: setup build  ## into DESTDIR/PREFIX
 	    $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID)
 	install -m 644 search-spaces/*.toml $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
 	install -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/plumbline
-	rm -rf $(DESTDIR)$(PREFIX)/lib/plumbline/python
+	rm -rf $(DESTDIR)$(PREFIX)/lib/plumbline/python build/lib
 	$(BIN)/pip install --quiet --target $(DESTDIR)$(PREFIX)/lib/plumbline/python \
 	    --require-hashes -r requirements/run.txt
 	$(BIN)/pip install --quiet --target $(DESTDIR)$(PREFIX)/lib/plumbline/python \

@@ -22,7 +22,7 @@ from plumbline.core.plan import PlanCase, measurable
 from plumbline.libraries.simgrid import SELECTORS
 from plumbline.measure import tables
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
-from plumbline.search.company import AGREE, Company
+from plumbline.search.race.company import AGREE, Company
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline.settings.workbench import workbench

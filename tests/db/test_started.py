@@ -64,7 +64,7 @@ def test_lines(db: Database) -> None:
     assert started.lines(db, campaign.id) == [held]
     put(db, Suite("search", 1), ["mpirun", "-np", "3"])
     for _ in range(2):
-        put(db, Suite("accept", 1, "glance"), HELD[:4])
+        put(db, Suite("accept", 1, "first"), HELD[:4])
     also = "confirmed also with mpirun.openmpi -np 4 --oversubscribe"
     assert started.lines(db, campaign.id) == [held, also]
 

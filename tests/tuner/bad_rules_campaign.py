@@ -22,7 +22,7 @@ from plumbline.libraries.openmpi import RULES
 from plumbline.measure import tables
 from plumbline.measure.launches import Laboratory, Series
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
-from plumbline.search.race import index
+from plumbline.search.cells import index
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline.settings.workbench import Workbench, workbench

@@ -33,7 +33,7 @@ WITNESSES = [
 
 def menu(nprocs: int = 4) -> Menu:
     return Menu(
-        COLD_SPACE, build.LIBRARY, installed_knobs(), variants(), nprocs, witnesses=WITNESSES
+        COLD_SPACE, build.LIBRARY, installed_knobs(), variants(), nprocs, references=WITNESSES
     )
 
 

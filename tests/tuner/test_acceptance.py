@@ -81,7 +81,7 @@ def test_a_winner_that_is_fast_everywhere_is_kept_and_says_where(
     assert tried == {(use, *type) for use in ("barrier", "loop", "stream") for type in types}
     assert all(one.speedup == pytest.approx(1 / 0.6, rel=0.05) for one in kept.tried)
     assert all(one.worst_low < one.speedup for one in kept.tried)
-    assert {suite for suite, _ in starter.launches} == {"accept-1-glance", "accept-1"}
+    assert {suite for suite, _ in starter.launches} == {"accept-1-first", "accept-1"}
 
 
 def test_a_rule_of_a_profile_is_for_the_types_that_it_holds_for(
@@ -132,7 +132,7 @@ def test_what_is_not_known_to_be_no_slower_is_refused(db: Database, campaign: Ca
     assert done.winners == []
     assert done.refused[0][1].startswith("perhaps slower at 64 B (stream")
     assert {suite for suite, _ in starter.launches} == {
-        "accept-1-glance",
+        "accept-1-first",
         *(Suite("accept", 1, look=look).name for look in range(1, 5)),
     }
 

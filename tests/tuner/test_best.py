@@ -8,7 +8,7 @@ import pytest
 from plumbline.core.plan import Plan
 from plumbline.results import best
 from plumbline.search.candidates import Candidate, Menu
-from plumbline.search.race import Target
+from plumbline.search.cells import Target
 from plumbline.settings.workbench import Variant, VariantParameter
 from plumbline_db.errors import PlumblineError
 from tests.db import build
@@ -83,7 +83,7 @@ def test_the_fastest_of_either_side_is_found(capsys: pytest.CaptureFixture[str])
         Plan("best", 1, ()),
         bench.space.hot_environment,
         fields,
-        heats=3,
+        first=3,
         finals=8,
         step=told.append,
     )
@@ -97,14 +97,14 @@ def test_the_fastest_of_either_side_is_found(capsys: pytest.CaptureFixture[str])
     assert cell.ours_over_library is not None
     quotient = cell.ours.ratio.ratio / cell.library.ratio.ratio
     assert cell.ours_over_library.ratio == pytest.approx(quotient, rel=0.05)
-    assert cell.entrants == len(fields[Target("MPI_Allreduce", 16384)].library) + 2
+    assert cell.candidates == len(fields[Target("MPI_Allreduce", 16384)].library) + 2
 
 
 def test_a_side_without_entrants() -> None:
     starter = SimulatedStarter(planted.costs())
     fields = {Target("MPI_Bcast", 1024): best.Field([], [])}
     (cell,) = best.find(
-        starter, Plan("best", 1, ()), {}, fields, heats=1, finals=2, step=lambda _: None
+        starter, Plan("best", 1, ()), {}, fields, first=1, finals=2, step=lambda _: None
     )
     assert cell.library is None and cell.ours is None and cell.ours_over_library is None
     assert cell.default_seconds > 0
@@ -119,7 +119,7 @@ def test_a_default_that_cannot_be_timed_is_an_error(monkeypatch: pytest.MonkeyPa
             Plan("best", 1, ()),
             {},
             {Target("MPI_Bcast", 8): best.Field([], [])},
-            heats=1,
+            first=1,
             finals=1,
             step=lambda _: None,
         )

@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.campaign.confirm import judge_winners, reaching, slower_cells, speed
 from plumbline.campaign.pairs import REFERENCE_CELLS, without_launch_factor
-from plumbline.search.race import Target
+from plumbline.search.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db.records import UNBOUNDED_BYTES, Verdict, Winner
@@ -251,5 +251,5 @@ def test_too_few_untouched_cells_say_nothing_about_it() -> None:
 def test_a_setting_of_the_whole_process_touches_the_anchors_too() -> None:
     """All messages take 20 % longer under it: that is its effect, and no factor of the launch."""
     slower = {cell: [0.2 for _ in logs] for cell, logs in shared(REFERENCE_CELLS).items()}
-    anchors = [[0.2 for _ in logs] for logs in slower.values()] * 2
-    assert without_launch_factor(slower, [winner("*")], anchors) == slower
+    reference_cases = [[0.2 for _ in logs] for logs in slower.values()] * 2
+    assert without_launch_factor(slower, [winner("*")], reference_cases) == slower

@@ -23,10 +23,12 @@ def test_launches_differ_by_a_factor_that_anchors_show(db: Database, campaign: C
     what is in force changes nothing, and nothing is saved."""
     settings = planted.settings()
     campaign = msgspec.structs.replace(campaign, settings=stored.text_of(settings))
-    anchors = [PlanCase(name, size, ours) for ours, name in OURS.items() for size in planted.SIZES]
+    reference_cases = [
+        PlanCase(name, size, ours) for ours, name in OURS.items() for size in planted.SIZES
+    ]
     winner = build.winner(function="MPI_Allreduce", bytes_from=1, bytes_to=65536)
     lab = Laboratory(db, campaign.id, SimulatedStarter(Costs(), launch_noise=0.25))
-    pairs = Pairs(lab, settings, {}, [winner], anchors)
+    pairs = Pairs(lab, settings, {}, [winner], reference_cases)
     cells = [PlanCase("MPI_Allreduce", size) for size in planted.SIZES]
     seed = settings.sampling.seed
     pairs.add(Suite("confirm", 1), settings.sampling.launches, cells, seed=seed)

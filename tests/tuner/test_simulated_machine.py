@@ -300,8 +300,10 @@ def test_the_search_space_is_that_of_the_installed_simgrid(simgrid: Workbench) -
     assert differences(simgrid.space, simgrid.knobs) == []
 
 
-def test_a_variant_that_is_not_there() -> None:
-    said = plumbline("campaign", "--simulate", "ompi", "--variants", "gather_by_magic")
+def test_a_variant_that_is_not_there(tmp_path: Path) -> None:
+    said = plumbline(
+        "campaign", "--simulate", "ompi", "--variants", "gather_by_magic", "--db", tmp_path / "db"
+    )
     assert said.status == 2 and "there is no gather_by_magic" in said.err
 
 

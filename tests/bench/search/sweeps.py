@@ -161,6 +161,6 @@ def here(sweep: Sweep, **keys: Any) -> Here:
             ).oversubscribed,
         ),
         settings.ranks.nprocs,
-        witnesses=bench.catalogue.variants,
+        references=bench.catalogue.variants,
     )
     return Here(sweep, settings, bench, identity.chosen(bench, settings), menu)

@@ -16,7 +16,7 @@ from plumbline.core.plan import Plan, PlanCase, RoundTrips
 from plumbline.launch.simulation import Simulation
 from plumbline.model.costs import Network, Piece, deviation, hockney, loggp
 from plumbline.model.names import followed
-from plumbline.search.effort import Effort
+from plumbline.search.race.effort import Effort
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline.settings.workbench import Workbench, workbench

@@ -10,7 +10,7 @@ from plumbline import libraries
 from plumbline.explain import traffic
 from plumbline.launch.starter import Starter
 from plumbline.measure.launches import Laboratory
-from plumbline.search.race import Target
+from plumbline.search.cells import Target
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline.settings.workbench import Workbench, workbench

@@ -1,4 +1,4 @@
-"""Cold heats on a simulated library: few launches, the right ratios, and who is to blame."""
+"""Cold launches on a simulated library: few launches, the right ratios, and who is to blame."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from plumbline.core.configuration import Configuration
 from plumbline.measure import tables
 from plumbline.measure.launches import Laboratory
 from plumbline.search.candidates import Candidate
-from plumbline.search.cold import settings_of
-from plumbline.search.company import Company
-from plumbline.search.evidence import Evidence
-from plumbline.search.heat import Past
-from plumbline.search.race import ONE_LAUNCH, Effort, Race, Target
+from plumbline.search.cells import Target
+from plumbline.search.race.cold_launches import settings_of
+from plumbline.search.race.company import Company
+from plumbline.search.race.effort import ONE_LAUNCH, Effort
+from plumbline.search.race.evidence import Evidence
+from plumbline.search.race.launching import Past
+from plumbline.search.race.race import Race
 from plumbline.search.select import winners
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
@@ -364,7 +366,7 @@ def test_another_function_s_candidate_is_not_blamed_for_long(
 
 
 def test_a_wrong_result_is_seen_by_a_variant_of_ours(db: Database, campaign: Campaign) -> None:
-    """The library's own result is no witness when all of its calls are under the candidate."""
+    """The library's own result checks nothing when all of its calls are under the candidate."""
 
     def lies(function: str, values: set[str]) -> bool:
         return function == "MPI_Bcast" and "knomial" in values

@@ -17,10 +17,12 @@ from plumbline.measure import tables
 from plumbline.measure.launches import Laboratory
 from plumbline.search.budget import Budget
 from plumbline.search.candidates import Candidate, Menu
-from plumbline.search.cold import settings_of
-from plumbline.search.company import AGREE, Company
+from plumbline.search.cells import Target
 from plumbline.search.order import Order
-from plumbline.search.race import ONE_LAUNCH, Effort, Race, Target
+from plumbline.search.race.cold_launches import settings_of
+from plumbline.search.race.company import AGREE, Company
+from plumbline.search.race.effort import ONE_LAUNCH, Effort
+from plumbline.search.race.race import Race
 from plumbline.search.rounds import Rounds
 from plumbline.settings.campaign_file import load
 from plumbline.system import paths

@@ -20,7 +20,7 @@ from plumbline.search import crossover
 from plumbline.search.budget import Budget
 from plumbline.search.candidates import Candidate
 from plumbline.search.cells import Target
-from plumbline.search.crossover import MOST_HEATS, SizeGrid
+from plumbline.search.crossover import MOST_LOOKS, SizeGrid
 from plumbline.search.order import Order
 from plumbline.search.rounds import Rounds
 from plumbline.search.select import Trials, choose
@@ -130,7 +130,7 @@ Ratio = Callable[[int], float]
 
 class Exact:
     """Candidates of Allreduce by name with their ratios at any size; every size of `table` is
-    asked for. `heats`: the cells that each heat measured."""
+    asked for. `looks`: the cells that each look measured."""
 
     def __init__(
         self, table: Sequence[int], ratios: Mapping[str, Ratio], wanted: Sequence[int] | None = None
@@ -138,7 +138,7 @@ class Exact:
         self.table = list(table)
         self.ratios = ratios
         self.opened = {Target(ALLREDUCE, size): ["GL12"] for size in wanted or table}
-        self.heats: list[Mapping[Target, Sequence[Candidate]]] = []
+        self.looks: list[Mapping[Target, Sequence[Candidate]]] = []
         self.trials = {
             target: [self._trial(name, target.bytes) for name in ratios] for target in self.opened
         }
@@ -159,7 +159,7 @@ class Exact:
         )
 
     def _measure(self, entries: Mapping[Target, Sequence[Candidate]]) -> dict[Target, list[Trial]]:
-        self.heats.append(entries)
+        self.looks.append(entries)
         return {
             target: [
                 self._trial(one.configuration["coll_tuned_allreduce_algorithm"], target.bytes)
@@ -192,7 +192,7 @@ def test_a_change_is_found_within_a_factor_of_two_roots(at: int) -> None:
     first, second = exact.winners()
     assert second.bytes_from == first.bytes_to + 1
     assert at / math.sqrt(2) < first.bytes_to + 1 < at * math.sqrt(2) + 1
-    assert len(exact.heats) <= 4 and sum(map(len, exact.heats)) <= 6
+    assert len(exact.looks) <= 4 and sum(map(len, exact.looks)) <= 6
 
 
 @given(st.integers(2048, 46000))
@@ -210,14 +210,14 @@ def test_where_a_choice_stops_being_faster_the_library_takes_over(at: int) -> No
     (found,) = exact.winners()
     assert at / math.sqrt(2) < found.bytes_to + 1 < at * math.sqrt(2) + 1
     assert found.bytes_from == 1024 + 1 or found.bytes_from <= 1448 + 1
-    assert {target.bytes for heat in exact.heats for target in heat}.isdisjoint(exact.table)
+    assert {target.bytes for look in exact.looks for target in look}.isdisjoint(exact.table)
 
 
 def test_far_neighbours_with_one_answer_are_asked_about_too() -> None:
     everywhere = Exact([1024, 65536], {"rabenseifner": lambda _: 0.5})
     (found,) = everywhere.winners()
     assert (found.bytes_from, found.bytes_to) == (1024, 65536)
-    assert len(everywhere.heats) == 1
+    assert len(everywhere.looks) == 1
     gap = Exact([1024, 65536], {"rabenseifner": lambda size: 2.0 if 5000 < size < 20000 else 0.5})
     low, high = gap.winners()
     assert low.bytes_to < 5000 * math.sqrt(2) and high.bytes_from > 20000 / math.sqrt(2)
@@ -226,7 +226,7 @@ def test_far_neighbours_with_one_answer_are_asked_about_too() -> None:
 def test_what_changes_nowhere_costs_nothing() -> None:
     exact = Exact([4096, 16384, 65536], {"rabenseifner": lambda _: 0.5})
     assert len(exact.winners()) == 1
-    assert exact.heats == []
+    assert exact.looks == []
 
 
 def test_the_cost_is_bounded() -> None:
@@ -238,8 +238,8 @@ def test_the_cost_is_bounded() -> None:
     table = [2**power for power in range(0, 22, 3)]
     exact = Exact(table, noise)
     exact.winners()
-    assert len(exact.heats) <= MOST_HEATS
-    assert sum(map(len, exact.heats)) <= (len(table) - 1) * (2**MOST_HEATS - 1)
+    assert len(exact.looks) <= MOST_LOOKS
+    assert sum(map(len, exact.looks)) <= (len(table) - 1) * (2**MOST_LOOKS - 1)
 
 
 # --- on the simulated library -------------------------------------------------------------------

@@ -61,16 +61,16 @@ def measured(ranks: Starter, sizes: Sequence[int]) -> dict[int, Trial]:
 
 
 def found_by(ranks: Starter, grid: SizeGrid) -> tuple[Winner, int]:
-    """The winner, and how many heats it took."""
+    """The winner, and how many looks it took."""
     trials = {Target(BCAST, size): [one] for size, one in measured(ranks, TABLE).items()}
     opened = {target: ["GL"] for target in trials}
     choice = partial(
         *(choose, menu(), trials, {BCAST: TABLE}, opened), nprocs=4, ppn=1, tolerance=0.05
     )
-    heats: list[int] = []
+    looks: list[int] = []
 
     def measure(entries: Mapping[Target, Sequence[Candidate]]) -> dict[Target, list[Trial]]:
-        heats.append(len(entries))
+        looks.append(len(entries))
         assert all(those == [Candidate(OURS)] for those in entries.values())
         sizes = [one.bytes for one in entries]
         return {Target(BCAST, size): [one] for size, one in measured(ranks, sizes).items()}
@@ -83,7 +83,7 @@ def found_by(ranks: Starter, grid: SizeGrid) -> tuple[Winner, int]:
         tolerance=0.05,
         between=between,
     )
-    return winner, len(heats)
+    return winner, len(looks)
 
 
 def test_where_sends_begin_to_wait_is_found_to_the_byte(simulated: Workbench) -> None:
@@ -91,8 +91,8 @@ def test_where_sends_begin_to_wait_is_found_to_the_byte(simulated: Workbench) ->
     switches = crossover.switches(simulated.space, simulated.knobs)
     assert switches == [65535]
     ranks = campaign.starter(simulated, SETTINGS)
-    known, heats = found_by(ranks, SizeGrid(4, "MPI_BYTE", switches))
-    assert (known.bytes_from, known.bytes_to, heats) == (65536, 262144, 1)
-    unknown, heats = found_by(ranks, SizeGrid(4, "MPI_BYTE"))
+    known, looks = found_by(ranks, SizeGrid(4, "MPI_BYTE", switches))
+    assert (known.bytes_from, known.bytes_to, looks) == (65536, 262144, 1)
+    unknown, looks = found_by(ranks, SizeGrid(4, "MPI_BYTE"))
     assert 65536 / 2**0.5 < unknown.bytes_from < 65536 * 2**0.5
-    assert heats <= 3
+    assert looks <= 3

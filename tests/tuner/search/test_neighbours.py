@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from plumbline.search.candidates import Candidate
 from plumbline.search.cells import Target
-from plumbline.search.evidence import Evidence
-from plumbline.search.neighbours import SPAN, around, earlier, pillars, unbeaten
+from plumbline.search.race.evidence import Evidence
+from plumbline.search.race.neighbours import SPAN, around, earlier, grid_sizes, unbeaten
 from plumbline_db import campaigns, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Case
@@ -22,7 +22,7 @@ SIZES = st.lists(st.integers(1, 2**20), unique=True, min_size=1).map(sorted)
 
 @given(SIZES)
 def test_pillars_hold_both_ends_and_leave_no_gap(sizes: list[int]) -> None:
-    found = pillars(sizes)
+    found = grid_sizes(sizes)
     assert found[0] == sizes[0] and found[-1] == sizes[-1]
     for size in set(sizes) - set(found):
         low, high = around(size, found)

@@ -20,7 +20,7 @@ from plumbline.search import process, turns
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline.search.process import ProcessWide
-from plumbline.search.turns import HEATS
+from plumbline.search.turns import STAGES
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline.system.placement import Placement
@@ -256,7 +256,7 @@ def test_the_best_is_the_best_where_it_counts(db: Database, campaign: Campaign) 
 def test_what_saves_nothing_falls_out_early(db: Database, campaign: Campaign) -> None:
     starter = Machine(lambda *_: 1.4, launch_noise=0.02)
     assert search(db, campaign, starter, "1024", "8192") == []
-    assert len(starter.launches) == HEATS[0][0] * 3
+    assert len(starter.launches) == STAGES[0][0] * 3
 
 
 @pytest.mark.parametrize("fault", ["dies", "unread"])

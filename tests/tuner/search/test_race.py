@@ -1,4 +1,4 @@
-"""Races on the simulated library: who enters which heat, and what becomes of those that fail."""
+"""Races on the simulated library: who enters which look, and what becomes of those that fail."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from plumbline.core.configuration import Configuration
 from plumbline.libraries.space import Algorithm, FunctionSpace
 from plumbline.measure import tables
 from plumbline.measure.launches import Laboratory
-from plumbline.search.bound import Bound
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
-from plumbline.search.race import Effort, Race, Target, index
+from plumbline.search.cells import Target, index
+from plumbline.search.race.bound import Bound
+from plumbline.search.race.effort import Effort
+from plumbline.search.race.race import Race
 from plumbline.search.select import winners
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from plumbline.measure import tables
 from plumbline.measure.launches import Laboratory
 from plumbline.search.budget import Budget
-from plumbline.search.entrants import idle
+from plumbline.search.cells import Target
 from plumbline.search.order import Order
-from plumbline.search.race import Target
 from plumbline.search.ranges import cut_back, measured
 from plumbline.search.rounds import Rounds
+from plumbline.search.wanted_cells import idle
 from plumbline.settings.campaign_file import load
 from plumbline_db import campaigns, searches
 from plumbline_db.connection import Database

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.search.race import Target
+from plumbline.search.cells import Target
 from plumbline.search.select import Weights, by_benefit
 from plumbline.search.select import winners as select
 from plumbline_db.records import UNBOUNDED_BYTES, Trial, Winner

@@ -9,7 +9,7 @@ import optuna
 import pytest
 
 from plumbline.search.candidates import Candidate, Menu
-from plumbline.search.study import ENUMERATE_UP_TO, Study
+from plumbline.search.race.study import ENUMERATE_UP_TO, Study
 from tests.tuner.search.test_candidates import menu, ours
 
 SEGMENT = "coll_tuned_bcast_algorithm_segmentsize"
@@ -108,7 +108,7 @@ def cost(candidate: Candidate) -> float:
 
 
 def test_a_large_space_is_modelled_and_replayed_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("plumbline.search.study.ENUMERATE_UP_TO", 3)
+    monkeypatch.setattr("plumbline.search.race.study.ENUMERATE_UP_TO", 3)
     chosen = survivors("chain", "pipeline", "binary_tree", "binomial")
     space = everything(menu(), chosen)
 

@@ -46,8 +46,8 @@ from plumbline_exporters.bundle import conditions
 LOOKS = design.over(9, 22)
 # Launches after which what is much slower, or beyond its range not faster, is given up; they count
 # among those of the first look.
-GLANCE = 2
-_GLANCE_BLOCKS = 3
+FIRST_LOOK = 2
+_FIRST_BLOCKS = 3
 _WARMUP = 4  # calls before the first block of a case; the race has warmed up with more
 _MUCH = math.log(1.15)
 BLOCKS = 6  # of a launch that has all comparisons; those that have a few take the usual ones
@@ -248,7 +248,7 @@ class Acceptance:
         logs: dict[Trial, dict[int, float]] = {}
         reasons: dict[Trial, str] = {}
         launch = partial(self._launch, environment, logs, reasons)
-        launch(suite.part("glance"), 0, GLANCE, trials, _GLANCE_BLOCKS)
+        launch(suite.part("first"), 0, FIRST_LOOK, trials, _FIRST_BLOCKS)
         hopeless = _hopeless(trials, logs, self._settings)
         asked = [trial for trial in trials if not trial.is_among(hopeless)]
         given_up = [trial for trial in trials if trial.is_among(hopeless)]
@@ -256,7 +256,7 @@ class Acceptance:
             trial: hopeless.get((*trial.size, False)) or hopeless[trial.part] for trial in given_up
         }
         for look in range(LOOKS.looks):
-            before = LOOKS.launches[look - 1] if look else GLANCE
+            before = LOOKS.launches[look - 1] if look else FIRST_LOOK
             more = LOOKS.launches[look] - before
             blocks = self._plan.blocks if look else BLOCKS
             launch(suite.at(look + 1), before, more, asked, blocks)
@@ -476,8 +476,8 @@ def may_hold_together(own: Comparison, limit: float) -> bool:
 def _hopeless(
     trials: Sequence[Trial], logs: Mapping[Trial, Mapping[int, float]], settings: Settings
 ) -> dict[_Part, str]:
-    """Sizes of winners that are given up after a glance, with the reason: in some circumstance all
-    launches so far say so."""
+    """Sizes of winners that are given up after the first look, with the reason: in some
+    circumstance all launches so far say so."""
     found: dict[_Part, str] = {}
     for trial in trials:
         least = min(logs.get(trial, {}).values(), default=-math.inf)

@@ -15,9 +15,9 @@ from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.measure import experiment, tables
 from plumbline.measure.launches import Laboratory
+from plumbline.search.cells import Target
 from plumbline.search.fixed_point import is_part
 from plumbline.search.outcome import deciding, holds
-from plumbline.search.race import Target
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 from plumbline.verify.sequential import Family, Question
@@ -42,18 +42,18 @@ def confirm(
     settings: Settings,
     environment: Mapping[str, str],
     winners: Sequence[Winner],
-    anchors: Sequence[PlanCase] = (),
+    reference_cases: Sequence[PlanCase] = (),
     *,
     confirmed: Sequence[Winner] = (),
     faster: Sequence[Winner] = (),
 ) -> Confirmation:
-    """`environment` puts the exported files in force; `anchors` are cases that these change in no
-    way. No launches are added to see the gain of winners that were `confirmed` beside others
+    """`environment` puts the exported files in force, which change none of the `reference_cases`.
+    No launches are added to see the gain of winners that were `confirmed` beside others
     before, and of those that were seen to be `faster` in launches that have both."""
     all_cases = tables.cases(guidelines, settings)
     left = [case for case in all_cases if case.variant == "default" and not case.ranks]
     others = [case for case in all_cases if case not in set(left)]
-    pairs = Pairs(lab, settings, environment, winners, anchors)
+    pairs = Pairs(lab, settings, environment, winners, reference_cases)
     fresh = pairs.add(suite, settings.sampling.launches, left, others, seed=settings.sampling.seed)
     looks = _Looks(pairs, winners, [*confirmed, *faster], settings)
     looks.look(fresh)
@@ -83,7 +83,7 @@ def confirm(
     harm = looks.slower()
     if harm:
         again = suite.part("again")
-        harm = _seen_again(lab, again, settings, environment, winners, anchors, left, harm)
+        harm = _seen_again(lab, again, settings, environment, winners, reference_cases, left, harm)
     strange = {
         cell: comparison
         for cell, comparison in harm.items()
@@ -92,14 +92,16 @@ def confirm(
     if strange:
         # All winners of a kind pay for it, so that it must be beyond doubt.
         again = suite.part("once-more")
-        sure = _seen_again(lab, again, settings, environment, winners, anchors, left, strange)
+        sure = _seen_again(
+            lab, again, settings, environment, winners, reference_cases, left, strange
+        )
         harm = {cell: comparison for cell, comparison in harm.items() if cell not in strange} | sure
     lost = set(pairs.lost)
     astray = {cell for cell in lost if not reaching(winners, cell, built_on)}
     if astray:
         # A launch may fail by chance, and all winners of a kind pay for this too.
         lab.progress.step(f"no result: {counted(len(astray), 'cell')}; measuring again")
-        anew = Pairs(lab, settings, environment, winners, anchors)
+        anew = Pairs(lab, settings, environment, winners, reference_cases)
         seed = settings.sampling.seed + settings.sampling.launches_max
         anew.add(suite.part("lost"), settings.sampling.launches, left, seed=seed)
         lost -= astray - set(anew.lost)
@@ -224,7 +226,7 @@ def _seen_again(
     settings: Settings,
     environment: Mapping[str, str],
     winners: Sequence[Winner],
-    anchors: Sequence[PlanCase],
+    reference_cases: Sequence[PlanCase],
     left: Sequence[PlanCase],
     harm: Mapping[Target, Comparison],
 ) -> dict[Target, Comparison]:
@@ -233,7 +235,7 @@ def _seen_again(
     suspects = [case for case in left if target_of(case) in harm]
     cases = list(dict.fromkeys(suspects + untouched(left, winners)))
     lab.progress.step(f"perhaps slower: {counted(len(suspects), 'cell')}; measuring again")
-    again = Pairs(lab, settings, environment, winners, anchors)
+    again = Pairs(lab, settings, environment, winners, reference_cases)
     seed = settings.sampling.seed + settings.sampling.launches_max
     again.add(suite, settings.sampling.launches, cases, seed=seed)
     measured = {cell: again.ratios[cell] for cell in harm if cell in again.ratios}

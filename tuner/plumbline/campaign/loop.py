@@ -13,12 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import acceptance_in_turn, other_uses
+from plumbline.campaign import acceptance_in_turn, other_uses, states
 from plumbline.campaign.acceptance import Acceptance
 from plumbline.campaign.confirm import confirm, named
 from plumbline.campaign.exported import Files
 from plumbline.campaign.other_uses import Elsewhere
 from plumbline.campaign.proven import Proven
+from plumbline.campaign.states import Standing, Step
 from plumbline.campaign.trials import Trials
 from plumbline.core.plan import PlanCase
 from plumbline.launch.starter import Starter
@@ -173,11 +174,11 @@ class Loop:
             candidates(bench, settings, oversubscribed=campaign.oversubscribed),
             settings.ranks.nprocs,
             unsafe=settings.search.unsafe,
-            witnesses=bench.catalogue.variants,
+            references=bench.catalogue.variants,
         )
         self._proven = Proven(lab, bench, self._plan, self._sizes)
         self._trials = Trials(lab, settings, self._sizes)
-        self._anchors = self._unchanged(menu)
+        self._reference_cases = self._unchanged(menu)
         self._order = Order(self._guidelines)
         self._budget = Budget(lab, settings, earlier=earlier, parted=self._part)
         self._rounds = Rounds(
@@ -203,6 +204,13 @@ class Loop:
         )
         self._only_in_loops: list[Verdict] = []
         self._table_before: list[Verdict] = []
+        self._table: list[Verdict] = []  # the last that was measured
+        self._fixed = FixedPoint([], self._order)
+        self._winners: list[Winner] = []
+        self._changed = False  # the table was measured with other winners
+        self._opened = False  # the last search had cells
+        self._may_set = settings.search.settings is not False
+        self._searched = self._turn = 0  # searches, confirmations
         self._round_seconds = 0.0  # what the last confirmation has taken
         self._confirmed: list[Winner] = []
 
@@ -210,15 +218,43 @@ class Loop:
         """Calls that no exported file changes: variants of ours that send messages, by name. What
         two launches differ by is seen in them; on a simulated machine that is nothing."""
         cases = [
-            PlanCase(function, size, menu.anchors(function)[0])
+            PlanCase(function, size, menu.reference_variants(function)[0])
             for function, sizes in self._sizes.items()
             for size in sizes
-            if menu.anchors(function) and self._settings.ranks.simulate is None
+            if menu.reference_variants(function) and self._settings.ranks.simulate is None
         ]
         return cases[:: max(1, len(cases) // (2 * REFERENCE_CELLS))]
 
     def run(self) -> Campaign:
-        """To the end. Everything a report needs is in the database afterwards."""
+        self._tell_what_is_in_force()
+        return states.run(self)
+
+    def standing(self) -> Standing:
+        return Standing(
+            winners=bool(self._winners),
+            changed=self._changed,
+            stands=not self._winners or self._fixed.stands(self._winners),
+            opened=self._opened,
+            may_search=self._searched < self._settings.search.rounds,
+            may_set=self._may_set,
+        )
+
+    def has_time(self) -> bool:
+        return self._budget.left()
+
+    def take(self, step: Step) -> None:
+        if step is Step.BEFORE:
+            self._before()
+        elif step is Step.SEARCH:
+            self._search()
+        elif step is Step.SETTINGS:
+            self._of_the_process()
+        elif step is Step.CONFIRM:
+            self._confirm()
+        else:
+            self._undo()
+
+    def _tell_what_is_in_force(self) -> None:
         environment = os.environ | self._bench.installation.environment
         for name in self._bench.family.settings_in(environment):
             if name not in self._settings.fixed.environment:
@@ -231,71 +267,30 @@ class Loop:
                 f"{self._site.path}, by {self._site.where}, is in force in the library as it is; "
                 "candidates are tried without it, and an exported file takes its place",
             )
-        current = self._before()
-        fixed = FixedPoint(current, self._order)
-        winners: list[Winner] = []
-        turn = searched = 0
-        changed = False  # `current` was measured with other winners
-        of_the_process = self._settings.search.settings is not False
-        while True:
-            opened = False
-            if searched < self._settings.search.rounds and self._budget.left():
-                opened, found = self._search(searched + 1, current, winners, changed)
-                searched += opened
-                if found != winners:
-                    self._budget.earned()
-                changed, winners = changed or found != winners, found
-            stands = not winners or fixed.stands(winners)
-            if of_the_process and stands and not (changed or opened) and self._budget.left():
-                of_the_process = False
-                more = self._of_the_process(winners)
-                changed, winners = bool(more), winners + more
-            if changed and winners:
-                turn += 1
-                begun = self._lab.spent_seconds
-                winners, current, changed = self._confirm(turn, winners, current, fixed)
-                self._round_seconds = self._lab.spent_seconds - begun
-                if not changed:
-                    self._round(f"round-{turn}", winners, current, fixed)
-                elif not winners:
-                    # All are lost: the table was measured with what is in force no more.
-                    current, changed = fixed.last.table, False
-            elif stands:
-                if not opened:
-                    break
-            elif not opened:
-                winners, changed = self._undo(winners, current, fixed)
-                if not changed:
-                    current = fixed.last.table
-                    if not (of_the_process and self._budget.left()):
-                        break
-        return self._end(fixed.last.winners, fixed.last.table)
 
-    def _round(
-        self, stage: str, winners: list[Winner], table: list[Verdict], fixed: FixedPoint
-    ) -> None:
+    def _round(self, stage: str) -> None:
         """Keeps the table of a round that stands."""
-        before = fixed.last
-        if fixed.enter(stage, winners, table):
-            verdicts.put(self._db, self._campaign.id, stage, table)
+        before = self._fixed.last
+        if self._fixed.enter(stage, self._winners, self._table):
+            verdicts.put(self._db, self._campaign.id, stage, self._table)
         else:
-            count = counted(len(violations(table)), "violation")
+            count = counted(len(violations(self._table)), "violation")
             text = f"{stage}: {count}, after {len(violations(before.table))} in {before.stage}"
             self._lab.tell("more violations", text)
 
-    def _undo(
-        self, winners: list[Winner], table: list[Verdict], fixed: FixedPoint
-    ) -> tuple[list[Winner], bool]:
-        """What is left without the winners that raised violations which no search has removed, and
-        whether that is to be measured."""
-        culprits = fixed.culprits(winners, table)
+    def _undo(self) -> None:
+        """Takes back winners that raised violations which no search has removed."""
+        fixed = self._fixed
+        culprits = fixed.culprits(self._winners, self._table)
         for culprit in culprits:
             self._dropped("undone", culprit, "it raises more violations than it removes")
         self._rounds.refuse(culprits)
-        left = ranges.measured(fixed.without(culprits, winners), self._sizes)
-        return left, not fixed.stands(left)
+        self._winners = ranges.measured(fixed.without(culprits, self._winners), self._sizes)
+        self._changed = not fixed.stands(self._winners)
+        if not self._changed:
+            self._table = fixed.last.table
 
-    def _before(self) -> list[Verdict]:
+    def _before(self) -> None:
         settings, lab = self._settings, self._lab
         lab.progress.step("measuring the library as it is")
         plan = tables.plan(settings, tables.cases(self._guidelines, settings))
@@ -310,9 +305,9 @@ class Loop:
             elsewhere = self._in_other_uses("before", found, {}, whole=whole)
             found, self._only_in_loops = elsewhere.table, elsewhere.only
         verdicts.put(self._db, self._campaign.id, "before", found)
-        self._table_before = found
+        self._table_before = self._table = found
+        self._fixed = FixedPoint(found, self._order)
         self._budget.measured()
-        return found
 
     def _in_other_uses(
         self,
@@ -335,21 +330,20 @@ class Loop:
             whole=whole,
         )
 
-    def _search(
-        self, number: int, current: Sequence[Verdict], winners: list[Winner], changed: bool
-    ) -> tuple[bool, list[Winner]]:
-        """Opens the searches that the table asks for; whether there were any, and all winners."""
-        wanted = [*self._only_in_loops, *current]
+    def _search(self) -> None:
+        """The searches that the table asks for."""
+        number, winners = self._searched + 1, self._winners
+        wanted = [*self._only_in_loops, *self._table]
         fresh = self._rounds.fresh(wanted)
         # The table that says so is that of these winners, if none changed.
-        stuck = [] if changed or not winners else self._rounds.stuck(current)
+        stuck = [] if self._changed or not winners else self._rounds.stuck(self._table)
         few = len(fresh) < _WORTH_A_ROUND * len(violations(self._table_before))
         if few and not self._budget.has_room(self._round_seconds):
             if fresh:
                 self._lab.tell(TOO_FEW, f"{counted(len(fresh), 'cell')} after {number - 1} rounds")
             fresh, stuck = [], []
         if stuck:
-            winners = self._rounds.second(number, current, winners, self._with_files)
+            winners = self._rounds.second(number, self._table, winners, self._with_files)
         if fresh:
             winners = winners + self._rounds.first(
                 number,
@@ -360,7 +354,11 @@ class Loop:
                 refine=self._budget.left,
             )
             self._rounds.rescue(number)
-        return bool(fresh or stuck), winners
+        self._opened = bool(fresh or stuck)
+        self._searched += self._opened
+        if winners != self._winners:
+            self._budget.earned()
+            self._changed, self._winners = True, winners
 
     def _with_files(self, winners: Sequence[Winner], stage: str) -> dict[str, str]:
         """Puts winners in force for launches; what they add to a clean environment."""
@@ -381,8 +379,9 @@ class Loop:
     def _together(self, winners: Sequence[Winner]) -> tuple[list[Winner], list[tuple[Winner, str]]]:
         return self._files.together(winners, self._sizes, self._weights)
 
-    def _of_the_process(self, winners: Sequence[Winner]) -> list[Winner]:
-        """What one value for the whole process adds to the winners that are in force."""
+    def _of_the_process(self) -> None:
+        """One value for the whole process, beside the winners that are in force."""
+        self._may_set, winners = False, self._winners
         bench, family = self._bench, self._bench.family
         # Those that name a site's rules belong to every knob of an algorithm.
         given = self._settings.fixed.environment.keys() - site_rules.variables(bench)
@@ -407,24 +406,40 @@ class Loop:
             has_time=self._budget.left,
             weights=self._weights,
         )
-        return search.search(tried, self._with_files(winners, "process-1") if winners else {}, 1)
+        environment = self._with_files(winners, "process-1") if winners else {}
+        found = search.search(tried, environment, 1)
+        self._changed, self._winners = bool(found), winners + found
 
-    def _confirm(
-        self, turn: int, winners: Sequence[Winner], current: Sequence[Verdict], fixed: FixedPoint
+    def _confirm(self) -> None:
+        """Afterwards what is kept, or takes the place of what was dropped, and the table."""
+        self._turn += 1
+        begun = self._lab.spent_seconds
+        self._winners, self._table, self._changed = self._confirmation(
+            self._turn, self._winners, self._table
+        )
+        self._round_seconds = self._lab.spent_seconds - begun
+        if not self._changed:
+            self._round(f"round-{self._turn}")
+        elif not self._winners:
+            # All are lost: the table was measured with what is in force no more.
+            self._table, self._changed = self._fixed.last.table, False
+
+    def _confirmation(
+        self, turn: int, winners: Sequence[Winner], current: Sequence[Verdict]
     ) -> tuple[list[Winner], list[Verdict], bool]:
         """Exports, proves and measures; returns what is kept or takes the place of what was
         dropped, the table, and whether anything was (then what is exported is not yet what was
         measured, and the table has one look)."""
         lab, suite, stage = self._lab, Suite("confirm", turn), f"round-{turn}"
-        winners = self._accepted(winners, fixed)
+        winners = self._accepted(winners)
         if not winners:
             return [], list(current), True
         winners, refused = self._together(winners)
         while refused:
             for winner, why in refused:
                 self._dropped(suite.name, winner, why)
-            left = self._replaced(winners, [winner for winner, _ in refused], fixed)
-            winners, refused = self._together(self._accepted(left, fixed))
+            left = self._replaced(winners, [winner for winner, _ in refused])
+            winners, refused = self._together(self._accepted(left))
             if not winners:
                 return [], list(current), True
         self._files.stage(stage)
@@ -432,10 +447,10 @@ class Loop:
         lab.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
         if missed := self._proven.missed(turn, winners, environment):
             left = [winner for winner in winners if winner not in missed]
-            return self._replaced(left, missed, fixed), list(current), True
+            return self._replaced(left, missed), list(current), True
         if wrong := self._wrong(turn, winners, environment):
             left = [winner for winner in winners if winner not in wrong]
-            return self._replaced(left, wrong, fixed), list(current), True
+            return self._replaced(left, wrong), list(current), True
         done = confirm(
             lab,
             suite,
@@ -444,7 +459,7 @@ class Loop:
             self._settings,
             environment,
             winners,
-            self._anchors,
+            self._reference_cases,
             confirmed=self._confirmed,
             faster=[winner for winner in winners if self._acceptance.shows_gain(winner)],
         )
@@ -453,14 +468,14 @@ class Loop:
             self._dropped(suite.name, winner, reason)
         if done.dropped:
             lost = [winner for winner, _ in done.dropped]
-            return self._replaced(done.winners, lost, fixed), done.verdicts, True
+            return self._replaced(done.winners, lost), done.verdicts, True
         hurt = self._harm_in_turn(turn, done.winners, environment)
         for winner, reason in hurt:
             self._dropped(_in_turn(turn).name, winner, reason)
         if hurt:
             lost = [winner for winner, _ in hurt]
             left = [winner for winner in done.winners if winner not in lost]
-            return self._replaced(left, lost, fixed), done.verdicts, True
+            return self._replaced(left, lost), done.verdicts, True
         found = tables.decide(lab, stage, self._guidelines, self._settings, suite, environment)
         return done.winners, found, False
 
@@ -495,7 +510,7 @@ class Loop:
             crowded=self._campaign.oversubscribed,
         )
 
-    def _accepted(self, winners: Sequence[Winner], fixed: FixedPoint) -> list[Winner]:
+    def _accepted(self, winners: Sequence[Winner]) -> list[Winner]:
         """Those that hold wherever a user stands, and second choices that do for the others."""
         if self._settings.ranks.simulate is not None:
             return list(winners)
@@ -506,14 +521,12 @@ class Loop:
             for winner, why in done.narrowed:
                 self._tell("winner narrowed", done.suite.name, winner, why)
             left, lost = done.winners, [winner for winner, _ in done.refused]
-            done = self._acceptance.judge(self._replaced(left, lost, fixed) if lost else left)
+            done = self._acceptance.judge(self._replaced(left, lost) if lost else left)
         return done.winners
 
-    def _replaced(
-        self, left: list[Winner], lost: Sequence[Winner], fixed: FixedPoint
-    ) -> list[Winner]:
+    def _replaced(self, left: list[Winner], lost: Sequence[Winner]) -> list[Winner]:
         """The winners that are left, with the second choices for cells of those that are lost."""
-        for gone in fixed.withdraw(lost):
+        for gone in self._fixed.withdraw(lost):
             verdicts.put(self._db, self._campaign.id, gone.stage, [])
         if self._budget.left():
             return left + self._rounds.instead(lost, left, self._with_files)
@@ -537,7 +550,8 @@ class Loop:
     def _keep_settings(self) -> None:
         self._campaign = campaigns.settle(self._db, self._campaign.id, text_of(self._settings))
 
-    def _end(self, winners: list[Winner], current: Sequence[Verdict]) -> Campaign:
+    def end(self) -> Campaign:
+        winners, current = self._fixed.last.winners, self._fixed.last.table
         left = self._rounds.fresh(current) if self._settings.search.rounds else []
         if left and not self._budget.left():
             self._lab.tell(

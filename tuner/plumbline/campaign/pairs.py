@@ -19,8 +19,8 @@ from plumbline.measure.experiment import (
 )
 from plumbline.measure.launches import Laboratory
 from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.cells import Target, index
 from plumbline.search.outcome import holds
-from plumbline.search.race import Target, index
 from plumbline.settings import Settings
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
@@ -30,8 +30,9 @@ class Pairs:
     """All pairs so far. `ratios`: per pair, log(tuned / default) of each cell, without the factor
     that a launch shares; `beside`: per tuned launch, log(variant / the library's own call in the
     same launch) of the cells that our variants hold, which says far more about these; `lost`: cells
-    that give no (or a wrong) result with the files in force, and did without. `anchors`, which no
-    exported file changes, are measured on both sides where winners leave few cells untouched."""
+    that give no (or a wrong) result with the files in force, and did without. `reference_cases`,
+    which no exported file changes, are measured on both sides where winners leave few cells
+    untouched."""
 
     def __init__(
         self,
@@ -39,7 +40,7 @@ class Pairs:
         settings: Settings,
         environment: Mapping[str, str],
         winners: Sequence[Winner],
-        anchors: Sequence[PlanCase] = (),
+        reference_cases: Sequence[PlanCase] = (),
     ) -> None:
         self.ratios: dict[Target, list[float]] = {}
         self.beside: dict[Target, list[float]] = {}
@@ -48,7 +49,7 @@ class Pairs:
         self._settings = settings
         self._environment = environment
         self._winners = winners
-        self._anchors = anchors
+        self._reference_cases = reference_cases
 
     def add(
         self,
@@ -73,11 +74,11 @@ class Pairs:
         touched = {winner.function for winner in self._winners}
         seen = sum(case.function not in touched for case in left)
         needed = seen < REFERENCE_CELLS and EVERY_FUNCTION not in touched
-        anchors = list(self._anchors) if needed else []
-        cases = list(dict.fromkeys([*left, *more, *beside, *anchors]))
+        reference_cases = list(self._reference_cases) if needed else []
+        cases = list(dict.fromkeys([*left, *more, *beside, *reference_cases]))
         lab = self._lab
         tuned = Arm(suite, self._plan(cases, seed), self._environment)
-        plain = Arm(suite.beside(), self._plan([*left, *anchors], seed))
+        plain = Arm(suite.beside(), self._plan([*left, *reference_cases], seed))
         take_turns(lab, [tuned, plain], count)
         ours = index(runs.medians(lab.db, lab.campaign, [suite.name]))
         theirs = index(runs.medians(lab.db, lab.campaign, [suite.beside().name]))
@@ -121,16 +122,16 @@ def cold_ratios(
 ) -> tuple[dict[Target, list[float]], list[Target]]:
     """Log ratios of the cells that every launch of both sides has measured, pair by pair, without
     the factor that the launches of a pair differ by; and the cells that are missing, wholly or in
-    part, only in the `tuned` launches, in which `winners` are in force. Anchors are the variants of
-    ours that both sides have measured."""
+    part, only in the `tuned` launches, in which `winners` are in force. Reference cases are the
+    variants of ours that both sides have measured."""
     ours, theirs = _in_order(tuned), _in_order(plain)
     defaults = [(cell, DEFAULT) for cell in cells]
     pairs = max((len(theirs.get(key, ())) for key in defaults), default=0)
     found, lost = log_ratios(ours, theirs, defaults, pairs)
     of_ours = [key for key in theirs if key[1] != DEFAULT]
-    anchors, _ = log_ratios(ours, theirs, of_ours, pairs)
+    reference_cases, _ = log_ratios(ours, theirs, of_ours, pairs)
     ratios = {cell: logs for (cell, _), logs in found.items()}
-    kept = without_launch_factor(ratios, winners, list(anchors.values()))
+    kept = without_launch_factor(ratios, winners, list(reference_cases.values()))
     return kept, [cell for cell, _ in lost]
 
 
@@ -148,16 +149,16 @@ def untouched(left: Sequence[PlanCase], winners: Sequence[Winner]) -> list[PlanC
 def without_launch_factor(
     ratios: Mapping[Target, Sequence[float]],
     winners: Sequence[Winner],
-    anchors: Sequence[Sequence[float]] = (),
+    reference_cases: Sequence[Sequence[float]] = (),
 ) -> dict[Target, list[float]]:
     """Two launches differ by a factor that all their cells share (placement, drift). It is seen in
-    the functions that no winner touches, and in `anchors`: the median of their log ratios, pair by
-    pair, is taken off. With fewer than REFERENCE_CELLS of both the ratios stay as they are; so they
-    do where a winner is about the process as a whole, as it touches everything."""
+    the functions that no winner touches, and in `reference_cases`: the median of their log ratios,
+    pair by pair, is taken off. With fewer than REFERENCE_CELLS of both the ratios stay as they
+    are; so they do where a winner is about the process as a whole, as it touches everything."""
     touched = {winner.function for winner in winners}
     reference = [logs for cell, logs in ratios.items() if cell.function not in touched and logs]
     return without_shared_factor(
-        ratios, [] if EVERY_FUNCTION in touched else [*reference, *anchors]
+        ratios, [] if EVERY_FUNCTION in touched else [*reference, *reference_cases]
     )
 
 

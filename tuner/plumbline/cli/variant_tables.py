@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from plumbline.results.best import BestOfCell, Entrant
+from plumbline.results.best import BestOfCell, FastestOfSide
 from plumbline.settings.workbench import Variant
 
 from . import common
@@ -75,13 +75,13 @@ def catalogue_page(variants: Sequence[Variant]) -> str:
 
 
 def _columns_of_cell(cell: BestOfCell) -> list[str]:
-    def side(entrant: Entrant | None) -> list[str]:
-        if entrant is None:
+    def side(fastest: FastestOfSide | None) -> list[str]:
+        if fastest is None:
             return ["none", "", ""]
         return [
-            _short(entrant.name),
-            f"{1e6 * entrant.seconds:.2f}",
-            common.ratio_words(entrant.ratio),
+            _short(fastest.name),
+            f"{1e6 * fastest.seconds:.2f}",
+            common.ratio_words(fastest.ratio),
         ]
 
     return [

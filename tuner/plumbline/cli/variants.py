@@ -139,7 +139,7 @@ def _best(
     from plumbline.measure.settling import until_settled
     from plumbline.results import best
     from plumbline.search.candidates import Menu
-    from plumbline.search.race import Target
+    from plumbline.search.cells import Target
     from plumbline.verify.statistics import exact_ratio, paired_ratio
 
     simulated = settings.ranks.simulate is not None
@@ -174,7 +174,7 @@ def _best(
             for function in functions
             for size in measurable(function, sizes, settings.ranks.nprocs, data)
         },
-        heats=heats or (1 if simulated else 3),
+        first=heats or (1 if simulated else 3),
         finals=launches or (1 if simulated else 10),
         step=lambda text: click.echo(text, err=True),
         compare=exact_ratio if simulated else paired_ratio,

@@ -15,8 +15,8 @@ from plumbline.explain.basis import FLOODS, INSIDE, SUITE
 from plumbline.measure import pingpong
 from plumbline.measure.launches import Laboratory, Progress, Series
 from plumbline.measure.settling import until_settled
+from plumbline.search.cells import Target
 from plumbline.search.outcome import first_of
-from plumbline.search.race import Target
 from plumbline.settings import Settings, stored, workbench
 from plumbline_db import hockney as table
 from plumbline_db import machines, searches, verdicts

@@ -16,7 +16,7 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.explain.basis import SUITE
 from plumbline.measure.launches import Laboratory
-from plumbline.search.race import Target
+from plumbline.search.cells import Target
 from plumbline.settings import Settings
 from plumbline_db import runs
 from plumbline_db.connection import Database

@@ -1,4 +1,4 @@
-"""Overlap as a guideline, once through: measure, judge, search what is violated, export, confirm.
+"""Overlap as a guideline: the steps of a campaign (campaign/states.py) with another objective.
 
 As in a campaign every launch is stored before the next one starts and every decision is a function
 of settings and launches, so that an interrupted run is simply run again. The objective of the
@@ -12,9 +12,11 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.campaign import states
 from plumbline.campaign.exported import Files
 from plumbline.campaign.loop import spare_cores
 from plumbline.campaign.proven import Proven
+from plumbline.campaign.states import Standing, Step
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import OverlapCell, Plan
@@ -158,7 +160,7 @@ class Objective(Turns[Side]):
 
 
 class Loop:
-    """One run. `folder` is where the exported files go."""
+    """The steps of one run. `folder` is where the exported files go."""
 
     def __init__(
         self,
@@ -174,32 +176,61 @@ class Loop:
         self._guidelines = bench.guidelines
         self._files = Files(lab, bench, campaign, folder, unsafe=False, site_rules="")
 
+        self._before: list[Verdict] = []
+        self._after: list[Verdict] = []
+        self._winners: list[Winner] = []
+        self._searched = self._confirmed = False
+
     def run(self) -> Campaign:
-        """To the end. Everything a report needs is in the database afterwards."""
+        return states.run(self)
+
+    def standing(self) -> Standing:
+        violated = any(verdict.verdict == "violated" for verdict in self._before)
+        return Standing(
+            winners=bool(self._winners),
+            changed=bool(self._winners) and not self._confirmed,
+            stands=True,
+            opened=False,
+            may_search=False,  # overlap has no algorithms to choose from, but settings
+            may_set=violated and self._settings.search.rounds > 0 and not self._searched,
+        )
+
+    def has_time(self) -> bool:
+        return True  # values for which none is left are named in what is kept of the search
+
+    def take(self, step: Step) -> None:
         lab, settings = self._lab, self._settings
-        grid = self._grid()
-        lab.progress.step("overlap: measuring the library as it is")
-        own = Suite("before")
-        first = plan_of(grid, settings.sampling.seed)
-        take_turns(lab, [Arm(own, first)], settings.sampling.launches)
-        before = decide(lab, grid, self._guidelines, settings, "before", own, {})
-        verdicts.put(lab.db, lab.campaign, "before", before)
-        after, kept = before, list[Winner]()
-        violated = [verdict for verdict in before if verdict.verdict == "violated"]
-        if violated and settings.search.rounds:
-            objective = Objective(lab, settings, grid, _wanted(violated))
-            found = self._search(objective, violated)
-            if found is not None:
-                after, kept = self._confirm(objective, grid, found, before)
+        if step is Step.BEFORE:
+            self._grid = self._measured_grid()
+            lab.progress.step("overlap: measuring the library as it is")
+            own = Suite("before")
+            first = plan_of(self._grid, settings.sampling.seed)
+            take_turns(lab, [Arm(own, first)], settings.sampling.launches)
+            self._before = decide(lab, self._grid, self._guidelines, settings, "before", own, {})
+            self._after = self._before
+            verdicts.put(lab.db, lab.campaign, "before", self._before)
+            return
+        violated = [verdict for verdict in self._before if verdict.verdict == "violated"]
+        objective = Objective(lab, settings, self._grid, _wanted(violated))
+        if step is Step.SETTINGS:
+            self._searched = True
+            self._winners = self._search(objective, violated)
+        elif step is Step.CONFIRM:
+            self._confirmed = True
+            (winner,) = self._winners
+            self._after, self._winners = self._confirm(objective, winner)
+
+    def end(self) -> Campaign:
+        lab, kept = self._lab, self._winners
         done = msgspec.structs.replace(self._campaign, state="finished", finished=identity.now())
         self._files.finish(done, kept)
-        after = [msgspec.structs.replace(verdict, stage="after") for verdict in after]
+        after = [msgspec.structs.replace(verdict, stage="after") for verdict in self._after]
         verdicts.put(lab.db, lab.campaign, "after", after)
         winners.put(lab.db, lab.campaign, kept)
         campaigns.put(lab.db, done)
         return done
 
-    def _grid(self) -> OverlapGrid:
+    def _measured_grid(self) -> OverlapGrid:
         lab, asked = self._lab, self._asked
         lab.progress.step("overlap: how long messages take")
         take_turns(lab, [Arm(Suite("pilot"), pilot_plan(asked, self._settings))], _PILOT)
@@ -207,7 +238,7 @@ class Loop:
         own = sides.own_ns(sides.read(lab.db, lab.campaign, ["pilot"]), LEAST_NS)
         return grid_of(asked, self._guidelines, own)
 
-    def _search(self, objective: Objective, violated: Sequence[Verdict]) -> Winner | None:
+    def _search(self, objective: Objective, violated: Sequence[Verdict]) -> list[Winner]:
         settings = self._settings
         values, left_out = tried(self._bench, self._asked, settings)
         for knob in left_out:
@@ -216,11 +247,9 @@ class Loop:
         nprocs, ppn = settings.ranks.nprocs, settings.ranks.ppn
         opened = [named(verdict) for verdict in violated]
         objective.record(1, _SEARCH, entered, best, nprocs=nprocs, ppn=ppn, opened_by=opened)
-        return None if best is None else objective.winner(best, nprocs, ppn, opened)
+        return [] if best is None else [objective.winner(best, nprocs, ppn, opened)]
 
-    def _confirm(
-        self, objective: Objective, grid: OverlapGrid, winner: Winner, before: list[Verdict]
-    ) -> tuple[list[Verdict], list[Winner]]:
+    def _confirm(self, objective: Objective, winner: Winner) -> tuple[list[Verdict], list[Winner]]:
         """The table with the exported files in force and the winner, or what was there before."""
         lab, settings = self._lab, self._settings
         self._files.stage(_CONFIRM.name)
@@ -230,19 +259,19 @@ class Loop:
         short = tables.plan(settings, [])
         proven = Proven(lab, self._bench, short, _PROOF)
         if proven.missed(1, [winner], environment):
-            return self._dropped(winner, "not in force with the exported files", before)
+            return self._dropped(winner, "not in force with the exported files")
         found, ratios = self._pairs(objective, environment)
         harm = objective.slower(ratios)
         if harm:
-            harm = self._again(objective, grid, environment, harm)
+            harm = self._again(objective, environment, harm)
         if harm:
             where = ", ".join(
                 f"{side.function} at {side.bytes} B, {side.variant}" for side in harm[:3]
             )
-            return self._dropped(winner, f"slower: {where}", before)
+            return self._dropped(winner, f"slower: {where}")
         if found is None or found.high is None or found.high >= 1:
-            return self._dropped(winner, "no gain is left with the exported files", before)
-        after = decide(lab, grid, self._guidelines, settings, "after", _CONFIRM, environment)
+            return self._dropped(winner, "no gain is left with the exported files")
+        after = decide(lab, self._grid, self._guidelines, settings, "after", _CONFIRM, environment)
         left = {named(verdict) for verdict in after if verdict.verdict != "holds"}
         kept = msgspec.structs.replace(
             winner,
@@ -302,25 +331,22 @@ class Loop:
     def _again(
         self,
         objective: Objective,
-        grid: OverlapGrid,
         environment: Mapping[str, str],
         harm: Sequence[Side],
     ) -> list[Side]:
         """What is slower in fresh launches too: cells of one launch share its luck."""
         self._lab.progress.step("overlap: perhaps slower; measuring again")
         settings = self._settings
-        cells = plan(grid.cells(harm), settings.sampling.seed)
+        cells = plan(self._grid.cells(harm), settings.sampling.seed)
         seed = settings.sampling.seed + settings.sampling.launches_max
         again, launches = _CONFIRM.part("again"), settings.sampling.launches
         fresh = self._turns(objective, again, launches, environment, seed, cells)
         return objective.slower({side: logs for side, logs in fresh.items() if side in harm})
 
-    def _dropped(
-        self, winner: Winner, why: str, before: list[Verdict]
-    ) -> tuple[list[Verdict], list[Winner]]:
+    def _dropped(self, winner: Winner, why: str) -> tuple[list[Verdict], list[Winner]]:
         what = label(winner.variant, winner.configuration)
         self._lab.tell("winner dropped", f"{what}: {why}", _CONFIRM.name)
-        return before, []
+        return self._before, []
 
 
 def grid_of(asked: Asked, guidelines: Guidelines, own: Mapping[sides.Place, int]) -> OverlapGrid:

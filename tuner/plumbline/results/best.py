@@ -1,7 +1,7 @@
 """The best of our variants beside the library's best algorithm and its default, cell by cell.
 
 Two steps, so that the winner of a crowd is not judged by the launches that made it the winner:
-all entrants race in a few launches, then the front runners of either side meet the default in
+all candidates race in a few launches, then the front runners of either side meet the default in
 fresh ones. Keeps nothing."""
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from plumbline.launch.starter import Starter
 from plumbline.measure import side_by_side
 from plumbline.measure.side_by_side import MeasuredCase
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.cells import Target
 from plumbline.search.outcome import label
-from plumbline.search.race import Target
 from plumbline.settings.workbench import Catalogue
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db.errors import PlumblineError
@@ -27,7 +27,7 @@ from plumbline_db.errors import PlumblineError
 FRONT = 3  # of either side that go on to the final launches
 
 
-class Entrant(msgspec.Struct, frozen=True):
+class FastestOfSide(msgspec.Struct, frozen=True):
     """The fastest of one side in the final launches: the median of its launch medians, and its
     time over the default's, paired by launch."""
 
@@ -37,16 +37,16 @@ class Entrant(msgspec.Struct, frozen=True):
 
 
 class BestOfCell(msgspec.Struct, frozen=True):
-    """None: no entrant of that side could be measured. `ours_over_library` is paired by launch."""
+    """None: no candidate of that side was measured. `ours_over_library` is paired by launch."""
 
     function: str
     nprocs: int
     bytes: int
     default_seconds: float
-    library: Entrant | None
-    ours: Entrant | None
+    library: FastestOfSide | None
+    ours: FastestOfSide | None
     ours_over_library: Comparison | None
-    entrants: int
+    candidates: int
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ def find(
     environment: Mapping[str, str],
     fields: Mapping[Target, Field],
     *,
-    heats: int,
+    first: int,
     finals: int,
     step: Callable[[str], None],
     compare: Callable[[Sequence[float]], Comparison] = paired_ratio,
@@ -96,9 +96,9 @@ def find(
         step(f"{function}, {nprocs} ranks")
         here = {target: field for target, field in fields.items() if target.function == function}
         entries = {target: [*field.library, *field.ours] for target, field in here.items()}
-        heat = _run(starter, plan, environment, entries, heats, compare)
+        known = _run(starter, plan, environment, entries, first, compare)
         fronts = {
-            target: [_front(side, heat[target]) for side in (field.library, field.ours)]
+            target: [_front(side, known[target]) for side in (field.library, field.ours)]
             for target, field in here.items()
         }
         last = {target: [*chain(*sides)] for target, sides in fronts.items()}
@@ -147,7 +147,7 @@ def _cell(
     nprocs: int,
     fronts: Sequence[Sequence[Candidate]],
     final: Mapping[Candidate, MeasuredCase],
-    entrants: int,
+    candidates: int,
     compare: Callable[[Sequence[float]], Comparison],
 ) -> BestOfCell:
     default = final.get(DEFAULT)
@@ -171,7 +171,7 @@ def _cell(
         library=_entrant(library, final),
         ours=_entrant(ours, final),
         ours_over_library=_between(ours, library, final, compare),
-        entrants=entrants,
+        candidates=candidates,
     )
 
 
@@ -186,11 +186,11 @@ def _median(line: MeasuredCase) -> float:
 
 def _entrant(
     candidate: Candidate | None, lines: Mapping[Candidate, MeasuredCase]
-) -> Entrant | None:
+) -> FastestOfSide | None:
     if candidate is None:
         return None
     line = lines[candidate]
-    return Entrant(label(line.variant, line.knobs), _median(line), line.ratio)
+    return FastestOfSide(label(line.variant, line.knobs), _median(line), line.ratio)
 
 
 def _between(

@@ -55,11 +55,11 @@ class Menu:
         nprocs: int,
         *,
         unsafe: bool = False,
-        witnesses: Iterable[Variant] = (),
+        references: Iterable[Variant] = (),
     ) -> None:
-        """`variants` may be tried; `witnesses` (none: the same) stand beside cold candidates."""
+        """`variants` may be tried; `references` (none: the same) stand beside cold candidates."""
         variants = list(variants)
-        self._witnesses = list(witnesses) or variants
+        self._references = list(references) or variants
         self._space = space
         self._library = library
         self._installed = installed
@@ -87,15 +87,15 @@ class Menu:
             if (variant.function, variant.kind) == (function, "mockup")
         }
 
-    def anchors(self, function: str) -> list[str]:
+    def reference_variants(self, function: str) -> list[str]:
         """Variants of ours that send messages and are made of no other collective: a cold candidate
         of the library changes none of them. Those that take any arguments come first."""
-        ours = [witness for witness in self._witnesses if witness.function == function]
+        ours = [variant for variant in self._references if variant.function == function]
         plain = [variant for variant in ours if variant.kind != "mockup"]
         ranked = sorted(plain, key=lambda one: (bool(one.restrictions), one.kind == "naive"))
         return [variant.name for variant in ranked]
 
-    def twins(self, function: str, candidate: Candidate) -> set[str]:
+    def equivalents(self, function: str, candidate: Candidate) -> set[str]:
         """Variants of ours that send the messages of an algorithm of the library."""
         entry = self._space.of(function)
         if entry is None or not candidate.is_knobs:

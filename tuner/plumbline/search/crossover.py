@@ -22,8 +22,8 @@ from .candidates import DEFAULT, Candidate
 from .cells import Target
 from .select import REACH, Chosen
 
-# Heats of one race at most: a gap of a factor 2^8 is closed by two.
-MOST_HEATS = 3
+# RaceLaunches of one race at most: a gap of a factor 2^8 is closed by two.
+MOST_LOOKS = 3
 
 _CLOSE = math.sqrt(2)
 
@@ -41,7 +41,7 @@ class SizeGrid:
         self, nprocs: int, type: str, switches: Iterable[int] = (), *, at_once: bool = False
     ) -> None:
         """`switches`: the longest messages that go one way, in bytes. `at_once`: launches are dear,
-        and cases cheap, so that one heat asks about all that may be asked."""
+        and cases cheap, so that one look asks about all that may be asked."""
         self._nprocs = nprocs
         self._width = TYPE_BYTES[type]
         self._switches = sorted(set(switches))
@@ -119,9 +119,9 @@ def search(
     is_cold: IsCold = lambda *_: False,
 ) -> dict[Target, list[Trial]]:
     """The trials between measured sizes that show where choices change. `go_on` says whether there
-    is time for another heat, `is_cold` which candidates need launches of their own."""
+    is time for another look, `is_cold` which candidates need launches of their own."""
     between: dict[Target, list[Trial]] = {}
-    for _ in range(MOST_HEATS):
+    for _ in range(MOST_LOOKS):
         entries: dict[Target, list[Candidate]] = {}
         for chosen in choose(between=between):
             entries |= wanted(chosen, grid, is_cold)

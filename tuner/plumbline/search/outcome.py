@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from plumbline_db.records import EVERY_FUNCTION, Search, Trial, Winner
 
-from .race import Target
+from .cells import Target
 
 
 def record(

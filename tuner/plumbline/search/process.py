@@ -24,7 +24,7 @@ from plumbline_db.records import Suite, Winner
 from .candidates import DEFAULT, Candidate
 from .cells import Target, index
 from .select import Weights
-from .turns import HEATS, Turns
+from .turns import STAGES, Turns
 
 _ONE_LAUNCH = ((1, 3),)
 
@@ -140,8 +140,8 @@ class ProcessWide(Turns[Target]):
         """The winner, if there is one. `environment` puts in force what the campaign has found
         before; `number` is that of the round."""
         suite = Suite("process", number)
-        heats = HEATS if self._settings.ranks.simulate is None else _ONE_LAUNCH
-        entered, best = self.race(suite, tried, environment, heats)
+        stages = STAGES if self._settings.ranks.simulate is None else _ONE_LAUNCH
+        entered, best = self.race(suite, tried, environment, stages)
         nprocs, ppn = self._settings.ranks.nprocs, self._settings.ranks.ppn
         self.record(number, suite, entered, best, nprocs=nprocs, ppn=ppn)
         return [] if best is None else [self.winner(best, nprocs, ppn, [])]

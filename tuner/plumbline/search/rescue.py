@@ -110,8 +110,8 @@ def _tried(
 
 
 def _cases(menu: Menu, cell: Target) -> list[PlanCase]:
-    anchors = menu.anchors(cell.function)[:1]
-    ours = [PlanCase(cell.function, cell.bytes, name) for name in anchors]
+    reference_variants = menu.reference_variants(cell.function)[:1]
+    ours = [PlanCase(cell.function, cell.bytes, name) for name in reference_variants]
     return [DEFAULT.case(cell.function, cell.bytes), *ours]
 
 

@@ -25,20 +25,23 @@ from plumbline.system.words import counted
 from plumbline_db import runs, searches
 from plumbline_db.records import EVERY_FUNCTION, Suite, Trial, Verdict, Winner
 
-from . import crossover, neighbours, outcome, ranges
-from .bound import bounds
+from . import crossover, outcome, ranges
 from .budget import Budget
 from .candidates import DEFAULT, Candidate, Menu
-from .company import Company
-from .entrants import idle, near, violated
-from .evidence import Evidence, spread_of
-from .heat import Past
+from .cells import Target
 from .order import Neighbours, Order
-from .race import ONE_LAUNCH, Effort, Race, Target
+from .race import neighbours
+from .race.bound import bounds
+from .race.company import Company
+from .race.effort import ONE_LAUNCH, Effort
+from .race.evidence import Evidence, spread_of
+from .race.launching import Past
+from .race.race import Race
 from .rescue import rescue
 from .second_choice import InForce, Raced, SecondChoices
 from .select import Trials, choose
 from .select import winners as select
+from .wanted_cells import idle, near, violated
 
 _RESCUE = 0.1  # of the budget
 _WORTH_A_SEARCH = 0.01  # so much faster is worth to be named
@@ -296,7 +299,9 @@ class Rounds:
             tolerance=self._settings.claims.tolerance,
             weights=self._weights,
         )
-        return crossover.search(choice, race.glance, self._grid, self._budget.left, menu.is_cold)
+        return crossover.search(
+            choice, race.first_look, self._grid, self._budget.left, menu.is_cold
+        )
 
     def _tell_apart(self, race: Race) -> None:
         for function, seen in self._company.apart.items():
@@ -457,7 +462,7 @@ def _ratio(trial: Trial) -> float:
 
 def _is_anchor(menu: Menu, target: Target, candidate: Candidate) -> bool:
     """It sends messages and is made of nothing that a winner in force can be about."""
-    return variant_name(candidate.variant) in menu.anchors(target.function)
+    return variant_name(candidate.variant) in menu.reference_variants(target.function)
 
 
 def _becomes(

@@ -12,7 +12,7 @@ from plumbline_db.records import Trial, Winner
 from . import outcome, ranges
 from .candidates import Candidate, Menu
 from .cells import Target
-from .race import Race
+from .race.race import Race
 from .select import Trials, candidate_of
 
 # Puts winners in force: the environment of a launch, from the winners and the name of the search.

@@ -1,5 +1,5 @@
 """Values that hold for whole launches, tried in launches of their own, which take turns with
-launches without. Heat by heat, values that save no time fall out; of the others the one with the
+launches without. Stage by stage, values that save no time fall out; of the others the one with the
 best weighted benefit is kept, if it makes no cell slower; else the next one, or none.
 
 What a launch measures, and which values there are, others say (process.py, overlap/tune.py)."""
@@ -27,9 +27,9 @@ from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Search, Suite,
 from .candidates import DEFAULT
 from .outcome import label
 
-# Launches of each value by the end of a heat, and how many values go on after it. Those of the last
-# heat alone decide: the others have chosen what is in it.
-HEATS = ((2, 8), (5, 3), (12, 3))
+# Launches of each value by the end of a stage, and how many values go on after it. Those of the
+# last stage alone decide: the others have chosen what is in it.
+STAGES = ((2, 8), (5, 3), (12, 3))
 
 
 class _HasCell(Protocol):
@@ -96,7 +96,7 @@ class Turns(ABC, Generic[Key]):
         suite: Suite,
         tried: Sequence[Configuration],
         environment: Mapping[str, str],
-        heats: Sequence[tuple[int, int]] = HEATS,
+        stages: Sequence[tuple[int, int]] = STAGES,
     ) -> tuple[list[Entered[Key]], Entered[Key] | None]:
         """All values, and the one that is kept. `environment` is in force on both sides."""
         plain = Series(self._lab, suite.beside(), self.plan(AS_IT_IS), environment)
@@ -105,7 +105,7 @@ class Turns(ABC, Generic[Key]):
             for place, configuration in enumerate(tried, 1)
         ]
         left, done = list(entered), 0
-        for launches, keep in heats:
+        for launches, keep in stages:
             if not left:
                 break
             self._lab.progress.step(f"trying {counted(len(left), 'setting')} of the process")

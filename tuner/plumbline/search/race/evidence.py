@@ -16,11 +16,10 @@ import msgspec
 import numpy as np
 
 from plumbline.core.configuration import Configuration
+from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.cells import Target
 from plumbline_db.records import Medians
 from plumbline_db.runs import LaunchSamples
-
-from .candidates import DEFAULT, Candidate
-from .cells import Target
 
 Key = tuple[Target, Candidate]
 Blocks = tuple[float, ...]

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from plumbline.core.variant_spec import variant_name
+from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.cells import Target
 
-from .candidates import DEFAULT, Candidate, Menu
-from .cells import Target
 from .evidence import Evidence
 
 Entries = Mapping[Target, Sequence[Candidate]]
@@ -36,22 +36,25 @@ class _Behind(msgspec.Struct, frozen=True):
     best: float
     default: float
     within: float
-    witness: str
+    source: str
 
 
-def witnesses(menu: Menu, entries: Entries, cold: Entries) -> dict[Target, list[str]]:
-    """Variants of ours that do not race, and whose times say what candidates are worth whose twins
-    do not either. None where no variant races: such a cell must only not get slower."""
+def equivalent_variants(menu: Menu, entries: Entries, cold: Entries) -> dict[Target, list[str]]:
+    """Variants of ours that do not race, and whose times say what candidates are worth whose
+    equivalents do not race either. None where no variant races: such a cell must only not get
+    slower."""
     found: dict[Target, list[str]] = {}
     for target, candidates in cold.items():
         if _is_guard(entries[target]):
             continue
         racing = {_name(candidate) for candidate in entries[target]}
-        allowed = menu.anchors(target.function)
+        allowed = menu.reference_variants(target.function)
         for candidate in candidates:
-            twins = menu.twins(target.function, candidate)
-            if twins.isdisjoint({*racing, *found.get(target, ())}):
-                found.setdefault(target, []).extend([name for name in allowed if name in twins][:1])
+            equivalents = menu.equivalents(target.function, candidate)
+            if equivalents.isdisjoint({*racing, *found.get(target, ())}):
+                found.setdefault(target, []).extend(
+                    [name for name in allowed if name in equivalents][:1]
+                )
     return found
 
 
@@ -81,14 +84,14 @@ def passed_over(
         nearest, near = min(faster.items(), key=lambda one: one[1].best - one[1].within)
         farthest, far = max(known.items(), key=lambda one: one[1].default - one[1].within)
         if near.best > near.within:
-            found[function, candidate] = _said(near.witness, near.best, "the best", nearest)
+            found[function, candidate] = _said(near.source, near.best, "the best", nearest)
         elif whole and far.default > far.within:
-            found[function, candidate] = _said(far.witness, far.default, "the default", farthest)
+            found[function, candidate] = _said(far.source, far.default, "the default", farthest)
     return found
 
 
-def _said(witness: str, log: float, other: str, target: Target) -> str:
-    return f"{witness} {math.exp(log):.2f} times as long as {other} at {target.bytes} bytes"
+def _said(source: str, log: float, other: str, target: Target) -> str:
+    return f"{source} {math.exp(log):.2f} times as long as {other} at {target.bytes} bytes"
 
 
 def _behind(
@@ -103,15 +106,15 @@ def _behind(
     if rule.before is not None and rule.changed.isdisjoint(called):
         logs = _logs(rule.before, target)
         if candidate in logs:
-            within, witness = math.log1p(rule.tolerance), "it took"
-            return _Behind(logs[candidate] - _best(logs, racing), logs[candidate], within, witness)
+            within, source = math.log1p(rule.tolerance), "it took"
+            return _Behind(logs[candidate] - _best(logs, racing), logs[candidate], within, source)
     logs = _logs(evidence, target)
-    twins = menu.twins(target.function, candidate)
-    of_twins = [log for candidate, log in logs.items() if _name(candidate) in twins]
-    if not of_twins:
+    equivalents = menu.equivalents(target.function, candidate)
+    of_equivalents = [log for candidate, log in logs.items() if _name(candidate) in equivalents]
+    if not of_equivalents:
         return None
-    twin, witness = min(of_twins), "a variant of ours with the same messages takes"
-    return _Behind(twin - _best(logs, racing), twin, math.log(rule.alike), witness)
+    equivalent, source = min(of_equivalents), "a variant of ours with the same messages takes"
+    return _Behind(equivalent - _best(logs, racing), equivalent, math.log(rule.alike), source)
 
 
 def _name(candidate: Candidate) -> str:

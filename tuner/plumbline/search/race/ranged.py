@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 
 from plumbline.core.configuration import Configuration
+from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.select import fewest_rules, tie
 from plumbline_db.records import Trial
 from plumbline_exporters import mv2_ranges
 from plumbline_exporters.mv2_ranges import Range
-
-from .candidates import DEFAULT, Candidate
-from .select import fewest_rules, tie
 
 
 def candidate(knob: str, trials: Mapping[int, Sequence[Trial]]) -> Candidate | None:

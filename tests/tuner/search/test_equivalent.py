@@ -10,8 +10,8 @@ from plumbline.core.configuration import Configuration
 from plumbline.libraries import space_file
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.search.cells import Target
-from plumbline.search.evidence import Evidence
-from plumbline.search.twins import EntryRule, passed_over, witnesses
+from plumbline.search.race.equivalent import EntryRule, equivalent_variants, passed_over
+from plumbline.search.race.evidence import Evidence
 from plumbline.settings.workbench import Variant
 from plumbline_db.records import Case
 from plumbline_db.runs import LaunchSamples
@@ -102,7 +102,7 @@ def test_what_does_not_race_is_no_rival() -> None:
 
 
 def test_what_it_took_before_winners_were_in_force() -> None:
-    """An option that has no twin, and one whose twin is near."""
+    """An option that has no equivalent, and one whose equivalent is near."""
     before = evidence({SMALL: {"default": 1000}})
     for one, log in ((MPICH, 0.6), (CHAIN, 0.3)):
         before.add_cold(SMALL, one, 1, log)
@@ -175,9 +175,9 @@ def test_sizes_that_must_only_not_get_slower_are_no_reason() -> None:
         assert bool(found) is out
 
 
-def test_who_says_what_a_candidate_without_a_racing_twin_is_worth() -> None:
-    """bcast_linear does not race; of mpich nobody can say anything; a guard has no witness."""
+def test_who_says_what_a_candidate_without_a_racing_equivalent_is_worth() -> None:
+    """bcast_linear does not race; of mpich nobody can say anything; a guard has none."""
     racing = [Candidate("bcast_binomial"), Candidate("bcast_chain:segment_bytes=4096")]
     entries = {SMALL: [*COLD, *racing], LARGE: [*COLD]}
     cold = {SMALL: COLD, LARGE: COLD}
-    assert witnesses(menu(), entries, cold) == {SMALL: ["bcast_linear"]}
+    assert equivalent_variants(menu(), entries, cold) == {SMALL: ["bcast_linear"]}

@@ -12,17 +12,17 @@ import msgspec
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure.launches import Laboratory, Series
+from plumbline.search import plausible
+from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.cells import Flaw, Target
 from plumbline_db import runs
 from plumbline_db.records import Suite, Trial
 
-from . import plausible
-from .candidates import DEFAULT, Candidate, Menu
-from .cells import Flaw, Target
-from .cold import ENOUGH_ANCHORS
+from .cold_launches import ENOUGH_REFERENCES
 from .cold_look import ColdLook
 from .company import Company
+from .equivalent import Entries, EntryRule, equivalent_variants, passed_over
 from .evidence import COLD, Evidence
-from .twins import Entries, EntryRule, passed_over, witnesses
 
 
 class Past(msgspec.Struct):
@@ -33,7 +33,7 @@ class Past(msgspec.Struct):
     failed: dict[tuple[Target, Candidate], Trial] = {}
 
 
-class Heats:
+class RaceLaunches:
     """`suites` are those of the launches so far. `passed_over` are cold candidates of functions
     that were not worth a launch, with the reason."""
 
@@ -82,10 +82,10 @@ class Heats:
             self._plan, blocks=blocks, seed=self._plan.seed + 1000 * self._looks
         )
         if self.evidence.exact:
-            anchors = witnesses(self._menu, entries, cold)
+            reference_variants = equivalent_variants(self._menu, entries, cold)
         else:
-            anchors = self._anchors(cold)
-        cases = self._cases(entries, hot, cold, anchors)
+            reference_variants = self._reference_variants(cold)
+        cases = self._cases(entries, hot, cold, reference_variants)
         cases += [case for case in beside if self._is_new(case)]
         if cases:
             self._hot(suite, plan, cases, hot)
@@ -93,8 +93,8 @@ class Heats:
             if self.evidence.exact:
                 # Where launches repeat each other, what the first has said of our variants holds.
                 cold = self._worth_a_launch(entries, cold)
-                anchors = self._anchors(cold)
-            self._cold(suite, plan, cold, anchors)
+                reference_variants = self._reference_variants(cold)
+            self._cold(suite, plan, cold, reference_variants)
         return True
 
     def duplicates(self) -> list[float]:
@@ -178,13 +178,13 @@ class Heats:
         entries: Entries,
         hot: Entries,
         cold: Entries,
-        anchors: Mapping[Target, Sequence[str]],
+        reference_variants: Mapping[Target, Sequence[str]],
     ) -> list[PlanCase]:
         found: list[PlanCase] = []
         for target, candidates in entries.items():
             if target in hot or target in cold or (candidates and self._lacks_default(target)):
                 running = [DEFAULT, *hot.get(target, ())]
-                running += [Candidate(variant) for variant in anchors.get(target, ())]
+                running += [Candidate(variant) for variant in reference_variants.get(target, ())]
                 cases = [candidate.case(target.function, target.bytes) for candidate in running]
                 found += [case for case in cases if self._is_new(case)]
         return found
@@ -261,14 +261,14 @@ class Heats:
         suite: Suite,
         plan: Plan,
         entered: Entries,
-        anchors: Mapping[Target, Sequence[str]],
+        reference_variants: Mapping[Target, Sequence[str]],
     ) -> None:
         # The launch of the library as it is of this look; any, where they repeat each other.
         launch = None if self.evidence.exact else self._launch
         plain = {
             (target, candidate): seconds
             for target in entered
-            for candidate in (DEFAULT, *map(Candidate, anchors.get(target, ())))
+            for candidate in (DEFAULT, *map(Candidate, reference_variants.get(target, ())))
             if (seconds := self.evidence.seconds(target, candidate, launch)) is not None
         }
 
@@ -276,7 +276,7 @@ class Heats:
             self._lab,
             plan,
             self._environment,
-            anchors,
+            reference_variants,
             self._company,
             plain,
             error=0.0 if self.evidence.exact else COLD * self.evidence.spread,
@@ -295,16 +295,16 @@ class Heats:
                 for log in logs:
                     self.evidence.add_cold(target, candidate, self._launch, log)
 
-    def _anchors(self, cold: Entries) -> dict[Target, list[str]]:
-        """One for each cell as a witness; more where the factor between launches must be seen. The
-        fastest that are known: they cost what the candidate costs."""
-        count = 1 if self.evidence.exact else -(-ENOUGH_ANCHORS // max(1, len(cold)))
+    def _reference_variants(self, cold: Entries) -> dict[Target, list[str]]:
+        """One for each cell, which checks its result; more where the factor between
+        launches must be seen. The fastest that are known: they cost what the candidate costs."""
+        count = 1 if self.evidence.exact else -(-ENOUGH_REFERENCES // max(1, len(cold)))
         found = {}
         for target in cold:
             names = [
-                anchor
-                for anchor in self._menu.anchors(target.function)
-                if not self._lab.aside.why(PlanCase(target.function, target.bytes, anchor))
+                variant
+                for variant in self._menu.reference_variants(target.function)
+                if not self._lab.aside.why(PlanCase(target.function, target.bytes, variant))
             ]
             known = {
                 name: seconds

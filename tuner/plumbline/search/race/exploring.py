@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from .candidates import DEFAULT, Candidate, Menu
-from .cells import Target
-from .decision import Decision, Judge
+from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.cells import Target
+
 from .effort import Effort
 from .evidence import Evidence
+from .judging import Decision, Judge
 from .study import Study
 
 

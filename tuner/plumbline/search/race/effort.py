@@ -8,10 +8,10 @@ from statistics import NormalDist
 
 import msgspec
 
+from plumbline.search.cells import Target
 from plumbline.verify.design import ONE_LOOK, Design
 from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
 
-from .cells import Target
 from .evidence import SPREAD
 
 # When the front runner of a cell is judged: six launches are the fewest of which a signed-rank

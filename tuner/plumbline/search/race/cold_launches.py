@@ -1,11 +1,11 @@
-"""Cold heats: candidates that are put in force when a launch starts, and hold for all of it.
+"""Cold launches: of candidates that are put in force when a launch starts, and hold for all of it.
 
 One launch carries one candidate of each function, as far as these do not touch each other
-(company.py), so that a heat takes little more settings than the function with the most candidates
+(company.py), so that a look takes little more settings than the function with the most candidates
 has. Launches of the settings take turns with one of the library as it is. Variants of ours, out of
-messages alone, stand beside every cell (`anchors`): they check the library's result, which has no
-other witness here, and what two launches differ by is seen in them. So do defaults of functions
-that a launch is not about (`references`): they show whether its candidates touch them."""
+messages alone, stand beside every cell (`reference_variants`): they check the library's result,
+which nothing else does here, and what two launches differ by is seen in them. So do defaults of
+functions that a launch is not about (`references`): they show whether its candidates touch them."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from plumbline import libraries
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Family
 from plumbline.measure.launches import IN_A_ROW, Laboratory
+from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.cells import Flaw, Target, index
 from plumbline_db import runs
 from plumbline_db.records import Failure, Suite
 
-from .candidates import DEFAULT, Candidate
-from .cells import Flaw, Target, index
 from .company import Company
 
 # So many cases should show the factor between two launches.
-ENOUGH_ANCHORS = 5
+ENOUGH_REFERENCES = 5
 # A candidate under which launches fail in so many cells is left out of the others too.
 _STRIKES = 2
 _MARKS = string.ascii_lowercase  # MPI has fewer collective functions
 _REFERENCES = 2  # cases of a launch
 
 Entries = Mapping[Target, Sequence[Candidate]]
-Anchors = Mapping[Target, Sequence[str]]
+ReferenceVariants = Mapping[Target, Sequence[str]]
 
 
 class Setting(msgspec.Struct):
@@ -94,11 +94,12 @@ def settings_of(
     return [(chosen, inside) for chosen, _, inside in found]
 
 
-class ColdHeat:
-    """The launches of one heat; with `repeats` they repeat each other. `flaws` are the outcomes of
-    candidates that gave no result. What fails is found by taking settings apart: the function whose
-    case was under way, or one half after the other, until one candidate is left. Functions that are
-    `whole` have one choice for all sizes: what ends launches at one of them is out."""
+class ColdLaunches:
+    """The cold launches of one look; with `repeats` they repeat each other. `flaws` are the
+    outcomes of candidates that gave no result. What fails is found by taking settings apart: the
+    function whose case was under way, or one half after the other, until one candidate is left.
+    Functions that are `whole` have one choice for all sizes: what ends launches at one of them is
+    out."""
 
     def __init__(
         self,
@@ -107,7 +108,7 @@ class ColdHeat:
         plan: Plan,
         environment: Mapping[str, str],
         entries: Entries,
-        anchors: Anchors,
+        reference_variants: ReferenceVariants,
         company: Company,
         *,
         references: Sequence[Target] = (),
@@ -119,7 +120,7 @@ class ColdHeat:
         self._lab = lab
         self._plan = plan
         self._environment = environment
-        self._anchors = anchors
+        self._reference_variants = reference_variants
         self._repeats = repeats
         self._whole = whole
         self._active = []
@@ -166,7 +167,7 @@ class ColdHeat:
     ) -> dict[Target, dict[Candidate, list[float]]]:
         """log(candidate / default), a launch each; `plain[n]` are seconds under the library as it
         is in round n. Where launches do not repeat each other, without the factor that two of them
-        differ by: the median over the anchors."""
+        differ by: the median over the reference variants."""
         found: dict[Target, dict[Candidate, list[float]]] = {}
         for setting, target, log in self._logs(plain):
             candidate = setting.chosen.get(target.function)
@@ -198,8 +199,8 @@ class ColdHeat:
                     for cell, times in here.items()
                     if run in times and cell in plain[number]
                 }
-                anchored = [value for (_, candidate), value in logs.items() if candidate != DEFAULT]
-                factor = statistics.median(anchored) if anchored and not self._repeats else 0.0
+                ours = [value for (_, candidate), value in logs.items() if candidate != DEFAULT]
+                factor = statistics.median(ours) if ours and not self._repeats else 0.0
                 for (target, candidate), log in logs.items():
                     if candidate == DEFAULT:
                         yield setting, target, log - factor
@@ -221,7 +222,7 @@ class ColdHeat:
                 DEFAULT.case(target.function, target.bytes),
                 *(
                     PlanCase(target.function, target.bytes, variant)
-                    for variant in self._anchors[target]
+                    for variant in self._reference_variants[target]
                 ),
             )
         ]
@@ -286,8 +287,8 @@ class ColdHeat:
         return [setting.part(mark, names) for mark, names in zip(_MARKS, parts, strict=False)]
 
     def _checks(self, setting: Setting) -> dict[Target, Flaw]:
-        """What the last launch found wrong: an anchor that has another result than the library's
-        own call says so of this one."""
+        """What the last launch found wrong: a reference variant that has another result than
+        the library's own call says so of this one."""
         lab = self._lab
         found: dict[Target, Flaw] = {}
         checks = runs.checks(lab.db, lab.campaign, setting.suite.name, setting.sequence - 1)

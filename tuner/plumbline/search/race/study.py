@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import optuna
 
-from .candidates import Candidate, Menu
+from plumbline.search.candidates import Candidate, Menu
 
 ENUMERATE_UP_TO = 60
 _ATTEMPTS = 50

@@ -3,7 +3,7 @@ earlier campaigns. Pure, but for reading what earlier campaigns left.
 
 Times are nearly linear in the message size between two sizes (Hockney's alpha + beta m): what
 another candidate beats at both ends it beats in between. So the sizes of a function race at a few
-`pillars` first, and the sizes between two of them with what was not beaten at both."""
+`grid_sizes` first, and the sizes between two of them with what was not beaten at both."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from plumbline.core.configuration import Configuration
+from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.cells import Target
 from plumbline_db import campaigns, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Winner
 
-from .candidates import DEFAULT, Candidate
-from .cells import Target
 from .evidence import Evidence
 
 # Pillars are at most so far apart, as a factor of sizes, where there are sizes between.
@@ -27,7 +27,7 @@ MARGIN = math.log(1.1)
 _RIVALS = 3
 
 
-def pillars(sizes: Sequence[int]) -> list[int]:
+def grid_sizes(sizes: Sequence[int]) -> list[int]:
     """The first and the last of ascending `sizes`, and as few between them as SPAN allows."""
     found: list[int] = []
     for number, size in enumerate(sizes):

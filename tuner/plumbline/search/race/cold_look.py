@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from plumbline.core.plan import Plan
 from plumbline.measure.launches import Laboratory
+from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.cells import Flaw, Target
 from plumbline_db.records import Suite
 
-from .candidates import DEFAULT, Candidate
-from .cells import Flaw, Target
-from .cold import Anchors, ColdHeat, Entries
+from .cold_launches import ColdLaunches, Entries, ReferenceVariants
 from .company import Company
 
 # log(candidate / default), a launch each.
@@ -21,14 +21,14 @@ Ratios = dict[Target, dict[Candidate, list[float]]]
 
 class ColdLook:
     """Afterwards `touched` are the functions that were found only now to take another time in
-    company, of which nothing that was measured before stands; `flaws`, `suites` as in cold.py."""
+    company, of which nothing that was measured before stands; `flaws` and `suites` are as there."""
 
     def __init__(
         self,
         lab: Laboratory,
         plan: Plan,
         environment: Mapping[str, str],
-        anchors: Anchors,
+        reference_variants: ReferenceVariants,
         company: Company,
         plain: Mapping[tuple[Target, Candidate], float],
         *,
@@ -44,7 +44,7 @@ class ColdLook:
         self._lab = lab
         self._plan = plan
         self._environment = environment
-        self._anchors = anchors
+        self._reference_variants = reference_variants
         self._company = company
         self._plain = plain
         self._error = error
@@ -58,15 +58,15 @@ class ColdLook:
         )
 
     def run(self, suite: Suite, entered: Entries) -> Ratios:
-        heat = self._heat(suite, entered)
-        found = heat.ratios([self._plain])
-        sample = self._company.sample(heat.shared, found)
-        heats = [heat]
+        launches = self._launch(suite, entered)
+        found = launches.ratios([self._plain])
+        sample = self._company.sample(launches.shared, found)
+        all_launches = [launches]
         if sample:
-            heats.append(self._heat(suite.of("alone"), sample))
-            self._compare(found, heats[-1].ratios([self._plain]), sample)
-        for cold_heat in heats:
-            for function, logs in cold_heat.touched([self._plain]).items():
+            all_launches.append(self._launch(suite.of("alone"), sample))
+            self._compare(found, all_launches[-1].ratios([self._plain]), sample)
+        for each in all_launches:
+            for function, logs in each.touched([self._plain]).items():
                 self._learn(function, "the default", logs)
         if self.touched:
             again = {
@@ -76,28 +76,28 @@ class ColdLook:
                 for target, candidates in entered.items()
                 if target.function in self.touched
             }
-            alone = self._heat(suite.of("apart"), again).ratios([self._plain])
+            alone = self._launch(suite.of("apart"), again).ratios([self._plain])
             found = {cell: of for cell, of in found.items() if cell.function not in self.touched}
             found |= alone
         return found
 
-    def _heat(self, suite: Suite, entries: Entries) -> ColdHeat:
-        heat = ColdHeat(
+    def _launch(self, suite: Suite, entries: Entries) -> ColdLaunches:
+        launches = ColdLaunches(
             self._lab,
             suite,
             self._plan,
             self._environment,
             entries,
-            self._anchors,
+            self._reference_variants,
             self._company,
             references=self._references,
             repeats=not self._error,
             whole=self._whole,
         )
-        heat.round(0, self._go_on)
-        self.suites += heat.suites
-        self.flaws |= heat.flaws
-        return heat
+        launches.round(0, self._go_on)
+        self.suites += launches.suites
+        self.flaws |= launches.flaws
+        return launches
 
     def _compare(self, together: Ratios, alone: Ratios, sample: Entries) -> None:
         logs: dict[tuple[str, Candidate], list[float]] = {}

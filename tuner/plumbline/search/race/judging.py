@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.cells import Target
+from plumbline.search.select import slower
 from plumbline.verify.significance.exact import SAME
 from plumbline_db.records import Trial
 
 from .bound import Bound
-from .candidates import DEFAULT, Candidate
-from .cells import Target
 from .effort import Effort
 from .evidence import Evidence, Lead, expected_gain, together
-from .select import slower
 
 
 class Decision(msgspec.Struct):

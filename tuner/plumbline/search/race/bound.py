@@ -8,10 +8,9 @@ from collections.abc import Iterable
 import msgspec
 
 from plumbline.core.plan import PlanCase
+from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.cells import Target
 from plumbline_db.records import Verdict
-
-from .candidates import DEFAULT, Candidate
-from .cells import Target
 
 
 class Bound(msgspec.Struct, frozen=True):

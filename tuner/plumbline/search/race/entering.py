@@ -1,0 +1,280 @@
+"""Who races: the decisions of a race, and which candidates enter them, at once and as looks teach
+more. Algorithms come first, each with the library's own parameters; then parameters of those near
+the front (exploring.py). Sizes between others start from what these have found (neighbours.py).
+Measures nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from plumbline.core.plan import PlanCase
+from plumbline.core.variant_spec import variant_name
+from plumbline.search.candidates import Candidate, Menu
+from plumbline.search.cells import Target
+from plumbline_db.records import Trial
+from plumbline_exporters import mv2_ranges
+
+from . import neighbours, ranged
+from .bound import Bound
+from .effort import Effort
+from .evidence import Evidence
+from .exploring import Exploring
+from .judging import Decision, Judge
+
+_FEW = 16  # values of an algorithm's parameters
+_FEW_RANGES = 3  # values with ranges of sizes, as looks teach more
+
+
+class Entering:
+    """The decisions of one race, and its studies. `failed` are candidates without a result, by
+    cell; `earlier`: what was found for a cell elsewhere."""
+
+    def __init__(
+        self,
+        menu: Menu,
+        evidence: Evidence,
+        judge: Judge,
+        effort: Effort,
+        seed: int,
+        failed: Mapping[tuple[Target, Candidate], Trial],
+        earlier: neighbours.Earlier,
+    ) -> None:
+        self.decisions: list[Decision] = []
+        self.bounds: Mapping[Target, Bound] = {}
+        self.exploring = Exploring(
+            menu, evidence, judge, effort, seed, self.decisions, self._measured_at
+        )
+        self._menu = menu
+        self._evidence = evidence
+        self._judge = judge
+        self._effort = effort
+        self._failed = failed
+        self._earlier = earlier
+        self._waiting: list[Target] = []
+        self._ever: dict[Target, set[Candidate]] = {}
+        self._idle: Mapping[Target, Collection[str]] = {}
+        self._refine = False
+
+    def open(
+        self,
+        targets: Sequence[Target],
+        *,
+        refine: bool,
+        idle: Mapping[Target, Collection[str]],
+        bounds: Mapping[Target, Bound],
+        beside: Collection[Target],
+        along: Collection[Target],
+    ) -> None:
+        """All that races for these cells (Race.run says what the arguments are)."""
+        self._idle, self.bounds, self._refine = idle, bounds, refine
+        self._enter(targets, set(beside))
+        for cell in along:
+            mockups = self._menu.mockups(cell.function)
+            self._add(
+                cell,
+                [candidate for candidate in self._first(cell) if candidate.variant not in mockups],
+            )
+
+    def open_with(self, entries: Mapping[Target, Sequence[Candidate]], most: int) -> None:
+        """These candidates alone (Race.measure)."""
+        self._refine = False
+        together: dict[str, list[Target]] = {}
+        knobs: dict[str, dict[Candidate, None]] = {}
+        for target, candidates in entries.items():
+            whole = self._menu.one_for_all_sizes(target.function)
+            alone = [candidate for candidate in candidates if not (whole and candidate.is_knobs)]
+            if alone:
+                self.decisions.append(Decision([target], alone, {}, most=most))
+            if len(alone) < len(candidates):
+                together.setdefault(target.function, []).append(target)
+                shared = knobs.setdefault(target.function, {})
+                shared |= {candidate: None for candidate in candidates if candidate not in alone}
+        for function, cells in together.items():
+            self.decisions.append(Decision(cells, list(knobs[function]), {}, most=most))
+
+    @property
+    def under_way(self) -> list[Decision]:
+        return [decision for decision in self.decisions if not decision.stopped]
+
+    @property
+    def is_over(self) -> bool:
+        return not self._waiting and not any(self._wanted().values())
+
+    def entries(self) -> dict[Target, list[Candidate]]:
+        """What the next look measures; from now on it has entered."""
+        found = self._wanted()
+        for target, candidates in found.items():
+            self._ever.setdefault(target, set()).update(candidates)
+        return found
+
+    def beside(self) -> list[PlanCase]:
+        """Bounds that are measured in the same look."""
+        found = [bound.case for decision in self.under_way for bound in decision.bounds.values()]
+        return list(dict.fromkeys(found))
+
+    def trials(self, target: Target) -> list[Trial]:
+        """What is known of a cell, also of one that only raced along."""
+        measured = [self._judge.trial(target, candidate) for candidate in self._measured_at(target)]
+        failed = [trial for (cell, _), trial in sorted(self._failed.items()) if cell == target]
+        return measured + failed
+
+    def _wanted(self) -> dict[Target, list[Candidate]]:
+        found: dict[Target, list[Candidate]] = {}
+        for decision in self.under_way:
+            for cell in decision.all_cells:
+                found.setdefault(cell, []).extend(decision.racing)
+        for cell, proposals in self.exploring.proposals():
+            found.setdefault(cell, []).extend(proposals)
+        return found
+
+    def _measured_at(self, target: Target) -> list[Candidate]:
+        """Without what stands beside a cell only as its bound or to check its result."""
+        entered = self._ever.get(target, set())
+        return [
+            candidate
+            for candidate in self._evidence.candidates(target)
+            if candidate in entered and (target, candidate) not in self._failed
+        ]
+
+    # --- as looks teach more ------------------------------------------------------------------
+
+    def by_range(self, of: Decision) -> list[Candidate]:
+        """What the algorithms of a choice for all sizes come to, each where it is best."""
+        knob = self._menu.ranged(of.cells[0].function)
+        if not knob or len(of.all_cells) < 2:
+            return []
+        known = {candidate for cell in of.all_cells for candidate in self._ever.get(cell, ())}
+        tried = [
+            candidate
+            for candidate in known
+            if mv2_ranges.has_sizes(candidate.configuration.get(knob))
+        ]
+        if len(tried) >= _FEW_RANGES:
+            return []
+        found = ranged.candidate(knob, {cell.bytes: self.trials(cell) for cell in of.all_cells})
+        return [found] if found and found not in known else []
+
+    def borrow(self) -> None:
+        """What leads at a neighbouring size races here too."""
+        for decision in self.under_way:
+            (cell, *others) = decision.cells
+            if others or not decision.looks or not decision.racing:
+                continue
+            known = self._ever.get(cell, set())
+            decision.racing += [
+                hint
+                for hint in self.exploring.leaders_near(cell)
+                if hint not in known
+                and variant_name(hint.variant) not in self._idle.get(cell, ())
+                and self._menu.offers(cell.function, hint, cell.bytes)
+            ]
+
+    def admit(self) -> None:
+        """Sizes between two grid sizes enter when both are done with their parameters."""
+        waiting, self._waiting = self._waiting, []
+        known = {
+            decision.cells[0]: decision
+            for decision in self.decisions
+            if decision.cells[0] not in waiting
+        }
+        for cell in waiting:
+            sizes = sorted(near.bytes for near in known if near.function == cell.function)
+            ends = [Target(cell.function, end) for end in neighbours.around(cell.bytes, sizes)]
+            low, high = (known[end] for end in ends)
+            if not all(
+                decision.looks and not self.exploring.explores(decision) for decision in (low, high)
+            ):
+                self._waiting.append(cell)
+                continue
+            menu = [
+                candidate
+                for candidate in self._menu.first(cell.function)
+                if not self._is_bad(candidate, ends)
+            ]
+            deviations = self._effort.deviations(len(menu))
+            racing = neighbours.unbeaten(self._evidence, ends, menu, deviations)
+            racing += [
+                candidate
+                for end in (low, high)
+                for candidate in self._judge.ranked(end, self._measured_at(end.cells[0]))[:2]
+                if self._menu.offers(cell.function, candidate, cell.bytes)
+            ]
+            idle = self._idle.get(cell, ())
+            self._add(
+                cell,
+                [candidate for candidate in racing if variant_name(candidate.variant) not in idle],
+            )
+
+    def _is_bad(self, candidate: Candidate, ends: Iterable[Target]) -> bool:
+        """What crashed or was wrong at a neighbouring size, or has no result at both."""
+        found = [self._failed.get((end, candidate)) for end in ends]
+        bad = [trial for trial in found if trial is not None]
+        return len(bad) == len(found) or any(trial.state in ("wrong", "failed") for trial in bad)
+
+    # --- who enters first ---------------------------------------------------------------------
+
+    def _enter(self, targets: Sequence[Target], beside: set[Target]) -> None:
+        for function in dict.fromkeys(target.function for target in targets):
+            cells = sorted(target for target in targets if target.function == function)
+            wanted = [cell for cell in cells if cell not in beside] or cells
+            if self._menu.one_for_all_sizes(function):
+                self._enter_whole(wanted, [cell for cell in cells if cell not in wanted])
+                continue
+            # Launches for what comes later are dear where candidates are cold.
+            dear = self._is_cold_at_all(function)
+            sizes = [cell.bytes for cell in wanted]
+            chosen = sizes if dear else neighbours.grid_sizes(sizes)
+            for cell in wanted:
+                if cell.bytes in chosen:
+                    self._add(cell, self._first(cell))
+                else:
+                    self._waiting.append(cell)
+
+    def _enter_whole(self, cells: list[Target], guards: list[Target]) -> None:
+        """Our variants cell by cell; the library's own choice for all cells at once."""
+        for cell in cells:
+            ours = [candidate for candidate in self._first(cell) if not candidate.is_knobs]
+            if ours:
+                self._add(cell, ours)
+        knobs = list(dict.fromkeys(candidate for cell in cells for candidate in self._first(cell)))
+        knobs = [knob for knob in knobs if knob.is_knobs]
+        if knobs:
+            (cell, *_) = cells
+            dear = self._is_cold_at_all(cell.function)
+            decision = Decision(cells, knobs, self._bounds_of(cells), guards, dear)
+            self.decisions.append(decision)
+
+    def _is_cold_at_all(self, function: str) -> bool:
+        return any(
+            self._menu.is_cold(function, candidate) for candidate in self._menu.first(function)
+        )
+
+    def _add(self, cell: Target, candidates: Sequence[Candidate]) -> None:
+        decision = Decision([cell], list(dict.fromkeys(candidates)), self._bounds_of([cell]))
+        self.decisions.append(decision)
+        self.exploring.add(decision)
+
+    def _bounds_of(self, cells: Iterable[Target]) -> dict[Target, Bound]:
+        return {cell: self.bounds[cell] for cell in cells if cell in self.bounds}
+
+    def _first(self, cell: Target) -> list[Candidate]:
+        """The menu, each algorithm that shares launches in the middle of its parameters too (where
+        cases are cheap with all of them, if they are few), and what was found for the cell
+        elsewhere."""
+        menu = self._menu.first(cell.function)
+        hot = [candidate for candidate in menu if not self._menu.is_cold(cell.function, candidate)]
+        if self._refine:
+            most = _FEW if self._effort.at_once else 1
+            for candidate in hot:
+                menu = menu + self._menu.every(cell.function, candidate, cell.bytes, most)
+        found = [
+            candidate
+            for candidate in self._earlier(cell)
+            if self._menu.offers(cell.function, candidate, cell.bytes)
+        ]
+        idle = self._idle.get(cell, ())
+        return [
+            candidate
+            for candidate in dict.fromkeys([*menu, *found])
+            if variant_name(candidate.variant) not in idle
+        ]
