@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import own_core
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 ROOM = ROOT / "collectives-alt"
@@ -65,7 +67,12 @@ def mpirun(
     """Starts ranks. Each variable of `env` is given to the ranks, not to mpirun."""
     exports = [token for key, value in (env or {}).items() for token in ("-x", f"{key}={value}")]
     return subprocess.run(
-        ["mpirun", "--oversubscribe", "-np", str(nprocs), *exports, *map(str, command)],
+        [
+            *own_core.words(),
+            *("mpirun", "--oversubscribe", "-np", str(nprocs)),
+            *exports,
+            *map(str, command),
+        ],
         env={**os.environ, **AS_ROOT},
         capture_output=True,
         text=True,

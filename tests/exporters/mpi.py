@@ -7,6 +7,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from tests import own_core
+
 _ROOT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -55,7 +57,7 @@ def answers(
     program: Path, calls: list[tuple[str, int]], nprocs: int, env: dict[str, str]
 ) -> dict[tuple[str, int], str]:
     """What tests/exporters/canary.c says about each call."""
-    mpirun = ["mpirun", "-n", str(nprocs), "--oversubscribe"]
+    mpirun = [*own_core.words(), "mpirun", "-n", str(nprocs), "--oversubscribe"]
     return answers_of([*mpirun, str(program)], calls, env)
 
 

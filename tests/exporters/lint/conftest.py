@@ -10,6 +10,7 @@ import pytest
 
 from plumbline.system import process
 from plumbline.system.process import Finished
+from tests import own_core
 from tests.exporters import mpi
 from tests.tuner.families.installations import ON_PATH, prefix_of
 
@@ -37,7 +38,7 @@ class OpenMpi(msgspec.Struct, frozen=True):
         self, program: Path, *words: str, nprocs: int = 4, limit: float = 60, **values: str
     ) -> Finished:
         """Nobody of it is left when this returns, whatever the ranks do."""
-        start = [f"{self.folder}mpirun", "-n", str(nprocs), "--oversubscribe"]
+        start = [*own_core.words(), f"{self.folder}mpirun", "-n", str(nprocs), "--oversubscribe"]
         return process.run(
             [*start, program, *words],
             timeout_seconds=limit,
