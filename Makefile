@@ -13,6 +13,8 @@ ARGS ?=
 JOBS ?= 2
 FUZZ_SECONDS ?= 600
 export MPICC
+# Tests start many Pythons: what is compiled once is compiled for all of them.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Debian packages: what a campaign needs, and what tests and checks need beyond that.
 RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev make openmpi-bin pkg-config python3-venv
