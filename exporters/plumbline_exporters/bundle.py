@@ -166,3 +166,8 @@ def heading(bundle: Bundle, what: str) -> list[str]:
         )
         lines += [f"    {sentence}" for sentence in tried(winner)]
     return [quoting.comment(line) for line in lines]
+
+
+def is_profile(winner: Winner) -> bool:
+    """A mock-up or algorithm of ours: belongs to the profile of the preload library."""
+    return winner.variant != "default"

@@ -5,11 +5,11 @@ Beside comments the file is one line: hydra takes no second one, and no quotes."
 
 from __future__ import annotations
 
-from plumbline_db.errors import PlumblineError
-from plumbline_exporters import profile, quoting
-from plumbline_exporters.bundle import Bundle, heading
+from plumbline_exporters import plumbline_sh, profile, quoting
+from plumbline_exporters.bundle import Bundle, heading, is_profile
 
 FILE_NAME = "plumbline.hydra"
+OPTIONS = {"-genv": "", "-env": ""}  # of mpiexec: words that set a variable
 
 _SCRIPT = """
 # The preload library and its profile, for the ranks alone: hydra hands them what its file of
@@ -28,35 +28,18 @@ fi
 """
 
 
-def files(bundle: Bundle) -> dict[str, str]:
-    """The file of options. Raises PlumblineError where there is no preload library, or its path is
-    one that hydra or the loader would take apart."""
+def files(bundle: Bundle, text: str) -> dict[str, str]:
+    """plumbline.sh, which begins with `text`, and the file of options where there are variants.
+    Raises PlumblineError where there is no preload library, or its path is one that hydra or the
+    loader would take apart."""
+    if not any(is_profile(winner) for winner in bundle.winners):
+        return {plumbline_sh.FILE_NAME: text}
+    library = plumbline_sh.preload_library(bundle, r"""[ \t\n:;$"'\\#]""", "hydra")
     lines = heading(bundle, "Options of mpiexec (hydra), written by Plumbline.")
-    return {
-        FILE_NAME: "\n".join([*lines, f"-genv LD_PRELOAD {quoting.held(_library(bundle))}"]) + "\n"
-    }
-
-
-def script(bundle: Bundle) -> str:
-    """What plumbline.sh says of it."""
-    return _SCRIPT.format(
-        library=quoting.sh(_library(bundle)),
+    text += _SCRIPT.format(
+        library=quoting.sh(library),
         profile=quoting.sh(str(bundle.directory / profile.FILE_NAME)),
         options=quoting.sh(str(bundle.directory / FILE_NAME)),
     )
-
-
-def _library(bundle: Bundle) -> str:
-    if bundle.preload_library is None:
-        raise PlumblineError(
-            "winners are variants, which need libplumbline.so, and none was named: "
-            "build it for this MPI library (make build) and export again"
-        )
-    path = str(bundle.preload_library)
-    for character in " \t\n:;$\"'\\#":
-        if character in path:
-            raise PlumblineError(
-                f"{path}: the loader or hydra would split this path at {character!r}; move it to a "
-                "path without"
-            )
-    return path
+    options = "\n".join([*lines, f"-genv LD_PRELOAD {quoting.held(library)}"]) + "\n"
+    return {FILE_NAME: options, plumbline_sh.FILE_NAME: text}

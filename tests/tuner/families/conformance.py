@@ -20,7 +20,7 @@ from plumbline.libraries.space import Space
 from plumbline.system import paths
 from plumbline.system.placement import Placement
 from plumbline_db.records import Winner
-from plumbline_exporters import env
+from plumbline_exporters import plumbline_sh
 from plumbline_exporters.registry import exporters
 from plumbline_exporters.registry import write as export
 from tests.exporters.bundles import bundle, variant
@@ -124,11 +124,13 @@ class Conformance:
         with_script = [
             one.name
             for one in exporters(self.family.name).values()
-            if one.family == self.family.name and env.FILE_NAME in one.files(given)
+            if one.family == self.family.name and plumbline_sh.FILE_NAME in one.files(given)
         ]
-        assert len(with_script) == 1, f"exporters that write {env.FILE_NAME}: {with_script}"
+        assert len(with_script) == 1, (
+            f"exporters that write {plumbline_sh.FILE_NAME}: {with_script}"
+        )
         export(given, with_script)
-        return folder / env.FILE_NAME
+        return folder / plumbline_sh.FILE_NAME
 
     # --- finding --------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from plumbline.measure.launches import Laboratory
 from plumbline.system.words import counted
 from plumbline.verify.statistics import Comparison
 from plumbline_db.records import Suite, Trial
-from plumbline_exporters import mv2_ranges
+from plumbline_exporters import by_size
 
 from . import neighbours, ranged
 from .bound import Bound
@@ -338,9 +338,7 @@ class Race:
             return []
         known = {candidate for cell in of.all_cells for candidate in self._ever.get(cell, ())}
         tried = [
-            candidate
-            for candidate in known
-            if mv2_ranges.has_sizes(candidate.configuration.get(knob))
+            candidate for candidate in known if by_size.has_sizes(candidate.configuration.get(knob))
         ]
         if len(tried) >= _FEW_RANGES:
             return []

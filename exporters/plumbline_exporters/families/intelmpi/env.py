@@ -6,18 +6,15 @@ program of each rank, here `env LD_PRELOAD=…`."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters import env, impi_ranges, installed, profile, quoting
-from plumbline_exporters.bundle import Bundle, groups, heading
-from plumbline_exporters.knobs import is_profile
+from plumbline_exporters import plumbline_sh, profile, quoting
+from plumbline_exporters.bundle import Bundle, groups, is_profile
+from plumbline_exporters.families.intelmpi import ranges
 from plumbline_exporters.registry import exporter
 
 # Intel MPI splits a tool's command at blanks, and tools at semicolons; the loader splits at colons.
-_UNFIT = re.compile(r"[\s;:,=$'\"\\]")
+_UNFIT = r"[\s;:,=$'\"\\]"
 
 _PRELOAD = """
 # The preload library, for the ranks alone. Sourcing the file twice changes nothing. A tool that is
@@ -39,18 +36,20 @@ unset plumbline_tool
 
 @exporter("impi-env", "shell file to source before mpirun", needs=("profile",), family="intelmpi")
 def files(bundle: Bundle) -> dict[str, str]:
-    lines = heading(bundle, "Environment for Intel MPI, written by Plumbline.")
-    lines.append(env.use(bundle))
-    lines.append("# mpirun carries I_MPI_* to all nodes; files named here must be there too.")
-    lines.append("# Presets by range of the message size hold for any number of ranks.")
+    remarks = [
+        "# mpirun carries I_MPI_* to all nodes; files named here must be there too.",
+        "# Presets by range of the message size hold for any number of ranks.",
+    ]
     silent = sorted({winner.function for winner in bundle.winners if _unseen(winner)})
     if silent:
-        lines.append(f"# Nothing shows whether a preset is taken for {', '.join(silent)}.")
-    text = "\n".join(lines) + "\n" + installed.check_sh(bundle)
-    text += quoting.exports(variables(bundle))
+        remarks.append(f"# Nothing shows whether a preset is taken for {', '.join(silent)}.")
+    text = plumbline_sh.text(bundle, "Intel MPI", remarks, variables(bundle))
     if any(is_profile(winner) for winner in bundle.winners):
-        text += _preload(bundle)
-    return {env.FILE_NAME: text}
+        text += _PRELOAD.format(
+            library=quoting.sh(plumbline_sh.preload_library(bundle, _UNFIT, "Intel MPI")),
+            profile=quoting.sh(str(bundle.directory / profile.FILE_NAME)),
+        )
+    return {plumbline_sh.FILE_NAME: text}
 
 
 def variables(bundle: Bundle) -> dict[str, str]:
@@ -60,26 +59,26 @@ def variables(bundle: Bundle) -> dict[str, str]:
     ranks: dict[str, int] = {}
     chosen = [winner for winner in bundle.winners if not is_profile(winner)]
     for winner in chosen:
-        preset = winner.configuration.get(impi_ranges.knob(winner.function), "")
-        if not bundle.unsafe and preset in impi_ranges.NOT_COMMUTATIVE.get(winner.function, ()):
+        preset = winner.configuration.get(ranges.knob(winner.function), "")
+        if not bundle.unsafe and preset in ranges.NOT_COMMUTATIVE.get(winner.function, ()):
             raise PlumblineError(
                 f"{winner.function}, {winner.nprocs} ranks: not exported: preset {preset} is wrong "
                 "for operations that do not commute"
             )
     with_preset = [
-        winner for winner in chosen if impi_ranges.knob(winner.function) in winner.configuration
+        winner for winner in chosen if ranges.knob(winner.function) in winner.configuration
     ]
     for (function, nprocs), group in groups(with_preset).items():
-        name = impi_ranges.knob(function)
+        name = ranges.knob(function)
         if name in found:
             raise PlumblineError(
                 f"{function}: winners for {ranks[name]} and for {nprocs} ranks: a variable of "
                 "Intel MPI holds one of them; export one campaign at a time"
             )
-        found[name], ranks[name] = impi_ranges.value(group), nprocs
+        found[name], ranks[name] = ranges.value(group), nprocs
     for winner in chosen:
         for name, value in sorted(winner.configuration.items()):
-            if name == impi_ranges.knob(winner.function):
+            if name == ranges.knob(winner.function):
                 continue
             if found.setdefault(name, value) != value:
                 raise PlumblineError(
@@ -90,26 +89,4 @@ def variables(bundle: Bundle) -> dict[str, str]:
 
 
 def _unseen(winner: Winner) -> bool:
-    return winner.function in impi_ranges.SILENT and not is_profile(winner)
-
-
-def _preload(bundle: Bundle) -> str:
-    if bundle.preload_library is None:
-        raise PlumblineError(
-            "winners are variants, which need libplumbline.so, and none was named: "
-            "build it for this MPI library (make build) and export again"
-        )
-    _refuse(bundle.preload_library)
-    return _PRELOAD.format(
-        library=quoting.sh(str(bundle.preload_library)),
-        profile=quoting.sh(str(bundle.directory / profile.FILE_NAME)),
-    )
-
-
-def _refuse(path: Path) -> None:
-    unfit = _UNFIT.search(str(path))
-    if unfit:
-        raise PlumblineError(
-            f"{path}: the loader or Intel MPI would split this path at {unfit[0]!r}; "
-            "move it to a path without"
-        )
+    return winner.function in ranges.SILENT and not is_profile(winner)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from plumbline_exporters import impi_ranges
+from plumbline_exporters.families.intelmpi import ranges
 from plumbline_exporters.lint import names
 from plumbline_exporters.lint.assignments import Assignment
 from plumbline_exporters.lint.finding import Finding, LintTarget
@@ -32,7 +32,7 @@ class AdjustEntry(msgspec.Struct, frozen=True):
 
     @property
     def end(self) -> int:
-        return impi_ranges.LAST if self.high is None else self.high
+        return ranges.LAST if self.high is None else self.high
 
 
 def read(value: str) -> list[AdjustEntry] | None:
@@ -51,7 +51,7 @@ def read(value: str) -> list[AdjustEntry] | None:
 
 def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Finding]:
     last = {assignment.name: assignment for assignment in given}
-    functions = {impi_ranges.knob(function): function for function in impi_ranges.FUNCTIONS}
+    functions = {ranges.knob(function): function for function in ranges.FUNCTIONS}
     yield from names.check(
         [assignment for assignment in last.values() if assignment.name not in functions], target
     )
@@ -91,7 +91,7 @@ def _of_value(function: str, one: Assignment, value: str, target: LintTarget) ->
                 f"{one.name}: there is no preset {entry.preset}: the whole variable is dropped, "
                 "with a line on standard output", f"take {there.choices()}",
             )  # fmt: skip
-    unsafe = impi_ranges.NOT_COMMUTATIVE.get(function, frozenset())
+    unsafe = ranges.NOT_COMMUTATIVE.get(function, frozenset())
     for preset in sorted({entry.preset for entry in entries} & unsafe):
         yield Finding(
             one.line, "corrupts", "not-commutative",
@@ -104,7 +104,7 @@ def _of_value(function: str, one: Assignment, value: str, target: LintTarget) ->
 def _of_ranges(function: str, one: Assignment, entries: list[AdjustEntry]) -> Iterator[Finding]:
     bounds = {(entry.low, entry.high) for entry in entries}
     sized = len(bounds) > 1 or any(entry.low or (entry.high is not None and
-                                   entry.end < impi_ranges.LAST) for entry in entries)  # fmt: skip
+                                   entry.end < ranges.LAST) for entry in entries)  # fmt: skip
     if any(entry.ranks for entry in entries):
         if len(bounds) > 1:
             yield Finding(
@@ -115,7 +115,7 @@ def _of_ranges(function: str, one: Assignment, entries: list[AdjustEntry]) -> It
         return
     if not sized:
         return
-    if function not in impi_ranges.WITH_SIZES and len({entry.preset for entry in entries}) > 1:
+    if function not in ranges.WITH_SIZES and len({entry.preset for entry in entries}) > 1:
         yield Finding(
             one.line, "misread", "no-size",
             f"{one.name}: Intel MPI knows no size of such a call: the last range holds for all",
@@ -137,13 +137,13 @@ def _of_ranges(function: str, one: Assignment, entries: list[AdjustEntry]) -> It
                 one.line, "reaches", "gap-below",
                 f"{one.name}: only upper ends count: preset {entry.preset} holds from {following} "
                 f"bytes on, not from {entry.low}",
-                f"put {impi_ranges.OWN_DECISION}:{following}-{entry.low - 1} in front of it",
+                f"put {ranges.OWN_DECISION}:{following}-{entry.low - 1} in front of it",
             )  # fmt: skip
         following = entry.end + 1
-    if ends[-1] < impi_ranges.LAST:
+    if ends[-1] < ranges.LAST:
         yield Finding(
             one.line, "reaches", "open-above",
             f"{one.name}: preset {entries[-1].preset} holds above {ends[-1]} bytes too: what lies "
             "above the last range goes with it",
-            f"put {impi_ranges.OWN_DECISION}:{following}-{impi_ranges.LAST} behind it",
+            f"put {ranges.OWN_DECISION}:{following}-{ranges.LAST} behind it",
         )  # fmt: skip

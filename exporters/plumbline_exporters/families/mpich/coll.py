@@ -150,3 +150,14 @@ def guards(function: str, name: str) -> list[tuple[str, str]]:
     if COLLECTIVES[function].in_place:
         found.append(("is_sendbuf_inplace", "no"))
     return found
+
+
+def named() -> dict[str, list[str]]:
+    """The algorithms that are known here by name, by their knob."""
+    found: dict[str, list[str]] = {}
+    for guarded in (_COMMUTATIVE, _REGULAR, _ALLCOMM):
+        for function, algorithms in guarded.items():
+            found.setdefault(f"{stem(function)}INTRA_ALGORITHM", []).extend(algorithms)
+    for function, algorithm in _TOLD:
+        found.setdefault(f"{stem(function)}INTRA_ALGORITHM", []).append(algorithm)
+    return found

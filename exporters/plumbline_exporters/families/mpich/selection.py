@@ -18,8 +18,8 @@ import msgspec
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
-from plumbline_exporters import mpich_coll
 from plumbline_exporters.bundle import Bundle, groups, heading, sizes
+from plumbline_exporters.families.mpich import coll
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "mpich-selection.json"
@@ -67,14 +67,14 @@ def tables(library: Library) -> tuple[Tree, Tree]:
     family="mpich",
 )
 def files(bundle: Bundle) -> dict[str, str]:
-    chosen = [winner for winner in bundle.winners if mpich_coll.algorithm(winner) is not None]
+    chosen = [winner for winner in bundle.winners if coll.algorithm(winner) is not None]
     if not chosen:
         return {}
     algorithms, compositions = tables(bundle.library)
     for (function, nprocs), group in groups(chosen).items():
         for winner in group:
             _require_sizes(winner)
-        collective = mpich_coll.COLLECTIVES[function]
+        collective = coll.COLLECTIVES[function]
         _put(algorithms, function, nprocs, group, partial(_choice, bundle))
         if collective.composition:
             _put(compositions, function, nprocs, group, partial(_left_to_algorithms, bundle))
@@ -86,7 +86,7 @@ def files(bundle: Bundle) -> dict[str, str]:
 
 def _require_sizes(winner: Winner) -> None:
     whole = winner.bytes_from == 0 and winner.bytes_to == UNBOUNDED_BYTES
-    if mpich_coll.COLLECTIVES[winner.function].size or whole or winner.function == "MPI_Barrier":
+    if coll.COLLECTIVES[winner.function].size or whole or winner.function == "MPI_Barrier":
         return
     raise PlumblineError(
         f"{winner.function}, {winner.nprocs} ranks, {sizes(winner)}: not exported: the library's "
@@ -121,7 +121,7 @@ def _of_ranks(branch: Tree, nprocs: int, group: list[Winner], leaf: Leaf) -> Tre
 
 def _of_sizes(branch: Tree, nprocs: int, group: list[Winner], leaf: Leaf) -> Tree:
     """Branches in order of size: what is below and between winners is the library's."""
-    collective = mpich_coll.COLLECTIVES[group[0].function]
+    collective = coll.COLLECTIVES[group[0].function]
     if not collective.size:
         return leaf(group[0], branch)
     found: Tree = {}
@@ -140,7 +140,7 @@ def _of_sizes(branch: Tree, nprocs: int, group: list[Winner], leaf: Leaf) -> Tre
 
 
 def _bounds(
-    collective: mpich_coll.Collective, winner: Winner, following: Winner | None, nprocs: int
+    collective: coll.Collective, winner: Winner, following: Winner | None, nprocs: int
 ) -> tuple[int, int]:
     """The sizes of a winner as the library counts them, ends included. Equal blocks are padded when
     they are measured, so that the largest volume is rounded up; never into the next one's sizes."""
@@ -161,7 +161,7 @@ def _bounds(
 
 def _left_to_algorithms(bundle: Bundle, winner: Winner, branch: Tree) -> Tree:
     del branch
-    composition = mpich_coll.COLLECTIVES[winner.function].composition
+    composition = coll.COLLECTIVES[winner.function].composition
     return {f"composition={composition}": _about(bundle, winner)}
 
 
@@ -178,11 +178,11 @@ def _mark(winner: Winner) -> str:
 
 def _choice(bundle: Bundle, winner: Winner, branch: Tree) -> Tree:
     """The winner's algorithm, for calls that it is right for; `branch` for the others."""
-    name = mpich_coll.algorithm(winner) or ""
-    tree: Tree = mpich_coll.leaf(winner, name)
+    name = coll.algorithm(winner) or ""
+    tree: Tree = coll.leaf(winner, name)
     for inside in tree.values():
         inside.update(_about(bundle, winner))
-    for key, value in reversed(mpich_coll.guards(winner.function, name)):
+    for key, value in reversed(coll.guards(winner.function, name)):
         if key == "count":
             tree = {"count<pow2": branch, "count=any": tree}
         else:

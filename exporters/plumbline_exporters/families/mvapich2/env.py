@@ -1,5 +1,5 @@
-"""POSIX shell files for MVAPICH2 and MVAPICH: variables that hold for every call of a process, by
-size where the library can be told so."""
+"""POSIX shell files for MVAPICH2, and for MVAPICH: variables that hold for every call of a process,
+by size where the library can be told so."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from operator import or_
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters import env, hydra, installed, mv2_ranges, quoting
-from plumbline_exporters.bundle import Bundle, groups, heading, sizes
-from plumbline_exporters.knobs import is_profile
+from plumbline_exporters import by_size, plumbline_sh
+from plumbline_exporters.bundle import Bundle, groups, is_profile, sizes
+from plumbline_exporters.families import hydra
+from plumbline_exporters.families.mvapich2 import ranges
 from plumbline_exporters.registry import exporter
 
 
@@ -21,34 +22,17 @@ from plumbline_exporters.registry import exporter
     needs=("profile",),
     family="mvapich2",
 )
-def files_2(bundle: Bundle) -> dict[str, str]:
-    said = "The library says nothing of a value that it does not take."
-    return _files(bundle, "Environment for MVAPICH2, written by Plumbline.", said)
-
-
-@exporter(
-    "mvapich-env",
-    "shell file to source before mpiexec",
-    needs=("profile",),
-    family="mvapich",
-)
 def files(bundle: Bundle) -> dict[str, str]:
-    said = "MPIR_CVAR_ENABLE_DYNAMIC_TUNING is left as it is: what is set here is not tuned."
-    return _files(bundle, "Environment for MVAPICH, written by Plumbline.", said)
+    remark = "The library says nothing of a value that it does not take."
+    return sourced(bundle, "MVAPICH2", remark)
 
 
-def _files(bundle: Bundle, what: str, remark: str) -> dict[str, str]:
-    lines = heading(bundle, what)
-    lines.append(env.use(bundle))
-    lines.append(
-        "# mpiexec carries the environment to all nodes; mpirun_rsh wants the variables as"
-    )
-    lines.append(f"# arguments. {remark}")
-    text = "\n".join(lines) + "\n" + installed.check_sh(bundle)
-    text += quoting.exports(variables(bundle))
-    if not any(is_profile(winner) for winner in bundle.winners):
-        return {env.FILE_NAME: text}
-    return hydra.files(bundle) | {env.FILE_NAME: text + hydra.script(bundle)}
+def sourced(bundle: Bundle, library: str, remark: str) -> dict[str, str]:
+    remarks = [
+        "# mpiexec carries the environment to all nodes; mpirun_rsh wants the variables as",
+        f"# arguments. {remark}",
+    ]
+    return hydra.files(bundle, plumbline_sh.text(bundle, library, remarks, variables(bundle)))
 
 
 def variables(bundle: Bundle) -> dict[str, str]:
@@ -63,7 +47,7 @@ def variables(bundle: Bundle) -> dict[str, str]:
                     f"{values[name]}; a process has one value: drop one of them"
                 )
     for name in values:
-        if why := mv2_ranges.refused(name, values):
+        if why := ranges.refused(name, values):
             raise PlumblineError(f"{name}={values[name]}: {why}")
     return dict(sorted(values.items()))
 
@@ -81,6 +65,6 @@ def _of(function: str, group: Sequence[Winner]) -> dict[str, str]:
             f"{function}: winners differ by size in what has one value for all sizes; drop all but "
             "one of them"
         )
-    ranged = [name for name, value in first.configuration.items() if mv2_ranges.has_sizes(value)]
-    beside = [mv2_ranges.companions(name) for name in ranged if name in mv2_ranges.SWITCHES]
+    ranged = [name for name, value in first.configuration.items() if by_size.has_sizes(value)]
+    beside = [ranges.companions(name) for name in ranged if name in ranges.SWITCHES]
     return reduce(or_, beside, dict(first.configuration))

@@ -8,15 +8,10 @@ an LD_PRELOAD of the shell follows ours, an environment list precedes ours.
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from plumbline_db.errors import PlumblineError
-from plumbline_exporters import installed, mca_params, ompi_tuned, profile, quoting
-from plumbline_exporters.bundle import Bundle, heading
-from plumbline_exporters.knobs import is_profile
+from plumbline_exporters import plumbline_sh, profile, quoting
+from plumbline_exporters.bundle import Bundle, is_profile
+from plumbline_exporters.families.openmpi import mca_params, tuned
 from plumbline_exporters.registry import exporter
-
-FILE_NAME = "plumbline.sh"
 
 _PRELOAD = """
 # The preload library and its profile, for the ranks alone. Sourcing the file twice changes nothing.
@@ -58,44 +53,24 @@ _EXPORT_5 = """\
     family="openmpi",
 )
 def files(bundle: Bundle) -> dict[str, str]:
-    lines = heading(bundle, "Environment for Open MPI, written by Plumbline.")
-    lines.append(use(bundle))
-    lines.append(
-        "# mpirun carries OMPI_MCA_* to all nodes; the files named here must be there too."
-    )
-    text = "\n".join(lines) + "\n" + installed.check_sh(bundle)
-    parameters = mca_params.parameters(bundle)
-    text += quoting.exports({f"OMPI_MCA_{name}": value for name, value in parameters.items()})
+    remark = "# mpirun carries OMPI_MCA_* to all nodes; the files named here must be there too."
+    text = plumbline_sh.text(bundle, "Open MPI", [remark], variables(bundle))
     if any(is_profile(winner) for winner in bundle.winners):
         text += _preload(bundle)
-    return {FILE_NAME: text}
+    return {plumbline_sh.FILE_NAME: text}
 
 
-def use(bundle: Bundle) -> str:
-    """The line of the head that says how such a file is sourced."""
-    return quoting.comment(f"Use: . {quoting.sh(str(bundle.directory / FILE_NAME))}")
+def variables(bundle: Bundle) -> dict[str, str]:
+    parameters = mca_params.parameters(bundle)
+    return {mca_params.PREFIX + name: value for name, value in parameters.items()}
 
 
 def _preload(bundle: Bundle) -> str:
-    if bundle.preload_library is None:
-        raise PlumblineError(
-            "winners are variants, which need libplumbline.so, and none was named: "
-            "build it for this MPI library (make build) and export again"
-        )
-    # ld.so splits at blanks and colons and expands $; Open MPI splits at semicolons.
-    _refuse(bundle.preload_library, " \t\n:;$")
-    _refuse(bundle.directory, ";\n")
+    """ld.so splits at blanks and colons and expands $; Open MPI splits at semicolons."""
+    library = plumbline_sh.preload_library(bundle, r"[ \t\n:;$]", "Open MPI")
+    plumbline_sh.whole(bundle.directory, r"[;\n]", "Open MPI")
     return _PRELOAD.format(
-        library=quoting.sh(str(bundle.preload_library)),
+        library=quoting.sh(library),
         profile=quoting.sh(str(bundle.directory / profile.FILE_NAME)),
-        export=_EXPORT_5 if ompi_tuned.version(bundle.library) >= (5, 0, 0) else _EXPORT_4,
+        export=_EXPORT_5 if tuned.version(bundle.library) >= (5, 0, 0) else _EXPORT_4,
     )
-
-
-def _refuse(path: Path, characters: str) -> None:
-    for character in characters:
-        if character in str(path):
-            raise PlumblineError(
-                f"{path}: the loader or Open MPI would split this path at {character!r}; "
-                "move it to a path without"
-            )

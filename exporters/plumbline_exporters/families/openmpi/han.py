@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters import ompi_tuned
 from plumbline_exporters.bundle import Bundle, groups, heading, sizes
-from plumbline_exporters.knobs import PAST_HAN, is_rule
+from plumbline_exporters.families.openmpi import tuned
+from plumbline_exporters.families.openmpi.knobs import PAST_HAN, is_rule
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "ompi-han-rules.conf"
@@ -45,7 +45,7 @@ def owners(bundle: Bundle) -> dict[str, dict[int, Owners]]:
     table: dict[str, dict[int, Owners]] = {}
     chosen = [winner for winner in bundle.winners if is_past_han(winner)]
     for (function, nprocs), group in groups(chosen).items():
-        if function not in FUNCTIONS or ompi_tuned.version(bundle.library) < (5, 0, 0):
+        if function not in FUNCTIONS or tuned.version(bundle.library) < (5, 0, 0):
             raise PlumblineError(
                 f"{function}, {nprocs} ranks, {sizes(group[0])}: coll/han of {bundle.library.id} "
                 f"has no rules for it; leave {'='.join(PAST_HAN)} out"
@@ -59,7 +59,7 @@ def owners(bundle: Bundle) -> dict[str, dict[int, Owners]]:
 
 def _block(function: str, nprocs: int, group: list[Winner]) -> Owners:
     """In coll/han's count of bytes: those of one rank's block where there are blocks."""
-    size = ompi_tuned.COLLECTIVES[function].size
+    size = tuned.COLLECTIVES[function].size
     if size == "none":
         return {0: TUNED}
     divisor = nprocs if size == "blocks" else 1

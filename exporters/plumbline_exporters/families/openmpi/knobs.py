@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters import ompi_tuned
 from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.families.openmpi import tuned
 
 # On several nodes coll/han answers before coll/tuned; a search takes it off its communicators.
 PAST_HAN = ("coll_han_priority", "0")
@@ -15,7 +15,7 @@ RULE_SUFFIXES = ("", "_segmentsize", "_chain_fanout", "_tree_fanout", "_max_requ
 
 def rule_knobs(winner: Winner) -> dict[str, str]:
     """The part of a configuration that a rules file can express, by suffix: "" is the algorithm."""
-    prefix = ompi_tuned.prefix(winner.function)
+    prefix = tuned.prefix(winner.function)
     return {
         suffix: winner.configuration[prefix + suffix]
         for suffix in RULE_SUFFIXES
@@ -28,11 +28,6 @@ def is_rule(winner: Winner) -> bool:
     return winner.variant == "default" and bool(rule_knobs(winner))
 
 
-def is_profile(winner: Winner) -> bool:
-    """A mock-up or algorithm of ours: belongs to the profile of the preload library."""
-    return winner.variant != "default"
-
-
 def global_knobs(bundle: Bundle) -> dict[str, str]:
     """Knobs that hold for a whole process, whatever the function and size.
 
@@ -40,13 +35,13 @@ def global_knobs(bundle: Bundle) -> dict[str, str]:
     function, which would change that function everywhere."""
     values: dict[str, str] = {}
     for winner in bundle.winners:
-        prefix = ompi_tuned.prefix(winner.function)
+        prefix = tuned.prefix(winner.function)
         own = {prefix + suffix for suffix in RULE_SUFFIXES}
         for name, value in sorted(winner.configuration.items()):
             if winner.variant == "default" and name in own:
                 continue
             if is_rule(winner) and (name, value) == PAST_HAN:
-                continue  # ompi_han.py says so for these calls alone
+                continue  # han.py says so for these calls alone
             if name.startswith("coll_tuned_") and name.endswith(
                 tuple(f"_algorithm{suffix}" for suffix in RULE_SUFFIXES)
             ):

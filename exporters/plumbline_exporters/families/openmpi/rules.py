@@ -1,5 +1,5 @@
 """Open MPI's dynamic rules file: the classic one of coll/tuned 4.1 and 5.0. (6.0 reads JSON, which
-ompi_json.py writes from the same rules.)
+rules_json.py writes from the same rules.)
 
 A block for a communicator size serves every larger communicator up to the next block, and the first
 block serves smaller ones too; a rule for a message size serves every larger size up to the next. So
@@ -14,10 +14,10 @@ import msgspec
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
-from plumbline_exporters import ompi_json, ompi_site, ompi_tuned
 from plumbline_exporters.bundle import Bundle, groups, heading, sizes
-from plumbline_exporters.knobs import is_rule, rule_knobs
-from plumbline_exporters.ompi_site import SiteRule
+from plumbline_exporters.families.openmpi import rules_json, site, tuned
+from plumbline_exporters.families.openmpi.knobs import is_rule, rule_knobs
+from plumbline_exporters.families.openmpi.site import SiteRule
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "ompi-rules.conf"
@@ -26,7 +26,7 @@ _DEFAULT_FANOUT = 4  # what the library uses with a forced algorithm and no fan-
 
 def obstacle(winner: Winner, library: Library, *, unsafe: bool = False) -> str | None:
     """Why a rules file of this library cannot, or must not, say this; None when it can."""
-    collective = ompi_tuned.COLLECTIVES.get(winner.function)
+    collective = tuned.COLLECTIVES.get(winner.function)
     if collective is None:
         return "coll/tuned has no rules for this function"
     knobs = rule_knobs(winner)
@@ -37,8 +37,8 @@ def obstacle(winner: Winner, library: Library, *, unsafe: bool = False) -> str |
         return f"{library.id} has no algorithm {knobs['']}"
     for suffix, value in knobs.items():
         if suffix and not re.fullmatch(r"[0-9]{1,18}", value):
-            return f"{ompi_tuned.prefix(winner.function)}{suffix}={value} is not a number"
-    name = collective.name_of(number) if number else ompi_site.OWN_DECISION
+            return f"{tuned.prefix(winner.function)}{suffix}={value} is not a number"
+    name = collective.name_of(number) if number else site.OWN_DECISION
     if name == "two_proc" and winner.nprocs != 2:
         return "two_proc fails on communicators that do not have 2 ranks"
     if not unsafe and (name in collective.commutative_only or "commutative" in winner.restrictions):
@@ -53,7 +53,7 @@ def obstacle(winner: Winner, library: Library, *, unsafe: bool = False) -> str |
     fanouts = {knobs[suffix] for suffix in ("_chain_fanout", "_tree_fanout") if suffix in knobs}
     if len(fanouts) > 1:
         return "a rule has one fan-out for chains and trees"
-    if int(knobs.get("_max_requests", "0")) and not ompi_tuned.reads_version_2(library):
+    if int(knobs.get("_max_requests", "0")) and not tuned.reads_version_2(library):
         return f"{library.id} reads no rules file with a limit of requests"
     return None
 
@@ -78,17 +78,17 @@ def rules(bundle: Bundle) -> dict[str, dict[int, list[SiteRule]]]:
             blocks.setdefault(nprocs + 1, [SiteRule(0)])
         blocks[0] = [SiteRule(0)]
     if bundle.site_rules and table:
-        return ompi_site.joined(table, bundle.site_rules, bundle.library, unsafe=bundle.unsafe)
+        return site.joined(table, bundle.site_rules, bundle.library, unsafe=bundle.unsafe)
     return {function: dict(sorted(table[function].items())) for function in sorted(table)}
 
 
-def _number(collective: ompi_tuned.Collective, name: str, library: Library) -> int | None:
-    return 0 if name == ompi_site.OWN_DECISION else collective.id_of(name, library)
+def _number(collective: tuned.Collective, name: str, library: Library) -> int | None:
+    return 0 if name == site.OWN_DECISION else collective.id_of(name, library)
 
 
 def _block(function: str, nprocs: int, group: list[Winner], library: Library) -> list[SiteRule]:
     """The rules of one communicator size: from 0, ascending, closed by the library's decision."""
-    collective = ompi_tuned.COLLECTIVES[function]
+    collective = tuned.COLLECTIVES[function]
     if collective.size == "none":
         return [_rule(0, group[0], library)]
     block = [SiteRule(0)]
@@ -118,7 +118,7 @@ def _append(block: list[SiteRule], rule: SiteRule) -> None:
 
 def _rule(size: int, winner: Winner, library: Library) -> SiteRule:
     knobs = rule_knobs(winner)
-    number = _number(ompi_tuned.COLLECTIVES[winner.function], knobs[""], library)
+    number = _number(tuned.COLLECTIVES[winner.function], knobs[""], library)
     fanout = knobs.get("_chain_fanout", knobs.get("_tree_fanout", _DEFAULT_FANOUT))
     return SiteRule(
         size,
@@ -130,7 +130,7 @@ def _rule(size: int, winner: Winner, library: Library) -> SiteRule:
     )
 
 
-def _first(collective: ompi_tuned.Collective, winner: Winner, nprocs: int) -> int:
+def _first(collective: tuned.Collective, winner: Winner, nprocs: int) -> int:
     """The smallest size, as the library counts, that this winner is for. Calls in place that are
     looked up under size 0 may be of any size, so a winner that is not for all of them leaves 0 to
     the library."""
@@ -150,8 +150,8 @@ def _last(size: str, bytes_to: int, nprocs: int) -> int:
 
 def file_name(library: Library) -> str:
     """What the file is called that this library reads."""
-    newer = ompi_tuned.version(library) >= ompi_tuned.JSON_SINCE
-    return ompi_json.FILE_NAME if newer else FILE_NAME
+    newer = tuned.version(library) >= tuned.JSON_SINCE
+    return rules_json.FILE_NAME if newer else FILE_NAME
 
 
 @exporter(
@@ -163,8 +163,8 @@ def files(bundle: Bundle) -> dict[str, str]:
     table = rules(bundle)
     if not table:
         return {}
-    if ompi_tuned.version(bundle.library) >= ompi_tuned.JSON_SINCE:
-        return {ompi_json.FILE_NAME: ompi_json.text(bundle, table)}
+    if tuned.version(bundle.library) >= tuned.JSON_SINCE:
+        return {rules_json.FILE_NAME: rules_json.text(bundle, table)}
     every = [rule for blocks in table.values() for block in blocks.values() for rule in block]
     second = any(rule.max_requests for rule in every)
     lines = ["rule-file-version-2"] if second else []
@@ -172,7 +172,7 @@ def files(bundle: Bundle) -> dict[str, str]:
     if bundle.site_rules:
         lines += [
             "# It takes the place of the site's own; what no winner decides is as it is there.",
-            f"# Winners are marked: {ompi_site.MARK}.",
+            f"# Winners are marked: {site.MARK}.",
         ]
     lines += [
         "# In force with coll_tuned_use_dynamic_rules=1 and coll_tuned_dynamic_rules_filename.",
@@ -181,7 +181,7 @@ def files(bundle: Bundle) -> dict[str, str]:
         f"{len(table)} # collectives",
     ]
     for function, blocks in table.items():
-        lines.append(f"{ompi_tuned.COLLECTIVES[function].rule_id} # {function}")
+        lines.append(f"{tuned.COLLECTIVES[function].rule_id} # {function}")
         lines.append(f"{len(blocks)} # communicator sizes")
         for nprocs, block in blocks.items():
             lines.append(f"{nprocs} # ranks and more{_guard(block)}")
@@ -197,4 +197,4 @@ def _guard(block: list[SiteRule]) -> str:
 def _line(rule: SiteRule, second: bool, *, mark: bool) -> str:
     text = f"{rule.size} {rule.algorithm} {rule.fanout} {rule.segment_bytes}"
     text += f" {rule.max_requests}" if second else ""
-    return f"{text} # {ompi_site.MARK}" if mark and rule.ours else text
+    return f"{text} # {site.MARK}" if mark and rule.ours else text

@@ -14,7 +14,7 @@ import msgspec
 
 from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters.bundle import Bundle, heading
-from plumbline_exporters.ompi_site import SiteRule
+from plumbline_exporters.families.openmpi.site import SiteRule
 
 FILE_NAME = "ompi-rules.json"
 VERSION = 3

@@ -1,7 +1,7 @@
 """Rules that a site has in force already. A process reads one rules file, so that an exported one
 takes the place of the site's: what no winner decides stays as the site has it.
 
-What is not safe for every legal program (ompi_tuned.py) is not taken over; the library decides
+What is not safe for every legal program (tuned.py) is not taken over; the library decides
 there."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from plumbline_db.records import Library
-from plumbline_exporters import ompi_rules_reader, ompi_tuned
+from plumbline_exporters.families.openmpi import rules_reader, tuned
 
 OWN_DECISION = "ignore"  # the value of a knob with which the library decides by itself
 MARK = "tuned"  # the comment behind a rule that is a winner's
@@ -37,11 +37,11 @@ def joined(
 ) -> dict[str, dict[int, list[SiteRule]]]:
     """`ours` over the rules of the file `text`. Of a file that is not whole the library takes
     nothing."""
-    file = ompi_rules_reader.read(text, second=ompi_tuned.reads_version_2(library))
+    file = rules_reader.read(text, second=tuned.reads_version_2(library))
     if file.error:
         file.sections.clear()
     found: dict[str, dict[int, list[SiteRule]]] = {}
-    for function, collective in ompi_tuned.COLLECTIVES.items():
+    for function, collective in tuned.COLLECTIVES.items():
         site = _Site(file, collective, unsafe=unsafe)
         mine = ours.get(function, {})
         if not mine and not site.listed:
@@ -70,7 +70,7 @@ class _Site:
     `sizes` those of messages."""
 
     def __init__(
-        self, file: ompi_rules_reader.RulesFile, collective: ompi_tuned.Collective, *, unsafe: bool
+        self, file: rules_reader.RulesFile, collective: tuned.Collective, *, unsafe: bool
     ) -> None:
         self._file = file
         self._collective = collective

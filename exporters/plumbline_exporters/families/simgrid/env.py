@@ -6,9 +6,8 @@ What smpirun is to be told stands in one variable, as words of its command line:
 from __future__ import annotations
 
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters import env, profile, quoting
-from plumbline_exporters.bundle import Bundle, heading
-from plumbline_exporters.knobs import is_profile
+from plumbline_exporters import plumbline_sh, profile, quoting
+from plumbline_exporters.bundle import Bundle, is_profile
 from plumbline_exporters.registry import exporter
 
 OPTIONS = "PLUMBLINE_SMPIRUN"
@@ -18,15 +17,13 @@ OPTIONS = "PLUMBLINE_SMPIRUN"
     "simgrid-env", "shell file to source before smpirun", needs=("profile",), family="simgrid"
 )
 def files(bundle: Bundle) -> dict[str, str]:
-    lines = heading(bundle, "Environment for SimGrid, written by Plumbline.")
-    lines += [
-        env.use(bundle),
-        f"#      smpirun ${OPTIONS} -np … -platform … -hostfile … program",
-    ]
+    remarks = [f"#      smpirun ${OPTIONS} -np … -platform … -hostfile … program"]
     if any(is_profile(winner) for winner in bundle.winners):
         linked = bundle.preload_library or "plumbline.o"
-        lines.append(quoting.comment(f"Link {linked} into the program."))
-    return {env.FILE_NAME: "\n".join(lines) + "\n" + quoting.exports(variables(bundle))}
+        remarks.append(quoting.comment(f"Link {linked} into the program."))
+    return {
+        plumbline_sh.FILE_NAME: plumbline_sh.text(bundle, "SimGrid", remarks, variables(bundle))
+    }
 
 
 def variables(bundle: Bundle) -> dict[str, str]:

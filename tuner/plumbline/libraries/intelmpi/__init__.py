@@ -14,14 +14,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from plumbline.core.reach import Reach
+from plumbline.libraries import Installation, Knob, built, family, hydra, preloaded
 from plumbline.libraries.canary import Canary
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
-from plumbline_exporters.impi_ranges import ADJUST, SILENT
-
-from . import Installation, Knob, built, family, hydra
+from plumbline_exporters.families.intelmpi.ranges import ADJUST, SILENT
 
 FALLBACKS_FAIL = "I_MPI_ADJUST_FAILURE_ON_COLL_FALLBACK"
 # What makes a launch end at a preset that does not fit. On some processors the one that the library
@@ -46,7 +45,7 @@ _NOT_DEFINED = "not defined"
 
 
 @family("intelmpi")
-class IntelMpi:
+class IntelMpi(hydra.Started):
     name = "intelmpi"
     simulates = False
     reports_all = True
@@ -132,8 +131,28 @@ class IntelMpi:
             if name.startswith(ADJUST) and name != FALLBACKS_FAIL
         ]
 
+    def into_ranks(
+        self,
+        installation: Installation,
+        library: Path,
+        variables: Mapping[str, str],
+        given: Mapping[str, str],
+        folder: Path,
+    ) -> dict[str, str]:
+        """By a tool before the program of each rank: `env LD_PRELOAD=…`."""
+        del installation, folder
+        before = given.get("I_MPI_GTOOL", "")
+        ours = re.fullmatch(r"env LD_PRELOAD=(\S+):all", before)
+        if before and not ours:
+            raise PlumblineError(
+                "I_MPI_GTOOL names a tool already: unset it, for the recording library comes in "
+                "the same way"
+            )
+        path = preloaded.before(library, ours[1] if ours else given.get("LD_PRELOAD", ""))
+        return {"I_MPI_GTOOL": f"env LD_PRELOAD={path}:all", **variables}
+
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        ours = ("LD_PRELOAD", "PLUMBLINE_CALLS", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
+        ours = preloaded.VARIABLES
         return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
 
     def complaint(self, stderr: str) -> str | None:

@@ -13,14 +13,13 @@ from pathlib import Path
 import msgspec
 
 from plumbline.core.reach import Reach
+from plumbline.libraries import Installation, Knob, built, family, hydra, preloaded, variables
 from plumbline.libraries.canary import Canary
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
-from plumbline_exporters import mpich_coll, mpich_selection
-
-from . import Installation, Knob, built, family, hydra, variables
+from plumbline_exporters.families.mpich import coll, selection
 
 FALLBACK = "MPIR_CVAR_COLLECTIVE_FALLBACK"
 _COMPLAINTS = (
@@ -44,7 +43,7 @@ _SYSTEM_CAP_BYTES = 4 * 1024 * 1024  # `probe system` prints 200 KB
 
 
 @family("mpich")
-class Mpich:
+class Mpich(hydra.Started):
     name = "mpich"
     simulates = False
     reports_all = True
@@ -102,11 +101,11 @@ class Mpich:
         the library ends the process that meets it, be it in a call of its own, before ours. A
         variable gets no value of its type."""
         found = []
-        for variable in (mpich_selection.VARIABLE, mpich_selection.COMPOSITIONS_VARIABLE):
+        for variable in (selection.VARIABLE, selection.COMPOSITIONS_VARIABLE):
             table = Path(environment.get(variable, ""))
             if variable not in environment:
                 continue
-            for number, spoilt in enumerate(mpich_selection.spoilt(table.read_text())):
+            for number, spoilt in enumerate(selection.spoilt(table.read_text())):
                 copy = folder / f"canary-{number}-{table.name}"
                 copy.write_text(spoilt.text)
                 found.append(
@@ -122,13 +121,13 @@ class Mpich:
         for name in sorted(environment):
             if name.startswith("MPIR_CVAR_") and not name.endswith("_FILE"):
                 wrong = dict(environment) | {name: "canary"}
-                function = mpich_coll.function_of(name)
+                function = coll.function_of(name)
                 functions = (function,) if function else ()
                 found.append(Canary(name, wrong, functions=functions, fails="launch"))
         return found
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        ours = ("LD_PRELOAD", "PLUMBLINE_CALLS", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
+        ours = preloaded.VARIABLES
         return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
 
     def complaint(self, stderr: str) -> str | None:

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.libraries import Installation, Knob, family, hydra, mpiname
 from plumbline.libraries.canary import Canary
-from plumbline_exporters import mpich_coll
-
-from . import Installation, Knob, family, hydra, mpiname
-from .mpich import OF_THE_SITE, Mpich
+from plumbline.libraries.mpich import OF_THE_SITE, Mpich
+from plumbline_exporters.families.mpich import coll
 
 TUNES_ITSELF = "MPIR_CVAR_ENABLE_DYNAMIC_TUNING"
 _SETTINGS = re.compile(rf"(MPIR_CVAR|MPIR_PARAM|MPICH|MVP)_(?!{OF_THE_SITE})")
@@ -57,7 +56,7 @@ class Mvapich(Mpich):
         found = []
         for name in sorted(environment):
             if name.startswith("MPIR_CVAR_") and name != TUNES_ITSELF:
-                function = mpich_coll.function_of(name)
+                function = coll.function_of(name)
                 wrong = {**environment, name: NO_SUCH_VALUE}
                 functions = (function,) if function else ()
                 found.append(Canary(name, wrong, functions=functions, fails="launch"))

@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import Literal
 
 from plumbline.core.reach import Reach
+from plumbline.libraries import Installation, Knob, family, hydra, mpiname, variables
 from plumbline.libraries.canary import Canary
+from plumbline.libraries.mvapich2.functions import FUNCTIONS, REFUSES
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES
-from plumbline_exporters import mv2_ranges
-
-from . import Installation, Knob, family, hydra, mpiname, variables
-from .mv2_functions import FUNCTIONS, REFUSES
+from plumbline_exporters import by_size
+from plumbline_exporters.families.mvapich2 import ranges as mv2_ranges
 
 TWO_LEVEL_CALLS = 16
 # What in MPI_T chooses the same as a variable of the environment: with both, MPI_Init fails.
@@ -60,7 +60,7 @@ _POLICIES = {"core": "bunch", "socket": "scatter", "numa": "scatter", "node": "b
 
 
 @family("mvapich2")
-class Mvapich2:
+class Mvapich2(hydra.Started):
     name = "mvapich2"
     simulates = False
     reports_all = False
@@ -104,7 +104,7 @@ class Mvapich2:
     def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
         values = dict(knobs)
         for name, value in knobs.items():
-            if mv2_ranges.has_sizes(value) and name in mv2_ranges.SWITCHES:
+            if by_size.has_sizes(value) and name in mv2_ranges.SWITCHES:
                 values |= mv2_ranges.companions(name)
         for name in knobs:
             if why := mv2_ranges.refused(name, values):
@@ -154,8 +154,8 @@ def _refusing(name: str, environment: Mapping[str, str]) -> list[Canary]:
     """One for each range of sizes of the value of `name`; none where an algorithm is not known."""
     value, functions = environment[name], FUNCTIONS.get(name, {})
     ranges: list[tuple[str, int, int | None]] = [(value, 0, None)]
-    if mv2_ranges.has_sizes(value):
-        ranges = [(str(part.algorithm), part.first, part.last) for part in mv2_ranges.read(value)]
+    if by_size.has_sizes(value):
+        ranges = [(str(part.algorithm), part.first, part.last) for part in by_size.read(value)]
     if any(number not in functions for number, _, _ in ranges):
         return []
     return [

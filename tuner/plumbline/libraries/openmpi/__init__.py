@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
 
 from plumbline.core.reach import Reach
+from plumbline.libraries import Installation, Knob, ParameterFiles, family, preloaded
 from plumbline.libraries.canary import Canary, in_copy
-from plumbline.system import process
+from plumbline.libraries.openmpi.info import SETTINGS, folders, installed, reported, say
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Library
-from plumbline_exporters.ompi_site import MARK
-
-from . import Installation, Knob, built, family
+from plumbline_exporters.families.openmpi import mca_params
+from plumbline_exporters.families.openmpi.site import MARK
 
 _COMPLAINTS = (
     "An invalid value was supplied for an enum variable",
@@ -26,22 +23,16 @@ _COMPLAINTS = (
     "The following MCA parameter has been",
     "was unable to open the rules file",
 )
-RULES = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
+RULES = mca_params.PREFIX + mca_params.RULES
 NO_SUCH_ALGORITHM = "99"
-# mca_base_env_list_internal is what exported files use on Open MPI 4.
-# Which networks and daemons there are is the site's to say; how messages are sent is measured.
-_SETTINGS = re.compile(
-    r"OMPI_MCA_(coll$|coll_|mca_base_env_list|mca_base_param_files$|mpi_|pml$|smsc$"
-    r"|smsc_|pml_(?!ucx_(tls|devices)$)|btl_(sm|vader|tcp)_(?!if_|port_|disable_family$|backing_directory$))"
-)
+_USER_FILE = Path(".openmpi", "mca-params.conf")
+_SITE_FILE = "openmpi-mca-params.conf"
+_SENT = re.compile(r"I\t(\d+)\t(\d+)\t(\d+) bytes\t(\d+) msgs sent")
 _SELECTED = re.compile(
     r"\[(?P<rank>[^]]+)\] coll:base:comm_select: "
     r"(new communicator: (?P<communicator>\S+)|"
     r"selecting +(?P<name>\w+), priority +(?P<priority>\d+), Enabled)"
 )
-_VERSION = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})+[A-Za-z0-9.+-]{0,64}\Z")
-_ENUMERATOR = re.compile(r"[^:]*:(?P<number>-?[0-9]{1,18}):(?P<label>.*)\Z", re.DOTALL)
-_INFO_CAP_BYTES = 16 * 1024 * 1024  # `ompi_info --all` prints more than half a megabyte
 
 
 @family("openmpi")
@@ -50,19 +41,25 @@ class OpenMpi:
     simulates = False
     reports_all = True
     untried = ""
+    launcher_prefixes: tuple[str, ...] = ("PMIX_MCA_", "PRTE_MCA_")
+    rank_lists: ClassVar[tuple[str, ...]] = ("OMPI_MCA_mca_base_env_list",)
+    counts: ClassVar[str] = "pml_monitoring_enable"
+    counting: ClassVar[dict[str, str]] = {
+        "OMPI_MCA_pml_monitoring_enable": "2",
+        "OMPI_MCA_pml_monitoring_enable_output": "2",
+    }
+    counted: ClassVar[str] = "msgs sent"
     component_talk: ClassVar[dict[str, str]] = {"OMPI_MCA_coll_base_verbose": "20"}
 
     def find(
         self, prefix: Path | None, added: Mapping[str, str] | None = None
     ) -> list[Installation]:
-        return [
-            found for folder in _folders(prefix) if (found := _installation(folder, added or {}))
-        ]
+        return [found for folder in folders(prefix) if (found := installed(folder, added or {}))]
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
         info = installation.mpirun.parent / "ompi_info"
         words = ["--parsable", "--all", "--level", "9"]
-        return reported(_ompi_info(info, words, installation.environment))
+        return reported(say(info, words, installation.environment))
 
     def environment(self, installation: Installation) -> dict[str, str]:
         del installation
@@ -100,9 +97,69 @@ class OpenMpi:
         spoilt = in_copy(environment, rules, rules_canary, folder)
         return [Canary(name=Path(rules).name, environment=spoilt)]
 
+    def into_ranks(
+        self,
+        installation: Installation,
+        library: Path,
+        variables: Mapping[str, str],
+        given: Mapping[str, str],
+        folder: Path,
+    ) -> dict[str, str]:
+        """By `mca_base_env_list`; with Open MPI 4 by the one behind it, where the user has not set
+        it: -x on its mpirun's command line aborts beside the other."""
+        del folder
+        (name,) = self.rank_lists
+        five = int(installation.library.version.partition(".")[0]) >= 5
+        name = name if five or given.get(name) else f"{name}_internal"
+        listed = [word for word in given.get(name, "").split(";") if word]
+        theirs = [entry for entry in listed if entry.partition("=")[0] == "LD_PRELOAD"]
+        preload = theirs[-1].partition("=")[2] if theirs else ""
+        preload = preload or given.get("LD_PRELOAD", "")
+        words = [entry for entry in listed if entry not in theirs]
+        words += [f"LD_PRELOAD={preloaded.before(library, preload)}"]
+        words += [f"{name}={value}" for name, value in variables.items()]
+        return {name: ";".join(words)}
+
+    def parameter_files(self, installation: Installation, *, of_user: bool) -> ParameterFiles:
+        """The library says which files it reads, and in which order."""
+        library, knobs = installation.library, self.knobs(installation)
+        listed = knobs["mca_base_param_files"].value if "mca_base_param_files" in knobs else ""
+        files = [Path(word) for word in listed.split(",") if word]
+        user = Path.home() / _USER_FILE
+        site = next((file for file in files if file.name == _SITE_FILE), None)
+        wanted = user if of_user else site
+        if wanted is None or wanted not in files:
+            raise PlumblineError(
+                f"{library.id} does not read {wanted or _SITE_FILE}, but {listed or 'no file'} "
+                "(mca_base_param_files): nothing written there would be in force"
+            )
+        if not of_user and not wanted.parent.is_dir():
+            raise PlumblineError(
+                f"{library.id} reads {wanted}, whose folder is not there (a library that was "
+                "moved?): use --user or --modules"
+            )
+        known = knobs.get("mca_base_override_param_file")
+        override = [Path(known.value)] if known and known.value else []
+        at = files.index(wanted)
+        note = (
+            f"{user} is read by every Open MPI that you start; this is for {library.id} in "
+            f"{library.prefix}"
+        )
+        return ParameterFiles(
+            wanted=wanted,
+            overrides=[*override, *files[:at]],
+            overridden=files[at + 1 :],
+            notes=[note] if of_user else [],
+        )
+
+    def messages(self, stderr: str) -> Iterator[tuple[int, int, int, int]]:
+        """Of pml/monitoring."""
+        for sender, receiver, size, count in _SENT.findall(stderr):
+            yield int(sender), int(receiver), int(count), int(size)
+
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        ours = ("LD_PRELOAD", "PLUMBLINE_CALLS", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
-        return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
+        ours = preloaded.VARIABLES
+        return sorted(name for name in environment if SETTINGS.match(name) or name in ours)
 
     def components(self, stderr: str) -> list[str]:
         found: dict[str, int] = {}
@@ -125,89 +182,6 @@ class OpenMpi:
             if any(part in line for part in _COMPLAINTS):
                 return line.strip()
         return None
-
-
-def reported(text: str) -> dict[str, Knob]:
-    """The parameters that `ompi_info --parsable --all` speaks of. Raises PlumblineError where it
-    says what it never says."""
-    fields: dict[str, dict[str, str]] = {}
-    choices: dict[str, dict[str, int]] = {}
-    for line in text.splitlines():
-        words = line.split(":", 6)
-        if len(words) < 7 or words[0] != "mca" or words[3] != "param":
-            continue
-        name, field, value = words[4], words[5], words[6]
-        if field == "enumerator":
-            match = _ENUMERATOR.match(value)
-            if match is None:
-                raise PlumblineError(f"ompi_info says {line[:200]!r}: is this Open MPI?")
-            choices.setdefault(name, {})[match["label"]] = int(match["number"])
-        else:
-            fields.setdefault(name, {})[field] = value
-    return {
-        name: Knob(
-            name=name,
-            value=field.get("value", ""),
-            type=field.get("type", ""),
-            writable=field.get("status") == "writeable",
-            choices=choices.get(name, {}),
-            source=field.get("source", "").replace("default", ""),
-        )
-        for name, field in fields.items()
-    }
-
-
-def _folders(prefix: Path | None) -> list[Path]:
-    """Where programs may lie, each once: a folder on PATH may be a link to another."""
-    if prefix is not None:
-        return [prefix.absolute() / "bin"]
-    listed = [Path(word).absolute() for word in os.environ.get("PATH", "").split(":") if word]
-    return list({path.resolve(): path for path in reversed(listed)}.values())[::-1]
-
-
-def _installation(folder: Path, added: Mapping[str, str]) -> Installation | None:
-    """The one whose programs lie together in `folder`. On Debian mpirun may be another MPI's, and
-    mpirun.openmpi is not."""
-    where = str(folder)
-    mpirun = shutil.which("mpirun.openmpi", path=where) or shutil.which("mpirun", path=where)
-    info = shutil.which("ompi_info", path=where)
-    if mpirun is None or info is None:
-        return None
-    text = _ompi_info(Path(info), ["--parsable"], added)
-    mpicc = shutil.which("mpicc.openmpi", path=where) or shutil.which("mpicc", path=where)
-    facts = built.facts(Path(mpirun), ["libmpi.so*"], ["openmpi*/mca_coll_*.so"])
-    return Installation(
-        library=described(text, folder.parent, facts),
-        mpirun=Path(mpirun),
-        mpicc=Path(mpicc) if mpicc else None,
-    )
-
-
-def described(text: str, where: Path, facts: list[str]) -> Library:
-    """The library under `where` that `ompi_info --parsable` speaks of; `facts` tell its builds
-    apart too. Raises PlumblineError where it says what it never says."""
-    version = _field(text, "ompi:version:full")
-    if not _VERSION.match(version):
-        raise PlumblineError(f"ompi_info says it is version {version[:200]!r}: is this Open MPI?")
-    # One that was moved (a Python wheel) names the prefix that it was built for.
-    prefix = _field(text, "path:prefix")
-    if not os.path.isdir(os.path.join(prefix, "bin")):
-        prefix = str(where)
-    # What tells builds apart: configuration and component versions, not times and users.
-    identity = [
-        line
-        for line in text.splitlines()
-        if line.startswith(("ident:", "path:", "config:cli:", "compiler:c:version:", "mca:"))
-    ]
-    return Library(
-        id=f"openmpi-{version}",
-        family="openmpi",
-        version=version,
-        version_string=f"Open MPI v{version}",
-        prefix=prefix,
-        fingerprint=hashlib.sha256("\n".join([*identity, *facts]).encode()).hexdigest()[:16],
-        build=_build(text),
-    )
 
 
 def _to_hosts(placement: Placement, reach: Reach) -> list[str]:
@@ -242,60 +216,3 @@ def rules_canary(text: str) -> str:
 def _mark(line: str) -> bool:
     body, _, comment = line.partition("#")
     return bool(body.strip()) and comment.strip() == MARK
-
-
-# What is said about the build -> keys of `ompi_info --parsable`, joined with a blank.
-_BUILD = {
-    "package": ("package",),
-    "released": ("ompi:version:release_date",),
-    "built": ("build:timestamp",),
-    "built_by": ("build:user",),
-    "built_on": ("build:host",),
-    "architecture": ("config:arch",),
-    "compiler": ("compiler:c:familyname", "compiler:c:version"),
-    "compiler_path": ("compiler:c:absolute",),
-    "configure": ("config:cli",),
-    "debug": ("option:debug",),
-    "memory_debug": ("option:mem-debug",),
-    "profiling_of_memory": ("option:mem-profile",),
-    "parameter_check": ("option:mpi-param-check",),
-    "threads": ("option:threads",),
-    "dlopen": ("option:dlopen",),
-}
-
-
-def _build(text: str) -> dict[str, str]:
-    """What the library says about its making; what it does not say is left out."""
-    lines = text.splitlines()
-    said = {
-        name: " ".join(
-            line[len(key) + 1 :].strip().strip('"')
-            for key in keys
-            for line in lines
-            if line.startswith(key + ":")
-        )
-        for name, keys in _BUILD.items()
-    }
-    return {name: value for name, value in said.items() if value}
-
-
-def _ompi_info(info: Path, options: list[str], added: Mapping[str, str]) -> str:
-    # What the user (or a module) has set for applications is not what the library comes with.
-    given = os.environ | dict(added)
-    clean = {name: value for name, value in given.items() if not _SETTINGS.match(name)}
-    done = process.run(
-        [info, *options], timeout_seconds=60, environment=clean, cap_bytes=_INFO_CAP_BYTES
-    )
-    if done.status != 0:
-        raise PlumblineError(
-            f"{info} failed with status {done.status}: {done.stderr.strip()[-300:]}; "
-            "check the Open MPI installation"
-        )
-    return done.stdout
-
-
-def _field(text: str, key: str) -> str:
-    for line in text.splitlines():
-        if line.startswith(key + ":"):
-            return line[len(key) + 1 :]
-    raise PlumblineError(f"ompi_info reports no {key}; is this Open MPI?")

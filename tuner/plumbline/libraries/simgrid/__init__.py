@@ -15,19 +15,20 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from plumbline.core.reach import Reach
+from plumbline.libraries import Installation, Knob, built, family, preloaded
 from plumbline.libraries.canary import Canary
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
-from plumbline_exporters.simgrid_env import OPTIONS
-
-from . import Installation, Knob, built, family
+from plumbline_exporters.families.simgrid.env import OPTIONS
 
 # SMPI re-creates the decisions of these libraries (smpi/coll-selector).
 Selector = Literal["ompi", "mpich", "mvapich2", "impi"]
 SELECTORS: tuple[str, ...] = get_args(Selector)
+# Those whose choices depend on what was called before (probes/measure/run.c).
+SETTLING = ("mvapich2",)
 
 NO_SUCH_ALGORITHM = "no_such_algorithm"
 _PREFIX = "--cfg="
@@ -44,6 +45,7 @@ class SimGrid:
     simulates = True
     reports_all = True
     untried = ""
+    launcher_prefixes: tuple[str, ...] = ()
 
     def find(
         self, prefix: Path | None, added: Mapping[str, str] | None = None
@@ -124,12 +126,7 @@ class SimGrid:
         return found
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        ours = (
-            "LD_PRELOAD",
-            *(f"PLUMBLINE_{variable}" for variable in ("CALLS", "PROFILE", "REPORT")),
-            OPTIONS,
-        )
-        return sorted(name for name in environment if name in ours)
+        return sorted(environment.keys() & {*preloaded.VARIABLES, OPTIONS})
 
     def complaint(self, stderr: str) -> str | None:
         """A setting that SimGrid does not know ends the launch, so that none is ignored."""

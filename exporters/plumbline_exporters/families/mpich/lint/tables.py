@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from plumbline_exporters import mpich_coll
+from plumbline_exporters.families.mpich import coll
 from plumbline_exporters.lint.finding import Context, Finding
 from plumbline_exporters.lint.json_reader import Node, NotJson, read
 
@@ -163,10 +163,10 @@ def _of_leaf(key: str, below: Node, path: Path) -> Iterator[Finding]:
             "ends", f"take an algorithm MPIR_{collective.partition('=')[2].capitalize()}_…",
         )  # fmt: skip
         return
-    if function not in mpich_coll.COLLECTIVES or match["kind"] == "inter":
+    if function not in coll.COLLECTIVES or match["kind"] == "inter":
         return
     tests = [test for test, _ in path]
-    for what, value in mpich_coll.guards(function, match["algorithm"]):
+    for what, value in coll.guards(function, match["algorithm"]):
         if what == "is_sendbuf_inplace" and match["algorithm"] in _ALWAYS_RIGHT_IN_PLACE:
             continue
         if what == "count":

@@ -5,22 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from plumbline_exporters import mpich_coll, mpich_selection
+from plumbline_exporters.families.mpich import coll, selection
 from plumbline_exporters.lint import names
 from plumbline_exporters.lint.assignments import Assignment
-from plumbline_exporters.lint.finding import Finding, LintTarget
+from plumbline_exporters.lint.finding import Effect, Finding, LintTarget
 
 FALLBACK = "MPIR_CVAR_COLLECTIVE_FALLBACK"
-TABLES = (mpich_selection.VARIABLE, mpich_selection.COMPOSITIONS_VARIABLE)
+_ENDS: tuple[Effect, str] = ("fails", "every program ends in MPI_Init")
+TABLES = dict.fromkeys((selection.VARIABLE, selection.COMPOSITIONS_VARIABLE), _ENDS)
 _ALGORITHM = re.compile(r"MPIR_CVAR_(?P<collective>[A-Z_]+)_INTRA_ALGORITHM\Z")
 # Where shared memory stands above the algorithms that a variable names (docs/design/mpich.md).
 _SHARED = ("ALLREDUCE", "BARRIER", "BCAST", "REDUCE")
 _AUTOMATIC = "auto"
 _ALIASES = ("MPICH_", "MVP_")
-
-
-def is_ours(name: str) -> bool:
-    return name.startswith((mpich_coll.PREFIX, *_ALIASES))
+# Not those of MVAPICH2, which are variables of its MPI_T.
+PATTERN = rf"{coll.PREFIX}(?![A-Z]+_COLLECTIVE_ALGORITHM\Z)|{'|'.join(_ALIASES)}"
 
 
 def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Finding]:
@@ -44,7 +43,7 @@ def findings(given: Sequence[Assignment], target: LintTarget) -> Iterator[Findin
 def _full(name: str) -> str:
     for alias in _ALIASES:
         if name.startswith(alias):
-            return mpich_coll.PREFIX + name.removeprefix(alias)
+            return coll.PREFIX + name.removeprefix(alias)
     return name
 
 
@@ -58,9 +57,9 @@ def _of_algorithm(
             f"{one.name} comes before the table that {table} names: the table's choices for this "
             "function are not looked at", "leave one of them out",
         )  # fmt: skip
-    device = f"{mpich_coll.PREFIX}{collective}_DEVICE_COLLECTIVE"
+    device = f"{coll.PREFIX}{collective}_DEVICE_COLLECTIVE"
     off = last.get(device)
-    whole = last.get(f"{mpich_coll.PREFIX}DEVICE_COLLECTIVES")
+    whole = last.get(f"{coll.PREFIX}DEVICE_COLLECTIVES")
     if target.family != "mpich" or collective not in _SHARED:
         return
     if (whole is None or whole.value != "none") and (off is None or off.value not in ("0", None)):

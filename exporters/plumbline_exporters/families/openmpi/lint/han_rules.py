@@ -8,16 +8,16 @@ from collections.abc import Iterator
 
 import msgspec
 
-from plumbline_exporters import ompi_han
+from plumbline_exporters.families.openmpi import han
+from plumbline_exporters.families.openmpi.lint.rules import UNTUNED_IDS, function_of
+from plumbline_exporters.families.openmpi.rules_reader import COLLECTIVES
 from plumbline_exporters.lint.finding import Context, Finding
-from plumbline_exporters.lint.ompi_rules import UNTUNED_IDS, function_of
-from plumbline_exporters.ompi_rules_reader import COLLECTIVES
 
 SUMMARY = "rules file of Open MPI's coll/han"
 COMPONENTS = ("self", "basic", "libnbc", "tuned", "sm", "adapt", "han")
 _LEVELS = {"intra_node": 0, "inter_node": 1, "global_communicator": 2}
 # coll/han looks up these; of the others its rules are read and never used.
-_OWNED = {function.removeprefix("MPI_").lower() for function in ompi_han.FUNCTIONS}
+_OWNED = {function.removeprefix("MPI_").lower() for function in han.FUNCTIONS}
 _OWNED |= {"allgatherv", "gatherv"}
 _NUMBER = re.compile(r"[0-9]{1,18}\Z")
 _WORD = re.compile(r"@\s*\S+|\[[^\[\]]*\]|[^\s@\[\]#]+")
@@ -175,7 +175,7 @@ class _Reader:
                 component.line, f"there is no component {component.text!r}",
                 f"write one of {', '.join(COMPONENTS)}",
             )  # fmt: skip
-        if component.text == "han" and level != ompi_han.WHOLE_COMMUNICATOR:
+        if component.text == "han" and level != han.WHOLE_COMMUNICATOR:
             self._found.append(
                 Finding(
                     component.line,

@@ -6,16 +6,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from plumbline_exporters.lint import ompi_parameters
-from plumbline_exporters.lint.assignments import of_parameters
-from plumbline_exporters.lint.finding import Context, Finding
+from plumbline_exporters.families.openmpi import mca_params
+from plumbline_exporters.families.openmpi.lint import parameters
+from plumbline_exporters.lint.finding import Context, Finding, NamedFile, named
 
 SUMMARY = "parameter file of Open MPI (name = value)"
 
 
 def recognises(name: str, text: str) -> bool:
     """Every line is `name = value` with a name of a framework, not of the environment."""
-    given, strange = of_parameters(text)
+    given, strange = mca_params.read(text)
     if name.endswith("mca-params.conf"):
         return True
     return (
@@ -25,19 +25,13 @@ def recognises(name: str, text: str) -> bool:
     )
 
 
-def refers(text: str) -> list[tuple[int, str]]:
-    """Lines and paths of the rules files that this file puts in force."""
-    given, _ = of_parameters(text)
-    wanted = (ompi_parameters.RULES, ompi_parameters.HAN_RULES)
-    return [
-        (assignment.line, assignment.value)
-        for assignment in given
-        if assignment.name in wanted and assignment.value
-    ]
+def refers(text: str) -> list[NamedFile]:
+    """The rules files that this file puts in force."""
+    return named(mca_params.read(text)[0], parameters.FILES)
 
 
 def findings(text: str, context: Context) -> Iterator[Finding]:
-    given, strange = of_parameters(text)
+    given, strange = mca_params.read(text)
     lines = text.splitlines()
     for number in strange:
         yield Finding(
@@ -53,13 +47,11 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
                 "write it without quotes",
             )  # fmt: skip
     for assignment in given:
-        if assignment.name.startswith(ompi_parameters.PREFIX):
+        if assignment.name.startswith(mca_params.PREFIX):
             yield Finding(
                 assignment.line, "ignored", "environment-name",
                 f"{assignment.name} is the name in the environment; in a file nothing has it",
-                f"write {assignment.name.removeprefix(ompi_parameters.PREFIX)}",
+                f"write {assignment.name.removeprefix(mca_params.PREFIX)}",
             )  # fmt: skip
-    ours = [
-        assignment for assignment in given if not assignment.name.startswith(ompi_parameters.PREFIX)
-    ]
-    yield from ompi_parameters.findings(ours, context.target("openmpi"))
+    ours = [assignment for assignment in given if not assignment.name.startswith(mca_params.PREFIX)]
+    yield from parameters.findings(ours, context.target("openmpi"))

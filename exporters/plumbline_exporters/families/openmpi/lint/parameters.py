@@ -7,20 +7,25 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from plumbline_exporters import ompi_tuned
+from plumbline_exporters.families.openmpi import tuned
+from plumbline_exporters.families.openmpi.lint.tuned_rules import LIBRARY_DECIDES
+from plumbline_exporters.families.openmpi.mca_params import (
+    HAN_RULES,
+    HAN_SWITCH,
+    PREFIX,
+    RULES,
+    SWITCH,
+)
 from plumbline_exporters.lint import names
 from plumbline_exporters.lint.assignments import Assignment
-from plumbline_exporters.lint.finding import Finding, LintTarget
-from plumbline_exporters.lint.tuned_rules import LIBRARY_DECIDES
+from plumbline_exporters.lint.finding import Effect, Finding, LintTarget
 
-PREFIX = "OMPI_MCA_"
 COMPONENTS = "coll"
-SWITCH = "coll_tuned_use_dynamic_rules"
-RULES = "coll_tuned_dynamic_rules_filename"
-HAN_SWITCH = "coll_han_use_dynamic_file_rules"
-HAN_RULES = "coll_han_dynamic_rules_filename"
+# Parameters that name a file, with what happens where it is not there.
+_PASSED_OVER: tuple[Effect, str] = ("ignored", "the library says nothing and goes without")
+FILES = {RULES: _PASSED_OVER, HAN_RULES: _PASSED_OVER}
 _SPOILT = re.compile(r"(?<!\s)\s+[#;]")
-_STEMS = {ompi_tuned.prefix(function): function for function in ompi_tuned.COLLECTIVES}
+_STEMS = {tuned.prefix(function): function for function in tuned.COLLECTIVES}
 
 
 def findings(
@@ -60,6 +65,15 @@ def findings(
             )  # fmt: skip
 
 
+def of_variables(given: Sequence[Assignment], target: LintTarget) -> Iterator[Finding]:
+    """Of names with PREFIX."""
+    bare = [
+        msgspec.structs.replace(assignment, name=assignment.name.removeprefix(PREFIX))
+        for assignment in given
+    ]
+    yield from findings(bare, target, PREFIX)
+
+
 def _is_octal(value: str) -> bool:
     """A number that says something else for starting with 0."""
     if not re.fullmatch(r"0[0-9]{1,18}", value):
@@ -72,10 +86,10 @@ def _of_forced(
 ) -> Iterator[Finding]:
     if one.value is None or _is_octal(one.value):
         return
-    collective = ompi_tuned.COLLECTIVES[function]
-    listed = ompi_tuned.names(function, target.versions)
+    collective = tuned.COLLECTIVES[function]
+    listed = tuned.names(function, target.versions)
     number = listed.index(one.value) + 1 if one.value in listed else _number(one.value)
-    name = ompi_tuned.name_in(function, number, target.versions)
+    name = tuned.name_in(function, number, target.versions)
     if not name:
         yield Finding(
             one.line, "ignored", "no-such-algorithm",

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 
 from plumbline_db.records import UNBOUNDED_BYTES
-from plumbline_exporters import ompi_tuned
-from plumbline_exporters.lint.finding import Context, Finding, LintTarget
-from plumbline_exporters.lint.tuned_rules import MOST_RANKS, Choice, Group, check
-from plumbline_exporters.ompi_rules_reader import (
+from plumbline_exporters.families.openmpi import tuned
+from plumbline_exporters.families.openmpi.lint.tuned_rules import MOST_RANKS, Choice, Group, check
+from plumbline_exporters.families.openmpi.rules_reader import (
     HEADER,
     Block,
     Rule,
@@ -18,9 +17,10 @@ from plumbline_exporters.ompi_rules_reader import (
     looking_up,
     read,
 )
+from plumbline_exporters.lint.finding import Context, Finding, LintTarget
 
 SUMMARY = "classic rules file of Open MPI's coll/tuned"
-_FUNCTIONS = {collective.rule_id: name for name, collective in ompi_tuned.COLLECTIVES.items()}
+_FUNCTIONS = {collective.rule_id: name for name, collective in tuned.COLLECTIVES.items()}
 UNTUNED_IDS = {5: "MPI_Alltoallw", 10: "MPI_Gatherv", 16: "MPI_Scatterv"}  # 17 to 21: neighbours
 # The upstream tuner's comments; it writes the sizes of OSU's benchmarks, which are those of a rank.
 _UPSTREAM = re.compile(r"# Collective ID for \w+$", re.MULTILINE)
@@ -44,7 +44,7 @@ def recognises(name: str, text: str) -> bool:
 
 def findings(text: str, context: Context) -> Iterator[Finding]:
     target = context.target("openmpi")
-    second = target.some(ompi_tuned.version_reads_second)
+    second = target.some(tuned.version_reads_second)
     file = read(text, second=second)
     yield from _of_header(text, file, target)
     yield from _of_words(file)
@@ -80,7 +80,7 @@ def _of_header(text: str, file: RulesFile, target: LintTarget) -> Iterator[Findi
             "for a negative number, and the whole file is dropped",
             "move it up to line 1; blanks and comments come after it",
         )  # fmt: skip
-    elif not target.every(ompi_tuned.version_reads_second):
+    elif not target.every(tuned.version_reads_second):
         yield Finding(
             line, "ignored", "header-too-new",
             "Open MPI before 4.1.8, and 5.0 before 5.0.7, knows no header and drops the whole file",
@@ -194,7 +194,7 @@ def _of_section(section: Section, target: LintTarget, upstream: bool) -> Iterato
         return
     yield from _of_order(section)
     yield from _of_guards(section, function, target)
-    if upstream and ompi_tuned.COLLECTIVES[function].of_one_rank:
+    if upstream and tuned.COLLECTIVES[function].of_one_rank:
         yield from _of_upstream(section, function)
     for block, least, most in served(section.blocks):
         if target.some(lambda version: version < (6, 0, 0)):
@@ -289,7 +289,7 @@ def _group(function: str, block: Block, least: int, most: int, target: LintTarge
     choices = []
     for at, first, last in _ranges(sizes, 0, UNBOUNDED_BYTES) if sizes else ():
         rule = block.rules[at]
-        name = ompi_tuned.name_in(function, rule.algorithm, target.versions)
+        name = tuned.name_in(function, rule.algorithm, target.versions)
         choices.append(
             Choice(
                 rule.line,

@@ -11,10 +11,10 @@ from operator import itemgetter
 import msgspec
 
 from plumbline_db.records import UNBOUNDED_BYTES
-from plumbline_exporters import ompi_tuned
+from plumbline_exporters.families.openmpi import tuned
+from plumbline_exporters.families.openmpi.lint.tuned_rules import MOST_RANKS, Choice, Group, check
 from plumbline_exporters.lint.finding import Context, Finding, LintTarget
 from plumbline_exporters.lint.json_reader import Node, NotJson, read
-from plumbline_exporters.lint.tuned_rules import MOST_RANKS, Choice, Group, check
 
 SUMMARY = "JSON rules file of Open MPI's coll/tuned (from 6.0 on)"
 _TOP = ("rule_file_version", "module", "collectives", "comm_rank_distribution", "$schema")
@@ -23,7 +23,7 @@ _OF_RANKS = ("comm_size_min", "comm_size_max", "comm_rank_distribution", "rules"
 _OF_RULE = ("msg_size_min", "msg_size_max", "alg", "faninout", "seg_size", "reqs", "bine_imp")
 _DISTRIBUTIONS = ("any", "one-per-node", "single-node")
 _LIBRARY_DECIDES = ("ignore",)
-_KEYS = {function.removeprefix("MPI_").lower(): function for function in ompi_tuned.COLLECTIVES}
+_KEYS = {function.removeprefix("MPI_").lower(): function for function in tuned.COLLECTIVES}
 _UNTUNED = {"alltoallw", "gatherv", "scatterv"} | {
     f"neighbor_{collective}"
     for collective in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
@@ -65,8 +65,8 @@ def _of_six(context: Context) -> LintTarget | None:
     """The named library where it reads such a file; the first that does where none is named."""
     target = context.target("openmpi")
     if context.library.startswith("openmpi-"):
-        return target if target.every(lambda version: version >= ompi_tuned.JSON_SINCE) else None
-    return msgspec.structs.replace(target, versions=(ompi_tuned.JSON_SINCE,))
+        return target if target.every(lambda version: version >= tuned.JSON_SINCE) else None
+    return msgspec.structs.replace(target, versions=(tuned.JSON_SINCE,))
 
 
 def _dropped(line: int, reason: str) -> Finding:
@@ -170,7 +170,7 @@ def _choices(
         served = _common(free, bounds)
         if not served:
             found.append(_unreached(rule.line, "no message size"))
-        name = ompi_tuned.name_in(function, number, target.versions)
+        name = tuned.name_in(function, number, target.versions)
         choices += [Choice(rule.line, low, high, number, name, *numbers) for low, high in served]
         _take(free, bounds)
     choices += [Choice(rules.line, low, high, 0, "") for low, high in free]
@@ -191,8 +191,8 @@ def _algorithm(function: str, rule: Node, found: list[Finding], target: LintTarg
             )
         )
         return 0
-    names = ompi_tuned.names(function, target.versions)
-    renamed = {new: old for old, new in ompi_tuned.COLLECTIVES[function].renamed_6}
+    names = tuned.names(function, target.versions)
+    renamed = {new: old for old, new in tuned.COLLECTIVES[function].renamed_6}
     if renamed.get(str(node.value), node.value) in names:
         return names.index(renamed.get(str(node.value), str(node.value))) + 1
     if node.value in _LIBRARY_DECIDES:

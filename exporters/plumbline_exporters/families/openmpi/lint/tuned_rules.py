@@ -1,5 +1,5 @@
 """What a rule of coll/tuned does to calls, whatever file it stands in: wrong data, errors, and
-words that nobody reads. Facts are in ompi_tuned.py."""
+words that nobody reads. Facts are in tuned.py."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import msgspec
 
-from plumbline_exporters import ompi_tuned
+from plumbline_exporters.families.openmpi import tuned
+from plumbline_exporters.families.openmpi.tuned import Collective
 from plumbline_exporters.lint.finding import Finding, LintTarget
-from plumbline_exporters.ompi_tuned import Collective
 
 MOST_RANKS = 2**31 - 1
 LIBRARY_DECIDES = 0
@@ -42,7 +42,7 @@ class Group(msgspec.Struct, frozen=True):
 
     @property
     def collective(self) -> Collective:
-        return ompi_tuned.COLLECTIVES[self.function]
+        return tuned.COLLECTIVES[self.function]
 
     def ranks(self) -> str:
         if self.least == self.most:
@@ -80,7 +80,7 @@ def _of_choice(group: Group, choice: Choice, target: LintTarget) -> Iterator[Fin
             )  # fmt: skip
         return
     if not choice.name:
-        count = len(ompi_tuned.names(function, target.versions))
+        count = len(tuned.names(function, target.versions))
         yield Finding(
             choice.line, "fails", "no-such-algorithm",
             f"{function} has no algorithm {choice.algorithm}: each call that gets it fails with "
@@ -110,7 +110,7 @@ def _of_choice(group: Group, choice: Choice, target: LintTarget) -> Iterator[Fin
 
 def _unread(group: Group, choice: Choice, target: LintTarget) -> Iterator[Finding]:
     """Parameters that the algorithm does not look at, and a fan-out that is not what it seems."""
-    knob = ompi_tuned.prefix(group.function)
+    knob = tuned.prefix(group.function)
     written = (
         ("_segmentsize", "segment size", choice.segment_bytes),
         ("_max_requests", "limit of requests", choice.max_requests),
@@ -141,7 +141,7 @@ def _of_rooted(group: Group) -> Iterator[Finding]:
     which do not count at a root with MPI_IN_PLACE: ranks choose differently."""
     kinds: dict[tuple[int, int, int], Choice] = {}
     for choice in group.choices:
-        first = choice.segment_bytes if choice.name in ompi_tuned.SPLITS_FIRST else 0
+        first = choice.segment_bytes if choice.name in tuned.SPLITS_FIRST else 0
         kinds.setdefault((choice.algorithm, first, 0), choice)
     if len(kinds) < 2:
         return
@@ -165,7 +165,7 @@ def _of_sizeless(group: Group) -> Iterator[Finding]:
     if len({_outcome(choice) for choice in group.choices}) < 2:
         return
     second = group.choices[1]
-    if group.function in ompi_tuned.SIZE_OF_AN_ELEMENT:
+    if group.function in tuned.SIZE_OF_AN_ELEMENT:
         yield Finding(
             second.line, "misread", "size-of-an-element",
             f"{group.function}: what is compared is the size of one element times the ranks, "
