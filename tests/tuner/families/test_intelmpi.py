@@ -34,6 +34,7 @@ from tests.tuner.families.started import started
 
 class TestIntelMpi(Conformance):
     family = FAMILY
+    explained = False
     real = (WHEEL,)
     same = (("Copyright 2003-2025", "Copyright 2003-2026"), ("Enable or disable", "Switch"))
     different = (("2ac2f63", "2ac2f64"), ("20251215", "20251216"), ("2021.17.2", "2021.17.1"))

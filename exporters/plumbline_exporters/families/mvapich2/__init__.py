@@ -19,7 +19,6 @@ FAMILY = Family(
     variables=env.variables,
     question=question,
     in_ranges=ranges.IN_RANGES,
-    algorithms={name: sorted(map(str, known)) for name, known in ranges.IN_RANGES.items()},
     lint=Linting(
         versions=((2, 3, 7),),
         variables=lint.PATTERN,

@@ -73,7 +73,8 @@ def installed(folder: Path, added: Mapping[str, str]) -> Installation | None:
         return None
     text = say(Path(info), ["--parsable"], added)
     mpicc = shutil.which("mpicc.openmpi", path=where) or shutil.which("mpicc", path=where)
-    facts = built.facts(Path(mpirun), ["libmpi.so*"], ["openmpi*/mca_coll_*.so"])
+    debian = ["lib/*/openmpi/lib"]
+    facts = built.facts(Path(mpirun), ["libmpi.so*"], ["openmpi*/mca_coll_*.so"], debian)
     return Installation(
         library=described(text, folder.parent, facts),
         mpirun=Path(mpirun),
