@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pkgutil
 import re
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from tests.tuner.families import installations
 from tests.tuner.families.installations import ROOT
 
 PARTS = {
-    "tuner": set(libraries.families()),
-    "exporters": set(families.families()),
+    "tuner": {module.name for module in pkgutil.iter_modules(libraries.__path__) if module.ispkg},
+    "exporters": {
+        module.name for module in pkgutil.iter_modules(families.__path__) if module.ispkg
+    },
     "search space": {path.stem for path in (ROOT / "search-spaces").glob("*.toml")},
     "recorded installation": set(installations.all_recorded()),
     "test of conformance": {
