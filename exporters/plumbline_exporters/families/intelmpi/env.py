@@ -9,7 +9,7 @@ from __future__ import annotations
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
 from plumbline_exporters import plumbline_sh, profile, quoting
-from plumbline_exporters.bundle import Bundle, groups, is_profile
+from plumbline_exporters.bundle import Bundle, groups, is_profile, put
 from plumbline_exporters.families.intelmpi import ranges
 from plumbline_exporters.registry import exporter
 
@@ -78,13 +78,8 @@ def variables(bundle: Bundle) -> dict[str, str]:
         found[name], ranks[name] = ranges.value(group), nprocs
     for winner in chosen:
         for name, value in sorted(winner.configuration.items()):
-            if name == ranges.knob(winner.function):
-                continue
-            if found.setdefault(name, value) != value:
-                raise PlumblineError(
-                    f"{winner.function}, {winner.nprocs} ranks: wants {name}={value}, another "
-                    f"winner wants {found[name]}; a process has one value: drop one of them"
-                )
+            if name != ranges.knob(winner.function):
+                put(found, winner, name, value)
     return found
 
 

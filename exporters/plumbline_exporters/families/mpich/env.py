@@ -3,9 +3,8 @@ holds for a whole process."""
 
 from __future__ import annotations
 
-from plumbline_db.errors import PlumblineError
 from plumbline_exporters import plumbline_sh
-from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.bundle import Bundle, put
 from plumbline_exporters.families import hydra
 from plumbline_exporters.families.mpich import coll, selection
 from plumbline_exporters.registry import exporter
@@ -31,9 +30,5 @@ def variables(bundle: Bundle) -> dict[str, str]:
         values[selection.COMPOSITIONS_VARIABLE] = str(compositions)
     for winner in bundle.winners:
         for name, value in sorted(coll.left_over(winner).items()):
-            if values.setdefault(name, value) != value:
-                raise PlumblineError(
-                    f"{winner.function}, {winner.nprocs} ranks: wants {name}={value}, another "
-                    f"winner wants {values[name]}; a process has one value: drop one of them"
-                )
+            put(values, winner, name, value)
     return values

@@ -10,7 +10,7 @@ from operator import or_
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import by_size, plumbline_sh
-from plumbline_exporters.bundle import Bundle, groups, is_profile, sizes
+from plumbline_exporters.bundle import Bundle, groups, is_profile, put, sizes
 from plumbline_exporters.families import hydra
 from plumbline_exporters.families.mvapich2 import ranges
 from plumbline_exporters.registry import exporter
@@ -39,13 +39,9 @@ def variables(bundle: Bundle) -> dict[str, str]:
     """What holds for a whole process. Two winners that want different values are an error."""
     values: dict[str, str] = {}
     chosen = [winner for winner in bundle.winners if not is_profile(winner)]
-    for (function, nprocs), group in groups(chosen).items():
+    for (function, _), group in groups(chosen).items():
         for name, value in _of(function, group).items():
-            if values.setdefault(name, value) != value:
-                raise PlumblineError(
-                    f"{function}, {nprocs} ranks: wants {name}={value}, another winner wants "
-                    f"{values[name]}; a process has one value: drop one of them"
-                )
+            put(values, group[0], name, value)
     for name in values:
         if why := ranges.refused(name, values):
             raise PlumblineError(f"{name}={values[name]}: {why}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.bundle import Bundle, put
 from plumbline_exporters.families.openmpi import tuned
 
 # On several nodes coll/han answers before coll/tuned; a search takes it off its communicators.
@@ -49,9 +49,5 @@ def global_knobs(bundle: Bundle) -> dict[str, str]:
                     f"{winner.function}, {winner.nprocs} ranks: {name} belongs to another function "
                     "or to a variant's parts; no file can set it for these calls alone"
                 )
-            if values.setdefault(name, value) != value:
-                raise PlumblineError(
-                    f"{winner.function}, {winner.nprocs} ranks: wants {name}={value}, another "
-                    f"winner wants {values[name]}; a process has one value: drop one of them"
-                )
+            put(values, winner, name, value)
     return values
