@@ -7,27 +7,21 @@ set -eu
 wrapper=$(command -v "$1") || wrapper=$1
 I_MPI_ROOT=${I_MPI_ROOT:-${wrapper%/*}/..}
 export I_MPI_ROOT
-version=$(printf '%s\n' '#include <mpi.h>' \
+# What a library is made from stands behind it: it defines that one's version too.
+id=$(printf '%s\n' '#include <mpi.h>' \
     '#if defined(OMPI_MAJOR_VERSION)' \
-    'PL_ID openmpi OMPI_MAJOR_VERSION . OMPI_MINOR_VERSION . OMPI_RELEASE_VERSION' \
+    'PL_ID openmpi - OMPI_MAJOR_VERSION . OMPI_MINOR_VERSION . OMPI_RELEASE_VERSION' \
     '#elif defined(I_MPI_VERSION)' \
-    'PL_ID intelmpi I_MPI_VERSION' \
+    'PL_ID intelmpi - I_MPI_VERSION' \
     '#elif defined(MVAPICH2_VERSION)' \
-    'PL_ID mvapich2 MVAPICH2_VERSION' \
+    'PL_ID mvapich2 - MVAPICH2_VERSION' \
     '#elif defined(MVAPICH_VERSION)' \
-    'PL_ID mvapich MVAPICH_VERSION' \
+    'PL_ID mvapich - MVAPICH_VERSION' \
     '#elif defined(MPICH_VERSION)' \
-    'PL_ID mpich MPICH_VERSION' \
+    'PL_ID mpich - MPICH_VERSION' \
     '#elif defined(SMPI_H)' \
     '#include <simgrid/version.h>' \
-    'PL_ID simgrid SIMGRID_VERSION_MAJOR . SIMGRID_VERSION_MINOR' \
+    'PL_ID simgrid - SIMGRID_VERSION_MAJOR . SIMGRID_VERSION_MINOR' \
     '#endif' | "$1" -E -P -x c - | sed -n 's/^PL_ID //p' | tr -d ' "')
-case $version in
-openmpi*) echo "openmpi-${version#openmpi}" ;;
-intelmpi*) echo "intelmpi-${version#intelmpi}" ;;
-mvapich2[0-9]*) echo "mvapich2-${version#mvapich2}" ;;
-mvapich*) echo "mvapich-${version#mvapich}" ;;
-mpich*) echo "mpich-${version#mpich}" ;;
-simgrid*) echo "simgrid-${version#simgrid}" ;;
-*) echo "unknown MPI library behind $1" >&2; exit 1 ;;
-esac
+[ -n "$id" ] || { echo "unknown MPI library behind $1" >&2; exit 1; }
+echo "$id"

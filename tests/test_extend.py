@@ -6,6 +6,7 @@ from __future__ import annotations
 import filecmp
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,17 @@ class Copy:
             assert old in text
             text = text.replace(old, other)
         (self.root / new).write_text(text, encoding="utf-8")
+
+    def copies_folder(self, model: str, new: str) -> None:
+        """`model`, a folder of a family that the recipe names, as that of the stranger's."""
+        assert f"`{model}`" in self.recipe
+        for path in sorted((self.root / model).glob("*.py")):
+            self.writes(f"{new}/{path.name}", strange(path.read_text(encoding="utf-8")))
+
+    def writes(self, file: str, text: str) -> None:
+        path = self.root / file
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
     def adds(self, file: str, before: str, line: str) -> None:
         """A line to a file that the recipe names; at its end, if `before` is empty."""
@@ -75,10 +87,23 @@ class Copy:
     def passes(self, *tests: str) -> None:
         self.python("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
 
+    def fails(self, test: str, *files: str) -> None:
+        """The test `test` does, in these files."""
+        name = test.partition("[")[0]
+        words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", name)
+        done = self._done(sys.executable, *words)
+        failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
+        assert any(f"::{test}" in line for line in failed), done.stdout + done.stderr
+
     def run(self, *words: str) -> str:
+        done = self._done(*words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def _done(self, *words: str) -> subprocess.CompletedProcess[str]:
         path = os.pathsep.join(str(self.root / room) for room in (*ROOMS, "."))
         env = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST")}
-        done = subprocess.run(
+        return subprocess.run(
             words,
             cwd=self.root,
             env=env | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
@@ -87,8 +112,6 @@ class Copy:
             text=True,
             timeout=200,
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
 
 
 def test_a_guideline_is_one_file(tmp_path: Path) -> None:
@@ -159,3 +182,197 @@ def test_a_variant_is_two_files(tmp_path: Path) -> None:
     assert stranger["kind"] == "algorithm" and stranger["deployable"]
     copy.passes("tests/verify/test_guidelines.py", "tests/tuner/model/test_names.py")
     assert copy.touched() == {catalogue, new}
+
+
+# --- a library family ----------------------------------------------------------------------------
+
+LIBRARY = "tuner/plumbline/libraries/strangempi"
+FILES = "exporters/plumbline_exporters/families/strangempi"
+SPACE = "search-spaces/strangempi.toml"
+MPI_ID = "probes/mpi-id.sh"
+RECORDED = "tests/tuner/families/recorded/strangempi.py"
+CONFORMANCE = "tests/tuner/families/test_strangempi.py"
+PARTS = "tests/tuner/families/test_parts.py"
+
+SPACE_TEXT = """\
+min_version = "2021.17"
+below_version = "2021.18"
+prefixes = ["STRANGE_ADJUST_"]
+
+[[function]]
+name = "MPI_Bcast"
+knob = "STRANGE_ADJUST_BCAST"
+sizes = "each"
+summary = "The root's data to all ranks."
+algorithms = [
+    { id = 1, name = "1", schedule = "binomial", summary = "binomial tree" },
+    { id = 2, name = "2", summary = "something else" },
+]
+
+[[function]]
+name = "MPI_Reduce_scatter_block"
+knob = "STRANGE_ADJUST_REDUCE_SCATTER_BLOCK"
+sizes = "each"
+summary = "A reduction whose result is spread over the ranks."
+algorithms = [
+    { id = 1, name = "1", summary = "something" },
+    { id = 2, name = "2", commutative_only = true, summary = "something else" },
+]
+"""
+
+CONFORMANCE_TEXT = """\
+from plumbline.libraries.strangempi import LOUD, StrangeMpi
+from tests.exporters.bundles import everywhere
+from tests.tuner.families.conformance import Conformance
+
+
+class TestStrangeMpi(Conformance):
+    family = StrangeMpi()
+    same = (("Copyright 2003-2025", "Copyright 2003-2026"),)
+    different = (("2ac2f63", "2ac2f64"),)
+    own = ("STRANGE_ROOT", "LD_LIBRARY_PATH", "FI_PROVIDER_PATH")
+    loud = tuple(LOUD)
+    winners = (everywhere("MPI_Bcast", STRANGE_ADJUST_BCAST="2"),)
+
+    def in_force(self, winner, environment):
+        return ";2:" in environment["STRANGE_ADJUST_BCAST"]
+"""
+
+
+def strange(text: str) -> str:
+    """What a stranger makes of the files of Intel MPI."""
+    words = {"intelmpi": "strangempi", "IntelMpi": "StrangeMpi", "Intel MPI": "Strange MPI"}
+    words |= {"I_MPI_": "STRANGE_", "impi_info": "strange_info", "impi-env": "strange-env"}
+    for old, new in words.items():
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.fixture(scope="module")
+def family(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    """A tree with one family more."""
+    copy = Copy(tmp_path_factory.mktemp("family") / "tree", "A library family")
+    for new in (LIBRARY, FILES):
+        copy.copies_folder(new.replace("strangempi", "intelmpi"), new)
+    copy.writes(SPACE, SPACE_TEXT)
+    lines = ("#elif defined(STRANGE_VERSION)", "PL_ID strangempi - STRANGE_VERSION")
+    before = "    '#elif defined(MPICH_VERSION)' \\\n"
+    copy.adds(MPI_ID, before, "".join(f"    '{line}' \\\n" for line in lines))
+    model = copy.root / RECORDED.replace("strangempi", "intelmpi")
+    copy.writes(RECORDED, strange(model.read_text(encoding="utf-8")))
+    copy.writes(CONFORMANCE, CONFORMANCE_TEXT)
+    return copy
+
+
+@pytest.mark.slow
+def test_a_library_family_is_its_folders_its_space_and_its_facts(family: Copy) -> None:
+    family.passes(CONFORMANCE, PARTS)
+    files = {f"{FILES}/{name}.py" for name in ("__init__", "env", "lint", "ranges")}
+    others = {f"{LIBRARY}/__init__.py", SPACE, MPI_ID, RECORDED, CONFORMANCE}
+    assert family.touched() == files | others
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [
+        (LIBRARY, "tuner"),
+        (FILES, "exporters"),
+        (SPACE, "search space"),
+        (RECORDED, "recorded installation"),
+        (CONFORMANCE, "test of conformance"),
+    ],
+)
+def test_a_part_that_is_left_out_is_named(family: Copy, part: str, name: str) -> None:
+    away = family.root / "left-out"
+    (family.root / part).rename(away)
+    try:
+        family.fails(f"test_every_family_has_it[strangempi-{name}]", PARTS)
+    finally:
+        away.rename(family.root / part)
+
+
+# What is left out of which file, and the test that says so.
+LEFT_OUT = {
+    "id of what is built": (
+        MPI_ID,
+        "PL_ID strangempi",
+        "PL_ID mpich",
+        "test_its_programs_are_found_under_the_id_that_they_are_built_for",
+    ),
+    "beginnings of variables": (
+        f"{FILES}/__init__.py",
+        r"    prefixes=.*\n",
+        "",
+        "test_its_variables_reach_it",
+    ),
+    "format": (
+        f"{FILES}/env.py",
+        r"@exporter\(.*\n",
+        "",
+        "test_a_format_of_its_own_writes_what_shells_source",
+    ),
+    "guard": (
+        f"{FILES}/__init__.py",
+        "question=question",
+        "question=lambda library: None",
+        "test_exported_scripts_guard_against_another_version",
+    ),
+    "lint": (
+        f"{FILES}/__init__.py",
+        r"(?s)    lint=Linting\(.*?\n    \),\n",
+        "",
+        "test_the_linter_finds_what_the_library_does_not_take",
+    ),
+    "findings": (
+        f"{FILES}/__init__.py",
+        "findings=lint.findings",
+        "findings=lambda given, target: []",
+        "test_the_linter_finds_what_the_library_does_not_take",
+    ),
+    "profile": (
+        f"{LIBRARY}/__init__.py",
+        r"\(hydra.Started\):",
+        ":\n    launcher_prefixes = ()",
+        "test_a_profile_of_an_application_can_be_recorded",
+    ),
+    "explain": (
+        SPACE,
+        'schedule = "binomial", ',
+        "",
+        "test_explain_knows_how_some_of_its_algorithms_send",
+    ),
+    "algorithm that an exporter knows": (
+        SPACE,
+        "(?s)" + r"    { id = 2, name = .2., commutative_only.*?\n",
+        "",
+        "test_it_has_a_search_space",
+    ),
+    "canary": (
+        f"{LIBRARY}/__init__.py",
+        "        loud = {[*][*]LOUD, [*][*]environment}",
+        "        return []",
+        "test_canaries_spoil_what_is_exported_and_nothing_else",
+    ),
+    "settings": (
+        f"{LIBRARY}/__init__.py",
+        r"_SETTINGS\.match\(name\) or ",
+        "",
+        "test_what_the_space_says_is_set_and_recognised",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", LEFT_OUT)
+def test_what_a_family_forgets_is_named(family: Copy, what: str) -> None:
+    file, pattern, other, test = LEFT_OUT[what]
+    path = family.root / file
+    whole = path.read_text(encoding="utf-8")
+    text, count = re.subn(pattern, other, whole)
+    assert count == 1
+    path.write_text(text, encoding="utf-8")
+    try:
+        family.fails(test, CONFORMANCE)
+    finally:
+        path.write_text(whole, encoding="utf-8")

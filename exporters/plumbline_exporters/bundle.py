@@ -166,3 +166,17 @@ def heading(bundle: Bundle, what: str) -> list[str]:
         )
         lines += [f"    {sentence}" for sentence in tried(winner)]
     return [quoting.comment(line) for line in lines]
+
+
+def put(values: dict[str, str], winner: Winner, name: str, value: str) -> None:
+    """Into `values`, of a whole process. Two winners that want different values are an error."""
+    if values.setdefault(name, value) != value:
+        raise PlumblineError(
+            f"{winner.function}, {winner.nprocs} ranks: wants {name}={value}, another winner wants "
+            f"{values[name]}; a process has one value: drop one of them"
+        )
+
+
+def is_profile(winner: Winner) -> bool:
+    """A mock-up or algorithm of ours: belongs to the profile of the preload library."""
+    return winner.variant != "default"

@@ -4,8 +4,7 @@ library. Variants are in force for what `plumbline-run` starts."""
 from __future__ import annotations
 
 from plumbline_exporters import environment, installed, quoting, run_script
-from plumbline_exporters.bundle import Bundle, heading
-from plumbline_exporters.knobs import is_profile
+from plumbline_exporters.bundle import Bundle, heading, is_profile
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "plumbline.csh"
@@ -26,7 +25,7 @@ else
 @exporter(
     "csh",
     "file for csh and tcsh to source before mpirun",
-    needs=(*environment.NEEDS, environment.WRAPPER),
+    needs=(environment.WRAPPER,),
 )
 def files(bundle: Bundle) -> dict[str, str]:
     lines = heading(bundle, f"Environment for {bundle.library.id}, written by Plumbline.")

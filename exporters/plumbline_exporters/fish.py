@@ -6,8 +6,7 @@ from __future__ import annotations
 import re
 
 from plumbline_exporters import environment, installed, quoting, run_script
-from plumbline_exporters.bundle import Bundle, heading
-from plumbline_exporters.knobs import is_profile
+from plumbline_exporters.bundle import Bundle, heading, is_profile
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "plumbline.fish"
@@ -28,7 +27,7 @@ else
 @exporter(
     "fish",
     "file for fish to source before mpirun",
-    needs=(*environment.NEEDS, environment.WRAPPER),
+    needs=(environment.WRAPPER,),
 )
 def files(bundle: Bundle) -> dict[str, str]:
     lines = heading(bundle, f"Environment for {bundle.library.id}, written by Plumbline.")

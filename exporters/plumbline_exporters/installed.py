@@ -9,7 +9,7 @@ import shlex
 import msgspec
 
 from plumbline_db.records import Library
-from plumbline_exporters import quoting
+from plumbline_exporters import families, quoting
 from plumbline_exporters.bundle import Bundle
 
 
@@ -30,18 +30,7 @@ class Question(msgspec.Struct, frozen=True):
 
 def question(library: Library) -> Question | None:
     """None for a library that nobody has to ask, or that does not say."""
-    build = library.build
-    match library.family:
-        case "openmpi":
-            return Question(("ompi_info", "--version"), f"Open MPI v{library.version}")
-        case "mpich":
-            return Question(("mpichversion",), library.version_string)
-        case "mvapich" | "mvapich2" if "package" in build:
-            return Question(("mpiname", "-a"), build["package"])
-        case "intelmpi" if "revision" in build:
-            said = f"Version {build['released']} Build {build['built']} (id: {build['revision']})"
-            return Question(("mpiexec.hydra", "-V"), said)
-    return None
+    return families.of(library).question(library)
 
 
 _SH = """

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 
 from plumbline_exporters import environment, installed, quoting
-from plumbline_exporters.bundle import Bundle, heading
-from plumbline_exporters.knobs import is_profile
+from plumbline_exporters.bundle import Bundle, heading, is_profile
 from plumbline_exporters.quoting import lua, tcl
 from plumbline_exporters.registry import exporter
 
@@ -56,7 +55,7 @@ end
 @exporter(
     "modulefile",
     "modulefile in Tcl",
-    needs=(*environment.NEEDS, environment.WRAPPER),
+    needs=(environment.WRAPPER,),
 )
 def files(bundle: Bundle) -> dict[str, str]:
     values = environment.variables(bundle)
@@ -86,7 +85,7 @@ def files(bundle: Bundle) -> dict[str, str]:
 @exporter(
     "modulefile-lua",
     "modulefile in Lua, for Lmod",
-    needs=(*environment.NEEDS, environment.WRAPPER),
+    needs=(environment.WRAPPER,),
 )
 def lua_files(bundle: Bundle) -> dict[str, str]:
     values = environment.variables(bundle)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters import quoting
-from plumbline_exporters.bundle import Bundle, conditions, groups, heading, sizes
-from plumbline_exporters.knobs import is_profile
+from plumbline_exporters.bundle import Bundle, conditions, groups, heading, is_profile, sizes
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "plumbline.profile"

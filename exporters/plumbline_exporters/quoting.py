@@ -98,10 +98,3 @@ def in_tcl(text: str) -> str:
 def lua(text: str) -> str:
     """A string of Lua."""
     return '"' + re.sub(r'([\\"])', r"\\\1", held(text)) + '"'
-
-
-def mca(parameter: str, value: str) -> str:
-    """A line of a parameter file of Open MPI, where a value goes on to the end of its line."""
-    if value != value.strip():
-        raise PlumblineError(f"{parameter}: the value {value!r} cannot stand in an MCA file")
-    return f"{name(parameter)} = {held(value)}"

@@ -1,6 +1,7 @@
 """The table of export formats, and the one place that writes their files.
 
-A format is one module with a function under `@exporter(...)`, and one line in MODULES.
+A format is one module with a function under `@exporter(...)`, and one line in MODULES; or it stands
+in the folder of a family, which imports it.
 """
 
 from __future__ import annotations
@@ -18,20 +19,11 @@ import msgspec
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Export
-from plumbline_exporters import quoting
+from plumbline_exporters import families, quoting
 from plumbline_exporters.bundle import NO_SUM, SUM, Bundle
 
 MODULES = (
-    "ompi_rules",
-    "ompi_han",
     "profile",
-    "mca_params",
-    "env",
-    "impi_env",
-    "simgrid_env",
-    "mpich_selection",
-    "mpich_env",
-    "mvapich_env",
     "run_script",
     "csh",
     "fish",
@@ -86,6 +78,7 @@ def exporter(
 
 def exporters(family: str = "") -> dict[str, Exporter]:
     """All formats by name; or those for a family of libraries."""
+    families.families()
     for module in MODULES:
         importlib.import_module(f"plumbline_exporters.{module}")
     return {

@@ -3,7 +3,7 @@ leaves the environment that called it alone. Modulefiles and csh name it: they p
 
 from __future__ import annotations
 
-from plumbline_exporters import env, environment, installed, quoting
+from plumbline_exporters import environment, families, installed, plumbline_sh, quoting
 from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.registry import exporter
 
@@ -44,7 +44,7 @@ unset plumbline_start plumbline_tool plumbline_said
 @exporter(
     environment.WRAPPER,
     "program that starts another with everything in force",
-    needs=("env", "impi-env", "mpich-env", "mvapich-env", "mvapich2-env", "simgrid-env"),
+    needs=tuple(family.script for family in families.families().values()),
 )
 def files(bundle: Bundle) -> dict[str, str]:
     lines = ["#!/bin/sh"]
@@ -61,6 +61,6 @@ def files(bundle: Bundle) -> dict[str, str]:
             answer=quoting.sh(asked.answer),
             library=quoting.sh(quoting.said(bundle.library.id)),
         )
-    script = quoting.sh(str(bundle.directory / env.FILE_NAME))
-    text += f'PLUMBLINE_CHECKED=1\n. {script}\nunset PLUMBLINE_CHECKED\nexec "$@"\n'
+    path = quoting.sh(str(bundle.directory / plumbline_sh.FILE_NAME))
+    text += f'PLUMBLINE_CHECKED=1\n. {path}\nunset PLUMBLINE_CHECKED\nexec "$@"\n'
     return {FILE_NAME: text}

@@ -13,7 +13,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from plumbline_db.records import Winner
-from plumbline_exporters import csh, env, fish, modulefile, quoting
+from plumbline_exporters import csh, fish, modulefile, plumbline_sh, quoting
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.registry import texts
 from tests.exporters.bundles import bundle, tuned, variant
@@ -81,7 +81,11 @@ def written(given: Bundle, folder: Path) -> list[Path]:
 
 
 def _posix(shell: str) -> Callable[[Path], list[str]]:
-    return lambda folder: [shell, "-c", f". {quoting.sh(f'{folder}/{env.FILE_NAME}')}; env -0"]
+    return lambda folder: [
+        shell,
+        "-c",
+        f". {quoting.sh(f'{folder}/{plumbline_sh.FILE_NAME}')}; env -0",
+    ]
 
 
 def _module(command: str, name: str) -> Callable[[Path], list[str]]:

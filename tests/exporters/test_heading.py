@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline_exporters import env, modulefile, profile, winners_json
+from plumbline_exporters import modulefile, profile, winners_json
 from plumbline_exporters.bundle import Bundle, heading
+from plumbline_exporters.families.openmpi import env
 from tests.exporters.bundles import bundle, tuned, variant
 
 WAYS = [

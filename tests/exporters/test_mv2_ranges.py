@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline_exporters import mv2_ranges
-from plumbline_exporters.mv2_ranges import Range
+from plumbline_exporters import by_size
+from plumbline_exporters.by_size import Range
+from plumbline_exporters.families.mvapich2 import ranges as mv2_ranges
 
 
 @st.composite
@@ -21,17 +22,17 @@ def ranges(draw: st.DrawFn) -> list[Range]:
 
 @given(ranges())
 def test_what_is_written_is_read(wanted: list[Range]) -> None:
-    assert mv2_ranges.read(mv2_ranges.write(wanted)) == wanted
+    assert by_size.read(by_size.write(wanted)) == wanted
 
 
 @given(st.text(alphabet="0123456789:,-+ x", max_size=20))
 def test_what_is_read_is_written_alike(text: str) -> None:
     """What the library would take for something else is an error."""
     try:
-        found = mv2_ranges.read(text)
+        found = by_size.read(text)
     except ValueError:
         return
-    assert mv2_ranges.read(mv2_ranges.write(found)) == found
+    assert by_size.read(by_size.write(found)) == found
     assert found[0].first == 0 and found[-1].last is None
 
 
@@ -40,9 +41,9 @@ def test_what_is_read_is_written_alike(text: str) -> None:
 )
 def test_sizes_that_are_missing_or_there_twice(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not ALGORITHM|sizes"):
-        mv2_ranges.read(text)
+        by_size.read(text)
     if text == "2":
-        assert not mv2_ranges.has_sizes(text)
+        assert not by_size.has_sizes(text)
 
 
 OFF = {"MV2_USE_INDEXED_TUNING": "0", "MV2_USE_INDEXED_ALLREDUCE_TUNING": "0"}
@@ -73,9 +74,9 @@ def test_the_library_s_table_has_room_for_32_ranges() -> None:
         last: list[int | None] = [*range(1, count), None]
         return [Range(one % 2 + 1, one, last[one] and one) for one in range(count)]
 
-    assert mv2_ranges.read(mv2_ranges.write(alternating(32))) == alternating(32)
+    assert by_size.read(by_size.write(alternating(32))) == alternating(32)
     with pytest.raises(ValueError, match="more than 32 ranges"):
-        mv2_ranges.write(alternating(33))
+        by_size.write(alternating(33))
 
 
 @pytest.mark.parametrize(

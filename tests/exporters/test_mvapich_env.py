@@ -11,8 +11,9 @@ import pytest
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters import hydra, mvapich_env
 from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.families import hydra
+from plumbline_exporters.families.mvapich2 import env as mvapich_env
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, everywhere, library, variant
 from tests.tuner.families.installations import prefix_of
@@ -82,16 +83,16 @@ def test_values_by_size_turn_the_indexed_mode_off_for_their_function() -> None:
 )
 def test_what_the_library_cannot_be_told(winners: list[Winner], what: str) -> None:
     with pytest.raises(PlumblineError, match=what):
-        mvapich_env.files_2(given(*winners))
+        mvapich_env.files(given(*winners))
 
 
 @pytest.mark.parametrize("path", ["/a b/x.so", "/a#b/x.so", "/a:b/x.so", '/a"b/x.so'])
 def test_a_preload_library_that_hydra_would_take_apart(path: str) -> None:
     one = msgspec.structs.replace(given(SCAN), preload_library=Path(path))
     with pytest.raises(PlumblineError, match="would split this path"):
-        mvapich_env.files_2(one)
+        mvapich_env.files(one)
     with pytest.raises(PlumblineError, match="none was named"):
-        mvapich_env.files_2(msgspec.structs.replace(one, preload_library=None))
+        mvapich_env.files(msgspec.structs.replace(one, preload_library=None))
 
 
 def shell(folder: Path, text: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -105,7 +106,7 @@ def exported(tmp_path: Path) -> Path:
     preload = tmp_path / "ours.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", preload, source], check=True)
     one = given(SCAN, everywhere("MPI_Bcast", MV2_INTER_BCAST_TUNING="2"), directory=tmp_path)
-    for name, text in mvapich_env.files_2(
+    for name, text in mvapich_env.files(
         msgspec.structs.replace(one, preload_library=preload)
     ).items():
         (tmp_path / name).write_text(text)

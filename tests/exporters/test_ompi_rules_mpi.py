@@ -13,8 +13,13 @@ from pathlib import Path
 import pytest
 
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters import ompi_rules
-from plumbline_exporters.ompi_tuned import COLLECTIVES, Collective, prefix, reads_version_2
+from plumbline_exporters.families.openmpi import rules as ompi_rules
+from plumbline_exporters.families.openmpi.tuned import (
+    COLLECTIVES,
+    Collective,
+    prefix,
+    reads_version_2,
+)
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, library, tuned
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from plumbline.applied.blocks import block
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters import mca_params, modulefile, quoting
+from plumbline_exporters import modulefile, quoting
 from plumbline_exporters.bundle import heading
+from plumbline_exporters.families.openmpi import mca_params
 from plumbline_exporters.registry import texts, write
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, everywhere, library, tuned
@@ -157,7 +158,7 @@ def test_open_mpi_hears_what_a_parameter_file_says(tmp_path: Path) -> None:
         "coll_tuned_dynamic_rules_filename": "/a b/é",
     }
     path = tmp_path / "params.conf"
-    path.write_text("".join(quoting.mca(name, value) + "\n" for name, value in values.items()))
+    path.write_text("".join(mca_params.line(name, value) + "\n" for name, value in values.items()))
     done = mpi.shell(
         "ompi_info --parsable --all --level 9",
         mpi.environment(OMPI_MCA_mca_base_param_files=str(path)),

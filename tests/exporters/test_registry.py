@@ -74,10 +74,15 @@ def test_a_format_of_another_library_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_format_is_in_the_table() -> None:
-    """A module under @exporter that MODULES leaves out is known to nobody."""
+    """A module under @exporter that MODULES, or its family, leaves out is known to nobody."""
     room = Path(registry.__file__).parent
     found = {path.stem for path in room.glob("*.py") if "\n@exporter(" in path.read_text()}
     assert found == set(registry.MODULES)
+    written = sum(path.read_text().count("\n@exporter(") for path in room.rglob("*.py"))
+    script = "from plumbline_exporters.registry import exporters; print(len(exporters()))"
+    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", script], env=os.environ | path, stdout=-1)
+    assert int(done.stdout) == written
 
 
 def test_a_name_is_registered_once() -> None:

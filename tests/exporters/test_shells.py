@@ -16,15 +16,16 @@ from plumbline import libraries
 from plumbline_db.records import Library, Winner
 from plumbline_exporters import (
     csh,
-    env,
     environment,
     fish,
     installed,
     modulefile,
+    plumbline_sh,
     quoting,
     run_script,
 )
 from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.families.openmpi import env
 from plumbline_exporters.registry import exporters, write
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, everywhere, library, tuned, variant
@@ -408,6 +409,6 @@ def test_every_family_says_it_in_every_language(
         fish.FILE_NAME,
         modulefile.FILE_NAME,
         modulefile.LUA_FILE_NAME,
-        env.FILE_NAME,
+        plumbline_sh.FILE_NAME,
     ):
         assert variable in (tmp_path / name).read_text(), name

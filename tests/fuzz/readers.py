@@ -18,16 +18,17 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch import parts
 from plumbline.libraries import known_parameters, openmpi, space_file
+from plumbline.libraries.openmpi import info
 from plumbline.results import recorded
 from plumbline.settings import campaign_file
 from plumbline_db import ndjson, runs, scratch
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, PingPong
-from plumbline_exporters import ompi_site
+from plumbline_exporters.families.openmpi import site as ompi_site
+from plumbline_exporters.families.openmpi.site import SiteRule
 from plumbline_exporters.lint import formats
 from plumbline_exporters.lint.finding import Context
-from plumbline_exporters.ompi_site import SiteRule
 from tests.db import build
 from tests.exporters import hostile
 from tests.exporters.bundles import library
@@ -106,8 +107,8 @@ def _site_rules() -> list[bytes]:
 
 def _ompi_info(data: bytes) -> None:
     text = data.decode(errors="replace")
-    openmpi.reported(text)
-    openmpi.described(text, Path("/opt/openmpi"), [])
+    info.reported(text)
+    info.described(text, Path("/opt/openmpi"), [])
 
 
 def _calls(data: bytes) -> None:

@@ -13,7 +13,7 @@ from plumbline.measure.launches import Laboratory
 from plumbline.settings.campaign_file import load
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite, Winner
-from plumbline_exporters import env
+from plumbline_exporters import plumbline_sh
 from plumbline_exporters.registry import write
 from tests.exporters.bundles import bundle, tuned
 from tests.tuner.simulated import LATENCY, Costs, SimulatedStarter
@@ -29,7 +29,7 @@ def hurt(
     settings = load(None, {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2})
     starter = SimulatedStarter(costs, launch_noise=0.1)
     write(bundle(WINNER, directory=str(folder)), ["env"])
-    environment = environment_of(folder / env.FILE_NAME, starter.clean_environment())
+    environment = environment_of(folder / plumbline_sh.FILE_NAME, starter.clean_environment())
     found = harm(
         Laboratory(db, campaign.id, starter),
         Suite("accept", 1, "cold"),

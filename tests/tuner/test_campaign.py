@@ -36,7 +36,8 @@ from plumbline_db.records import (
     Verdict,
     Winner,
 )
-from plumbline_exporters import ompi_rules, profile
+from plumbline_exporters import profile
+from plumbline_exporters.families.openmpi import rules as ompi_rules
 from tests.exporters.bundles import tuned
 from tests.tuner import planted
 from tests.tuner.simulated import PARTS, Costs, Interrupted, SimulatedStarter, bench

@@ -14,7 +14,7 @@ from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Run, Suite
-from plumbline_exporters import env
+from plumbline_exporters import plumbline_sh
 from plumbline_exporters.registry import write
 from tests.exporters.bundles import bundle, tuned
 from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
@@ -45,7 +45,7 @@ def confirmed(
     db: Database, campaign: Campaign, folder: Path, starter: SimulatedStarter
 ) -> tuple[Confirmation, list[Run]]:
     write(bundle(CHOSEN, directory=str(folder)), ["env"])
-    environment = environment_of(folder / env.FILE_NAME, starter.clean_environment())
+    environment = environment_of(folder / plumbline_sh.FILE_NAME, starter.clean_environment())
     lab = Laboratory(db, campaign.id, starter)
     arguments = (FEW, SETTINGS, environment, [CHOSEN])
     done = confirm(lab, Suite("confirm", 1), "round-1", *arguments)

@@ -24,7 +24,7 @@ from plumbline.settings.campaign_file import load
 from plumbline_db import events, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import CaseRecord, Winner
-from plumbline_exporters import env
+from plumbline_exporters import plumbline_sh
 from tests.tuner.simulated import (
     GUIDELINES,
     LATENCY,
@@ -115,7 +115,7 @@ class Done:
         return cost
 
     def slower(self) -> dict[tuple[str, int], float]:
-        script = self._folder / env.FILE_NAME
+        script = self._folder / plumbline_sh.FILE_NAME
         files = environment_of(script, {"PATH": "/usr/bin:/bin"}) if script.is_file() else {}
         ratios = {cell: self.cost(*cell, files) / self.cost(*cell, {}) for cell in self._cells}
         return {cell: ratio for cell, ratio in ratios.items() if ratio > 1 + TOLERANCE}

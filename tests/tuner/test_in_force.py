@@ -15,7 +15,7 @@ from plumbline.settings.workbench import Workbench
 from plumbline_db import campaigns, exports
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters import ompi_rules
+from plumbline_exporters.families.openmpi import rules as ompi_rules
 from tests.tuner import planted
 from tests.tuner.simulated import SimulatedStarter, bench
 from tests.tuner.test_campaign import run

@@ -10,9 +10,10 @@ import pytest
 from plumbline.libraries import known_parameters
 from plumbline.libraries.space import Space
 from plumbline.libraries.space_file import load
+from plumbline_exporters.families import linted
 from plumbline_exporters.lint import names
 from plumbline_exporters.lint.assignments import Assignment
-from plumbline_exporters.lint.finding import FAMILIES, Context, LintTarget
+from plumbline_exporters.lint.finding import Context, LintTarget
 
 FOLDER = Path(__file__).parents[2] / "search-spaces"
 KNOWN = known_parameters.known(FOLDER)
@@ -20,7 +21,7 @@ SPACES = [
     space
     for path in sorted(FOLDER.glob("*.toml"))
     for space in load(path)
-    if space.family in FAMILIES
+    if space.family in linted()
 ]
 
 
@@ -45,8 +46,8 @@ def test_nothing_to_say_of_what_is_searched(space: Space) -> None:
 
 
 def test_every_family_of_the_linter_has_a_space() -> None:
-    assert {one.family for one in KNOWN} == set(FAMILIES)
-    for family in FAMILIES:
+    assert {one.family for one in KNOWN} == set(linted())
+    for family in linted():
         assert Context("", KNOWN).target(family).known
 
 

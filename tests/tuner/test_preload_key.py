@@ -15,7 +15,7 @@ from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.layout import fixed
-from plumbline_exporters import env
+from plumbline_exporters import plumbline_sh
 from plumbline_exporters.registry import write
 from tests.exporters.bundles import bundle, library, variant
 from tests.tuner import fake_mpi, planted
@@ -129,9 +129,9 @@ def test_exported_files_put_ours_before_it_and_keep_it(
     )
     write(made, [format])
     given = {"PATH": os.environ["PATH"], "LD_PRELOAD": f"{tool}:/none/theirs.so"}
-    after = environment_of(tmp_path / "out" / env.FILE_NAME, given)
+    after = environment_of(tmp_path / "out" / plumbline_sh.FILE_NAME, given)
     assert f"{OURS}:{tool}:/none/theirs.so" in after[variable]
-    again = environment_of(tmp_path / "out" / env.FILE_NAME, given | after)
+    again = environment_of(tmp_path / "out" / plumbline_sh.FILE_NAME, given | after)
     assert again == {} or f"{OURS}:{tool}:/none/theirs.so" in again.get(variable, after[variable])
 
 
@@ -144,7 +144,7 @@ def test_run_puts_it_before_what_the_user_preloads(
         campaign=made.campaign,
         settings=planted.settings(preload=[str(tool)]),
         winners=made.winners,
-        script=tmp_path / "out" / env.FILE_NAME,
+        script=tmp_path / "out" / plumbline_sh.FILE_NAME,
         bench=bench(),
     )
     monkeypatch.setenv("LD_PRELOAD", f"/none/theirs.so:{tool}")

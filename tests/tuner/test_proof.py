@@ -17,8 +17,9 @@ from plumbline.libraries.openmpi import RULES as RULES_FILE
 from plumbline.libraries.openmpi import OpenMpi, rules_canary
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Failure, Winner
-from plumbline_exporters import env, ompi_rules, profile
-from plumbline_exporters.ompi_tuned import COLLECTIVES
+from plumbline_exporters import plumbline_sh, profile
+from plumbline_exporters.families.openmpi import rules as ompi_rules
+from plumbline_exporters.families.openmpi.tuned import COLLECTIVES
 from plumbline_exporters.registry import write
 from tests.exporters import rules_reader
 from tests.exporters.bundles import bundle, everywhere, tuned, variant
@@ -126,10 +127,12 @@ def test_a_file_that_cannot_be_sourced_is_named(tmp_path: Path) -> None:
 def test_the_exported_file_leads_to_both_files(tmp_path: Path, version: str) -> None:
     folder = tmp_path / "out"
     write(bundle(BCAST, SCAN, version=version, directory=str(folder)), ["env"])
-    found = proof.environment_of(folder / env.FILE_NAME, {"PATH": os.environ["PATH"]})
+    found = proof.environment_of(folder / plumbline_sh.FILE_NAME, {"PATH": os.environ["PATH"]})
     assert proof._value(found, RULES_FILE) == str(folder / ompi_rules.FILE_NAME)
     assert proof._value(found, proof.PROFILE) == str(folder / profile.FILE_NAME)
-    again = proof.environment_of(folder / env.FILE_NAME, {"PATH": os.environ["PATH"], **found})
+    again = proof.environment_of(
+        folder / plumbline_sh.FILE_NAME, {"PATH": os.environ["PATH"], **found}
+    )
     assert again == {}
 
 
@@ -162,7 +165,7 @@ class Ranks:
 def in_force(tmp_path: Path) -> dict[str, str]:
     folder = tmp_path / "out"
     write(bundle(BCAST, GATHER, SCAN, directory=str(folder)), ["env"])
-    return proof.environment_of(folder / env.FILE_NAME, {"PATH": os.environ["PATH"]})
+    return proof.environment_of(folder / plumbline_sh.FILE_NAME, {"PATH": os.environ["PATH"]})
 
 
 def prove(ranks: Ranks, environment: Mapping[str, str], *winners: Winner) -> proof.Proof:

@@ -23,7 +23,7 @@ from plumbline.settings.workbench import workbench
 from plumbline_db import verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite
-from plumbline_exporters import env
+from plumbline_exporters import plumbline_sh
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -60,7 +60,7 @@ def test_no_cell_is_slower(tmp_path: Path, seed: int) -> None:
     with Database.open(tmp_path / "fresh.db", write=True) as db:
         again = settings.but(seed=settings.sampling.seed + 1000)
         other = identity.begin(db, bench, again, new=False)
-        environment = environment_of(folder / env.FILE_NAME, ranks.clean_environment())
+        environment = environment_of(folder / plumbline_sh.FILE_NAME, ranks.clean_environment())
         cells = [
             one
             for one in tables.cases(guidelines, settings)

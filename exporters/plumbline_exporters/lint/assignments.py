@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from plumbline_exporters import families
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _LUA = re.compile(
     r"""^\s*(?P<verb>setenv|pushenv|prepend_path|append_path)\s*[({]\s*
@@ -17,8 +19,6 @@ _LUA = re.compile(
 _MODULE_VERBS = ("setenv", "pushenv", "prepend-path", "append-path")
 _EXPORTS = ("export", "declare", "typeset", "local", "env", "readonly")
 _STARTERS = re.compile(r"(?:.*/)?(?:mpirun|mpiexec|orterun|prterun|srun|mpiexec\.hydra)\Z")
-_PARAMETER = re.compile(r"(?P<name>\w+)\s*=(?P<value>.*)\Z")
-_OPTION = re.compile(r"--?mca\s+(?P<name>\w+)\s+(?P<value>.*)\Z")
 _UNKNOWN = re.compile(r"[$`]")
 
 
@@ -136,32 +136,14 @@ def _equations(line: int, words: Sequence[str], *, exported: bool) -> Iterator[A
 
 
 def _of_options(line: int, words: Sequence[str]) -> Iterator[Assignment]:
-    """--mca NAME VALUE, -x NAME=VALUE, -genv NAME VALUE."""
+    """-x NAME=VALUE, and what families have: --mca NAME VALUE, -genv NAME VALUE."""
+    options = families.options()
     for at, word in enumerate(words):
-        if word in ("--mca", "-mca") and at + 2 < len(words):
-            yield Assignment(line, f"OMPI_MCA_{words[at + 1]}", _value(words[at + 2]))
-        elif word in ("-genv", "-env") and at + 2 < len(words):
-            yield Assignment(line, words[at + 1], _value(words[at + 2]))
+        if word in options and at + 2 < len(words):
+            yield Assignment(line, options[word] + words[at + 1], _value(words[at + 2]))
         elif word == "-x" and at + 1 < len(words):
             yield from _equations(line, [words[at + 1]], exported=True)
 
 
 def _value(word: str) -> str | None:
     return None if _UNKNOWN.search(word) else word
-
-
-def of_parameters(text: str) -> tuple[list[Assignment], list[int]]:
-    """Of a parameter file of Open MPI: `name = value`, or `--mca name value`; and the lines that
-    are neither. What follows a value in its line is part of it, a comment too."""
-    found: list[Assignment] = []
-    strange: list[int] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        bare = line.strip()
-        if not bare or bare[0] == "#" or re.match(r"--?x\s", bare):
-            continue
-        match = _PARAMETER.match(bare) or _OPTION.match(bare)
-        if match is not None:
-            found.append(Assignment(number, match["name"], match["value"].strip()))
-        else:
-            strange.append(number)
-    return found, strange

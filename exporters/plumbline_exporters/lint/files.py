@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline_db.errors import UsageError
-from plumbline_exporters.lint.finding import Context, Finding, in_order
+from plumbline_exporters.lint.finding import Context, Finding, NamedFile, in_order
 from plumbline_exporters.lint.formats import check, choose
 
 _MOST_BYTES = 16 * 1024 * 1024
@@ -30,12 +30,13 @@ def lint(path: Path, context: Context, wanted: str = "") -> list[Linted]:
     format = choose(path.name, text, wanted)
     found = check(text, format, context)
     others: list[Linted] = []
-    for line, name in format.refers(text):
+    for named in format.refers(text):
+        line, name = named.line, named.path
         other = Path(os.path.expanduser(name) if "\0" not in name else name)
         if not other.is_absolute():
             continue
         if not os.path.isfile(other):
-            found.append(_missing(line, name))
+            found.append(_missing(named))
             continue
         try:
             inner = _read(other)
@@ -49,12 +50,12 @@ def lint(path: Path, context: Context, wanted: str = "") -> list[Linted]:
     return [Linted(str(path), format.name, in_order(found)), *others]
 
 
-def _missing(line: int, name: str) -> Finding:
-    ends = name.endswith(".json")  # MPICH's tables
-    what = "every program ends in MPI_Init" if ends else "the library says nothing and goes without"
+def _missing(named: NamedFile) -> Finding:
+    effect, what = named.missing
     return Finding(
-        line, "fails" if ends else "ignored", "no-such-file",
-        f"{name} is not there (on this machine): {what}", "put it there, or leave this out",
+        named.line, effect, "no-such-file",
+        f"{named.path} is not there (on this machine): {what}",
+        "put it there, or leave this out",
     )  # fmt: skip
 
 

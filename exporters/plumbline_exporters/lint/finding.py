@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 import msgspec
 
 from plumbline_db.errors import UsageError
+from plumbline_exporters import families
+from plumbline_exporters.lint.assignments import Assignment
 from plumbline_exporters.lint.known import Known, Version
 
 # What happens to a user of the file, worst first.
@@ -32,15 +34,21 @@ class Finding(msgspec.Struct, frozen=True, order=True):
     repair: str
 
 
-# Versions that stand for all that are known, where no library is named.
-_STAND_INS: dict[str, tuple[Version, ...]] = {
-    "openmpi": ((4, 1, 0), (4, 1, 7), (4, 1, 8), (5, 0, 0), (5, 0, 6), (5, 0, 11)),
-    "mpich": ((4, 3, 2), (5, 0, 2)),
-    "mvapich": ((4, 0, 0),),
-    "mvapich2": ((2, 3, 7),),
-    "intelmpi": ((2021, 17, 2),),
-}
-FAMILIES = tuple(_STAND_INS)
+class NamedFile(msgspec.Struct, frozen=True):
+    """A file that another one puts in force, and what happens where it is not there."""
+
+    line: int
+    path: str
+    missing: tuple[Effect, str]
+
+
+def named(given: Iterable[Assignment], files: Mapping[str, tuple[Effect, str]]) -> list[NamedFile]:
+    """Those that the parameters `files` name."""
+    return [
+        NamedFile(assignment.line, assignment.value, files[assignment.name])
+        for assignment in given
+        if assignment.name in files and assignment.value
+    ]
 
 
 class LintTarget(msgspec.Struct, frozen=True):
@@ -67,29 +75,25 @@ class Context(msgspec.Struct, frozen=True):
 
     def target(self, family: str) -> LintTarget:
         """The named library where it is of this family, else all known versions of it."""
-        versions = _STAND_INS.get(family, ())
+        versions = families.linted()[family].versions
         ours = [known for known in self.known if known.family == family]
         fitting = ours
-        named = _named(self.library) if self.library else None
-        if named is not None and named[0] == family:
-            versions = (named[1],)
-            fitting = [known for known in ours if known.holds(named[1])]
+        asked = _named(self.library) if self.library else None
+        if asked is not None and asked[0] == family:
+            versions = (asked[1],)
+            fitting = [known for known in ours if known.holds(asked[1])]
         others = [known for known in ours if known not in fitting]
         return LintTarget(family, versions, tuple(fitting), tuple(others))
-
-    def of_mpich(self) -> LintTarget:
-        """MPICH, or who takes its variables for his own."""
-        named = _named(self.library)[0] if self.library else ""
-        return self.target(named if named == "mvapich" else "mpich")
 
 
 def _named(library: str) -> tuple[str, Version]:
     family, _, version = library.partition("-")
     match = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*(?![0-9])", version)
-    if family not in FAMILIES or match is None:
+    known = families.linted()
+    if family not in known or match is None:
         raise UsageError(
             f"no library {library!r}: name one as FAMILY-VERSION, for instance openmpi-5.0.11; "
-            f"families are {', '.join(FAMILIES)}"
+            f"families are {', '.join(known)}"
         )
     numbers = [int(part) for part in match[0].split(".")]
     return family, (*numbers, 0, 0)[: max(3, len(numbers))]

@@ -1,28 +1,20 @@
-"""The table of formats that the linter knows, and the choice of one for a file.
+"""The formats that the linter knows, and the choice of one for a file.
 
-A format is one module with SUMMARY, `recognises(name, text)` and `findings(text, context)`, and one
-line in MODULES; where its files name others, also `refers(text)`."""
+A format is one module with SUMMARY, `recognises(name, text)` and `findings(text, context)`; where
+its files name others, also `refers(text)`. Its family names it in `Linting.formats`."""
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable, Iterable
 
 import msgspec
 
 from plumbline_db.errors import UsageError
-from plumbline_exporters.lint.finding import FAMILIES, Context, Finding, in_order
+from plumbline_exporters import families
+from plumbline_exporters.lint import shell_file
+from plumbline_exporters.lint.finding import Context, Finding, NamedFile, in_order
 
-# In the order in which they are asked whether a file is theirs.
-MODULES = {
-    "ompi-json": "ompi_json",
-    "mpich-json": "mpich_json",
-    "ompi-han-rules": "han_rules",
-    "ompi-rules": "ompi_rules",
-    "mca-params": "mca_file",
-    "env": "shell_file",
-}
 # What exported files say in their heads.
 _MADE_FOR = re.compile(
     r"^(?:#|--|[ \t]*\") ?library   "
@@ -36,21 +28,27 @@ class Format(msgspec.Struct, frozen=True):
     summary: str
     recognises: Callable[[str, str], bool]
     findings: Callable[[str, Context], Iterable[Finding]]
-    refers: Callable[[str], list[tuple[int, str]]]
+    refers: Callable[[str], list[NamedFile]]
 
 
-def _nothing(text: str) -> list[tuple[int, str]]:
+def _nothing(text: str) -> list[NamedFile]:
     del text
     return []
 
 
 def formats() -> dict[str, Format]:
-    found = {}
-    for name, module in MODULES.items():
-        loaded = importlib.import_module(f"plumbline_exporters.lint.{module}")
-        refers = getattr(loaded, "refers", _nothing)
-        found[name] = Format(name, loaded.SUMMARY, loaded.recognises, loaded.findings, refers)
-    return found
+    """In the order in which they are asked whether a file is theirs: environments at last."""
+    modules = {name: of for lint in families.linted().values() for name, of in lint.formats.items()}
+    return {
+        name: Format(
+            name,
+            module.SUMMARY,
+            module.recognises,
+            module.findings,
+            getattr(module, "refers", _nothing),
+        )
+        for name, module in {**modules, "env": shell_file}.items()
+    }
 
 
 def choose(name: str, text: str, wanted: str = "") -> Format:
@@ -73,6 +71,6 @@ def check(text: str, format: Format, context: Context) -> list[Finding]:
     """In order of lines. A file that says which library it was made for is read as that one does,
     where no other is named and that one is of a family that is known here."""
     made_for = _MADE_FOR.search(text)
-    if not context.library and made_for is not None and made_for["family"] in FAMILIES:
+    if not context.library and made_for is not None and made_for["family"] in families.linted():
         context = msgspec.structs.replace(context, library=made_for["id"])
     return in_order(format.findings(text, context))

@@ -7,8 +7,9 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 
+from plumbline_exporters import families
 from plumbline_exporters.lint.assignments import Assignment
-from plumbline_exporters.lint.finding import Effect, Finding, LintTarget
+from plumbline_exporters.lint.finding import Finding, LintTarget
 from plumbline_exporters.lint.known import Parameter
 
 _ALIKE = 0.85
@@ -16,15 +17,6 @@ _MOST_GUESSES = 100  # in a file: each is compared with every name there is
 _FACTORS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "enabled"})
 _FALSE = frozenset({"0", "false", "f", "no", "n", "disabled"})
-
-# What a library does with a value that it does not take.
-_CONSEQUENCES: dict[str, tuple[Effect, str]] = {
-    "openmpi": ("ignored", "is not taken: the default stays"),
-    "mpich": ("fails", "ends every program in MPI_Init"),
-    "mvapich": ("fails", "ends every program in MPI_Init"),
-    "mvapich2": ("misread", "is taken, without a word, for another one that exists"),
-    "intelmpi": ("ignored", "makes it drop the whole variable"),
-}
 
 
 def is_true(value: str | None) -> bool:
@@ -51,7 +43,7 @@ def check(
         elif assignment.value is not None and not any(
             _takes(each, assignment.value) for each in there
         ):
-            effect, what = _CONSEQUENCES[target.family]
+            effect, what = families.linted()[target.family].refusal
             yield Finding(
                 assignment.line, effect, "no-such-value",
                 f"{prefix}{assignment.name}: {assignment.value!r} {what}",

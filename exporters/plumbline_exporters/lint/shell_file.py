@@ -6,24 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import msgspec
-
-from plumbline_exporters.lint import (
-    impi_variables,
-    mpich_variables,
-    mv2_variables,
-    ompi_parameters,
-)
+from plumbline_exporters import families
 from plumbline_exporters.lint.assignments import Assignment, is_plain, of_shell
-from plumbline_exporters.lint.finding import Context, Finding
+from plumbline_exporters.lint.finding import Context, Finding, NamedFile, named
 
 SUMMARY = "environment: shell file, module file, job script, or NAME=VALUE lines"
-_FILES = (
-    ompi_parameters.PREFIX + ompi_parameters.RULES,
-    ompi_parameters.PREFIX + ompi_parameters.HAN_RULES,
-    *mpich_variables.TABLES,
-)
-_OURS = re.compile(r"(?:OMPI_MCA_|MPIR_CVAR_|MPICH_|MVP_|MV2_|I_MPI_)\w+\Z")
 _SPACED = re.compile(r"\s*(?:export\s+)?(?P<name>\w+)(?:\s+=\s*|\s*=\s+)(?P<value>[^\s=]\S*)")
 _PRELOAD = "LD_PRELOAD"
 
@@ -34,16 +21,17 @@ def recognises(name: str, text: str) -> bool:
     if name.endswith((".sh", ".csh", ".fish", ".lua", ".env", ".sbatch", ".slurm")):
         return True
     return any(
-        _OURS.match(assignment.name) or assignment.name == _PRELOAD for assignment in of_shell(text)
+        _is_ours(assignment.name) or assignment.name == _PRELOAD for assignment in of_shell(text)
     )
 
 
-def refers(text: str) -> list[tuple[int, str]]:
-    return [
-        (assignment.line, assignment.value)
-        for assignment in of_shell(text)
-        if assignment.name in _FILES and assignment.value
-    ]
+def _is_ours(name: str) -> bool:
+    return name.startswith(families.prefixes()) and name not in families.prefixes()
+
+
+def refers(text: str) -> list[NamedFile]:
+    files = [lint.files for lint in families.linted().values()]
+    return named(of_shell(text), {name: of[name] for of in files for name in of})
 
 
 def findings(text: str, context: Context) -> Iterator[Finding]:
@@ -51,38 +39,24 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
     plain = is_plain(text)
     yield from _of_shells(text, given, plain)
     heard = [assignment for assignment in given if assignment.exported or plain]
-    openmpi = [
-        msgspec.structs.replace(
-            assignment, name=assignment.name.removeprefix(ompi_parameters.PREFIX)
-        )
-        for assignment in heard
-        if assignment.name.startswith(ompi_parameters.PREFIX)
-    ]
-    target = context.target("openmpi")
-    yield from ompi_parameters.findings(openmpi, target, ompi_parameters.PREFIX)
-    intel = [assignment for assignment in heard if assignment.name.startswith("I_MPI_")]
-    yield from impi_variables.findings(intel, context.target("intelmpi"))
-    second = [assignment for assignment in heard if mv2_variables.is_ours(assignment.name)]
-    yield from mv2_variables.findings(second, context.target("mvapich2"))
-    mpich = [
-        assignment
-        for assignment in heard
-        if mpich_variables.is_ours(assignment.name) and assignment not in second
-    ]
-    yield from mpich_variables.findings(mpich, context.of_mpich())
+    for family, lint in families.speaking(context.library.partition("-")[0]):
+        of_family = [
+            assignment for assignment in heard if re.match(lint.variables, assignment.name)
+        ]
+        yield from lint.findings(of_family, context.target(family))
 
 
 def _of_shells(text: str, given: list[Assignment], plain: bool) -> Iterator[Finding]:
     for number, line in enumerate(text.splitlines(), 1):
         match = _SPACED.match(line)
-        if match is not None and _OURS.match(match["name"]):
+        if match is not None and _is_ours(match["name"]):
             yield Finding(
                 number, "ignored", "blank-at-equals",
                 f"{match['name']}: with a blank beside the = a shell sets nothing",
                 f"write {match['name']}={match['value']}",
             )  # fmt: skip
     for assignment in given:
-        if _OURS.match(assignment.name) and not (assignment.exported or plain):
+        if _is_ours(assignment.name) and not (assignment.exported or plain):
             yield Finding(
                 assignment.line, "ignored", "not-exported",
                 f"{assignment.name} is a variable of the shell alone: programs do not get it",

@@ -19,7 +19,7 @@ from plumbline.settings import identity
 from plumbline_db import runs, searches, suites
 from plumbline_db.connection import Database
 from plumbline_db.records import Verdict
-from plumbline_exporters import env
+from plumbline_exporters import plumbline_sh
 
 from . import baselines
 from .answers import Answers
@@ -83,7 +83,7 @@ def _campaign(here: Here, answers: Answers, seed: int, folder: Path) -> Replayed
         output = folder / "exports"
         lab = Laboratory(db, begun.id, starter)
         campaign.Loop(lab, here.bench, begun, here.settings, output).run()
-        script = output / env.FILE_NAME
+        script = output / plumbline_sh.FILE_NAME
         around = AS_IT_IS
         if script.exists():
             extra = proof.environment_of(script, starter.clean_environment())

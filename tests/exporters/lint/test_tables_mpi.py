@@ -15,7 +15,8 @@ import pytest
 from plumbline.system import process
 from plumbline.system.process import Finished
 from plumbline_db.records import UNBOUNDED_BYTES, Library
-from plumbline_exporters import mpich_selection, registry
+from plumbline_exporters import registry
+from plumbline_exporters.families.mpich import selection as mpich_selection
 from plumbline_exporters.lint import formats
 from plumbline_exporters.lint.finding import Context
 from tests.exporters import mpi

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import plumbline_exporters
 from plumbline.libraries import known_parameters
-from plumbline_exporters import lint
+from plumbline_exporters.families.mpich.lint.tables import _BLOCKING, _OTHERS
 from plumbline_exporters.lint import formats
 from plumbline_exporters.lint.finding import EFFECTS, Context, Finding
-from plumbline_exporters.lint.mpich_json import _BLOCKING, _OTHERS
 
 ROOT = Path(__file__).parents[3]
 KNOWN = known_parameters.known(ROOT / "search-spaces")
@@ -364,8 +364,8 @@ def test_tables_of_mpich(case: tuple[str, tuple[str, str] | None]) -> None:
 
 def test_every_trap_is_tried() -> None:
     """A trap is a text beside the effect."""
-    folder = Path(lint.__file__).parent
-    source = "".join(path.read_text() for path in folder.glob("*.py"))
+    room = Path(plumbline_exporters.__file__).parent
+    source = "".join(path.read_text() for path in room.rglob("*.py"))
     pattern = rf'"(?:{"|".join(EFFECTS)})",\s*"([a-z-]+)"'
     written = set(re.findall(pattern, source)) - {"no-such-file"}
     assert len(written) > 50

@@ -23,7 +23,7 @@ EIGHT = tuned("MPI_Allreduce", "rabenseifner", 1024, 4096, nprocs=8)
 class User:
     """A person with a home and one parameter file in it, as `--user` finds it for Open MPI."""
 
-    def __init__(self, home: Path, name: str = "openmpi", form: str = "mca") -> None:
+    def __init__(self, home: Path, name: str = "openmpi", form: str = "parameters") -> None:
         self.home = home
         self.file = home / ".openmpi" / "mca-params.conf"
         self.place = Place(

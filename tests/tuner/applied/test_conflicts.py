@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from plumbline.applied import conflicts
+from plumbline_exporters import families
+from tests.db import build
 
+OLD = build.LIBRARY
+FILE = families.parameter_file(OLD)
 OURS = {
     "coll_tuned_use_dynamic_rules": "1",
     "coll_tuned_dynamic_rules_filename": "/s/ompi-rules.conf",
@@ -36,15 +40,15 @@ OURS = {
     ],
 )
 def test_in_a_parameter_file(text: str, said: list[str]) -> None:
-    assert conflicts.in_mca(text, OURS, forced_first=False) == said
+    assert conflicts.in_parameters(text, OURS, FILE, OLD) == said
 
 
 def test_a_forced_algorithm_silences_rules_in_open_mpi_5() -> None:
     text = "coll_tuned_bcast_algorithm = 1\ncoll_tuned_reduce_algorithm = ignore\n"
-    assert conflicts.in_mca(text, OURS, forced_first=False) == []
-    (said,) = conflicts.in_mca(text, OURS, forced_first=True)
+    assert conflicts.in_parameters(text, OURS, FILE, OLD) == []
+    (said,) = conflicts.in_parameters(text, OURS, FILE, None)
     assert said.startswith("line 1 forces coll_tuned_bcast_algorithm = 1")
-    assert conflicts.in_mca(text, {"btl_sm_eager_limit": "1"}, forced_first=True) == []
+    assert conflicts.in_parameters(text, {"btl_sm_eager_limit": "1"}, FILE, None) == []
 
 
 def test_in_a_shell_s_file() -> None:

@@ -134,7 +134,7 @@ def test_another_file_is_another_set(user: User) -> None:
     """As when a login file appears that the shell reads in the place of the one before."""
     user.apply()
     other = user.home / "other.conf"
-    moved = msgspec.structs.replace(user.place, where=[Where(other, "lines", "mca")])
+    moved = msgspec.structs.replace(user.place, where=[Where(other, "lines", "parameters")])
     assert apply.apply(moved, wish(), now="2026").set == 2
     assert apply.apply(moved, wish(), now="2026").changes == []
     user.rollback(everything=True)

@@ -13,13 +13,13 @@ import pytest
 
 from plumbline.applied import places, standing
 from plumbline.applied.blocks import block
-from plumbline.applied.conflicts import mca_lines
 from plumbline.applied.sets import AppliedFile, Store
 from plumbline.libraries import Knob, families, fits
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.results import doctor
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
+from plumbline_exporters.families.openmpi import mca_params
 from tests.db import build
 from tests.tuner import simulated
 from tests.tuner.cli.command import Result, plumbline
@@ -30,7 +30,7 @@ Finished = tuple[Path, Result]
 def in_file(home: Path) -> dict[str, Knob]:
     """The parameters that the user's file sets, as the library reports them."""
     file = home / ".openmpi" / "mca-params.conf"
-    lines = mca_lines(file.read_text()) if file.is_file() else []
+    lines = mca_params.read(file.read_text())[0] if file.is_file() else []
     return {one.name: Knob(one.name, one.value or "", "string", False, {}) for one in lines}
 
 

@@ -67,7 +67,7 @@ def test_formats_are_listed() -> None:
     said = plumbline("lint", "--list")
     assert said.status == 0
     assert [line.split()[0] for line in said.out.splitlines()] == [
-        *("ompi-json", "mpich-json", "ompi-han-rules", "ompi-rules", "mca-params", "env")
+        *("mpich-json", "ompi-json", "ompi-han-rules", "ompi-rules", "mca-params", "env")
     ]
 
 
@@ -77,9 +77,9 @@ def test_formats_are_listed() -> None:
         ([], "name a file"),
         (["FOLDER/none"], "cannot read"),
         (["FOLDER"], "cannot read"),
-        (["FILE", "--format", "toml"], "no format toml; there are ompi-json"),
+        (["FILE", "--format", "toml"], "no format toml; there are mpich-json"),
         (["FILE", "--library", "openmpi"], "name one as FAMILY-VERSION"),
-        (["FILE", "--library", "lam-7.1"], "families are openmpi"),
+        (["FILE", "--library", "lam-7.1"], "families are intelmpi"),
         (["STRANGE"], "cannot tell what this is"),
     ],
 )

@@ -14,13 +14,22 @@ import pytest
 
 from plumbline import libraries
 from plumbline.campaign.proof import environment_of
-from plumbline.libraries import Family, Installation, space_file
+from plumbline.libraries import (
+    EntersRanks,
+    Family,
+    Installation,
+    into_ranks,
+    known_parameters,
+    space_file,
+)
 from plumbline.libraries import space as spaces
 from plumbline.libraries.space import Space
-from plumbline.system import paths
+from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.records import Winner
-from plumbline_exporters import env
+from plumbline_exporters import families, installed, plumbline_sh
+from plumbline_exporters.lint import formats
+from plumbline_exporters.lint.finding import Context
 from plumbline_exporters.registry import exporters
 from plumbline_exporters.registry import write as export
 from tests.exporters.bundles import bundle, variant
@@ -66,6 +75,7 @@ class Conformance:
     loud: ClassVar[Sequence[str]] = ()
     whole: ClassVar[bool] = False
     site: ClassVar[frozenset[str]] = frozenset()
+    explained: ClassVar[bool] = True
     library_file: ClassVar[str] = "libmpi.so"
 
     # --- for families that differ ---------------------------------------------------------------
@@ -121,14 +131,79 @@ class Conformance:
         given = msgspec.structs.replace(
             bundle(*winners, directory=str(folder)), library=found.library
         )
-        with_script = [
-            one.name
-            for one in exporters(self.family.name).values()
-            if one.family == self.family.name and env.FILE_NAME in one.files(given)
-        ]
-        assert len(with_script) == 1, f"exporters that write {env.FILE_NAME}: {with_script}"
-        export(given, with_script)
-        return folder / env.FILE_NAME
+        export(given, [families.of(found.library).script])
+        return folder / plumbline_sh.FILE_NAME
+
+    # --- its parts ------------------------------------------------------------------------------
+
+    def test_it_has_a_search_space(self, found: Installation) -> None:
+        space = self.space(found)
+        assert space.function
+        known: dict[str, set[str]] = {}
+        for version in space_file.load(ROOT / "search-spaces" / f"{self.family.name}.toml"):
+            for entry in version.function:
+                words = (word for one in entry.algorithms for word in (one.name, str(one.id)))
+                known.setdefault(entry.knob, set()).update(words)
+        for knob, names in families.of(found.library).algorithms.items():
+            assert set(names) <= known[knob], knob
+
+    def test_explain_knows_how_some_of_its_algorithms_send(self, found: Installation) -> None:
+        entries = self.space(found).function
+        schedules = [one.schedule for entry in entries for one in entry.algorithms if one.schedule]
+        assert bool(schedules) == self.explained
+
+    def test_its_variables_reach_it(self, found: Installation) -> None:
+        """By their beginnings: the linter, launches and the records of factors know them."""
+        for knob, value in values(self.space(found)):
+            variables = self.family.in_environment({knob: value})
+            assert self.family.simulates or libraries.reaching(variables) == variables
+
+    def test_a_format_of_its_own_writes_what_shells_source(self, found: Installation) -> None:
+        script = families.of(found.library).script
+        assert exporters(self.family.name)[script].family == self.family.name
+
+    def test_the_linter_finds_what_the_library_does_not_take(self, found: Installation) -> None:
+        assert (families.of(found.library).lint is None) == self.family.simulates
+        if self.family.simulates:
+            return
+        knob = self.space(found).function[0].knob
+        given = self.family.in_environment({knob: "no_such_algorithm"})
+        text = "".join(f"export {name}={value}\n" for name, value in given.items())
+        context = Context(found.library.id, known_parameters.known(ROOT / "search-spaces"))
+        findings = formats.check(text, formats.choose("some.sh", text), context)
+        assert any(knob in finding.reason for finding in findings), findings
+
+    def test_a_profile_of_an_application_can_be_recorded(
+        self, found: Installation, tmp_path: Path
+    ) -> None:
+        """The library that records enters the ranks, and mpirun is not preloaded."""
+        assert isinstance(self.family, EntersRanks) != self.family.simulates
+        if self.family.simulates:
+            return
+        ours = Path("/opt/libplumbline.so")
+        added = into_ranks.environment(found, ours, {"PLUMBLINE_CALLS": "/calls"}, {}, tmp_path)
+        assert "LD_PRELOAD" not in added
+        assert added.keys() <= set(self.family.settings_in(added))
+        assert any(str(ours) in text for text in [*added.values(), *_texts(tmp_path)])
+
+    def test_exported_scripts_guard_against_another_version(
+        self, found: Installation, prefix: Path, tmp_path: Path
+    ) -> None:
+        asked = installed.question(found.library)
+        assert (asked is None) == self.family.simulates, "who says its version to a shell?"
+        if asked is None:
+            return
+        script = self.exported(found, tmp_path / "out", [self.winners[0]])
+        words = ["sh", "-c", '. "$1" && env', "sh", str(script)]
+
+        def sourced() -> str:
+            given = {"PATH": f"{prefix / 'bin'}:{os.environ['PATH']}"}
+            return process.run(words, timeout_seconds=20, environment=given).stdout
+
+        wanted = environment_of(script, {"PATH": os.environ["PATH"]}).keys()
+        assert wanted and all(f"{name}=" in sourced() for name in wanted)
+        installations.script(prefix / "bin" / asked.tool, "echo another version")
+        assert not any(f"{name}=" in sourced() for name in wanted)
 
     # --- finding --------------------------------------------------------------------------------
 
@@ -300,7 +375,9 @@ class Conformance:
             sourced = environment_of(script, {"PATH": os.environ["PATH"]})
             scratch = tmp_path / f"scratch-{number}"
             scratch.mkdir()
-            for canary in self.family.canaries(sourced, scratch):
+            canaries = self.family.canaries(sourced, scratch)
+            assert canaries, "nothing shows whether it is in force"
+            for canary in canaries:
                 if canary.fails == "nothing":
                     assert canary.name in sourced
                     continue
@@ -349,3 +426,7 @@ class Conformance:
         assert said, done
         clean = started(self.family, installed, SMALL, [str(probe), "system"], {})
         assert clean.status == 0 and self.family.complaint(clean.stderr) is None, clean.stderr
+
+
+def _texts(folder: Path) -> list[str]:
+    return [path.read_text() for path in folder.iterdir() if path.is_file()]

@@ -21,6 +21,7 @@ FAMILY = Mvapich()
 
 class TestMvapich(Conformance):
     family = FAMILY
+    explained = False
     real = (ON_PATH,)
     same = (("February 16", "February 17"),)
     different = (

@@ -25,7 +25,7 @@ from plumbline.system import paths
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Check, Header
-from plumbline_exporters import env
+from plumbline_exporters import plumbline_sh
 from plumbline_exporters.registry import write
 from tests.exporters.bundles import bundle, variant
 from tests.hosts import Hosts
@@ -204,7 +204,7 @@ def test_the_preload_library_is_in_force_on_both_hosts(
     )
     write(files, ["env"])
     clean = ranks.clean_environment()
-    environment = proof.environment_of(tmp_path / "out" / env.FILE_NAME, clean)
+    environment = proof.environment_of(tmp_path / "out" / plumbline_sh.FILE_NAME, clean)
 
     def try_out(
         suite: str, number: int, plan: Plan, changed: Mapping[str, str]

@@ -18,7 +18,7 @@ from plumbline.libraries.space import Space
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.system.placement import Placement
 from plumbline_db.records import Check, ConfigRecord, Winner
-from plumbline_exporters import env
+from plumbline_exporters import plumbline_sh
 from plumbline_exporters.registry import write
 from tests.db import build
 from tests.exporters.bundles import bundle
@@ -88,7 +88,7 @@ def test_what_is_exported_decides_and_the_rules_alone_do_not(
     write(
         msgspec.structs.replace(bundle(winner, directory=str(out)), library=found.library), ["env"]
     )
-    environment = proof.environment_of(out / env.FILE_NAME, ranks.clean_environment())
+    environment = proof.environment_of(out / plumbline_sh.FILE_NAME, ranks.clean_environment())
     assert "OMPI_MCA_coll_han_priority" not in environment
 
     def problems(given: Mapping[str, str]) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.explain import traffic
+from plumbline.libraries.openmpi import OpenMpi
 from plumbline.model.names import followed
 from tests.tuner.simulated import SPACE
 
@@ -46,7 +47,7 @@ def counted(calls: Path, function: str, knobs: dict[str, str], folder: Path) -> 
         env=os.environ | AS_ROOT,
     )
     text = "".join((folder / f"rank.{rank}.prof").read_text() for rank in range(NPROCS))
-    found = traffic.parse(text)
+    found = traffic.parse(OpenMpi(), text)
     assert found is not None
     return {pair: (count // TIMES, size // TIMES) for pair, (count, size) in found.items()}
 

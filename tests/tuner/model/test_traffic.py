@@ -9,6 +9,7 @@ import pytest
 from plumbline import libraries
 from plumbline.explain import traffic
 from plumbline.launch.starter import Starter
+from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure.launches import Laboratory
 from plumbline.search.cells import Target
 from plumbline.settings import Settings, identity
@@ -38,16 +39,16 @@ LOST = MIXED.replace("I\t0\t2", "I\t0I\t2")
 
 
 def test_messages_of_collectives_are_read() -> None:
-    assert traffic.parse(MIXED) == SENT
-    assert traffic.parse(LOST) == {(0, 1): (16, 1600)}
-    assert traffic.parse(MIXED + MIXED) is None  # a pair that was there already
-    assert traffic.parse("") is None
+    assert traffic.parse(OpenMpi(), MIXED) == SENT
+    assert traffic.parse(OpenMpi(), LOST) == {(0, 1): (16, 1600)}
+    assert traffic.parse(OpenMpi(), MIXED + MIXED) is None  # a pair that was there already
+    assert traffic.parse(OpenMpi(), "") is None
 
 
 def test_what_two_launches_say_alike_is_taken() -> None:
-    assert traffic.agreed([MIXED]) is None
-    assert traffic.agreed([MIXED, LOST]) is None
-    assert traffic.agreed(["", MIXED, LOST, MIXED, LOST]) == SENT
+    assert traffic.agreed(OpenMpi(), [MIXED]) is None
+    assert traffic.agreed(OpenMpi(), [MIXED, LOST]) is None
+    assert traffic.agreed(OpenMpi(), ["", MIXED, LOST, MIXED, LOST]) == SENT
 
 
 def test_what_a_call_sends_makes_a_difference() -> None:
@@ -95,13 +96,15 @@ def test_open_mpi_tells_by_its_messages_what_it_takes(tmp_path: Path) -> None:
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         campaign = identity.begin(db, bench, settings, new=True)
         lab = Laboratory(db, campaign.id, starter)
-        traffic.observe(lab, settings, {CELL: TRIALS}, bench.space.hot_environment)
-        found = traffic.default_sends(db, campaign.id, CELL, TRIALS)
+        traffic.observe(OpenMpi(), lab, settings, {CELL: TRIALS}, bench.space.hot_environment)
+        found = traffic.default_sends(OpenMpi(), db, campaign.id, CELL, TRIALS)
         assert found == (True, TRIALS[1])
         launched = len(runs.listing(db, campaign.id))
-        traffic.observe(lab, settings, {CELL: TRIALS}, bench.space.hot_environment)
+        traffic.observe(OpenMpi(), lab, settings, {CELL: TRIALS}, bench.space.hot_environment)
         assert len(runs.listing(db, campaign.id)) == launched
-        assert traffic.default_sends(db, campaign.id, Target("MPI_Bcast", 8), TRIALS) == (
+        assert traffic.default_sends(
+            OpenMpi(), db, campaign.id, Target("MPI_Bcast", 8), TRIALS
+        ) == (
             False,
             None,
         )

@@ -11,7 +11,7 @@ from plumbline.core.configuration import Configuration
 from plumbline.search.candidates import DEFAULT, Candidate, Menu
 from plumbline.settings.workbench import Variant, VariantParameter
 from plumbline_db.records import Winner
-from plumbline_exporters import ompi_rules
+from plumbline_exporters.families.openmpi import rules as ompi_rules
 from tests.db import build
 from tests.tuner.simulated import SPACE, installed_knobs, variants, variants_of
 

@@ -21,7 +21,7 @@ from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Case, Medians, Suite, Trial
-from plumbline_exporters import mv2_ranges
+from plumbline_exporters import by_size
 from tests.db import build
 from tests.tuner.search.test_candidates import menu
 from tests.tuner.simulated import SPACE, Costs, Rules, SimulatedStarter, parse
@@ -261,8 +261,8 @@ class Ranged(SimulatedStarter):
     ) -> tuple[float, str]:
         del rules
         value = knobs.get(self.KNOB, "")
-        if mv2_ranges.has_sizes(value):
-            ranges = mv2_ranges.read(value)
+        if by_size.has_sizes(value):
+            ranges = by_size.read(value)
             value = str(next(one.algorithm for one in reversed(ranges) if one.first <= size))
         fast = "3" if size <= 4096 else "5"
         return {"": 1.0, "1": 1.1, fast: 0.5}.get(value, 2.0) * (1 + size / 2000), "ok"

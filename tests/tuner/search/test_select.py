@@ -15,8 +15,8 @@ from plumbline.search.cells import Target
 from plumbline.search.select import Weights, by_benefit
 from plumbline.search.select import winners as select
 from plumbline_db.records import UNBOUNDED_BYTES, Trial, Winner
-from plumbline_exporters.bundle import groups
-from plumbline_exporters.knobs import is_profile, is_rule
+from plumbline_exporters.bundle import groups, is_profile
+from plumbline_exporters.families.openmpi.knobs import is_rule
 from tests.tuner.search.test_candidates import menu
 
 FAST, OTHER = ("MPI_Allreduce", "rabenseifner"), ("MPI_Allreduce", "basic_linear")

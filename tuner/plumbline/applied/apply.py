@@ -16,6 +16,7 @@ from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import fixed
 from plumbline_db.records import EVERY_FUNCTION, Machine
+from plumbline_exporters import families
 from plumbline_exporters.bundle import Bundle, choice
 
 
@@ -73,7 +74,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
     bundle = made(chosen)
     contents = texts.contents(bundle, preload)
     for where, state in zip(place.where, states, strict=True):
-        if where.form == "mca" and not texts.wanted(where, bundle):
+        if where.form == "parameters" and not texts.wanted(where, bundle):
             raise PlumblineError(
                 f"all winners are variants, which {where.path} cannot start: export and source "
                 "plumbline.sh, start by plumbline-run, or use --modules"
@@ -213,18 +214,16 @@ def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:
     found = []
     for where in place.where:
         ours = texts.wanted(where, bundle)
-        if where.form == "mca":
-            names = {f"OMPI_MCA_{name}": value for name, value in ours.items()}
+        if where.form == "parameters":
+            file = families.parameter_file(bundle.library)
+            names = {file.prefix + name: value for name, value in ours.items()}
             for path in place.overridden:
                 if path.is_file():
-                    said = conflicts.in_mca(
-                        path.read_text(errors="replace"), ours, forced_first=True
-                    )
+                    text = path.read_text(errors="replace")
+                    said = conflicts.in_parameters(text, ours, file, None)
                     found += [f"{path}: {conflict}; ours is heard first" for conflict in said]
-            if "OMPI_MCA_mca_base_param_files" in wish.environment:
-                found.append(
-                    "OMPI_MCA_mca_base_param_files is set in this shell: other files are read"
-                )
+            if file.elsewhere in wish.environment:
+                found.append(f"{file.elsewhere} is set in this shell: other files are read")
         else:
             names = ours
         found += conflicts.in_environment(wish.environment, names)

@@ -8,38 +8,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from plumbline_exporters.lint import assignments
-from plumbline_exporters.lint.assignments import Assignment
-
-_FORCED = re.compile(r"coll_tuned_[a-z_]+_algorithm\Z")
+from plumbline_db.records import Library
+from plumbline_exporters.families import ParameterFile
 
 
-def mca_lines(text: str) -> list[Assignment]:
-    """The parameters of an MCA file. Behind a value there are no comments: the library takes the
-    rest of the line (as ompi_info shows)."""
-    return assignments.of_parameters(text)[0]
-
-
-def in_mca(text: str, ours: Mapping[str, str], *, forced_first: bool) -> list[str]:
-    """`text`: an MCA file without our lines. `forced_first`: a forced algorithm silences rules, as
-    in Open MPI 5."""
+def in_parameters(
+    text: str, ours: Mapping[str, str], file: ParameterFile, library: Library | None
+) -> list[str]:
+    """`text`: a file of parameters without our lines. `library` is None for any of its family."""
     found = []
-    rules = "coll_tuned_dynamic_rules_filename" in ours
-    for line in mca_lines(text):
+    for line in file.read(text):
         if line.name in ours and line.value != ours[line.name]:
             found.append(
                 f"line {line.line} sets {line.name} = {line.value}, wanted is {ours[line.name]}"
             )
-        elif (
-            rules
-            and forced_first
-            and _FORCED.match(line.name)
-            and line.value not in ("0", "ignore")
-        ):
-            found.append(
-                f"line {line.line} forces {line.name} = {line.value}: this library does not look "
-                "at rules for that function then"
-            )
+        elif said := file.silences(line, ours, library):
+            found.append(said)
     return found
 
 

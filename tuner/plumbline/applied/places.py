@@ -11,17 +11,15 @@ from typing import Literal
 import msgspec
 
 from plumbline import libraries
-from plumbline.libraries import Family, Installation
+from plumbline.libraries import Family, Installation, ReadsParameterFiles
 from plumbline_db.errors import PlumblineError
 
 Scope = Literal["user", "site", "modules"]
-Form = Literal["mca", "sh", "csh", "fish", "modulefile", "modulefile-lua"]
+Form = Literal["parameters", "sh", "csh", "fish", "modulefile", "modulefile-lua"]
 
 PROFILES = Path("/etc/profile.d")  # what login shells read for everybody
 SITE = Path("/etc/plumbline")
 IN_MODULES = ".plumbline"  # module commands pass over what starts with a dot
-USER_MCA = Path(".openmpi", "mca-params.conf")
-SITE_MCA = "openmpi-mca-params.conf"
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -34,7 +32,7 @@ class Where(msgspec.Struct, frozen=True):
 
 class Place(msgspec.Struct, frozen=True):
     """`root` holds the sets, `name` says whose they are; `shared`: other users read all of it.
-    `overrides`: MCA files that are heard before ours, `overridden` after. `notes` are worth a word
+    `overrides`: files that are heard before ours, `overridden` after. `notes` are worth a word
     to the person who asked."""
 
     scope: Scope
@@ -53,7 +51,7 @@ def data_folder(environment: Mapping[str, str]) -> Path:
 
 
 def root_of(scope: Scope, modules: Path | None, store: Path | None) -> Path | None:
-    """Where sets are; None where the library has to be asked (Open MPI, site)."""
+    """Where sets are; None where the library has to be asked (of a site)."""
     if store is not None:
         return store.absolute()
     if scope == "user":
@@ -90,8 +88,18 @@ def place(
             ],
             notes=[f"module use {modules.absolute()} && module load plumbline/{library.id}"],
         )
-    if library.family == "openmpi":
-        return _openmpi(scope, family, installation, root)
+    if isinstance(family, ReadsParameterFiles):
+        files = family.parameter_files(installation, of_user=scope == "user")
+        return Place(
+            scope=scope,
+            root=root or files.wanted.parent / "plumbline",
+            name=library.family,
+            shared=scope == "site",
+            where=[Where(files.wanted, "lines", "parameters")],
+            overrides=files.overrides,
+            overridden=files.overridden,
+            notes=files.notes,
+        )
     if scope == "user" and root is not None:
         file, form = _login_file(os.environ)
         notes = [f"{file} is read by login shells: what is open already has nothing of it"]
@@ -108,45 +116,6 @@ def place(
             Where(PROFILES / f"{names}.csh", "whole", "csh"),
         ],
         notes=[f"{PROFILES} is read by login shells of this node alone: do the same on the others"],
-    )
-
-
-def _openmpi(scope: Scope, family: Family, installation: Installation, root: Path | None) -> Place:
-    """The library says which files it reads, and in which order."""
-    library = installation.library
-    knobs = family.knobs(installation)
-    listed = knobs["mca_base_param_files"].value if "mca_base_param_files" in knobs else ""
-    files = [Path(word) for word in listed.split(",") if word]
-    user, site = Path.home() / USER_MCA, [file for file in files if file.name == SITE_MCA]
-    wanted = user if scope == "user" else next(iter(site), None)
-    if wanted is None or wanted not in files:
-        raise PlumblineError(
-            f"{library.id} does not read {wanted or SITE_MCA}, but {listed or 'no file'} "
-            "(mca_base_param_files): nothing written there would be in force"
-        )
-    if scope == "site" and not wanted.parent.is_dir():
-        raise PlumblineError(
-            f"{library.id} reads {wanted}, whose folder is not there (a library that was moved?): "
-            "use --user or --modules"
-        )
-    known = knobs.get("mca_base_override_param_file")
-    override = known.value if known else ""
-    at = files.index(wanted)
-    notes = []
-    if scope == "user":
-        notes.append(
-            f"{user} is read by every Open MPI that you start; this is for {library.id} in "
-            f"{library.prefix}"
-        )
-    return Place(
-        scope=scope,
-        root=root or wanted.parent / "plumbline",
-        name="openmpi",
-        shared=scope == "site",
-        where=[Where(wanted, "lines", "mca")],
-        overrides=[*([Path(override)] if override else []), *files[:at]],
-        overridden=files[at + 1 :],
-        notes=notes,
     )
 
 
@@ -176,13 +145,10 @@ def _login_file(environment: Mapping[str, str]) -> tuple[Path, Form]:
 
 
 def site_root(mpi_prefix: Path | None, name: str | None) -> Path:
-    """Where the sets of a site are: beside the file that Open MPI reads, else in /etc/plumbline."""
-    if name not in (None, "openmpi"):
+    """Where sets of a site are: beside the file that the library reads, else in SITE."""
+    if name is not None and not isinstance(libraries.families().get(name), ReadsParameterFiles):
         return SITE
     try:
-        family, installation = libraries.find(mpi_prefix)
-        if installation.library.family != "openmpi":
-            return SITE
-        return place("site", family, installation).root
+        return place("site", *libraries.find(mpi_prefix)).root
     except PlumblineError:
         return SITE

@@ -13,17 +13,15 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Machine
 from plumbline_exporters import (
     csh,
-    env,
     environment,
+    families,
     fish,
-    mca_params,
     modulefile,
-    ompi_tuned,
+    plumbline_sh,
     quoting,
     registry,
 )
-from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.knobs import is_profile
+from plumbline_exporters.bundle import Bundle, is_profile
 
 
 def bundle(
@@ -75,10 +73,11 @@ def of_target(place: Place, where: Where, number: int, made: Bundle) -> str:
         ),
     ]
     match where.form:
-        case "mca":
-            lines = [quoting.mca(name, value) for name, value in wanted(where, made).items()]
+        case "parameters":
+            line = families.parameter_file(made.library).line
+            lines = [line(name, value) for name, value in wanted(where, made).items()]
         case "sh":
-            script = quoting.sh(str(folder / env.FILE_NAME))
+            script = quoting.sh(str(folder / plumbline_sh.FILE_NAME))
             lines = [f"if [ -r {script} ]; then . {script}; fi"]
         case "csh":
             script = quoting.csh(str(folder / csh.FILE_NAME))
@@ -98,7 +97,9 @@ def of_target(place: Place, where: Where, number: int, made: Bundle) -> str:
 
 def wanted(where: Where, made: Bundle) -> dict[str, str]:
     """Names and values that a file puts in force, as those who read it call them."""
-    return mca_params.parameters(made) if where.form == "mca" else environment.variables(made)
+    if where.form == "parameters":
+        return families.parameter_file(made.library).parameters(made)
+    return environment.variables(made)
 
 
 def require_free(place: Place, where: Where, text: str, made: Bundle) -> None:
@@ -112,16 +113,16 @@ def require_free(place: Place, where: Where, text: str, made: Bundle) -> None:
         return
     # Lines keep their numbers.
     foreign = "\n".join("" if mine else line for line, mine in _owned(text, place.name))
-    if where.form == "mca":
-        first = ompi_tuned.version(made.library) >= (5, 0, 0)
+    if where.form == "parameters":
+        file = families.parameter_file(made.library)
         found = [
             (where.path, conflict)
-            for conflict in conflicts.in_mca(foreign, ours, forced_first=first)
+            for conflict in conflicts.in_parameters(foreign, ours, file, made.library)
         ]
         for path in place.overrides:
             if path.is_file():
                 text = without(path.read_text(errors="replace"), place.name)
-                said = conflicts.in_mca(text, ours, forced_first=first)
+                said = conflicts.in_parameters(text, ours, file, made.library)
                 found += [(path, conflict) for conflict in said]
     else:
         found = [(where.path, conflict) for conflict in conflicts.in_shell(foreign, ours)]

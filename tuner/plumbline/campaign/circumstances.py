@@ -18,8 +18,7 @@ from plumbline.core.plan import (
 from plumbline.settings import Settings
 from plumbline.settings.way_of_use import SYNCHRONISED
 from plumbline_db.records import Winner
-from plumbline_exporters.bundle import conditions
-from plumbline_exporters.knobs import is_profile
+from plumbline_exporters.bundle import conditions, is_profile
 
 # As applications call: an element is more than a byte, and fewer elements than ranks are another
 # algorithm in many libraries.

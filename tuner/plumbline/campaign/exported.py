@@ -16,7 +16,7 @@ from plumbline.settings.workbench import Workbench
 from plumbline_db import campaigns, exports, started
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Winner
-from plumbline_exporters import env
+from plumbline_exporters import plumbline_sh
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.registry import exporters, is_ours, texts, write
 
@@ -77,7 +77,7 @@ class Files:
 
     def environment(self) -> dict[str, str]:
         """What sourcing the files adds to a clean environment."""
-        script = self._in_force.absolute() / env.FILE_NAME
+        script = self._in_force.absolute() / plumbline_sh.FILE_NAME
         return proof.environment_of(script, self._lab.starter.clean_environment())
 
     def together(

@@ -25,7 +25,7 @@ from plumbline_db import exports, machines, started, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Check, Winner
-from plumbline_exporters import env
+from plumbline_exporters import plumbline_sh
 
 # Options of mpirun, mpiexec and srun, and variables, that say where ranks may run.
 _BINDS = re.compile(r"--?(bind-to|map-by|cpu-bind)\Z|I_MPI_PIN|MV2_ENABLE_AFFINITY\Z")
@@ -77,7 +77,7 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
                 f"`plumbline export {export.format} --output {path.parent}{force}`"
             )
     paths = (Path(export.path) for export in written)
-    script = next((path for path in paths if path.name == env.FILE_NAME), None)
+    script = next((path for path in paths if path.name == plumbline_sh.FILE_NAME), None)
     if script is None and not chosen:
         raise PlumblineError(
             f"campaign {campaign.id} has no winners, and no other one here has: there is nothing "

@@ -23,7 +23,7 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Family
 from plumbline.libraries.canary import Canary, in_copy
-from plumbline.libraries.into_ranks import RANK_ENVIRONMENT, for_ranks
+from plumbline.libraries.into_ranks import for_ranks, rank_lists
 from plumbline.system import process
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
@@ -116,7 +116,7 @@ def prove(
             without_preload = {
                 name: value
                 for name, value in environment.items()
-                if name not in PRELOADING and not name.startswith(RANK_ENVIRONMENT)
+                if name not in PRELOADING and not name.startswith(rank_lists())
             }
             canaries = family.canaries(without_preload, copies)
             if not canaries:

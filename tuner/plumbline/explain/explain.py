@@ -19,7 +19,7 @@ from plumbline.explain import basis as bases
 from plumbline.explain import traffic
 from plumbline.explain.basis import Basis
 from plumbline.launch import launcher_for
-from plumbline.libraries import find_simulated, space_file
+from plumbline.libraries import families, find_simulated, space_file
 from plumbline.libraries.space import Space
 from plumbline.model.bounds import Bound, bound
 from plumbline.model.costs import deviation, formula, hockney, loggp, middle_deviation
@@ -157,6 +157,7 @@ def _standards(library: Library, settings: Settings) -> Standards:
 
 def explain(db: Database, report: Report, space: Space, standards: Standards) -> Explanation:
     """Every cell of the campaign that violates a guideline, or was searched."""
+    family = families()[report.library.family]
     basis = bases.read(db, report.campaign)
     settings = settings_of(report.campaign.settings)
     defaults = _defaults(db, report)
@@ -167,7 +168,7 @@ def explain(db: Database, report: Report, space: Space, standards: Standards) ->
             violated.setdefault(Target(verdict.function, verdict.bytes), []).append(verdict)
     reader = _Cells(report, settings, space, standards, basis)
     told = {
-        target: traffic.default_sends(db, report.campaign.id, target, search.trials)
+        target: traffic.default_sends(family, db, report.campaign.id, target, search.trials)
         for target, search in searched.items()
     }
     cells = [

@@ -12,6 +12,7 @@ from plumbline.campaign import loop
 from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips, least_bytes
 from plumbline.explain import traffic
 from plumbline.explain.basis import FLOODS, INSIDE, SUITE
+from plumbline.libraries import CountsMessages
 from plumbline.measure import pingpong
 from plumbline.measure.launches import Laboratory, Progress, Series
 from plumbline.measure.settling import until_settled
@@ -87,10 +88,11 @@ def measure(
     Series(lab, SUITE, plan(settings), {}).advance(launches(campaign))
     table.put(db, campaign.id, pingpong.fitted(table.half_trips(db, campaign.id, [SUITE.name])))
     # Beneath rules of the site no algorithm can be forced in every version.
-    asks = traffic.COUNTS in bench.knobs and campaign.nprocs <= traffic.MOST_RANKS
-    if asks and campaign.site_rules is None:
+    family, few = bench.family, campaign.nprocs <= traffic.MOST_RANKS
+    asks = few and campaign.site_rules is None
+    if asks and isinstance(family, CountsMessages) and family.counts in bench.knobs:
         lab.progress.step("who sends how much to whom")
-        traffic.observe(lab, settings, _violated(db, campaign), bench.space.hot_environment)
+        traffic.observe(family, lab, settings, _violated(db, campaign), bench.space.hot_environment)
 
 
 def _violated(db: Database, campaign: Campaign) -> dict[Target, list[Trial]]:

@@ -1,5 +1,5 @@
-"""What the library itself says about its default: who sends how much to whom. Open MPI can count
-the messages of each rank to each other one (pml/monitoring) and print them at the end. An algorithm
+"""What the library itself says about its default: who sends how much to whom. Some can count the
+messages of each rank to each other one, and print them at the end (CountsMessages). An algorithm
 that sends exactly what the default sends is what the default does, whatever time it takes.
 
 A launch calls one function at one size, by the default or by one candidate, each on a duplicate of
@@ -9,12 +9,12 @@ whose time is nearest to the default's, until one sends the same."""
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.explain.basis import SUITE
+from plumbline.libraries import CountsMessages, Family
 from plumbline.measure.launches import Laboratory
 from plumbline.search.cells import Target
 from plumbline.settings import Settings
@@ -22,10 +22,6 @@ from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Run, Suite, Trial
 
-COUNTS = "pml_monitoring_enable"
-"""A library that has this parameter can be asked."""
-
-ENVIRONMENT = {"OMPI_MCA_pml_monitoring_enable": "2", "OMPI_MCA_pml_monitoring_enable_output": "2"}
 CALLS = 16
 MOST_RANKS = 16  # what is printed grows with their square
 MOST_TRIED = 12
@@ -50,6 +46,7 @@ def to_try(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def observe(
+    family: CountsMessages,
     lab: Laboratory,
     settings: Settings,
     searched: Mapping[Target, Sequence[Trial]],
@@ -57,24 +54,26 @@ def observe(
 ) -> None:
     """Launches what tells the defaults of these cells."""
     for target, trials in searched.items():
-        default = _launched(lab, settings, target, 0, {}, hot)
+        default = _launched(family, lab, settings, target, 0, {}, hot)
         if default is None:
             return  # it counts nothing here
         for position, trial in enumerate(to_try(trials), 1):
-            found = _launched(lab, settings, target, position, trial.knobs, hot)
+            found = _launched(family, lab, settings, target, position, trial.knobs, hot)
             if found is not None and same(found, default):
                 break
 
 
 def default_sends(
-    db: Database, campaign: str, target: Target, trials: Sequence[Trial]
+    family: Family, db: Database, campaign: str, target: Target, trials: Sequence[Trial]
 ) -> tuple[bool, Trial | None]:
     """Whether the library was asked, and the candidate that sends what the default sends."""
-    default = _stored(db, campaign, suite(target, 0).name)
+    if not isinstance(family, CountsMessages):
+        return False, None
+    default = _stored(family, db, campaign, suite(target, 0).name)
     if default is None:
         return False, None
     for position, trial in enumerate(to_try(trials), 1):
-        found = _stored(db, campaign, suite(target, position).name)
+        found = _stored(family, db, campaign, suite(target, position).name)
         if found is not None and same(found, default):
             return True, trial
     return True, None
@@ -89,29 +88,22 @@ def same(a: Matrix, b: Matrix) -> bool:
     )
 
 
-_INTERNAL = re.compile(r"I\t(\d+)\t(\d+)\t(\d+) bytes\t(\d+) msgs sent")
-
-
-_COUNTED = "msgs sent"
-
-
-def parse(text: str) -> Matrix | None:
+def parse(family: CountsMessages, text: str) -> Matrix | None:
     """The messages that the library sent for its own collectives. None where there are none, or a
     pair stands twice."""
     found: Matrix = {}
-    for words in _INTERNAL.findall(text):
-        sender, receiver, size, messages = map(int, words)
+    for sender, receiver, messages, size in family.messages(text):
         if (sender, receiver) in found:
             return None
         found[sender, receiver] = (messages, size)
     return found or None
 
 
-def agreed(texts: Iterable[str]) -> Matrix | None:
+def agreed(family: CountsMessages, texts: Iterable[str]) -> Matrix | None:
     """What two launches say alike."""
     seen: list[Matrix] = []
     for text in texts:
-        found = parse(text)
+        found = parse(family, text)
         if found is not None and found in seen:
             return found
         seen += [] if found is None else [found]
@@ -119,6 +111,7 @@ def agreed(texts: Iterable[str]) -> Matrix | None:
 
 
 def _launched(
+    family: CountsMessages,
     lab: Laboratory,
     settings: Settings,
     target: Target,
@@ -146,16 +139,16 @@ def _launched(
     )
     texts: list[str] = []
     for sequence in range(TRIES):
-        run = lab.launch(own, sequence, plan, dict(hot) | ENVIRONMENT).run
+        run = lab.launch(own, sequence, plan, dict(hot) | family.counting).run
         texts += [run.stderr] if run.finished else []
-        found = agreed(texts)
-        if found is not None or not run.finished or _COUNTED not in run.stderr:
+        found = agreed(family, texts)
+        if found is not None or not run.finished or family.counted not in run.stderr:
             return found
     return None
 
 
-def _stored(db: Database, campaign: str, name: str) -> Matrix | None:
-    return agreed(run.stderr for run in _finished(db, campaign, name))
+def _stored(family: CountsMessages, db: Database, campaign: str, name: str) -> Matrix | None:
+    return agreed(family, (run.stderr for run in _finished(db, campaign, name)))
 
 
 def _finished(db: Database, campaign: str, name: str) -> Iterator[Run]:

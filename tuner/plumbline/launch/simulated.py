@@ -17,7 +17,7 @@ import msgspec
 
 from plumbline.launch.simulation import Simulation, hostfile, machine, overheads, platform
 from plumbline.libraries import Family, Installation
-from plumbline.libraries.simgrid import options_in
+from plumbline.libraries.simgrid import SETTLING, options_in
 from plumbline.system import machine as this_machine
 from plumbline.system import process
 from plumbline.system.placement import Placement
@@ -36,8 +36,6 @@ _SAFE = re.compile(r"[\w./:=+,@%-]+\Z")
 # Fewer ranks start sooner than a second process would help.
 MANY = 64
 _PROFILE = "PLUMBLINE_PROFILE"
-# Selectors whose choices depend on what was called before (probes/measure/run.c).
-_SETTLING = ("mvapich2",)
 
 
 @launcher("simulated", table=Simulation)
@@ -60,7 +58,7 @@ class Simulated:
     def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
         del family
         options = options_in(job.environment)
-        if installation.library.build["selector"] in _SETTLING:
+        if installation.library.build["selector"] in SETTLING:
             settled = dict(job.environment) | {"PLUMBLINE_SETTLE": "1"}
             job = msgspec.structs.replace(job, environment=settled)
         plan = _plan_of(job.program)

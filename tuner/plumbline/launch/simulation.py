@@ -2,7 +2,7 @@
 
 Numbers, or somebody's platform file, in, text out. What the topologies look like is in
 platforms.py, how it is started in launch/simulated.py, which library is re-created on it in
-libraries/simgrid.py; docs/simulated.md says what all of it is worth."""
+libraries/simgrid; docs/simulated.md says what all of it is worth."""
 
 from __future__ import annotations
 

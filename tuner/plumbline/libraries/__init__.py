@@ -1,13 +1,16 @@
-"""MPI families: one file each, registered by decorator.
+"""MPI families: one folder each, registered by decorator. What several share stands beside them.
 
 A family finds its installations, tells what one reports about itself, and knows what its launcher
 needs in the environment. It starts nothing but the library's own tools."""
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -19,20 +22,19 @@ from plumbline.system import modules, version
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
+from plumbline_exporters import families as exported
 
-# Variables that reach a library, or what it stands on, as they are.
-_OF_LIBRARIES = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "MVP_", "MV2_", "I_MPI_")
 # Ids are names of folders and files.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}\Z")
-_BELOW = ("PMIX_MCA_", "PRTE_MCA_", "HYDRA_", "UCX_", "FI_")
+# Of what all libraries stand on.
+_BELOW = ("UCX_", "FI_")
 
 
 def reaching(environment: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name: value
-        for name, value in environment.items()
-        if name.startswith(_OF_LIBRARIES + _BELOW)
-    }
+    """Variables that reach a library, or what it stands on, as they are."""
+    launchers = (prefix for family in families().values() for prefix in family.launcher_prefixes)
+    prefixes = (*exported.prefixes(), *launchers, *_BELOW)
+    return {name: value for name, value in environment.items() if name.startswith(prefixes)}
 
 
 class Installation(msgspec.Struct, frozen=True):
@@ -61,12 +63,14 @@ class Family(Protocol):
     """What a family of MPI libraries has to offer. `simulates`: its ranks are simulated, so it is
     used only where that is asked for. `reports_all`: `knobs` finds every parameter, so that a
     search space that has another is wrong. `untried`: what of it was never run against the real
-    library; empty where all was."""
+    library; empty where all was. `launcher_prefixes`: beginnings of the variables of what starts
+    its ranks."""
 
     name: str
     simulates: bool
     reports_all: bool
     untried: str
+    launcher_prefixes: tuple[str, ...]
 
     def find(
         self, prefix: Path | None, added: Mapping[str, str] | None = None
@@ -119,6 +123,69 @@ class TellsComponents(Protocol):
         ...
 
 
+@runtime_checkable
+class EntersRanks(Protocol):
+    """A family whose mpirun can be told, by variables, what its ranks alone get: it is not to be
+    preloaded itself (into_ranks.py). `rank_lists`: beginnings of variables that list, with `;`
+    between, what mpirun sets for ranks; what starts them without mpirun must do so too."""
+
+    rank_lists: ClassVar[tuple[str, ...]]
+
+    def into_ranks(
+        self,
+        installation: Installation,
+        library: Path,
+        variables: Mapping[str, str],
+        given: Mapping[str, str],
+        folder: Path,
+    ) -> dict[str, str]:
+        """What is added to the environment `given` so that ranks have `library` preloaded, and
+        `variables`. `folder` is for files."""
+        ...
+
+
+class ParameterFiles(msgspec.Struct, frozen=True):
+    """`wanted` is the file that gets our lines; `overrides` are heard before it, `overridden`
+    after. `notes` are worth a word to the person who asked."""
+
+    wanted: Path
+    overrides: list[Path]
+    overridden: list[Path]
+    notes: list[str]
+
+
+@runtime_checkable
+class ReadsParameterFiles(Protocol):
+    """A family whose libraries read files of parameters, whatever shell there is."""
+
+    def parameter_files(self, installation: Installation, *, of_user: bool) -> ParameterFiles:
+        """Those of a user, or of a site. Raises PlumblineError where it reads none such."""
+        ...
+
+
+@runtime_checkable
+class CountsMessages(Protocol):
+    """A family whose libraries count, with the variables `counting`, who sends how much to whom,
+    where they have the parameter `counts`. Lines of theirs have `counted` in them."""
+
+    counts: ClassVar[str]
+    counting: ClassVar[dict[str, str]]
+    counted: ClassVar[str]
+
+    def messages(self, stderr: str) -> Iterator[tuple[int, int, int, int]]:
+        """Sender, receiver, messages and bytes of each pair, of the library's own collectives."""
+        ...
+
+
+@runtime_checkable
+class Simulates(Protocol):
+    """A family that simulates ranks, and re-creates the decisions of other libraries."""
+
+    def missing(self, prefix: Path | None) -> str:
+        """What to do where it is not there."""
+        ...
+
+
 _FAMILIES: dict[str, Family] = {}
 
 
@@ -145,16 +212,11 @@ def family(name: str) -> Callable[[type], type]:
     return register
 
 
+@cache
 def families() -> dict[str, Family]:
-    from . import (  # noqa: F401 - they register themselves
-        intelmpi,
-        mpich,
-        mvapich,
-        mvapich2,
-        openmpi,
-        simgrid,
-    )
-
+    for module in pkgutil.iter_modules(__path__):
+        if module.ispkg:
+            importlib.import_module(f"{__name__}.{module.name}")
     return _FAMILIES
 
 
@@ -204,12 +266,10 @@ def _of_module(name: str) -> tuple[Family, Installation]:
 
 
 def find_simulated(selector: str, prefix: Path | None = None) -> tuple[Family, Installation]:
-    """SimGrid, re-creating the library `selector`. Raises PlumblineError, with the remedy, when
-    SimGrid is not there."""
-    from .simgrid import SimGrid
-
-    one = SimGrid()
-    for installation in one.find(prefix):
+    """The simulator that re-creates the library `selector`. Raises PlumblineError, with the remedy,
+    when it is not there."""
+    (simulator,) = (family for family in families().values() if isinstance(family, Simulates))
+    for installation in simulator.find(prefix):
         if installation.library.build["selector"] == selector:
-            return one, installation
-    raise PlumblineError(one.missing(prefix))
+            return simulator, installation
+    raise PlumblineError(simulator.missing(prefix))

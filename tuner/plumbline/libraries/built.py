@@ -9,24 +9,31 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-# Below a prefix, the most particular first: Debian keeps several MPIs under /usr.
-_FOLDERS = ("lib/*/openmpi/lib", "lib64", "lib", "lib/*")
+# Below a prefix; Debian keeps several MPIs under /usr.
+_FOLDERS = ("lib64", "lib", "lib/*")
 
 # Names of the library; in /usr/lib libmpi.so may be another MPI's.
 LIBMPI = ("libmpich.so*", "libmpi.so*")
 
 
-def facts(mpirun: Path, names: Sequence[str] = LIBMPI, components: Sequence[str] = ()) -> list[str]:
+def facts(
+    mpirun: Path,
+    names: Sequence[str] = LIBMPI,
+    components: Sequence[str] = (),
+    folders: Sequence[str] = (),
+) -> list[str]:
     """The real path of `mpirun`, and the checksums of the library beside it: of what is called like
-    the first of `names` (patterns) that is there, and of `components`, patterns relative to its
-    folder. A library that cannot be found adds nothing."""
-    prefix = mpirun.parent.parent
-    return [str(mpirun.resolve()), *_checksums(_library(prefix, names, components))]
+    the first of `names` (patterns) that is there, in `folders` (patterns) first, and of
+    `components`, patterns relative to its folder. A library that cannot be found adds nothing."""
+    found = _library(mpirun.parent.parent, names, components, (*folders, *_FOLDERS))
+    return [str(mpirun.resolve()), *_checksums(found)]
 
 
-def _library(prefix: Path, names: Sequence[str], components: Sequence[str]) -> list[Path]:
+def _library(
+    prefix: Path, names: Sequence[str], components: Sequence[str], folders: Sequence[str]
+) -> list[Path]:
     for name in names:
-        for folder in _FOLDERS:
+        for folder in folders:
             found = sorted(path for path in prefix.glob(f"{folder}/{name}") if path.is_file())
             if found:
                 here = found[0].parent

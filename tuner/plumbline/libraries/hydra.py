@@ -5,17 +5,19 @@ MVAPICH2 bind in the library and are asked by variables (`-genv`), which their f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from plumbline.core.reach import Reach
+from plumbline.libraries import Installation, preloaded
 from plumbline.system.placement import Placement
+from plumbline_db.errors import PlumblineError
 
-# What an exported file sets for ranks and their mpiexec (exporters/plumbline_exporters/hydra.py).
-OURS = (
-    *("HYDRA_CONFIG_FILE", "LD_PRELOAD"),
-    *("PLUMBLINE_CALLS", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT"),
-)
+CONFIG_FILE = "HYDRA_CONFIG_FILE"
+# What an exported file sets for ranks and their mpiexec.
+OURS = (CONFIG_FILE, *preloaded.VARIABLES)
 
 
 def words(
@@ -45,3 +47,39 @@ def mpich_binding(placement: Placement) -> list[str]:
     if placement.map_by not in ("", "node") and placement.binding != "none":
         found += ["-map-by", placement.map_by]
     return found
+
+
+class Started:
+    """A family whose ranks hydra starts."""
+
+    launcher_prefixes: tuple[str, ...] = ("HYDRA_",)
+    rank_lists: ClassVar[tuple[str, ...]] = ()
+
+    def into_ranks(
+        self,
+        installation: Installation,
+        library: Path,
+        variables: Mapping[str, str],
+        given: Mapping[str, str],
+        folder: Path,
+    ) -> dict[str, str]:
+        """By a file of options: one line, without quotes. The variables are carried anyway."""
+        del installation
+        before = given.get(CONFIG_FILE)
+        theirs = given.get("LD_PRELOAD", "")
+        options = ""
+        if before:
+            try:
+                lines = Path(before).read_text().splitlines()
+            except OSError as error:
+                raise PlumblineError(
+                    f"{CONFIG_FILE} names {before}: {error.strerror}; unset it"
+                ) from error
+            options = " ".join(line for line in lines if not line.lstrip().startswith("#")).strip()
+            named = re.findall(r"-genv\s+LD_PRELOAD\s+(\S+)", options)
+            theirs = named[-1] if named else theirs
+            options = re.sub(r"-genv\s+LD_PRELOAD\s+\S+\s*", "", options)
+        path = folder / "ranks.hydra"
+        words = f"-genv LD_PRELOAD {preloaded.before(library, theirs)} {options}"
+        path.write_text(words.strip() + "\n")
+        return {CONFIG_FILE: str(path), **variables}

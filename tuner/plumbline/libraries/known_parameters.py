@@ -9,16 +9,8 @@ from pathlib import Path
 from plumbline.libraries.space import FunctionSpace, Setting, Space
 from plumbline.libraries.space_file import load
 from plumbline.system import version
+from plumbline_exporters import families
 from plumbline_exporters.lint.known import Known, Parameter
-
-# Words that a choice may be, besides the algorithms that a space lists: the library's own decision.
-_OWN_DECISION = {
-    "openmpi": ("0", "ignore"),
-    "mpich": ("auto",),
-    "mvapich": ("auto",),
-    "intelmpi": ("-1", "0"),
-    "mvapich2": (),
-}
 
 
 def known(folder: Path) -> tuple[Known, ...]:
@@ -26,7 +18,7 @@ def known(folder: Path) -> tuple[Known, ...]:
     return tuple(
         _of(space)
         for path in sorted(folder.glob("*.toml"))
-        if path.stem in _OWN_DECISION
+        if path.stem in families.linted()
         for space in load(path)
     )
 
@@ -61,7 +53,8 @@ def _parameters(space: Space) -> Iterator[tuple[str, Parameter]]:
 
 
 def _choice(family: str, entry: FunctionSpace) -> Parameter:
-    values = {algorithm.name for algorithm in entry.algorithms} | {*_OWN_DECISION[family]}
+    own_decision = families.linted()[family].own_decision
+    values = {algorithm.name for algorithm in entry.algorithms} | {*own_decision}
     values |= {str(algorithm.id) for algorithm in entry.algorithms if algorithm.id}
     return Parameter(values=frozenset(values))
 

@@ -20,7 +20,7 @@ from plumbline.model.names import names
 from plumbline.settings.workbench import Variant
 from plumbline.system import version
 from plumbline_db.records import Library
-from plumbline_exporters import mv2_ranges
+from plumbline_exporters import by_size
 
 
 class Candidate(msgspec.Struct, frozen=True, order=True):
@@ -331,5 +331,5 @@ class Menu:
 def _algorithms(entry: FunctionSpace, candidate: Candidate) -> list[Algorithm]:
     """All that its value names: one, or one for each range of sizes."""
     value = candidate.configuration[entry.knob]
-    names = mv2_ranges.algorithms(value) if entry.sizes == "ranges" else [value]
+    names = by_size.algorithms(value) if entry.sizes == "ranges" else [value]
     return [entry.algorithm(name) for name in names]

@@ -28,8 +28,8 @@ class Layout(msgspec.Struct, frozen=True):
         return self._built(build_id, "loops")
 
     def preload(self, build_id: str) -> Path:
-        simulated = build_id.startswith("simgrid-")
-        return self._built(build_id, "plumbline.o" if simulated else "libplumbline.so")
+        linked = self.programs / build_id / "plumbline.o"
+        return linked if linked.is_file() else self._built(build_id, "libplumbline.so")
 
     def _built(self, build_id: str, name: str) -> Path:
         path = self.programs / build_id / name

@@ -50,7 +50,7 @@ class ColdLook:
         self._error = error
         self._go_on = go_on
         self._whole = whole
-        # Intel MPI gets another barrier beside any candidate (libraries/intelmpi.py).
+        # Intel MPI gets another barrier beside any candidate (libraries/intelmpi).
         self._references = _middles(
             target
             for target, candidate in plain

@@ -12,7 +12,7 @@ from plumbline.core.variant_spec import variant_name
 from plumbline.search.candidates import Candidate, Menu
 from plumbline.search.cells import Target
 from plumbline_db.records import Trial
-from plumbline_exporters import mv2_ranges
+from plumbline_exporters import by_size
 
 from . import neighbours, ranged
 from .bound import Bound
@@ -145,9 +145,7 @@ class Entering:
             return []
         known = {candidate for cell in of.all_cells for candidate in self._ever.get(cell, ())}
         tried = [
-            candidate
-            for candidate in known
-            if mv2_ranges.has_sizes(candidate.configuration.get(knob))
+            candidate for candidate in known if by_size.has_sizes(candidate.configuration.get(knob))
         ]
         if len(tried) >= _FEW_RANGES:
             return []

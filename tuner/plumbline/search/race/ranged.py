@@ -14,8 +14,8 @@ from plumbline.core.configuration import Configuration
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline.search.select import fewest_rules, tie
 from plumbline_db.records import Trial
-from plumbline_exporters import mv2_ranges
-from plumbline_exporters.mv2_ranges import Range
+from plumbline_exporters import by_size, families
+from plumbline_exporters.by_size import Range
 
 
 def candidate(knob: str, trials: Mapping[int, Sequence[Trial]]) -> Candidate | None:
@@ -40,7 +40,7 @@ def candidate(knob: str, trials: Mapping[int, Sequence[Trial]]) -> Candidate | N
         Range(int(chosen[run[0]].knobs[knob]), first, last)
         for run, first, last in zip(runs, starts, lasts, strict=True)
     ]
-    return Candidate(configuration=Configuration.of({knob: mv2_ranges.write(ranges)}))
+    return Candidate(configuration=Configuration.of({knob: by_size.write(ranges)}))
 
 
 def _is_number(knob: str, trial: Trial) -> bool:
@@ -49,4 +49,4 @@ def _is_number(knob: str, trial: Trial) -> bool:
     if not plain or trial.knobs.keys() != {knob}:
         return False
     value = trial.knobs[knob]
-    return value.isdecimal() and int(value) in mv2_ranges.IN_RANGES[knob]
+    return value.isdecimal() and int(value) in families.in_ranges(knob)

@@ -1,0 +1,163 @@
+"""Facts about the collectives of MPICH 4 and 5 that a selection file must respect.
+
+A call passes three tables: of compositions (how nodes and network share the work), of algorithms in
+shared memory, and of the algorithms above messages, MPIR's. A choice of the last one is heard where
+the composition is the one that leaves everything to it. The tables look at no argument that an
+algorithm needs, so that each choice is guarded here, and leaves the other calls to the library."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from plumbline_db.records import Winner
+
+PREFIX = "MPIR_CVAR_"
+
+
+class Collective(msgspec.Struct, frozen=True):
+    """`size` is what a table can compare: `avg_msg_size` and `total_msg_size` in bytes, or nothing:
+    then ranks would not agree on it, or the library knows none. It is the n of
+    docs/plan-and-records.md, its part `block` (n over p), or n rounded up to whole `blocks`.
+    `composition` leaves the call to MPIR; empty where the library has no other. Algorithms that are
+    not `intra` are for `allcomm`. `operands`: it knows whether its operator commutes."""
+
+    size: Literal["avg_msg_size", "total_msg_size", ""] = ""
+    counts: Literal["volume", "block", "blocks"] = "volume"
+    composition: str = ""
+    operands: bool = False
+    in_place: bool = False
+
+
+COLLECTIVES = {
+    "MPI_Allgather": Collective("total_msg_size", "blocks"),
+    "MPI_Allgatherv": Collective("total_msg_size"),
+    "MPI_Allreduce": Collective(
+        "avg_msg_size", composition="MPIDI_Allreduce_intra_composition_beta", operands=True
+    ),
+    "MPI_Alltoall": Collective("avg_msg_size", "block", in_place=True),
+    "MPI_Alltoallv": Collective(in_place=True),
+    "MPI_Barrier": Collective(composition="MPIDI_Barrier_intra_composition_beta"),
+    "MPI_Bcast": Collective("avg_msg_size", composition="MPIDI_Bcast_intra_composition_gamma"),
+    "MPI_Exscan": Collective(),
+    "MPI_Gather": Collective(),
+    "MPI_Gatherv": Collective(),
+    "MPI_Reduce": Collective(
+        "avg_msg_size", composition="MPIDI_Reduce_intra_composition_gamma", operands=True
+    ),
+    "MPI_Reduce_scatter": Collective("total_msg_size", operands=True),
+    "MPI_Reduce_scatter_block": Collective("total_msg_size", "blocks", operands=True),
+    "MPI_Scan": Collective(composition="MPIDI_Scan_intra_composition_beta"),
+    "MPI_Scatter": Collective(),
+    "MPI_Scatterv": Collective(),
+}
+
+# What a choice may be made for only: of operators that commute, of built-in ones with an element
+# for each of the ranks (rounded down to a power of two), of blocks that are equal.
+_COMMUTATIVE = {
+    "MPI_Allreduce": ("ring", "recursive_multiplying", "k_reduce_scatter_allgather", "tree"),
+    "MPI_Reduce_scatter": ("pairwise", "recursive_halving"),
+    "MPI_Reduce_scatter_block": ("pairwise", "recursive_halving"),
+}
+_BUILT_IN = ("reduce_scatter_allgather", "reduce_scatter_gather", "k_reduce_scatter_allgather")
+_REGULAR = {"MPI_Reduce_scatter": ("noncommutative",)}
+_ALLCOMM = {"MPI_Gatherv": ("linear",), "MPI_Scatterv": ("linear",)}
+
+# What the variables of an algorithm are called in a table: by what follows the function's name.
+_PARAMETERS = {
+    "BRUCKS_KVAL": "k",
+    "CCL": "ccl",
+    "DISSEM_KVAL": "k",
+    "IS_NON_BLOCKING": "is_non_blocking",
+    "RECEXCH_KVAL": "k",
+    "RECEXCH_SINGLE_PHASE_RECV": "single_phase_recv",
+    "RECURSIVE_MULTIPLYING_KVAL": "k",
+    "RECV_PRE_POST": "recv_pre_posted",
+    "TREE_BUFFER_PER_CHILD": "buffer_per_child",
+    "TREE_KVAL": "k",
+    "TREE_PIPELINE_CHUNK_SIZE": "chunk_size",
+    "TREE_TYPE": "tree_type",
+}
+# What an algorithm must be told in a table, since there it knows no default.
+_TOLD = {
+    ("MPI_Allreduce", "tree"): {"tree_type": "knomial_1"},
+    ("MPI_Bcast", "tree"): {"tree_type": "kary"},
+    ("MPI_Bcast", "pipelined_tree"): {"tree_type": "kary"},
+}
+
+
+def stem(function: str) -> str:
+    """`MPIR_CVAR_REDUCE_SCATTER_` for MPI_Reduce_scatter."""
+    return f"{PREFIX}{function.removeprefix('MPI_').upper()}_"
+
+
+def function_of(variable: str) -> str | None:
+    """The function that a variable is for; None where it is for the whole process."""
+    named = [function for function in COLLECTIVES if variable.startswith(stem(function))]
+    return max(named, key=len, default=None)
+
+
+def algorithm(winner: Winner) -> str | None:
+    """The algorithm of a winner that a table can hold; None where it names none."""
+    if winner.variant != "default" or winner.function not in COLLECTIVES:
+        return None
+    return winner.configuration.get(f"{stem(winner.function)}INTRA_ALGORITHM")
+
+
+def leaf(winner: Winner, name: str) -> dict[str, dict[str, dict[str, object]]]:
+    """`name` with its parameters, as the end of a branch."""
+    function = winner.function.removeprefix("MPI_")
+    everywhere = name == "nb" or name in _ALLCOMM.get(winner.function, ())
+    kind = "allcomm" if everywhere else "intra"
+    told = dict(_TOLD.get((winner.function, name), {}))
+    for knob, value in winner.configuration.items():
+        key = _PARAMETERS.get(knob.removeprefix(stem(winner.function)))
+        if knob in _spoken(winner) and key is not None:
+            told[key] = value
+    return {f"algorithm=MPIR_{function}_{kind}_{name}": {f"{k}={v}": {} for k, v in told.items()}}
+
+
+def _spoken(winner: Winner) -> set[str]:
+    """Knobs of a winner that the tables say in their own words."""
+    own = stem(winner.function)
+    return {
+        knob
+        for knob in winner.configuration
+        if knob in (f"{own}INTRA_ALGORITHM", f"{own}DEVICE_COLLECTIVE")
+        or (knob.startswith(own) and knob.removeprefix(own) in _PARAMETERS)
+    }
+
+
+def left_over(winner: Winner) -> dict[str, str]:
+    """Knobs of a winner that no table can hold: they are of the whole process."""
+    if winner.variant != "default":
+        return dict(winner.configuration)
+    told = _spoken(winner) if algorithm(winner) is not None else set()
+    return {knob: value for knob, value in winner.configuration.items() if knob not in told}
+
+
+def guards(function: str, name: str) -> list[tuple[str, str]]:
+    """(key, value) of the tests that a call must pass, from the outside in."""
+    found = []
+    if name in _COMMUTATIVE.get(function, ()):
+        found.append(("is_commutative", "yes"))
+    if name in _BUILT_IN:
+        found.append(("is_op_built_in", "yes"))
+        found.append(("count", "enough"))
+    if name in _REGULAR.get(function, ()):
+        found.append(("is_block_regular", "yes"))
+    if COLLECTIVES[function].in_place:
+        found.append(("is_sendbuf_inplace", "no"))
+    return found
+
+
+def named() -> dict[str, list[str]]:
+    """The algorithms that are known here by name, by their knob."""
+    found: dict[str, list[str]] = {}
+    for guarded in (_COMMUTATIVE, _REGULAR, _ALLCOMM):
+        for function, algorithms in guarded.items():
+            found.setdefault(f"{stem(function)}INTRA_ALGORITHM", []).extend(algorithms)
+    for function, algorithm in _TOLD:
+        found.setdefault(f"{stem(function)}INTRA_ALGORITHM", []).append(algorithm)
+    return found

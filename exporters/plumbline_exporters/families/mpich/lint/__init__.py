@@ -1,0 +1,1 @@
+"""MPICH's variables and tables, as anybody wrote them."""

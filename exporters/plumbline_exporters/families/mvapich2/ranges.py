@@ -1,0 +1,75 @@
+"""Algorithms by message size (by_size.py) as MVAPICH2 takes them.
+
+In the default, indexed mode such a value crashes the library, or (bcast) does something else: two
+switches must turn that mode off, which they do for one function alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from plumbline_exporters import by_size
+
+INDEXED = "MV2_USE_INDEXED_TUNING"
+# Variables that take sizes, with what must be 0 beside INDEXED; none where it works as it is.
+SWITCHES: dict[str, str] = {
+    "MV2_ALLTOALL_TUNING": "MV2_USE_INDEXED_ALLTOALL_TUNING",
+    "MV2_INTER_ALLGATHER_TUNING": "MV2_USE_INDEXED_ALLGATHER_TUNING",
+    "MV2_INTER_ALLREDUCE_TUNING": "MV2_USE_INDEXED_ALLREDUCE_TUNING",
+    "MV2_INTER_BCAST_TUNING": "MV2_USE_INDEXED_BCAST_TUNING",
+    "MV2_INTER_REDUCE_TUNING": "MV2_USE_INDEXED_REDUCE_TUNING",
+    "MV2_INTER_RED_SCAT_TUNING": "",
+    "MV2_INTER_SCATTER_TUNING": "MV2_USE_INDEXED_SCATTER_TUNING",
+}
+# Algorithms that may stand in ranges. The library takes another one for any other number (for
+# Reduce 8: 2), or leaves the range without one, and says nothing.
+IN_RANGES: dict[str, frozenset[int]] = {
+    "MV2_ALLTOALL_TUNING": frozenset(range(4)),
+    "MV2_INTER_ALLGATHER_TUNING": frozenset(range(1, 5)),
+    "MV2_INTER_ALLREDUCE_TUNING": frozenset({1, 2, 8, 9, 11}),
+    "MV2_INTER_BCAST_TUNING": frozenset(range(1, 11)),
+    "MV2_INTER_REDUCE_TUNING": frozenset({1, 2, 5}),
+    "MV2_INTER_RED_SCAT_TUNING": frozenset(range(1, 6)),
+    "MV2_INTER_SCATTER_TUNING": frozenset(range(1, 5)),
+}
+# Algorithms that one number for all sizes means in the indexed mode alone.
+ONLY_INDEXED: dict[str, frozenset[int]] = {"MV2_INTER_ALLREDUCE_TUNING": frozenset({8, 9, 11})}
+EAGER, QUEUE = "MV2_SMP_EAGERSIZE", "MV2_SMP_QUEUE_LENGTH"
+_BYTES = re.compile(r"([0-9]{1,12})([kKmMgG]?)\Z")
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def companions(name: str) -> dict[str, str]:
+    """What must be set where the variable `name` has sizes."""
+    switch = SWITCHES[name]
+    return {INDEXED: "0", switch: "0"} if switch else {}
+
+
+def refused(name: str, values: Mapping[str, str]) -> str:
+    """Why the variable `name`, beside the others of `values`, would not be obeyed; '': it is."""
+    value = values[name]
+    if not by_size.has_sizes(value):
+        off = all(values.get(switch) == "0" for switch in (INDEXED, SWITCHES.get(name, "")))
+        lost = off and value.isdecimal() and int(value) in ONLY_INDEXED.get(name, ())
+        return f"algorithm {value} for all sizes is there in the indexed mode alone" * lost
+    if name not in SWITCHES:
+        return "the library takes no sizes here; give one value"
+    try:
+        ranges = by_size.read(value)
+    except ValueError as error:
+        return str(error)
+    unknown = sorted({part.algorithm for part in ranges} - IN_RANGES[name])
+    return f"algorithm {unknown[0]} is not there in ranges of sizes" if unknown else ""
+
+
+def begins_with_1(value: str) -> bool:
+    """Of Reduce_scatter: the library reads the number before the first sign that is no digit."""
+    return bool(re.match(r"\s*0*1(?![0-9])", value))
+
+
+def queue_is_short(values: Mapping[str, str]) -> bool:
+    """Whether an eager message and its end are known to fill more than half of the queue, with
+    which MPI_Init fails."""
+    found = [_BYTES.match(values.get(name, "")) for name in (EAGER, QUEUE)]
+    eager, queue = (int(match[1]) * _UNITS[match[2].lower()] if match else None for match in found)
+    return eager is not None and queue is not None and eager + 1 > queue // 2

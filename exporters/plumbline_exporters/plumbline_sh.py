@@ -1,0 +1,44 @@
+"""plumbline.sh: a file that POSIX shells source; all that follows runs with the winners in force.
+What those of all families have in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from plumbline_db.errors import PlumblineError
+from plumbline_exporters import installed, quoting
+from plumbline_exporters.bundle import Bundle, heading
+
+FILE_NAME = "plumbline.sh"
+
+
+def text(bundle: Bundle, library: str, remarks: Sequence[str], variables: Mapping[str, str]) -> str:
+    """`library` is its name for people, `remarks` are lines of the head."""
+    lines = heading(bundle, f"Environment for {library}, written by Plumbline.")
+    lines.append(quoting.comment(f"Use: . {quoting.sh(str(bundle.directory / FILE_NAME))}"))
+    lines += remarks
+    return "\n".join(lines) + "\n" + installed.check_sh(bundle) + quoting.exports(variables)
+
+
+def preload_library(bundle: Bundle, unfit: str, reader: str) -> str:
+    """Its path. Raises PlumblineError where there is none, or `whole` does."""
+    if bundle.preload_library is None:
+        raise PlumblineError(
+            "winners are variants, which need libplumbline.so, and none was named: "
+            "build it for this MPI library (make build) and export again"
+        )
+    return whole(bundle.preload_library, unfit, reader)
+
+
+def whole(path: Path, unfit: str, reader: str) -> str:
+    """`path`, where no character is among `unfit` (a class of a pattern), at which `reader` or the
+    loader would split it. Raises PlumblineError."""
+    found = re.search(unfit, str(path))
+    if found is not None:
+        raise PlumblineError(
+            f"{path}: the loader or {reader} would split this path at {found[0]!r}; "
+            "move it to a path without"
+        )
+    return str(path)

@@ -1,0 +1,211 @@
+"""MVAPICH2 2.x: found by mpiname, tuned by variables that are read once, in MPI_Init.
+
+Cold: none of its knobs is hot. What a report shows is what MV2_SHOW_ENV_INFO=2 prints, some 180
+values, and the control variables of MPI_T; other values cannot be read back. The library says
+nothing about a value that it does not know and takes one of its own, so that exported settings are
+proven by what is called inside the library (`canaries`).
+
+A communicator gets its two levels in its 16th collective call, MPI_COMM_WORLD (of fewer than 2048
+ranks) in MPI_Init: the warm-up of a plan is as long. Only the first communicators get memory for
+them, which is why no more are made than are measured."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from plumbline.core.reach import Reach
+from plumbline.libraries import Installation, Knob, family, hydra, mpiname, variables
+from plumbline.libraries.canary import Canary
+from plumbline.libraries.mvapich2.functions import FUNCTIONS, REFUSES
+from plumbline.system import paths, process
+from plumbline.system.placement import Placement
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import UNBOUNDED_BYTES
+from plumbline_exporters import by_size
+from plumbline_exporters.families.mvapich2 import ranges as mv2_ranges
+
+TWO_LEVEL_CALLS = 16
+# What in MPI_T chooses the same as a variable of the environment: with both, MPI_Init fails.
+CVARS = {
+    "MV2_INTER_ALLGATHER_TUNING": "MPIR_CVAR_ALLGATHER_COLLECTIVE_ALGORITHM",
+    "MV2_INTER_ALLREDUCE_TUNING": "MPIR_CVAR_ALLREDUCE_COLLECTIVE_ALGORITHM",
+    "MV2_ALLTOALL_TUNING": "MPIR_CVAR_ALLTOALL_COLLECTIVE_ALGORITHM",
+    "MV2_ALLTOALLV_TUNING": "MPIR_CVAR_ALLTOALLV_COLLECTIVE_ALGORITHM",
+    "MV2_INTER_BCAST_TUNING": "MPIR_CVAR_BCAST_COLLECTIVE_ALGORITHM",
+    "MV2_INTER_GATHER_TUNING": "MPIR_CVAR_GATHER_COLLECTIVE_ALGORITHM",
+    "MV2_INTER_REDUCE_TUNING": "MPIR_CVAR_REDUCE_COLLECTIVE_ALGORITHM",
+    "MV2_INTER_SCATTER_TUNING": "MPIR_CVAR_SCATTER_COLLECTIVE_ALGORITHM",
+}
+_COMPLAINTS = ("No IB device found", "Invalid value for MPIR_CVAR")
+_COLLECTIVE = "ALLGATHER|ALLGATHERV|ALLREDUCE|ALLTOALL|ALLTOALLV|BCAST|GATHER|REDUCE|SCATTER"
+# What decides how messages are sent, not what a site needs to send any (adapters, ports, binding).
+_SETTINGS = re.compile(
+    r"MV2_(USE_(?!BLOCKING|RDMA_CM|RoCE|IBOIP|QOS)|INTER_|INTRA_|SHMEM_|COLL_|TWO_LEVEL_|KNOMIAL_"
+    r"|ENABLE_(?!AFFINITY|LEASTLOAD)|TOPO_AWARE_|SOCKET_AWARE_|ALLGATHER|ALLRED|ALLTOALL|BCAST|"
+    r"GATHER|SCATTER|RED_SCAT|REDSCAT|REDUCE|SMP_|IBA_EAGER|VBUF_TOTAL|RNDV_|R3_|FORCE_ARCH|"
+    r"USER_CONFIG|RAIL_SHARING)|BCAST_SEGMENT_SIZE$"
+    rf"|(MPIR_CVAR|MPIR_PARAM|MPICH|MV2)_({_COLLECTIVE})_"
+)
+# `  MV2_NAME  : value`, or `MV2_NAME | value | active` of a build with MPI_T.
+_SHOWN = re.compile(r"\s*(?:- )?(MV2_\w+)\s*[:|]\s*([^|]*?)\s*(?:\|.*)?\Z")
+_REPORT_CAP_BYTES = 4 * 1024 * 1024
+
+# Levels are those of MV2_CPU_BINDING_LEVEL, what comes next those of MV2_CPU_BINDING_POLICY.
+_LEVELS = {"core": "core", "socket": "socket", "numa": "numanode"}
+_POLICIES = {"core": "bunch", "socket": "scatter", "numa": "scatter", "node": "bunch", "": ""}
+
+
+@family("mvapich2")
+class Mvapich2(hydra.Started):
+    name = "mvapich2"
+    simulates = False
+    reports_all = False
+    untried = (
+        "MVAPICH2 was run by Plumbline as 2.3.7 on one node without an adapter: what it does "
+        "between nodes, and what other versions do, follows their source"
+    )
+
+    def find(
+        self, prefix: Path | None, added: Mapping[str, str] | None = None
+    ) -> list[Installation]:
+        said = mpiname.ask(prefix, "MVAPICH2", added)
+        return [mpiname.installation(said, self.name)] if said else []
+
+    def knobs(self, installation: Installation) -> dict[str, Knob]:
+        """By a launch of one rank of the probe, which must be built."""
+        probe = paths.layout().probe(paths.build_id(installation.library))
+        given = os.environ | self.environment(installation)
+        clean = {name: value for name, value in given.items() if not _SETTINGS.match(name)}
+        environment = clean | {"MV2_SHOW_ENV_INFO": "2"}
+        words = [str(installation.mpirun), *self.words(Placement(nodes=1, ppn=1))]
+        done = process.run(
+            [*words, str(probe), "system"],
+            timeout_seconds=60,
+            environment=environment,
+            cap_bytes=_REPORT_CAP_BYTES,
+        )
+        if done.status != 0:
+            why = self.complaint(done.stderr) or done.stderr.strip()[-500:]
+            raise PlumblineError(
+                f"{installation.mpirun} cannot start {probe} (status {done.status}): {why}"
+            )
+        return shown(done.stderr) | shown(done.stdout) | variables.reported_among(done.stdout)
+
+    def environment(self, installation: Installation) -> dict[str, str]:
+        return dict(installation.environment)
+
+    def words(self, placement: Placement, reach: Reach | None = None) -> list[str]:
+        return hydra.words(placement, reach, binding=_binding(placement))
+
+    def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
+        values = dict(knobs)
+        for name, value in knobs.items():
+            if by_size.has_sizes(value) and name in mv2_ranges.SWITCHES:
+                values |= mv2_ranges.companions(name)
+        for name in knobs:
+            if why := mv2_ranges.refused(name, values):
+                raise PlumblineError(f"{name}={values[name]}: {why}")
+        _refuse_crashes(values)
+        return values
+
+    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+        """Each algorithm that a variable names refuses, in the library itself: calls fail if it is
+        taken for them, at one size of its range at least (at others it may not be fit). Of a value
+        whose algorithm is not known, a variable of MPI_T beside it makes MPI_Init fail, which shows
+        that ours arrived. Others leave nothing to see."""
+        del folder
+        found = []
+        for name in sorted(environment):
+            if not name.startswith("MV2_") or not _SETTINGS.match(name):
+                continue
+            refusing = _refusing(name, environment)
+            if refusing:
+                found += refusing
+                continue
+            cvar = CVARS.get(name)
+            function = (_function(name),) if cvar else ()
+            changed = dict(environment) | ({cvar: "0"} if cvar else {})
+            fails: Literal["launch", "nothing"] = "launch" if cvar else "nothing"
+            found.append(Canary(name=name, environment=changed, functions=function, fails=fails))
+        return found
+
+    def settings_in(self, environment: dict[str, str]) -> list[str]:
+        ours = {*hydra.OURS, REFUSES}
+        return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
+
+    def complaint(self, stderr: str) -> str | None:
+        for line in stderr.splitlines():
+            if any(part in line for part in _COMPLAINTS):
+                return line.strip()
+        return None
+
+
+def _function(name: str) -> str:
+    """`MPI_Bcast` for MV2_INTER_BCAST_TUNING."""
+    word = name.removeprefix("MV2_").removeprefix("INTER_").removesuffix("_TUNING")
+    return "MPI_" + word.replace("RED_SCAT", "REDUCE_SCATTER").capitalize()
+
+
+def _refusing(name: str, environment: Mapping[str, str]) -> list[Canary]:
+    """One for each range of sizes of the value of `name`; none where an algorithm is not known."""
+    value, functions = environment[name], FUNCTIONS.get(name, {})
+    ranges: list[tuple[str, int, int | None]] = [(value, 0, None)]
+    if by_size.has_sizes(value):
+        ranges = [(str(part.algorithm), part.first, part.last) for part in by_size.read(value)]
+    if any(number not in functions for number, _, _ in ranges):
+        return []
+    return [
+        Canary(
+            name=f"{name}, algorithm {number} from {first} bytes on",
+            environment=dict(environment) | {REFUSES: ",".join(functions[number])},
+            functions=(_function(name),),
+            bytes_from=first,
+            bytes_to=UNBOUNDED_BYTES if last is None else last,
+            one_of=True,
+        )
+        for number, first, last in ranges
+    ]
+
+
+def shown(text: str) -> dict[str, Knob]:
+    """What MV2_SHOW_ENV_INFO=2 prints."""
+    found = (_SHOWN.match(line) for line in text.splitlines())
+    return {
+        match[1]: Knob(name=match[1], value=match[2], type="", writable=True, choices={})
+        for match in found
+        if match
+    }
+
+
+def _refuse_crashes(values: Mapping[str, str]) -> None:
+    """What was seen to crash, and what MPI_Init does not take, is not set."""
+    scatter = values.get("MV2_INTER_RED_SCAT_TUNING", "")
+    if mv2_ranges.begins_with_1(scatter) and "MV2_INTER_REDUCE_TUNING" not in values:
+        raise PlumblineError(
+            "MV2_INTER_RED_SCAT_TUNING=1 crashes where MV2_INTER_REDUCE_TUNING is not set too"
+        )
+    if mv2_ranges.queue_is_short(values):
+        raise PlumblineError(
+            f"MPI_Init fails where {mv2_ranges.QUEUE} is not more than twice {mv2_ranges.EAGER}"
+        )
+    for name, cvar in CVARS.items():
+        if name in values and cvar in values:
+            raise PlumblineError(f"MPI_Init fails with {name} and {cvar}: set one of them")
+
+
+def _binding(placement: Placement) -> list[str]:
+    """The library binds ranks itself, and refuses to bind more of them than there are cores: these
+    a plain mpirun does not start."""
+    if placement.oversubscribed or placement.binding == "none":
+        return ["-genv", "MV2_ENABLE_AFFINITY", "0"]
+    found: list[str] = []
+    if placement.binding:
+        found += ["-genv", "MV2_CPU_BINDING_LEVEL", _LEVELS[placement.binding]]
+    policy = _POLICIES[placement.map_by]
+    if policy:
+        found += ["-genv", "MV2_CPU_BINDING_POLICY", policy]
+    return found

@@ -1,0 +1,218 @@
+"""Open MPI: found by its own mpirun and ompi_info, described by `ompi_info --parsable`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from plumbline.core.reach import Reach
+from plumbline.libraries import Installation, Knob, ParameterFiles, family, preloaded
+from plumbline.libraries.canary import Canary, in_copy
+from plumbline.libraries.openmpi.info import SETTINGS, folders, installed, reported, say
+from plumbline.system.placement import Placement
+from plumbline_db.errors import PlumblineError
+from plumbline_exporters.families.openmpi import mca_params
+from plumbline_exporters.families.openmpi.site import MARK
+
+_COMPLAINTS = (
+    "An invalid value was supplied for an enum variable",
+    "is an unrecognized parameter",
+    "The following MCA parameter has been",
+    "was unable to open the rules file",
+)
+RULES = mca_params.PREFIX + mca_params.RULES
+NO_SUCH_ALGORITHM = "99"
+_USER_FILE = Path(".openmpi", "mca-params.conf")
+_SITE_FILE = "openmpi-mca-params.conf"
+_SENT = re.compile(r"I\t(\d+)\t(\d+)\t(\d+) bytes\t(\d+) msgs sent")
+_SELECTED = re.compile(
+    r"\[(?P<rank>[^]]+)\] coll:base:comm_select: "
+    r"(new communicator: (?P<communicator>\S+)|"
+    r"selecting +(?P<name>\w+), priority +(?P<priority>\d+), Enabled)"
+)
+
+
+@family("openmpi")
+class OpenMpi:
+    name = "openmpi"
+    simulates = False
+    reports_all = True
+    untried = ""
+    launcher_prefixes: tuple[str, ...] = ("PMIX_MCA_", "PRTE_MCA_")
+    rank_lists: ClassVar[tuple[str, ...]] = ("OMPI_MCA_mca_base_env_list",)
+    counts: ClassVar[str] = "pml_monitoring_enable"
+    counting: ClassVar[dict[str, str]] = {
+        "OMPI_MCA_pml_monitoring_enable": "2",
+        "OMPI_MCA_pml_monitoring_enable_output": "2",
+    }
+    counted: ClassVar[str] = "msgs sent"
+    component_talk: ClassVar[dict[str, str]] = {"OMPI_MCA_coll_base_verbose": "20"}
+
+    def find(
+        self, prefix: Path | None, added: Mapping[str, str] | None = None
+    ) -> list[Installation]:
+        return [found for folder in folders(prefix) if (found := installed(folder, added or {}))]
+
+    def knobs(self, installation: Installation) -> dict[str, Knob]:
+        info = installation.mpirun.parent / "ompi_info"
+        words = ["--parsable", "--all", "--level", "9"]
+        return reported(say(info, words, installation.environment))
+
+    def environment(self, installation: Installation) -> dict[str, str]:
+        del installation
+        if os.geteuid() != 0:
+            return {}
+        names = ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT")
+        return {name + suffix: "1" for name in names for suffix in ("", "_CONFIRM")}
+
+    def words(self, placement: Placement, reach: Reach | None = None) -> list[str]:
+        words = ["-np", str(placement.nprocs)]
+        if reach is not None:
+            words += _to_hosts(placement, reach)
+        bind = "core" if placement.held else placement.binding
+        if placement.oversubscribed:
+            words += ["--oversubscribe"]
+        if placement.map_by:
+            words += ["--map-by", placement.map_by]
+        if bind:
+            overload = placement.oversubscribed and bind != "none"
+            words += ["--bind-to", f"{bind}:overload-allowed" if overload else bind]
+        return words
+
+    def in_environment(self, knobs: Mapping[str, str]) -> dict[str, str]:
+        values = {f"OMPI_MCA_{name}": value for name, value in knobs.items()}
+        if any(name.startswith("coll_tuned_") and "_algorithm" in name for name in knobs):
+            values["OMPI_MCA_coll_tuned_use_dynamic_rules"] = "1"
+            # Open MPI 4 would prefer the rules of a file.
+            values[RULES] = ""
+        return values
+
+    def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+        rules = environment.get(RULES)
+        if rules is None:
+            return []
+        spoilt = in_copy(environment, rules, rules_canary, folder)
+        return [Canary(name=Path(rules).name, environment=spoilt)]
+
+    def into_ranks(
+        self,
+        installation: Installation,
+        library: Path,
+        variables: Mapping[str, str],
+        given: Mapping[str, str],
+        folder: Path,
+    ) -> dict[str, str]:
+        """By `mca_base_env_list`; with Open MPI 4 by the one behind it, where the user has not set
+        it: -x on its mpirun's command line aborts beside the other."""
+        del folder
+        (name,) = self.rank_lists
+        five = int(installation.library.version.partition(".")[0]) >= 5
+        name = name if five or given.get(name) else f"{name}_internal"
+        listed = [word for word in given.get(name, "").split(";") if word]
+        theirs = [entry for entry in listed if entry.partition("=")[0] == "LD_PRELOAD"]
+        preload = theirs[-1].partition("=")[2] if theirs else ""
+        preload = preload or given.get("LD_PRELOAD", "")
+        words = [entry for entry in listed if entry not in theirs]
+        words += [f"LD_PRELOAD={preloaded.before(library, preload)}"]
+        words += [f"{name}={value}" for name, value in variables.items()]
+        return {name: ";".join(words)}
+
+    def parameter_files(self, installation: Installation, *, of_user: bool) -> ParameterFiles:
+        """The library says which files it reads, and in which order."""
+        library, knobs = installation.library, self.knobs(installation)
+        listed = knobs["mca_base_param_files"].value if "mca_base_param_files" in knobs else ""
+        files = [Path(word) for word in listed.split(",") if word]
+        user = Path.home() / _USER_FILE
+        site = next((file for file in files if file.name == _SITE_FILE), None)
+        wanted = user if of_user else site
+        if wanted is None or wanted not in files:
+            raise PlumblineError(
+                f"{library.id} does not read {wanted or _SITE_FILE}, but {listed or 'no file'} "
+                "(mca_base_param_files): nothing written there would be in force"
+            )
+        if not of_user and not wanted.parent.is_dir():
+            raise PlumblineError(
+                f"{library.id} reads {wanted}, whose folder is not there (a library that was "
+                "moved?): use --user or --modules"
+            )
+        known = knobs.get("mca_base_override_param_file")
+        override = [Path(known.value)] if known and known.value else []
+        at = files.index(wanted)
+        note = (
+            f"{user} is read by every Open MPI that you start; this is for {library.id} in "
+            f"{library.prefix}"
+        )
+        return ParameterFiles(
+            wanted=wanted,
+            overrides=[*override, *files[:at]],
+            overridden=files[at + 1 :],
+            notes=[note] if of_user else [],
+        )
+
+    def messages(self, stderr: str) -> Iterator[tuple[int, int, int, int]]:
+        """Of pml/monitoring."""
+        for sender, receiver, size, count in _SENT.findall(stderr):
+            yield int(sender), int(receiver), int(count), int(size)
+
+    def settings_in(self, environment: dict[str, str]) -> list[str]:
+        ours = preloaded.VARIABLES
+        return sorted(name for name in environment if SETTINGS.match(name) or name in ours)
+
+    def components(self, stderr: str) -> list[str]:
+        found: dict[str, int] = {}
+        rank, inside = "", False
+        for match in _SELECTED.finditer(stderr):
+            rank = rank or match["rank"]
+            if match["rank"] != rank:
+                continue
+            if match["communicator"]:
+                inside = match["communicator"] == "MPI_COMM_WORLD"
+            elif inside:
+                found[match["name"]] = int(match["priority"])
+        return [
+            f"{component} ({found[component]})"
+            for component in sorted(found, key=lambda one: -found[one])
+        ]
+
+    def complaint(self, stderr: str) -> str | None:
+        for line in stderr.splitlines():
+            if any(part in line for part in _COMPLAINTS):
+                return line.strip()
+        return None
+
+
+def _to_hosts(placement: Placement, reach: Reach) -> list[str]:
+    """Each name is read by the version that knows it: the daemons of Open MPI 5 are PRRTE's, and
+    have their agent and their interfaces under names of their own."""
+    hosts = ",".join(f"{name}:{placement.ppn}" for name in reach.names[: placement.nodes])
+    words = ["--host", hosts, "--mca", "plm_rsh_agent", reach.agent]
+    if reach.interface:
+        for layer in ("btl", "oob"):
+            words += ["--mca", f"{layer}_tcp_if_include", reach.interface]
+    for name in reach.variables:
+        if not name.startswith(("OMPI_", "PMIX_", "PRTE_")):  # those are carried there anyway
+            words += ["-x", name]
+    return words
+
+
+def rules_canary(text: str) -> str:
+    """A rules file in which every algorithm but 0 (the library's own decision) does not exist; or,
+    where winners are marked, those of theirs."""
+    lines = []
+    marked = any(_mark(line) for line in text.splitlines())
+    for line in text.splitlines():
+        body, mark, comment = line.partition("#")
+        words = body.split()
+        if len(words) in (4, 5) and (_mark(line) if marked else words[1] != "0"):
+            words[1] = NO_SUCH_ALGORITHM
+            body = " ".join(words) + " "
+        lines.append(body + mark + comment)
+    return "\n".join(lines) + "\n"
+
+
+def _mark(line: str) -> bool:
+    body, _, comment = line.partition("#")
+    return bool(body.strip()) and comment.strip() == MARK

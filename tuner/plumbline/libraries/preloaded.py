@@ -1,0 +1,14 @@
+"""What preloads into ranks: variables that exported files and recordings set for them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+VARIABLES = ("LD_PRELOAD", "PLUMBLINE_CALLS", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
+
+
+def before(library: Path, theirs: str) -> str:
+    """A value of LD_PRELOAD: `library`, then what else is preloaded."""
+    others = [word for word in re.split(r"[:\s]+", theirs) if word and word != str(library)]
+    return ":".join([str(library), *others])
