@@ -84,7 +84,7 @@ def test_wrong_pingpongs(
 
 def test_nrep(starter: SimulatedStarter, tmp_path: Path) -> None:
     words = ["nrep", "MPI_Bcast", "MPI_Allreduce", "--sizes", "8,1024", "--launches", "5"]
-    words += ["--rule", "rse:0.02,cov_mean:0.01/30", "--records", tmp_path]
+    words += ["--rule", "rse:0.02,cov_mean:0.01/30", "--output", tmp_path]
     said = plumbline(*words, "--json")
     assert said.status == 0
     assert [(one["function"], one["bytes"]) for one in said.json] == [

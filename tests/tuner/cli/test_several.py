@@ -89,7 +89,7 @@ def test_one_that_cannot_be_run_keeps_no_other_from_it(
 def test_a_picture_of_both(two: SimulatedStarter, file: Path, tmp_path: Path) -> None:
     database = tmp_path / "p.db"
     plumbline("verify", file, "--db", database)
-    assert plumbline("results", "--db", database, "--svg", tmp_path / "p.svg").status == 0
+    assert plumbline("results", "--db", database, "--picture", tmp_path / "p.svg").status == 0
     assert "openmpi-4.1.8" in (tmp_path / "p.svg").read_text()
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import common
+from . import base, common, options
+from .base import Program
 
 if TYPE_CHECKING:
     from plumbline.results.best import BestOfCell
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from plumbline.settings.workbench import Workbench
 
 KINDS = ("algorithm", "mockup", "naive")
+HEATS, LAUNCHES = 3, 10
 
 
-@click.command("variants", context_settings={"help_option_names": ["-h", "--help"]})
+@base.command("variants", takes="mpi json")
 @click.argument("functions", nargs=-1)
 @click.option("--kind", type=click.Choice(KINDS), help="Only these.")
 @click.option(
@@ -27,39 +28,38 @@ KINDS = ("algorithm", "mockup", "naive")
     is_flag=True,
     help="Measure: our best variant beside the library's best algorithm and its default.",
 )
-@click.option(
-    "--sizes", default="8,1024,16384,131072", show_default=True, help="Bytes, with --best."
-)
-@click.option(
+@options.sizes(default="8,1024,16384,131072", help="Bytes, with commas between, with --best.")
+@options.option(
     "-n",
     "--nprocs",
-    default="",
-    help="Ranks, with commas between, with --best (default: all cores, at least 4).",
+    type=options.Numbers(),
+    unset="all cores, at least 4",
+    help="Ranks, with commas between, with --best.",
 )
-@click.option("--heats", type=click.IntRange(1), help="Default 3; 1 on a simulated machine.")
-@click.option("--launches", type=click.IntRange(1), help="Default 10; 1 on a simulated machine.")
-@click.option("--type", "type_", default="MPI_BYTE", show_default=True, help="MPI datatype.")
-@click.option("--op", default="MPI_BOR", show_default=True, help="MPI reduction operator.")
-@click.option("--seed", type=int, default=1, show_default=True)
+@options.option(
+    "--heats",
+    type=click.IntRange(1),
+    unset=f"{HEATS}; 1 on a simulated machine",
+    help="Launches in which all of them race.",
+)
+@options.launches(
+    "Launches in which the fastest meet.", unset=f"{LAUNCHES}; 1 on a simulated machine"
+)
+@options.keys("type", "op")
+@options.usual("seed")
 @click.option("--markdown", is_flag=True, help="Tables as a page of documentation has them.")
-@common.simulate_option
-@common.mpi_option
-@common.json_option
+@options.simulate
 def command(
+    program: Program,
     functions: tuple[str, ...],
     kind: str | None,
     measure: bool,
-    sizes: str,
-    nprocs: str,
+    sizes: list[int],
+    nprocs: list[int] | None,
     heats: int | None,
     launches: int | None,
-    type_: str,
-    op: str,
-    seed: int,
     markdown: bool,
-    simulate: str | None,
-    mpi_prefix: Path | None,
-    as_json: bool,
+    **asked: Any,
 ) -> int:
     """The catalogue: mock-ups, algorithms and naive versions of each function.
 
@@ -83,13 +83,9 @@ def command(
 
     if measure and kind == "naive":
         raise click.UsageError("--best: naive variants do not race; take another --kind, or none")
-    try:
-        counts = [int(word) for word in nprocs.split(",")] if nprocs else [0]
-    except ValueError:
-        raise click.UsageError("--nprocs takes whole numbers with commas between") from None
-    asked = {"type": type_, "op": op, "seed": seed, "simulate": simulate}
-    settings = [campaign_file.load(None, asked | {"nprocs": count or None}) for count in counts]
-    bench = workbench(mpi_prefix, settings=settings[0])
+    counts: Sequence[int | None] = nprocs or [None]
+    settings = [campaign_file.load(None, asked | {"nprocs": count}) for count in counts]
+    bench = workbench(program.mpi, settings=settings[0])
     common.require_functions(bench.catalogue, functions)
     known = {variant.function for variant in bench.catalogue.variants}
     if measure and not known.issuperset(functions):
@@ -101,7 +97,7 @@ def command(
         if (not functions or variant.function in functions) and kind in (None, variant.kind)
     ]
     if not measure:
-        if as_json:
+        if program.json:
             common.print_json([msgspec.to_builtins(variant) for variant in chosen])
         elif markdown:
             click.echo(variant_tables.catalogue_page(chosen))
@@ -115,9 +111,9 @@ def command(
     cells = [
         cell
         for setting in settings
-        for cell in _best(bench, setting, wanted, common.sizes_of(sizes), heats, launches)
+        for cell in _best(bench, setting, wanted, sizes, heats, launches)
     ]
-    if as_json:
+    if program.json:
         common.print_json([msgspec.to_builtins(cell) for cell in cells])
     elif markdown:
         click.echo(variant_tables.cells_page(cells))
@@ -135,7 +131,7 @@ def _best(
     launches: int | None,
 ) -> list[BestOfCell]:
     from plumbline.campaign import loop as campaign
-    from plumbline.core.plan import Data, Plan, measurable
+    from plumbline.core.plan import Plan, measurable
     from plumbline.measure.settling import until_settled
     from plumbline.results import best
     from plumbline.search.candidates import Menu
@@ -143,7 +139,7 @@ def _best(
     from plumbline.verify.statistics import exact_ratio, paired_ratio
 
     simulated = settings.ranks.simulate is not None
-    data = Data(settings.cases.type, settings.cases.op)
+    data = common.data_of(settings)
     menu = Menu(
         bench.space,
         bench.installation.library,
@@ -174,8 +170,8 @@ def _best(
             for function in functions
             for size in measurable(function, sizes, settings.ranks.nprocs, data)
         },
-        heats=heats or (1 if simulated else 3),
-        finals=launches or (1 if simulated else 10),
+        heats=heats or (1 if simulated else HEATS),
+        finals=launches or (1 if simulated else LAUNCHES),
         step=lambda text: click.echo(text, err=True),
         compare=exact_ratio if simulated else paired_ratio,
     )
