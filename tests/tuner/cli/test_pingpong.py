@@ -133,6 +133,6 @@ def test_wrong_rules(starter: SimulatedStarter, words: list[str], message: str) 
 
 
 def test_measure_under_a_rule(starter: SimulatedStarter) -> None:
-    said = plumbline("measure", "MPI_Bcast", "--sizes", "8", "--nrep", "rse:0.02", "--json")
+    said = plumbline("measure", "MPI_Bcast", "--sizes", "8", "--rule", "rse:0.02", "--json")
     assert said.status == 0
     assert len(said.json[0]["seconds"]) == 8

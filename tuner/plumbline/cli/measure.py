@@ -49,7 +49,7 @@ _OF_PLAN = {
 @options.keys("type", "op", "root")
 @options.usual("seed")
 @options.option(
-    "--nrep",
+    "--rule",
     help="A stopping rule (see `plumbline nrep`) in place of a fixed number of repetitions.",
 )
 @options.cache()
@@ -67,7 +67,7 @@ def command(
     variants: str,
     knobs: tuple[str, ...],
     launches: int | None,
-    nrep: str | None,
+    rule: str | None,
     output: Path | None,
     **asked: Any,
 ) -> int:
@@ -135,11 +135,11 @@ def command(
         common.data_of(all_settings),
         blocks=all_settings.sampling.blocks,
         reps=all_settings.sampling.reps,
-        nrep=StoppingRule(nrep) if nrep is not None else None,
+        nrep=StoppingRule(rule) if rule is not None else None,
         **of_plan,
         knobs=bench.space.switch,
     )
-    if not (simulated and nrep is not None):
+    if not (simulated and rule is not None):
         plan = settling.until_settled(plan, simulated=simulated)
     environment = bench.space.hot_environment if hot else {}
     ranks = campaign.starter(bench, all_settings)

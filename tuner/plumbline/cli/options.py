@@ -198,9 +198,9 @@ def key(name: str, **more: Any) -> Wrap:
             "type": _TYPES.get(found.takes),
             "unset": found.default.removeprefix("false").strip('"'),
         } | more
-    if "list of" in found.takes:
+    if isinstance(more.get("type"), Words | Numbers):
         words += "; with commas between"
-    if isinstance(_TYPES.get(found.takes), AllOrWords):
+    if isinstance(more.get("type"), AllOrWords):
         words += "; all: every one"
     if ", " in found.takes:
         more["metavar"] = found.takes.replace(", ", "|")

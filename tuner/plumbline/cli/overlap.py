@@ -38,6 +38,13 @@ MEASURING = "mpi db json nprocs nodes bind map_by campaign_file seed new"
 _USUAL = OverlapSettings(place.NPROCS)
 
 
+def _axis(number: int, unit: int) -> str:
+    from plumbline.overlap.suite import axes
+
+    steps = axes(quick=False)[number]
+    return f"{steps[0] // unit} to {steps[-1] // unit}, by √2; what is named is all measured"
+
+
 @click.group(
     "overlap",
     cls=base.Lazy,
@@ -56,11 +63,11 @@ _USUAL = OverlapSettings(place.NPROCS)
 )
 @options.knob
 @options.option("--benches", unset=", ".join(QUICK), help="Benchmarks, with commas between.")
-@options.sizes(unset="64 to 4 Mi, by √2; those that are named are all measured")
+@options.sizes(unset=lambda: _axis(0, 1))
 @options.option(
     "--work",
     type=options.Numbers(),
-    unset="2 to 4096, by √2; those that are named are all measured",
+    unset=lambda: _axis(1, 1000),
     help="Microseconds of work, with commas between.",
 )
 @options.option(

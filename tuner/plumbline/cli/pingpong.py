@@ -17,12 +17,17 @@ if TYPE_CHECKING:
     from plumbline.measure.pingpong import PairLatencies
 
 
-_USUAL = PingPongSettings(nprocs=2)
+_FEWEST = 2
+_USUAL = PingPongSettings(_FEWEST)
 
 
 @base.command("pingpong", takes="mpi db json")
 @options.option(
-    "-n", "--nprocs", type=click.IntRange(2), unset="all cores, at least 2", help="Ranks."
+    "-n",
+    "--nprocs",
+    type=click.IntRange(_FEWEST),
+    unset=f"all cores, at least {_FEWEST}",
+    help="Ranks.",
 )
 @options.sizes(unset=f"{SIZES[0]} and {SIZES[1]} to {SIZES[-1]}, doubling")
 @options.reps("Round trips of a size in a launch; fewer above 64 KiB.", default=_USUAL.reps)
@@ -61,7 +66,7 @@ def command(
     from plumbline_db.errors import UsageError
 
     wanted = tuple(sorted(set(sizes or SIZES)))
-    ranks = nprocs or max(2, processing_units())
+    ranks = nprocs or max(_FEWEST, processing_units())
     settings = PingPongSettings(ranks, wanted, reps, launches, seed)
     bench = workbench(program.mpi)
     starter = loop.starter(bench, campaign_file.load(None, {"nprocs": ranks}))

@@ -29,13 +29,7 @@ HEATS, LAUNCHES = 3, 10
     help="Measure: our best variant beside the library's best algorithm and its default.",
 )
 @options.sizes(default="8,1024,16384,131072", help="Bytes, with commas between, with --best.")
-@options.option(
-    "-n",
-    "--nprocs",
-    type=options.Numbers(),
-    unset="all cores, at least 4",
-    help="Ranks, with commas between, with --best.",
-)
+@options.key("nprocs", type=options.Numbers())
 @options.option(
     "--heats",
     type=click.IntRange(1),
