@@ -16,6 +16,7 @@ import msgspec
 from plumbline_db import campaigns, exports, machines, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.layout import use
+from plumbline_db.order import by_number
 from plumbline_db.records import Campaign, Export, Library, Machine, Verdict, Winner
 
 
@@ -90,7 +91,7 @@ class Coverage(msgspec.Struct, frozen=True):
         found = {
             share.campaign.id: share.campaign for shares in self.shares.values() for share in shares
         }
-        return [found[id] for id in sorted(found)]
+        return [found[id] for id in sorted(found, key=by_number)]
 
 
 def coverage(db: Database) -> list[Coverage]:
@@ -159,7 +160,9 @@ def _shares(speaking: Sequence[Campaign], stage: str) -> list[Share]:
     """Of the campaigns of all cells of a stage, by id. The library as it is was measured when a
     campaign began, the exported files at its end."""
     found = []
-    for id, campaign in sorted({campaign.id: campaign for campaign in speaking}.items()):
+    by_id = {campaign.id: campaign for campaign in speaking}
+    for id in sorted(by_id, key=by_number):
+        campaign = by_id[id]
         ended = stage == "after" and campaign.finished
         count = sum(campaign.id == id for campaign in speaking)
         found.append(Share(campaign, count, campaign.finished if ended else campaign.started))
@@ -196,7 +199,7 @@ def _by_guideline(table: list[Verdict]) -> dict[str, Count]:
             sum(verdict.verdict == "undecided" for verdict in group),
             max((v.ratio for v in group if v.ratio is not None), default=None),
         )
-        for guideline, group in sorted(grouped.items())
+        for guideline, group in sorted(grouped.items(), key=lambda item: by_number(item[0]))
     }
 
 

@@ -12,15 +12,14 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 
-from plumbline.cli import plumbline as group
 from plumbline.core.application import write
 from plumbline.settings.campaign_file import load
 from tests.predecessors.test_options import commands
 from tests.probes.launch import ROOT, Probe
 from tests.tuner.applications import application, calls
+from tests.tuner.cli.command import taken
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -36,7 +35,7 @@ def typed() -> Iterator[tuple[str, str]]:
         lines = [line for block in FENCED.findall(text) for line in _joined(block)]
         for line in [*lines, *SPAN.findall(FENCED.sub("", text))]:
             yield from ((page.name, one) for one in _commands(line))
-    for words, command in commands():
+    for words, command, _ in commands():
         for line in _joined((command.help or "").partition("Example:")[2]):
             yield from ((" ".join(words), one) for one in _commands(line.strip()))
 
@@ -70,15 +69,11 @@ def of_program(name: str) -> list[tuple[str, list[str]]]:
 
 def complaint(words: list[str]) -> str:
     """What is wrong with a command line, without running it: commands and options must exist."""
-    command: click.Command = group
-    context = click.Context(group)
-    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-        name, *words = words
-        found = command.get_command(context, name)
-        if found is None:
-            return f"no command {name}"
-        command = found
-    known = {name for one in command.params for name in one.opts} | {"--help", "-h"}
+    try:
+        command, options = taken(*words)
+    except LookupError as error:
+        return str(error)
+    known = {name for one in options for name in one.opts} | {"--help", "-h"}
     for word in words:
         if word == "--":
             break

@@ -13,11 +13,12 @@ import msgspec
 import pytest
 
 from plumbline.cli import COMMANDS, running
-from plumbline.cli import plumbline as group
+from plumbline.cli.base import Program
 from plumbline.measure import at_start, tables
-from plumbline.settings import GROUP_OF, campaign_file, identity
+from plumbline.settings import GROUP_OF, identity
+from plumbline.settings.campaign_file import load
 from tests.predecessors.test_plans import misspelt
-from tests.tuner.cli.command import plumbline
+from tests.tuner.cli.command import plumbline, taken
 from tests.tuner.simulated import SimulatedStarter, bench
 
 # Option, value; options that belong together stay together.
@@ -52,11 +53,14 @@ def test_the_order_of_options_means_nothing(command: str, monkeypatch: pytest.Mo
     and the same plan for every order."""
     seen: list[tuple[str, Any]] = []
 
-    def capture(file: Path | None, options: dict[str, Any], **more: Any) -> None:
-        settings = campaign_file.load(file, running.overrides(options))
+    def capture(program: Program, campaign_file: Path | None, new: bool, **asked: Any) -> None:
+        rest = {name: asked.pop(name, None) for name in ("output", "rounds")}
+        settings = load(campaign_file, asked)
         chosen = identity.chosen(bench(), settings)
         plan = tables.plan(settings, tables.cases(chosen, settings))
-        seen.append((msgspec.structs.replace(plan, name="x").text(), (settings, more)))
+        seen.append(
+            (msgspec.structs.replace(plan, name="x").text(), (settings, program, new, rest))
+        )
         raise Captured
 
     monkeypatch.setattr(running, "run", capture)
@@ -93,19 +97,21 @@ def test_the_order_of_a_campaign_file_means_nothing(tmp_path: Path) -> None:
     path, found = tmp_path / "campaign.toml", []
     for order in itertools.permutations(lines):
         path.write_text("\n".join(order))
-        found.append(campaign_file.load(path, {}))
+        found.append(load(path, {}))
     assert all(one == found[0] for one in found)
     assert found[0].sampling.seed == 3 and found[0].cases.op == "MPI_SUM"
 
 
-def commands() -> list[tuple[list[str], click.Command]]:
-    """Every command, those of groups too, with the words that call it."""
+def commands() -> list[tuple[list[str], click.Command, list[click.Option]]]:
+    """Every command, those of groups too, with the words that call it and the options it takes."""
     found = []
     for name in COMMANDS:
-        command = group.get_command(click.Context(group), name)
-        assert command is not None
-        below = command.commands.items() if isinstance(command, click.Group) else []
-        found += [([name, word], one) for word, one in below] or [([name], command)]
+        command, options = taken(name)
+        if not isinstance(command, click.Group) or command.invoke_without_command:
+            found.append(([name], command, options))
+        if isinstance(command, click.Group):
+            below = command.list_commands(click.Context(command))
+            found += [([name, word], *taken(name, word)) for word in below]
     return found
 
 
@@ -116,14 +122,18 @@ def arguments(command: click.Command) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("words", "command"), [pytest.param(*one, id="-".join(one[0])) for one in commands()]
+    ("words", "command", "options"),
+    [pytest.param(*one, id="-".join(one[0])) for one in commands()],
 )
 def test_every_misspelt_option_is_refused(
-    words: list[str], command: click.Command, starter: SimulatedStarter, tmp_path: Path
+    words: list[str],
+    command: click.Command,
+    options: list[click.Option],
+    starter: SimulatedStarter,
 ) -> None:
     """2c [run]: `--proc-synk=window --dattype=MPI_INT` runs with defaults; each of our commands
     refuses each misspelling of each of its options, and a beginning of it."""
-    known = {name for one in command.params for name in one.opts if name.startswith("--")}
+    known = {name for one in options for name in one.opts if name.startswith("--")}
     known |= {"--help"}
     for name in sorted(known):
         word = name.removeprefix("--")

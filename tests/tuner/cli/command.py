@@ -9,7 +9,10 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from plumbline.cli import main
+import click
+
+from plumbline.cli import base, main
+from plumbline.cli import plumbline as group
 
 
 @dataclass(frozen=True)
@@ -37,3 +40,21 @@ def plumbline(*words: object) -> Result:
     finally:
         sys.argv = before
     raise AssertionError("main() came back without an exit status")
+
+
+def taken(*words: str) -> tuple[click.Command, list[click.Option]]:
+    """The command that these words call, and the options that it takes, wherever they are defined.
+    Raises LookupError where there is none."""
+    command: click.Command = group
+    context = click.Context(group, info_name="plumbline", **group.context_settings)
+    for word in words:
+        if not isinstance(command, click.Group) or word.startswith("-"):
+            break
+        found = command.get_command(context, word)
+        if found is None:
+            raise LookupError(f"no command {word}")
+        command, context = found, click.Context(found, parent=context, info_name=word)
+    assert isinstance(command, base.Command)
+    own = [*command.also, *command.params]
+    every = [one for one in command.get_params(context) if isinstance(one, click.Option)]
+    return command, [one for one in every if one in own or one.name in command.takes]

@@ -42,7 +42,7 @@ def slow(tuned: bool, loop: str, case: str, number: int) -> float:
 def test_tables(
     finished: Finished, starter: SimulatedStarter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = check(monkeypatch, finished, "--pairs", "6")
+    done = check(monkeypatch, finished, "--launches", "6")
     assert done.status == 0, done.err
     for column in ("promised", *COLUMNS.values()):
         assert column in done.out
@@ -66,7 +66,7 @@ def test_a_winner_that_is_slower_somewhere(
 def test_json(
     finished: Finished, starter: SimulatedStarter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = check(monkeypatch, finished, "--json", "--winners", "MPI_Allreduce", cost=slow)
+    done = check(monkeypatch, finished, "--json", "--functions", "MPI_Allreduce", cost=slow)
     assert done.status == 3
     found: dict[str, Any] = done.json
     assert set(found) == {
@@ -88,15 +88,15 @@ def test_json(
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        (["--pairs", "5"], 2, "fewer than 6"),
+        (["--launches", "5"], 2, "fewer than 6"),
         (["--bind", "thread"], 2, "--bind thread: it is one of core"),
-        (["--winners", "MPI_Foo"], 2, "has no winner of MPI_Foo"),
-        (["--winners", ""], 2, "has no winner of "),
+        (["--functions", "MPI_Foo"], 2, "has no winner of MPI_Foo"),
+        (["--functions", ""], 2, "has no winner of "),
         (["--osu", "/nowhere"], 2, "name the folder that OSU"),
         (["--imb", "/nowhere"], 2, "is no program"),
-        (["--iterations", "0"], 2, "0"),
+        (["--reps", "0"], 2, "0"),
         (["--seed", "-1"], 2, "-1"),
-        (["no-such-campaign"], 1, "no-such-campaign"),
+        (["--campaign", "no-such-campaign"], 1, "no-such-campaign"),
     ],
 )
 def test_what_cannot_be_asked_for(

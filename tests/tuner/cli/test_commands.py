@@ -260,7 +260,7 @@ def test_measure(starter: SimulatedStarter, tmp_path: Path) -> None:
     rows = [line.split() for line in said.out.splitlines()[1:]]
     assert [row[0] for row in rows] == ["1024"] * 4 + ["16384"] * 4
     assert "coll_tuned_allreduce_algorithm=rabenseifner" in said.out
-    found = plumbline(*words, "--json", "--records", tmp_path / "raw").json
+    found = plumbline(*words, "--json", "--output", tmp_path / "raw").json
     knob = next(one for one in found if one["knobs"] and one["bytes"] == 16384)
     assert knob["ratio"]["ratio"] == pytest.approx(0.5, rel=0.05)
     assert len(knob["seconds"]) == 8

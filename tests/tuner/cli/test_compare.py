@@ -83,7 +83,7 @@ def test_json(database: Path) -> None:
 
 def test_the_picture(database: Path, tmp_path: Path) -> None:
     target = tmp_path / "compared.svg"
-    said = plumbline("compare", FIRST, "c-2", "--db", database, "--svg", target)
+    said = plumbline("compare", FIRST, "c-2", "--db", database, "--picture", target)
     assert said.status == 0 and said.out.rstrip().endswith(str(target))
     tree = ElementTree.fromstring(target.read_text())
     texts = [text for one in tree.iter() if one.text and (text := one.text.strip())]
@@ -108,7 +108,7 @@ def in_turn(database: Path) -> Path:
 def test_sides_that_were_measured_in_turn(in_turn: Path, tmp_path: Path) -> None:
     words = ("compare", f"{FIRST}/x", f"{FIRST}/y", "--db", in_turn)
     target = tmp_path / "compared.svg"
-    said = plumbline(*words, "--svg", target)
+    said = plumbline(*words, "--picture", target)
     assert "launches of A and B take turns" in said.out and "not paired" not in said.out
     assert "all recorded factors are equal\n" in said.out
     assert "** " in said.out and "B faster, 2.00 times" in said.out

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
-from plumbline.cli import common
+from plumbline.cli import common, options
 from plumbline.measure.launches import Laboratory
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
@@ -95,8 +95,8 @@ def test_an_mpirun_that_does_not_start(
         (["--sizes", ""], "--sizes takes whole numbers with commas between"),
         (["--sizes", "64"], "sizes must be positive and at least two"),
         (["--sizes", "0,64"], "sizes must be positive and at least two"),
-        (["--sizes=-4,64"], "sizes must be positive and at least two"),
-        (["--guidelines", "GL12,GL77"], "no guideline is called GL77; there are GL1, GL10"),
+        (["--sizes=-4,64"], "--sizes must not be negative"),
+        (["--guidelines", "GL12,GL77"], "no guideline is called GL77; there are GL1, GL2, "),
         (["--guidelines", "GL1"], "name at least one pattern guideline"),
         (["--guidelines", ""], "no guideline is called"),
         (["--nprocs", "1"], "nprocs must be at least 2"),
@@ -325,14 +325,14 @@ def test_interrupted_by_its_user(
 
 # An option that names what is written, of each command that has one.
 WRITERS = [
-    (["measure", "MPI_Bcast"], "--records"),
-    (["nrep", "MPI_Bcast"], "--records"),
+    (["measure", "MPI_Bcast"], "--output"),
+    (["nrep", "MPI_Bcast"], "--output"),
     (["campaign", *SMALL], "--output"),
-    (["reproducibility", "--quick"], "--svg"),
-    (["results"], "--svg"),
-    (["compare", "a", "b"], "--svg"),
+    (["reproducibility", "--quick"], "--picture"),
+    (["results"], "--picture"),
+    (["compare", "a", "b"], "--picture"),
     (["overlap"], "--picture"),
-    (["overlap", "compare", "a", "b"], "--sheet"),
+    (["overlap", "compare", "a", "b"], "--picture"),
 ]
 
 
@@ -348,7 +348,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is_launched(
     file = tmp_path / "file"
     file.write_text("mine")
     bad = ["/proc/foo", file / "below"]
-    picture = option in ("--svg", "--picture", "--sheet")
+    picture = option == "--picture"
     bad += [tmp_path, tmp_path / "none" / "x.svg"] if picture else [file]
     for path in bad:
         refused(plumbline(*words, option, path), 2, "cannot write", str(path), "; name a ")
@@ -361,9 +361,9 @@ def test_looking_whether_a_file_can_be_written_leaves_it_as_it_is(tmp_path: Path
     there, new = tmp_path / "there.svg", tmp_path / "new.svg"
     there.write_text("mine")
     for path in (there, new, Path("/dev/null")):
-        assert common.NewFile().convert(path, None, None) == path
+        assert options.NewFile().convert(path, None, None) == path
     for path in (tmp_path, tmp_path / "a" / "b"):
-        assert common.NewFolder().convert(path, None, None) == path
+        assert options.NewFolder().convert(path, None, None) == path
     assert there.read_text() == "mine" and list(tmp_path.iterdir()) == [there]
 
 

@@ -117,7 +117,7 @@ def _message(network: dict[str, list[dict[str, float]]], size: int) -> float:
 def test_the_picture(database: Path, starter: SimulatedStarter, tmp_path: Path) -> None:
     plumbline("results", "--explain", "--measure", "--db", database)
     target = tmp_path / "why.svg"
-    said = plumbline("results", "--explain", "--svg", target, "--db", database)
+    said = plumbline("results", "--explain", "--picture", target, "--db", database)
     assert said.out.strip() == str(target)
     svg = target.read_text()
     for part in ("MPI_Allreduce", "lower bound", "winner, by the model", "other candidates"):

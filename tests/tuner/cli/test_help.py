@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
 import plumbline
-from plumbline.cli import COMMANDS
+from plumbline.check.acceptance import PAIRS
+from plumbline.cli import COMMANDS, base, campaign
 from plumbline.cli import plumbline as group
+from plumbline.cli.options import NewFile, NewFolder, PictureFile
+from plumbline_db.connection import Database
 from tests.tuner.cli.command import plumbline as run
+from tests.tuner.cli.command import taken
 from tests.tuner.simulated import ROOT
 
 
@@ -43,23 +48,115 @@ def test_every_command(name: str) -> None:
         assert marked and f"plumbline {name}" in example
 
 
-def parts(command: click.Command) -> list[click.Command]:
-    if not isinstance(command, click.Group):
-        return []
-    context = click.Context(command)
-    found = [command.get_command(context, name) for name in command.list_commands(context)]
-    return [one for one in found if one is not None]
+def every() -> Iterator[tuple[str, base.Command]]:
+    """The whole and every command, those of groups too, by the words that call it."""
+    yield "", group
+    for name in COMMANDS:
+        command, _ = taken(name)
+        yield name, command
+        if isinstance(command, click.Group):
+            for word in command.list_commands(click.Context(command)):
+                yield f"{name} {word}", taken(name, word)[0]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+EVERY = dict(every())
+# Where an option is defined; others take it too.
+DEFINED = [
+    (name, option)
+    for name, command in EVERY.items()
+    for option in command.params
+    if isinstance(option, click.Option)
+]
+
+
+@pytest.mark.parametrize("name", EVERY)
 def test_every_option_is_explained(name: str) -> None:
-    command = group.get_command(click.Context(group), name)
-    assert command is not None
-    for one in [command, *parts(command)]:
-        assert one.help and "Example:" in one.help
-        for parameter in one.params:
-            if isinstance(parameter, click.Option):
-                assert parameter.help or parameter.show_default, (name, parameter.name)
+    command = EVERY[name]
+    assert command.help and "Example:" in command.help
+    assert all(option.help for where, option in DEFINED if where == name)
+
+
+def test_there_are_not_too_many_options() -> None:
+    assert len(DEFINED) <= 180
+
+
+def test_an_idea_has_one_name() -> None:
+    """What a name takes, it takes everywhere; what is written has two names."""
+    kinds: dict[str, set[bool]] = {}
+    for where, option in DEFINED:
+        name = option.opts[-1]
+        kinds.setdefault(name, set()).add(option.is_flag)
+        if isinstance(option.type, NewFile | NewFolder):
+            picture = isinstance(option.type, PictureFile)
+            assert name == ("--picture" if picture else "--output"), where
+        assert not name.endswith(("-time", "-ms", "-seconds")), where  # it is --budget
+    assert all(len(found) == 1 for found in kinds.values())
+    for name in kinds:
+        assert name == "--settings" or f"{name}s" not in kinds, f"{name} and {name}s"
+
+
+def test_verify_is_a_campaign_without_its_search() -> None:
+    """The same options, as objects."""
+    whole, part = taken("campaign")[1], taken("verify")[1]
+    own = [option for option in part if option not in whole]
+    assert [option.opts for option in own] == [["--all"]]
+    left = {option.name for option in whole} - {option.name for option in part}
+    assert left == set(campaign.SEARCHING)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--json", "db", "check", "--db", "x"),
+        ("db", "--json", "--db", "x", "check"),
+        ("db", "check", "--json", "--db", "x"),
+        ("--db", "y", "db", "--json", "check", "--db", "x"),
+    ],
+)
+def test_options_of_the_whole_stand_anywhere(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Database.open(Path("x"), write=True).close()
+    assert run(*words).json == {"path": "x", "problems": [], "remedy": ""}
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_options_of_a_group_stand_anywhere(before: bool) -> None:
+    given = ["--sizes", "x,"]
+    words = ["overlap", *given, "tune"] if before else ["overlap", "tune", *given]
+    said = run(*words)
+    assert said.status == 2 and "--sizes takes whole numbers" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "option", "command"),
+    [
+        (["--json", "run", "--", "env"], "--json", "plumbline run"),
+        (["run", "--json", "--", "env"], "--json", "plumbline run"),
+        (["--mpi", "/opt", "results"], "--mpi", "plumbline results"),
+        (["overlap", "--quick", "tune"], "--quick", "plumbline overlap tune"),
+        (["overlap", "thresholds", "--benches", "ring"], "--benches", "overlap thresholds"),
+        (["overlap", "-n", "4", "compare"], "--nprocs", "plumbline overlap compare"),
+    ],
+)
+def test_what_means_nothing_to_a_command_is_refused(
+    words: list[str], option: str, command: str
+) -> None:
+    said = run(*words)
+    assert said.status == 2
+    assert f"{option} means nothing to `" in said.err and f"{command}`: leave it out" in said.err
+
+
+def test_help_says_the_default_that_is_taken() -> None:
+    """A command below a group has its own, and names the options of the whole in one line."""
+    said = " ".join(run("overlap", "timeline", "--help").out.split())
+    assert "Options of plumbline overlap:" in said and "--quick" not in said
+    assert "[default: 524288]" in said and "[default: sender]" in said
+    assert said.endswith("Also --mpi, --db, --json: plumbline --help.")
+    said = " ".join(run("overlap", "--help").out.split())
+    assert "[default: sender, receiver, both, vector, structure, overhead]" in said
+    assert f"[default: {PAIRS}]" in " ".join(run("check", "--help").out.split())
 
 
 def test_version() -> None:

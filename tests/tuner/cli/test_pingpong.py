@@ -84,7 +84,7 @@ def test_wrong_pingpongs(
 
 def test_nrep(starter: SimulatedStarter, tmp_path: Path) -> None:
     words = ["nrep", "MPI_Bcast", "MPI_Allreduce", "--sizes", "8,1024", "--launches", "5"]
-    words += ["--rule", "rse:0.02,cov_mean:0.01/30", "--records", tmp_path]
+    words += ["--rule", "rse:0.02,cov_mean:0.01/30", "--output", tmp_path]
     said = plumbline(*words, "--json")
     assert said.status == 0
     assert [(one["function"], one["bytes"]) for one in said.json] == [
@@ -133,6 +133,6 @@ def test_wrong_rules(starter: SimulatedStarter, words: list[str], message: str) 
 
 
 def test_measure_under_a_rule(starter: SimulatedStarter) -> None:
-    said = plumbline("measure", "MPI_Bcast", "--sizes", "8", "--nrep", "rse:0.02", "--json")
+    said = plumbline("measure", "MPI_Bcast", "--sizes", "8", "--rule", "rse:0.02", "--json")
     assert said.status == 0
     assert len(said.json[0]["seconds"]) == 8

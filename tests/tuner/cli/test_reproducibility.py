@@ -23,7 +23,7 @@ def test_its_help_says_first_that_it_measures() -> None:
 
 def test_it_prints_spread_alarms_power_and_cost(tmp_path: Path, starter: SimulatedStarter) -> None:
     picture = tmp_path / "spread.svg"
-    done = plumbline(*SMALL, "--db", tmp_path / "r.db", "--svg", picture)
+    done = plumbline(*SMALL, "--db", tmp_path / "r.db", "--picture", picture)
     assert done.status == 0, done.err
     text = " ".join(done.out.split())
     for part in (
@@ -42,7 +42,7 @@ def test_it_prints_spread_alarms_power_and_cost(tmp_path: Path, starter: Simulat
     drawn = "".join(ElementTree.parse(picture).getroot().itertext())
     assert "run time / least of the trials" in drawn and "Allreduce" in drawn
     launched = len(starter.launches)
-    again = plumbline(*SMALL, "--db", tmp_path / "r.db", "--svg", picture)
+    again = plumbline(*SMALL, "--db", tmp_path / "r.db", "--picture", picture)
     assert (again.out, len(starter.launches)) == (done.out, launched)
 
 
@@ -81,7 +81,7 @@ def test_json_has_the_documented_fields(tmp_path: Path, starter: SimulatedStarte
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (("--sizes", "8k"), "--sizes takes numbers"),
+        (("--sizes", "8k"), "--sizes takes whole numbers"),
         (("--effects", "five"), "--effects takes numbers"),
         (("--nprocs", "1"), "--nprocs must be"),
         (("--trials", "1"), "--trials must be at least 2"),

@@ -89,8 +89,12 @@ def test_one_that_cannot_be_run_keeps_no_other_from_it(
 def test_a_picture_of_both(two: SimulatedStarter, file: Path, tmp_path: Path) -> None:
     database = tmp_path / "p.db"
     plumbline("verify", file, "--db", database)
-    assert plumbline("results", "--db", database, "--svg", tmp_path / "p.svg").status == 0
+    assert plumbline("results", "--db", database, "--picture", tmp_path / "p.svg").status == 0
     assert "openmpi-4.1.8" in (tmp_path / "p.svg").read_text()
+    for ending, begins in ((".png", b"\x89PNG"), (".pdf", b"%PDF")):
+        drawn = tmp_path / f"p{ending}"
+        assert plumbline("results", "--db", database, "--picture", drawn).status == 0
+        assert drawn.read_bytes().startswith(begins)
 
 
 def test_a_file_that_has_not_run(finished: tuple[Path, object], tmp_path: Path) -> None:

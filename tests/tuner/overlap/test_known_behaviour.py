@@ -40,7 +40,7 @@ def close(found: object, limit: int) -> bool:
 
 
 def require_threshold(words: list[str], knobs: Mapping[str, int], limit: int, path: Path) -> None:
-    given = [f"--setting={name}={value}" for name, value in knobs.items()]
+    given = [f"--knob={name}={value}" for name, value in knobs.items()]
     for attempt in range(ATTEMPTS):
         database = path / f"{limit}-{attempt}.db"
         done = plumbline(

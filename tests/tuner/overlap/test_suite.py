@@ -68,7 +68,7 @@ def test_a_setting_is_in_force_in_every_launch(tmp_path: Path) -> None:
     words = ["overlap", "--benches", "sender", "--sizes", "1024", "--work", "20", "--json"]
     words += ["--triples", "5", "--launches", "1", "--db", str(database)]
     plain = plumbline(*words)
-    set_ = plumbline(*words, "--setting", "btl_vader_eager_limit=8192")
+    set_ = plumbline(*words, "--knob", "btl_vader_eager_limit=8192")
     assert set_.returncode == 0, set_.stderr
     found = json.loads(set_.stdout)
     assert found["settings"]["btl_vader_eager_limit"] == "8192"
@@ -76,7 +76,7 @@ def test_a_setting_is_in_force_in_every_launch(tmp_path: Path) -> None:
     with Database.open(database) as db:
         for launch in runs.listing(db, found["id"]):
             assert launch.environment["OMPI_MCA_btl_vader_eager_limit"] == "8192"
-    refused = plumbline(*words, "--setting", "btl_vader_eager_limit=8k")
+    refused = plumbline(*words, "--knob", "btl_vader_eager_limit=8k")
     assert refused.returncode == 2 and "'8k', '" in refused.stderr
 
 
@@ -156,7 +156,7 @@ def test_all_collectives(tmp_path: Path) -> None:
         (["--sizes", "-5"], "--sizes must not be negative"),
         (["--picture", "maps.jpg"], "name a file that ends in .svg, .png or .pdf"),
         (["--quick", "--full"], "name one of them"),
-        (["--setting", "no_such_knob=1"], "reports no parameter no_such_knob"),
+        (["--knob", "no_such_knob=1"], "reports no parameter no_such_knob"),
         (["--nodes", "2"], "several nodes need a table"),
         (["--benches", "sender,collective:MPI_Bcast"], "and collectives"),
     ],

@@ -52,5 +52,5 @@ def test_once_is_enough_to_be_eager() -> None:
 
 
 def test_a_setting_is_a_name_and_a_value() -> None:
-    done = plumbline("overlap", "thresholds", "--setting", "eager")
+    done = plumbline("overlap", "thresholds", "--knob", "eager")
     assert done.returncode == 2 and "NAME=VALUE" in done.stderr

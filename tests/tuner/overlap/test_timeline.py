@@ -185,10 +185,10 @@ def test_the_command_on_the_real_library(tmp_path: Path) -> None:
     """Measured once; asked again it is read."""
     if shutil.which("mpirun") is None:
         pytest.skip("no mpirun on PATH")
-    words = ["overlap", "timeline", "--bench", "both", "--bytes", "65536", "--work", "50"]
+    words = ["overlap", "timeline", "--benches", "both", "--sizes", "65536", "--work", "50"]
     words += ["--part", "all", "--db", str(tmp_path / "plumbline.db")]
     svg, file = tmp_path / "line.svg", tmp_path / "trace.json"
-    said = plumbline(*words, "--json", "--picture", svg, "--trace", file)
+    said = plumbline(*words, "--json", "--picture", svg, "--output", file)
     assert said.returncode == 0, said.stderr
     found = json.loads(said.stdout)
     assert [one["part"] for one in found["timelines"]] == ["communication", "both"]
@@ -207,10 +207,10 @@ def test_the_command_on_the_real_library(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--bench", "sideways"], "no benchmark sideways"),
-        (["--bench", "multiple:2"], "one thread a rank"),
-        (["--bench", "sender,receiver", "--trace", "TRACE"], "of one benchmark"),
-        (["--setting", "nothing"], "NAME=VALUE"),
+        (["--benches", "sideways"], "no benchmark sideways"),
+        (["--benches", "multiple:2"], "one thread a rank"),
+        (["--benches", "sender,receiver", "--output", "TRACE"], "of one benchmark"),
+        (["--knob", "nothing"], "NAME=VALUE"),
         (["--work", "0"], "--work"),
         (["--picture", "missing/line.svg"], "name a file in a folder that is there"),
     ],

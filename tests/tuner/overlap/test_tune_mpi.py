@@ -78,7 +78,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_badly_configured_site_is_cured(site: Path) -> None:
     """Others use the cores too: three tries, each with another seed."""
     for seed in (1, 2, 3):
-        words = [*WORDS, "--try", MECHANISM, "--seed", seed]
+        words = [*WORDS, "--settings", MECHANISM, "--seed", seed]
         found = json.loads(tune(site, *words, "--json").stdout)
         if found["winners"]:
             break
@@ -136,7 +136,7 @@ def readers(site: Path, found: dict[str, Any]) -> None:
         (["--benches", "sender,ring"], "the probe refuses this"),
         (["--limit", "2"], "--limit"),
         (["--sizes", "x"], "--sizes takes whole numbers"),
-        (["--try", "pml_no_such"], "not in the search space"),
+        (["--settings", "pml_no_such"], "not in the search space"),
         (["--launches", "2"], "launches must be at least 6"),
     ],
 )
@@ -148,5 +148,7 @@ def test_what_makes_no_sense_is_refused(words: list[str], said: str, site: Path)
 @pytest.mark.mpi
 def test_a_thread_without_a_core_is_refused(site: Path) -> None:
     ranks = 1 + (os.cpu_count() or 1)
-    done = tune(site, "overlap", "tune", "-n", ranks, "--try", "btl_tcp_progress_thread", status=2)
+    done = tune(
+        site, "overlap", "tune", "-n", ranks, "--settings", "btl_tcp_progress_thread", status=2
+    )
     assert done.returncode == 2 and "needs a core of its own" in done.stderr

@@ -183,7 +183,7 @@ def _wide(cells: Sequence[CellSeen]) -> list[str]:
         return []
     return [
         f"half of all intervals reach over a factor of {width:.1f} and more: the machine was busy, "
-        "or calls are very uneven here; an idle machine or more --pairs say more"
+        "or calls are very uneven here; an idle machine or more --launches say more"
     ]
 
 

@@ -7,13 +7,14 @@ import io
 import os
 import signal
 import sys
+from pathlib import Path
 
 import click
 
 from plumbline.system import ending, version
 from plumbline_db.errors import PlumblineError, UsageError
 
-from .lazy import Lazy
+from . import base
 
 # Variables that name files of ours.
 _PLACES = ("PLUMBLINE_", "XDG_", "HOME")
@@ -45,14 +46,27 @@ COMMANDS = {
 
 
 @click.group(
-    cls=Lazy,
+    cls=base.Lazy,
     words=COMMANDS,
     prefix="plumbline.cli.",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.version_option(version.PLUMBLINE, prog_name="plumbline")
-def plumbline() -> None:
+@click.option(
+    "--mpi",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Prefix of the MPI installation, or module:NAME (unset: the mpirun on PATH).",
+)
+@click.option(
+    "--db",
+    type=click.Path(path_type=Path),
+    help="Database file (unset: PLUMBLINE_DB, or a place of its own).",
+)
+@click.option("--json", is_flag=True, help="Print JSON.")
+def plumbline(program: base.Program) -> None:
     """Keeps an MPI installation true to its performance guidelines.
+
+    Options may stand before the name of a command or after it.
 
     \b
     Example:

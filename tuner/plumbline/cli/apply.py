@@ -7,17 +7,24 @@ from pathlib import Path
 
 import click
 
-from . import applying, common
+from . import applying, base, options
+from .base import Program
+
+_FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
-@click.command("apply", context_settings={"help_option_names": ["-h", "--help"]})
-@applying.place_options
-@click.option("--unsafe", is_flag=True, help="Also what some legal programs cannot bear.")
-@common.winners_option
-@common.mpi_option
-@common.db_option
-@common.json_option
+# Rollback has all of them but those of a campaign.
+@base.command("apply", takes="mpi db json")
+@click.option("--user", is_flag=True, help="For yourself alone.")
+@click.option("--site", is_flag=True, help="For everybody.")
+@click.option("--modules", type=_FOLDER, metavar="DIR", help="In a tree of modulefiles.")
+@click.option("--store", type=_FOLDER, help="Folder of the files that these lines name.")
+@click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
+@click.option("--force", is_flag=True, help="Also where our lines were changed by hand.")
+@options.unsafe
+@options.campaign()
 def command(
+    program: Program,
     user: bool,
     site: bool,
     modules: Path | None,
@@ -26,9 +33,6 @@ def command(
     force: bool,
     unsafe: bool,
     campaign: str | None,
-    mpi_prefix: Path | None,
-    db_path: Path | None,
-    as_json: bool,
 ) -> int:
     """Put the winners of a campaign in force for a user or a site.
 
@@ -50,8 +54,8 @@ def command(
     from plumbline_exporters.bundle import load_bundle
 
     scope = applying.scope_of(user, site, modules)
-    with Database.open(common.database(db_path)) as db:
-        choice = default_campaign.choose(db, campaign, mpi_prefix)
+    with Database.open(program.database) as db:
+        choice = default_campaign.choose(db, campaign, program.mpi)
         found = choice.campaign
         loaded = load_bundle(db, found.id, Path(), created="")
     if found.state != "finished":
@@ -62,7 +66,7 @@ def command(
     if not loaded.winners:
         raise PlumblineError(f"campaign {found.id} found nothing better than the default")
     try:
-        family, installation = fits.installed(loaded.library, mpi_prefix)
+        family, installation = fits.installed(loaded.library, program.mpi)
     except PlumblineError as error:
         raise PlumblineError(f"campaign {found.id} is not applied: {error}") from error
     if choice.note:
@@ -80,4 +84,4 @@ def command(
     done = apply.apply(place, wish, now=identity.now(), dry_run=dry_run)
     if not dry_run:
         done = readback.noted(done, place, family, installation)
-    return applying.show(done, as_json=as_json)
+    return applying.show(done, as_json=program.json)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,22 +12,6 @@ from . import common
 if TYPE_CHECKING:
     from plumbline.applied.outcome import AppliedOutcome
     from plumbline.applied.places import Scope
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def place_options(function: Function) -> Function:
-    folder = click.Path(path_type=Path, file_okay=False)
-    for option in (
-        click.option("--force", is_flag=True, help="Also where our lines were changed by hand."),
-        click.option("--dry-run", is_flag=True, help="Show what would change; change nothing."),
-        click.option("--store", type=folder, help="Folder of the files that these lines name."),
-        click.option("--modules", type=folder, metavar="DIR", help="In a tree of modulefiles."),
-        click.option("--site", is_flag=True, help="For everybody."),
-        click.option("--user", is_flag=True, help="For yourself alone."),
-    ):
-        function = option(function)
-    return function
 
 
 def scope_of(user: bool, site: bool, modules: Path | None) -> Scope:

@@ -7,37 +7,40 @@ from typing import Any
 
 import click
 
-from . import common, running
+from plumbline.settings.search import Searching
+
+from . import base, common, options, running
+from .base import Program
+
+# What `verify` does not have: it is this command without its search.
+SEARCHING = (*Searching.__struct_fields__, "output", "check")
 
 
-@click.command("campaign", context_settings={"help_option_names": ["-h", "--help"]})
-@running.key_option("budget_seconds", "--budget", "budget_seconds", type=float)
-@running.key_option("rounds", type=int)
-@click.option(
+@base.command("campaign", takes="mpi db json")
+@options.keys("budget_seconds", "rounds")
+@options.option(
     "--output",
-    type=common.NewFolder(),
-    help="Folder of the exported files (default: beside the database).",
+    type=options.NewFolder(),
+    unset="beside the database",
+    help="Folder of the exported files.",
 )
-@running.key_option("variants")
-@running.key_option("all", is_flag=True, default=None)
-@running.key_option("settings", is_flag=True, default=None)
-@running.key_option("unsafe", is_flag=True, default=None)
+@options.keys("variants", "all", "settings", "unsafe")
 @click.option(
-    "--against-loops",
+    "--check",
     is_flag=True,
     help="Then check the winners by programs that are not the campaign's own (plumbline check).",
 )
-@running.settings_options
-def command(
-    campaign_file: Path | None,
-    against_loops: bool,
-    output: Path | None,
-    new: bool,
-    mpi_prefix: Path | None,
-    db_path: Path | None,
-    as_json: bool,
-    **options: Any,
-) -> int:
+@click.argument(
+    "campaign_file",
+    required=False,
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+)
+@options.simulate
+@options.keys("nprocs", "nodes", "bind", "map_by", "sizes", "type", "op", "root")
+@options.keys("guidelines", "functions", "profile", "use", "sync")
+@options.keys("launches", "launches_max", "seed")
+@options.new
+def command(program: Program, output: Path | None, check: bool, **asked: Any) -> int:
     """Measure, verify, search, confirm, export: the whole loop.
 
     The same settings on the same machine and library are the same campaign: run again, it
@@ -49,31 +52,12 @@ def command(
     Example:
       plumbline campaign --nprocs 4 --sizes 1024,16384,65536 --guidelines GL12,GL13
     """
-    from plumbline.core import guidelines
-    from plumbline.results import report
-
-    from . import tables
-
-    if as_json and against_loops:
-        raise click.UsageError("--against-loops shows tables; use `plumbline check --json` then")
-    ran = running.run(
-        campaign_file,
-        options,
-        new=new,
-        mpi_prefix=mpi_prefix,
-        database=common.database(db_path),
-        output=output,
-    )
-    found = ran.reports()
-    if as_json:
-        common.print_json(report.documents(found))
-    elif len(found) == 1:
-        common.show(*tables.of(found[0], guidelines.load(), all_rows=False))
-    elif found:
-        common.show(*tables.side_by_side(found, guidelines.load(), all_rows=False))
-    ran.require_all()
+    if program.json and check:
+        raise click.UsageError("--check shows tables; use `plumbline check --json` then")
+    ran = running.run(program, output=output, **asked)
+    found = running.show(program, ran)
     status = common.VIOLATIONS_FOUND if any(each.wrong for each in found) else 0
-    if not against_loops:
+    if not check:
         return status
     pairs = zip(ran.ids, ran.prefixes, strict=True)
     return max(status, *(_check(id, prefix, ran.database) for id, prefix in pairs))

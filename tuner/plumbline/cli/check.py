@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import click
 
-from . import common
+from . import base, common, options
+from .base import Program
 
 
-@click.command("check", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("campaign", required=False)
-@click.option("--winners", help="Only those of these functions, with commas between.")
-@click.option("--pairs", type=int, help="Pairs of launches (default 12, at least 6).")
-@click.option(
-    "--iterations", type=click.IntRange(1), default=100, help="Calls that each loop times."
-)
-@click.option("--seed", type=click.IntRange(0), default=1, help="Of orders (default 1).")
-@click.option(
-    "--bind",
-    help="What a rank is bound to: core, socket, numa, none or plain (unset: as the campaign was "
-    "asked for, else plain, which asks mpirun for nothing).",
-)
+def _usual() -> ModuleType:
+    from plumbline.check import acceptance
+
+    return acceptance
+
+
+@base.command("check", takes="mpi db json")
+@options.option("--functions", type=options.Words(), unset="all", help="Only winners of these.")
+@options.launches("Pairs of launches.", type=int, unset=lambda: _usual().PAIRS)
+@options.reps("Calls that each loop times.", unset=lambda: _usual().ITERATIONS)
+@options.usual("seed", type=click.IntRange(0))
+@options.key("bind", unset="as the campaign was asked for, else plain")
 @click.option(
     "--osu",
     type=click.Path(path_type=Path),
@@ -33,23 +34,19 @@ from . import common
     type=click.Path(path_type=Path),
     help="Program IMB-MPI1 (unset: the one beside mpirun, or on PATH); none: without it.",
 )
-@click.option("--no-proof", is_flag=True, help="Do not spend a second on the canaries.")
-@common.mpi_option
-@common.db_option
-@common.json_option
+@options.no_proof
+@options.campaign()
 def command(
-    campaign: str | None,
-    winners: str | None,
-    pairs: int | None,
-    iterations: int,
+    program: Program,
+    functions: list[str] | None,
+    launches: int | None,
+    reps: int | None,
     seed: int,
     bind: str | None,
     osu: Path | None,
     imb: Path | None,
     no_proof: bool,
-    mpi_prefix: Path | None,
-    db_path: Path | None,
-    as_json: bool,
+    campaign: str | None,
 ) -> int:
     """Check the winners by programs that are not the campaign's own.
 
@@ -60,7 +57,7 @@ def command(
     \b
     Example:
       plumbline check
-      plumbline check --winners MPI_Allreduce,MPI_Bcast --json
+      plumbline check --functions MPI_Allreduce,MPI_Bcast --json
     """
     from plumbline.campaign import in_force
     from plumbline.check import acceptance, document, installed
@@ -69,15 +66,15 @@ def command(
 
     from . import check_tables
 
-    pairs = acceptance.PAIRS if pairs is None else pairs
+    pairs = acceptance.PAIRS if launches is None else launches
     if pairs < acceptance.LEAST_PAIRS:
         raise UsageError(
-            f"--pairs {pairs}: fewer than {acceptance.LEAST_PAIRS} cannot show anything"
+            f"--launches {pairs}: fewer than {acceptance.LEAST_PAIRS} cannot show anything"
         )
     if bind is not None and bind not in BINDS:
         raise UsageError(f"--bind {bind}: it is one of {', '.join(BINDS)}")
-    functions = [word.strip() for word in winners.split(",")] if winners is not None else []
-    files = in_force.files(common.database(db_path), campaign, mpi_prefix)
+    iterations = reps or acceptance.ITERATIONS
+    files = in_force.files(program.database, campaign, program.mpi)
     if files.note:
         click.echo(f"plumbline: {files.note}", err=True)
     programs = installed.programs(files, osu, imb, iterations)
@@ -89,13 +86,13 @@ def command(
             files,
             pairs=pairs,
             seed=seed,
-            functions=functions,
+            functions=functions or [],
             bind=bind or "",
             iterations=iterations,
             programs=programs,
             progress=bar,
         )
-    if as_json:
+    if program.json:
         common.print_json(document.of(found))
     else:
         common.show(*check_tables.of(found))

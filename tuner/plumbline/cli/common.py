@@ -1,105 +1,24 @@
-"""Options and outputs that commands share."""
+"""What commands write and show."""
 
 from __future__ import annotations
 
-import errno
-import os
 import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from plumbline.core.plan import Data
+    from plumbline.settings import Settings
     from plumbline.settings.workbench import Catalogue
     from plumbline.verify.statistics import Comparison
     from plumbline_db.records import ProbeRecord, Run
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
 VIOLATIONS_FOUND = 3
-
-
-class NewFile(click.Path):
-    """A file that the command will write. Refused while options are read, before anything is
-    launched, where it cannot be written; nothing is left there by looking."""
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        from plumbline_db.errors import UsageError
-
-        path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        try:
-            if path.is_dir():
-                raise IsADirectoryError(0, "it is a folder")
-            if not path.exists():
-                _try_folder(path.parent)
-            elif not path.is_file():
-                if not os.access(path, os.W_OK):
-                    raise PermissionError(0, "Permission denied")
-            else:
-                path.open("ab").close()
-        except OSError as error:
-            raise UsageError(
-                f"cannot write {path}: {error.strerror}; name a file in a folder that is there and "
-                "may be written"
-            ) from error
-        return path
-
-
-class PictureFile(NewFile):
-    """A file whose ending says which kind of picture it will hold."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        from plumbline.system.chart import ENDINGS
-        from plumbline_db.errors import UsageError
-
-        path = super().convert(value, param, ctx)
-        if path.suffix not in ENDINGS:
-            raise UsageError(
-                f"{path}: a picture is SVG, PNG or PDF; name a file that ends in "
-                f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
-            )
-        return path
-
-
-class NewFolder(click.Path):
-    """A folder that the command will write into, made where it is not there; as NewFile."""
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        from plumbline_db.errors import UsageError
-
-        path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        try:
-            _try_folder(
-                next(folder for folder in (path, *path.absolute().parents) if folder.exists())
-            )
-        except OSError as error:
-            raise UsageError(
-                f"cannot write in {path}: {error.strerror}; name a folder that may be written"
-            ) from error
-        return path
-
-
-def _try_folder(folder: Path) -> None:
-    """OSError where nothing can be made in it. Tried, not asked: root is told that it may do all,
-    also in file systems of the kernel's. The file has no name, where the file system knows such."""
-    try:
-        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-    except OSError as error:
-        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
-            raise
-        with tempfile.TemporaryDirectory(prefix=".plumbline-", dir=folder):
-            pass
 
 
 def write(path: Path, data: str | bytes) -> None:
@@ -112,103 +31,11 @@ def write(path: Path, data: str | bytes) -> None:
         raise PlumblineError(f"cannot write {path}: {error.strerror}; name another file") from error
 
 
-def db_option(function: Function) -> Function:
-    return click.option(
-        "--db",
-        "db_path",
-        type=click.Path(path_type=Path),
-        default=None,
-        help="Database file (default: PLUMBLINE_DB, or a place of its own).",
-    )(function)
+def draw(path: Path, specification: Mapping[str, Any]) -> None:
+    """A chart, as the ending of the path says."""
+    from plumbline.system import chart
 
-
-def json_option(function: Function) -> Function:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
-
-
-def campaign_option(function: Function) -> Function:
-    return click.option(
-        "--campaign", default=None, help="Id of a campaign (default: the one started last)."
-    )(function)
-
-
-def winners_option(function: Function) -> Function:
-    return click.option(
-        "--campaign",
-        default=None,
-        help="Id of a campaign (default: the one finished last that has winners).",
-    )(function)
-
-
-def mpi_option(function: Function) -> Function:
-    return click.option(
-        "--mpi",
-        "mpi_prefix",
-        type=click.Path(path_type=Path, file_okay=False),
-        default=None,
-        help="Prefix of the MPI installation, or module:NAME (default: the mpirun on PATH).",
-    )(function)
-
-
-def simulate_option(function: Function) -> Function:
-    return click.option(
-        "--simulate",
-        metavar="LIBRARY",
-        help="On a simulated machine (SimGrid), with the decisions of ompi, mpich, mvapich2 or "
-        "impi re-created.",
-    )(function)
-
-
-def nodes_option(function: Function) -> Function:
-    return click.option(
-        "--nodes", type=int, help="Hosts that the ranks are spread over, as many on each."
-    )(function)
-
-
-def bind_option(function: Function) -> Function:
-    return click.option(
-        "--bind",
-        help="What a rank is bound to: core, socket, numa, none, or plain, as a plain mpirun does "
-        "it (unset: the same, but that more ranks than processing units are bound).",
-    )(function)
-
-
-def map_option(function: Function) -> Function:
-    return click.option(
-        "--map-by", help="Ranks in turn over: core, socket, numa or node (unset: the library's)."
-    )(function)
-
-
-def place_options(function: Function) -> Function:
-    """Where the ranks of an overlap command are (overlap/place.py)."""
-    file = click.option(
-        "--campaign-file",
-        type=click.Path(path_type=Path, dir_okay=False, exists=True),
-        help="Where ranks are: nprocs, nodes, bind, map_by, environment and the tables hosts, "
-        "slurm, pbs or flux of a campaign file.",
-    )
-    nprocs = click.option("-n", "--nprocs", type=click.IntRange(2), help="Ranks (default: 2).")
-    for option in (file, map_option, bind_option, nodes_option, nprocs):
-        function = option(function)
-    return function
-
-
-def setting_option(function: Function) -> Function:
-    """Settings of the library in every launch of an overlap command (overlap/knobs.py)."""
-    return click.option(
-        "--setting",
-        "pairs",
-        multiple=True,
-        help="NAME=VALUE: the library with this setting, in every launch.",
-    )(function)
-
-
-def records_option(function: Function) -> Function:
-    return click.option(
-        "--records",
-        type=NewFolder(),
-        help="Folder for the raw records (NDJSON, one file a launch).",
-    )(function)
+    write(path, chart.drawn(specification, path))
 
 
 def write_records(folder: Path | None, name: str, raw: Sequence[Sequence[ProbeRecord]]) -> None:
@@ -230,15 +57,10 @@ def write_records(folder: Path | None, name: str, raw: Sequence[Sequence[ProbeRe
         write(target, b"".join(msgspec.json.encode(record) + b"\n" for record in records))
 
 
-def sizes_of(text: str, option: str = "--sizes") -> list[int]:
-    """Sizes in bytes, or other whole numbers, out of an option with commas between."""
-    try:
-        sizes = [int(word) for word in text.split(",")]
-    except ValueError:
-        raise click.UsageError(f"{option} takes whole numbers with commas between") from None
-    if min(sizes) < 0:
-        raise click.UsageError(f"{option} must not be negative")
-    return sizes
+def data_of(settings: Settings) -> Data:
+    from plumbline.core.plan import Data
+
+    return Data(settings.cases.type, settings.cases.op, settings.cases.root)
 
 
 class Reasons:
@@ -279,12 +101,6 @@ def require_functions(catalogue: Catalogue, functions: Sequence[str]) -> None:
         raise UsageError(
             f"the probe knows no function {', '.join(unknown)}; it knows {', '.join(known)}"
         )
-
-
-def database(path: Path | None) -> Path:
-    from plumbline.system.paths import default_database
-
-    return path if path is not None else default_database()
 
 
 def ratio_words(found: Comparison | None) -> str:

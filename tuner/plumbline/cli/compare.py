@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import common
+from . import base, common, options
+from .base import Program
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,60 +23,44 @@ if TYPE_CHECKING:
 _LONGEST = 90  # characters of a factor's value; --json has all of it
 
 
-@click.command("compare", context_settings={"help_option_names": ["-h", "--help"]})
+def _option(name: str, **more: Any) -> options.Wrap:
+    """With the default that the comparison has."""
+    return options.option(f"--{name}", unset=lambda: _usual(name), **more)
+
+
+def _usual(name: str) -> object:
+    from plumbline.results.compare import How
+
+    return getattr(How(), name)
+
+
+@base.command("compare", takes="db json")
 @click.argument("a")
 @click.argument("b")
-@click.option(
-    "--test",
-    default="auto",
-    show_default=True,
+@_option(
+    "test",
     help="auto (signed-rank where launches are paired, else rank-sum), signed-rank, rank-sum, "
     "kolmogorov-smirnov or brunner-munzel.",
 )
-@click.option(
-    "--alternative",
+@_option(
+    "alternative",
     type=click.Choice(["two-sided", "less", "greater"]),
-    default="two-sided",
-    show_default=True,
     help="What is to be shown of A's times; less: A is faster.",
 )
-@click.option(
-    "--average",
-    type=click.Choice(["median", "mean"]),
-    default="median",
-    show_default=True,
-    help="Of the samples of a launch.",
-)
-@click.option(
-    "--outliers",
+@_option("average", type=click.Choice(["median", "mean"]), help="Of the samples of a launch.")
+@_option(
+    "outliers",
     type=click.Choice(["keep", "tukey"]),
-    default="keep",
-    show_default=True,
     help="tukey: samples of a launch outside 1.5 interquartile ranges are left out.",
 )
-@click.option(
-    "--alpha",
+@_option(
+    "alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.05,
-    show_default=True,
     help="Adjusted p up to which a cell is said to differ.",
 )
-@click.option("--all-variants", is_flag=True, help="Also mock-ups and algorithms of ours.")
-@click.option(
-    "--svg",
-    type=common.NewFile(),
-    help="Draw run times by size into this file (SVG).",
-)
-@common.db_option
-@common.json_option
-def command(
-    a: str,
-    b: str,
-    svg: Path | None,
-    db_path: Path | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
+@click.option("--all", "all_variants", is_flag=True, help="Also mock-ups and algorithms of ours.")
+@options.picture("Draw run times by size")
+def command(program: Program, a: str, b: str, picture: Path | None, **asked: Any) -> None:
     """Compare two libraries, versions or settings, cell by cell.
 
     Says who is faster, by how much, and how sure that is: the ratio of run times A over B with its
@@ -95,31 +80,31 @@ def command(
     \b
     Example:
       plumbline compare openmpi-4.1.4-4xd00815 openmpi-5.0.11-4xd00815
-      plumbline compare openmpi-4.1.4-4xd00815:before openmpi-4.1.4-4xd00815:after --svg tuned.svg
+      plumbline compare openmpi-4.1.4-4xd00815:before openmpi-4.1.4-4xd00815:after \\
+        --picture tuned.svg
     """
     from plumbline.results import compare, comparison_chart, sides
-    from plumbline.system import chart
     from plumbline_db.connection import Database
 
-    how = compare.How(**options)
+    how = compare.How(**{name: value for name, value in asked.items() if value is not None})
     found = []
     for name in (sides.parse(a), sides.parse(b)):
-        with Database.open(name.file or common.database(db_path)) as db:
+        with Database.open(name.file or program.database) as db:
             found.append(sides.read(db, name))
     left, right = found
     compared = compare.compare(left, right, how)
-    if svg is not None:
+    if picture is not None:
         spec = comparison_chart.specification(compared, _short(left), _short(right))
-        common.write(svg, chart.render(spec))
-    if as_json:
+        common.draw(picture, spec)
+    if program.json:
         common.print_json(_document(compared, left, right))
     else:
         for text in _heading(compared, left, right):
             click.echo(text)
         common.show(_table(compared))
         click.echo(_summary(compared))
-        if svg is not None:
-            click.echo(str(svg))
+        if picture is not None:
+            click.echo(str(picture))
 
 
 def _short(side: Side) -> str:

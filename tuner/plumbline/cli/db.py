@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from . import common
+from . import base, common
+from .base import Program
 
 
-@click.group("db", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("db", cls=base.Group)
 def command() -> None:
     """Check the database, or back it up.
 
@@ -19,10 +20,8 @@ def command() -> None:
     """
 
 
-@command.command("check")
-@common.db_option
-@common.json_option
-def check(db_path: Path | None, as_json: bool) -> int:
+@command.command("check", takes="db json")
+def check(program: Program) -> int:
     """Say whether the file is whole, and how to get it back if not. Exit code 1 if it is not.
 
     \b
@@ -31,9 +30,9 @@ def check(db_path: Path | None, as_json: bool) -> int:
     """
     from plumbline_db import connection, way_back
 
-    path = common.database(db_path)
+    path = program.database
     problems = connection.check(path)
-    if as_json:
+    if program.json:
         remedy = way_back.remedy(path) if problems else ""
         common.print_json({"path": str(path), "problems": problems, "remedy": remedy})
     else:
@@ -43,11 +42,9 @@ def check(db_path: Path | None, as_json: bool) -> int:
     return 1 if problems else 0
 
 
-@command.command("backup")
+@command.command("backup", takes="db json")
 @click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
-@common.db_option
-@common.json_option
-def backup(target: Path, db_path: Path | None, as_json: bool) -> None:
+def backup(program: Program, target: Path) -> None:
     """Copy the database to TARGET while it is in use.
 
     \b
@@ -56,5 +53,5 @@ def backup(target: Path, db_path: Path | None, as_json: bool) -> None:
     """
     from plumbline_db import connection
 
-    connection.backup(common.database(db_path), target)
-    common.print_json({"path": str(target)}) if as_json else click.echo(str(target))
+    connection.backup(program.database, target)
+    common.print_json({"path": str(target)}) if program.json else click.echo(str(target))

@@ -18,7 +18,6 @@ from plumbline.explain.basis import Basis
 from plumbline.explain.explain import WITHIN, Explained, Explanation, Priced
 from plumbline.results import report
 from plumbline.results.report import Report
-from plumbline.system import chart
 from plumbline.system.words import counted
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
@@ -31,14 +30,14 @@ _FEW = 6
 def show(
     database: Path,
     reports: Sequence[Report],
-    svg: Path | None,
+    drawing: Path | None,
     all_rows: bool,
     measure: bool,
     as_json: bool,
 ) -> None:
     """Of each campaign; `measure`: what is missing first. Raises UsageError for a picture of
     several campaigns."""
-    if svg is not None and len(reports) > 1:
+    if drawing is not None and len(reports) > 1:
         raise UsageError("a picture is of one campaign: name it with --campaign")
     if measure:
         with Database.open(database, write=True) as db:
@@ -47,12 +46,12 @@ def show(
                     measuring.measure(db, one.campaign, bar, database.parent)
     with Database.open(database) as db:
         found = [explaining.read(db, report) for report in reports]
-    if svg is not None:
+    if drawing is not None:
         one = reports[0]
         title = [one.library.version_string, f"{one.machine.host}, {one.machine.cpu_model}"]
         title = textwrap.wrap("; ".join([*title, counted(one.campaign.nprocs, "rank")]), 80)
-        common.write(svg, chart.render(picture.specification(found[0], title)))
-        click.echo(str(svg))
+        common.draw(drawing, picture.specification(found[0], title))
+        click.echo(str(drawing))
     elif as_json:
         documents = [
             report.document(one) | {"explanation": msgspec.to_builtins(explanation)}

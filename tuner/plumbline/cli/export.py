@@ -6,32 +6,30 @@ from pathlib import Path
 
 import click
 
-from . import common
+from . import base, common, options
+from .base import Program
 
 
-@click.command("export", context_settings={"help_option_names": ["-h", "--help"]})
+@base.command("export", takes="db json")
 @click.argument("formats", nargs=-1)
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("."),
-    help="Folder of the files (default: this one).",
+    help="Folder of the files.",
 )
-@click.option("--list", "listing", is_flag=True, help="List the formats.")
+@options.listing
 @click.option("--force", is_flag=True, help="Replace files that are not as Plumbline wrote them.")
-@click.option("--unsafe", is_flag=True, help="Also what some legal programs cannot bear.")
-@common.winners_option
-@common.db_option
-@common.json_option
+@options.unsafe
+@options.campaign()
 def command(
+    program: Program,
     formats: tuple[str, ...],
     output: Path,
     listing: bool,
     force: bool,
     unsafe: bool,
     campaign: str | None,
-    db_path: Path | None,
-    as_json: bool,
 ) -> None:
     """Write the winners of a campaign as files that users source.
 
@@ -60,7 +58,7 @@ def command(
         return
     if not formats:
         raise click.UsageError(f"name a format: {', '.join(exporters())}")
-    with Database.open(common.database(db_path)) as db:
+    with Database.open(program.database) as db:
         choice = default_campaign.choose(db, campaign)
         found = choice.campaign
         if found.state != "finished":
@@ -85,7 +83,7 @@ def command(
     if not bundle.winners:
         click.echo(f"plumbline: campaign {found.id} has no winners to put in force", err=True)
     written = write(bundle, formats, force=force)
-    if as_json:
+    if program.json:
         common.print_json([msgspec.to_builtins(export) for export in written])
         return
     for file in written:

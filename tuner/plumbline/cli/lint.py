@@ -7,36 +7,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import common
+from . import base, common, options
+from .base import Program
 
 if TYPE_CHECKING:
     from plumbline_exporters.lint.files import Linted
 
 
-@click.command("lint", context_settings={"help_option_names": ["-h", "--help"]})
+@base.command("lint", takes="mpi json")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--format", "format_name", default="", help="What the files are (default: seen).")
-@click.option(
+@options.option("--format", "format_name", default="", unset="seen", help="What the files are.")
+@options.option(
     "--library",
     default="",
-    help="Whom they are for, as openmpi-5.0.11 (default: all versions that are known).",
+    unset="that of --mpi, else all versions that are known",
+    help="Whom they are for, as openmpi-5.0.11.",
 )
-@click.option(
-    "--mpi",
-    "mpi_prefix",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=None,
-    help="The same by the prefix of an installation.",
-)
-@click.option("--list", "listing", is_flag=True, help="List the formats.")
-@common.json_option
+@options.listing
 def command(
-    files: tuple[Path, ...],
-    format_name: str,
-    library: str,
-    mpi_prefix: Path | None,
-    listing: bool,
-    as_json: bool,
+    program: Program, files: tuple[Path, ...], format_name: str, library: str, listing: bool
 ) -> int:
     """What is wrong with files that set an MPI library's collectives.
 
@@ -62,15 +51,15 @@ def command(
         return 0
     if not files:
         raise click.UsageError("name a file")
-    if mpi_prefix is not None:
+    if program.mpi is not None:
         if library:
             raise click.UsageError("--library and --mpi both say whom the files are for")
-        library = _installed(mpi_prefix)
+        library = _installed(program.mpi)
     if library:
         check_library(library)
     context = Context(library, known_parameters.known(paths.layout().search_spaces))
     linted = [linted for path in files for linted in disk.lint(path, context, format_name)]
-    if as_json:
+    if program.json:
         common.print_json([msgspec.to_builtins(checked) for checked in linted])
     else:
         for checked in linted:

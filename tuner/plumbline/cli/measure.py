@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.variant_spec import variant_name
 
-from . import common
+from . import base, common, options
+from .base import Program
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,111 +19,57 @@ if TYPE_CHECKING:
     from plumbline.measure.side_by_side import MeasuredCase
 
 
-@click.command("measure", context_settings={"help_option_names": ["-h", "--help"]})
+LAUNCHES = 8
+
+# What a plan says of all its cases.
+_OF_PLAN = {
+    "sync": "How ranks start: barrier, dissemination, window, roundtime or none.",
+    "use": "Way of use: synchronised, loop, stream, after_barrier or late (in place of --sync and "
+    "--runtime).",
+    "arrival": "Who comes late with --use late: one:NS, uniform:NS or list:NS,NS,… (a number a "
+    "rank).",
+    "runtime": "local: the largest of the ranks' own times; global: first start to last end.",
+    "clock": "Timer: monotonic_raw, monotonic, wtime, tsc or papi.",
+    "clock_sync": "How the global clock is learnt, where one is needed: hca3, hca2, hca, jk, …",
+}
+
+
+@base.command("measure", takes="mpi json")
 @click.argument("function")
-@click.option(
-    "--sizes",
-    default="16384",
-    show_default=True,
-    help="Bytes, with commas between; 0: the call without data.",
-)
-@click.option(
+@options.sizes(default="16384", help="Bytes, with commas between; 0: the call without data.")
+@options.option(
     "--variants",
     default="",
     help="Variants beside the default (`plumbline variants`), with commas between; or 'all'.",
 )
-@click.option(
-    "--knob", "settings", multiple=True, help="NAME=VALUE: the library with this setting."
-)
-@click.option("-n", "--nprocs", type=int, default=0, help="Ranks (default: all cores, at least 4).")
-@common.nodes_option
-@common.bind_option
-@common.map_option
-@click.option(
-    "--launches", type=click.IntRange(1), help="Default 8; 1 on a simulated machine, as all repeat."
-)
-@common.simulate_option
-@click.option("--type", "type_", default="MPI_BYTE", show_default=True, help="MPI datatype.")
-@click.option("--op", default="MPI_BOR", show_default=True, help="MPI reduction operator.")
-@click.option("--root", type=int, default=0, show_default=True)
-@click.option("--seed", type=int, default=1, show_default=True)
-@click.option(
-    "--nrep",
+@options.knob
+@options.keys("nprocs", "nodes", "bind", "map_by")
+@options.launches(unset=f"{LAUNCHES}; 1 on a simulated machine, as all repeat")
+@options.simulate
+@options.keys("type", "op", "root")
+@options.usual("seed")
+@options.option(
+    "--rule",
     help="A stopping rule (see `plumbline nrep`) in place of a fixed number of repetitions.",
 )
-@click.option("--cache", default="warm", show_default=True, help="warm, cycle or overwrite.")
-@click.option(
-    "--sync",
-    default="barrier",
-    show_default=True,
-    help="How ranks start: barrier, dissemination, window, roundtime or none.",
-)
-@click.option(
-    "--use",
-    default="",
-    help="Way of use: synchronised, loop, stream, after_barrier or late (in place of --sync and "
-    "--runtime).",
-)
-@click.option(
-    "--arrival",
-    default="",
-    help="Who comes late with --use late: one:NS, uniform:NS or list:NS,NS,… (a number a rank).",
-)
-@click.option(
-    "--runtime",
-    default="local",
-    show_default=True,
-    help="local: the largest of the ranks' own times; global: first start to last end.",
-)
-@click.option(
-    "--clock",
-    default="monotonic_raw",
-    show_default=True,
-    help="Timer: monotonic_raw, monotonic, wtime, tsc or papi.",
-)
-@click.option(
-    "--clock-sync",
-    default="hca3",
-    show_default=True,
-    help="How the global clock is learnt, where one is needed: hca3, hca2, hca, jk, …",
-)
-@click.option(
-    "--window-us",
+@options.cache()
+@options.together(*(options.of_plan(name, help) for name, help in _OF_PLAN.items()))
+@options.of_plan(
+    "window_us",
+    "Window of --sync window; 0: from a short measurement of each case.",
     type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Window of --sync window; 0: from a short measurement of each case.",
 )
-@common.records_option
-@common.mpi_option
-@common.json_option
+@options.raw_records
 def command(
+    program: Program,
     function: str,
-    sizes: str,
+    sizes: list[int],
     variants: str,
-    settings: tuple[str, ...],
-    nprocs: int,
-    nodes: int | None,
-    bind: str | None,
-    map_by: str | None,
+    knobs: tuple[str, ...],
     launches: int | None,
-    simulate: str | None,
-    type_: str,
-    op: str,
-    root: int,
-    seed: int,
-    nrep: str | None,
-    cache: str,
-    sync: str,
-    use: str,
-    arrival: str,
-    runtime: str,
-    clock: str,
-    clock_sync: str,
-    window_us: int,
-    records: Path | None,
-    mpi_prefix: Path | None,
-    as_json: bool,
+    rule: str | None,
+    output: Path | None,
+    **asked: Any,
 ) -> int:
     """Measure one function side by side in several variants.
 
@@ -140,18 +87,16 @@ def command(
     from rich.text import Text
 
     from plumbline.campaign import loop as campaign
-    from plumbline.core.plan import Data, Plan, PlanCase, StoppingRule
+    from plumbline.core.plan import Plan, PlanCase, StoppingRule
     from plumbline.measure import at_start, conditions, settling
     from plumbline.settings import campaign_file
     from plumbline.settings.workbench import workbench
     from plumbline.verify.statistics import exact_ratio, paired_ratio
     from plumbline_db.errors import UsageError
 
-    wanted = common.sizes_of(sizes)
-    asked = {"nprocs": nprocs or None, "type": type_, "op": op, "root": root, "seed": seed}
-    layout = {"nodes": nodes, "bind": bind, "map_by": map_by}
-    all_settings = campaign_file.load(None, asked | layout | {"simulate": simulate})
-    bench = workbench(mpi_prefix, settings=all_settings)
+    of_plan = {name: asked.pop(name) for name in (*_OF_PLAN, "cache", "window_us")}
+    all_settings = campaign_file.load(None, asked)
+    bench = workbench(program.mpi, settings=all_settings)
     known = bench.catalogue.variants_of()
     common.require_functions(bench.catalogue, [function])
     chosen = known.get(function, []) if variants == "all" else common.specs_of(variants)
@@ -167,7 +112,7 @@ def command(
         )
     hot: list[Configuration] = []
     cold: list[Configuration] = []
-    for name, value in map(_knob, settings):
+    for name, value in map(_knob, knobs):
         if bench.knobs and name not in bench.knobs:
             raise UsageError(f"{bench.installation.library.id} reports no parameter {name}")
         writable = name not in bench.knobs or bench.knobs[name].writable
@@ -175,7 +120,7 @@ def command(
         kind.append(Configuration.of(bench.space.with_needs(name, value)))
     cases = [
         case
-        for size in wanted
+        for size in sizes
         for case in (
             PlanCase(function, size),
             *(PlanCase(function, size, configuration=configuration) for configuration in hot),
@@ -185,23 +130,16 @@ def command(
     simulated = all_settings.ranks.simulate is not None
     plan = Plan(
         "check",
-        seed,
+        all_settings.sampling.seed,
         tuple(dict.fromkeys(cases)),
-        Data(type_, op, root),
+        common.data_of(all_settings),
         blocks=all_settings.sampling.blocks,
         reps=all_settings.sampling.reps,
-        cache=cache,
-        nrep=StoppingRule(nrep) if nrep is not None else None,
-        sync=sync,
-        use=use,
-        arrival=arrival,
-        clock=clock,
-        clock_sync=clock_sync,
-        runtime=runtime,
-        window_us=window_us,
+        nrep=StoppingRule(rule) if rule is not None else None,
+        **of_plan,
         knobs=bench.space.switch,
     )
-    if not (simulated and nrep is not None):
+    if not (simulated and rule is not None):
         plan = settling.until_settled(plan, simulated=simulated)
     environment = bench.space.hot_environment if hot else {}
     ranks = campaign.starter(bench, all_settings)
@@ -212,15 +150,15 @@ def command(
         ranks,
         plan,
         cold,
-        launches or (1 if simulated else 8),
+        launches or (1 if simulated else LAUNCHES),
         environment,
         exact_ratio if simulated else paired_ratio,
     )
-    common.write_records(records, "measure", raw)
+    common.write_records(output, "measure", raw)
     told = conditions.of_starts(settling.starts(raw), simulated=simulated)
     for weakness in [*conditions.of_records(raw), *told]:
         click.echo(f"plumbline: {weakness.text}", err=True)
-    if as_json:
+    if program.json:
         common.print_json([msgspec.to_builtins(line) for line in lines])
     else:
         reasons = common.Reasons()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import common
+from plumbline.core.plan import StoppingRule
+
+from . import base, common, options
+from .base import Program
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,47 +20,45 @@ if TYPE_CHECKING:
     from plumbline_db.records import Criterion
 
 
-@click.command("nrep", context_settings={"help_option_names": ["-h", "--help"]})
+_RULE = StoppingRule()
+
+
+def _count(name: str, option: str, help: str) -> options.Wrap:
+    default = getattr(_RULE, name)
+    return options.option(option, name, type=click.IntRange(1), default=default, help=help)
+
+
+@base.command("nrep", takes="mpi json")
 @click.argument("functions", nargs=-1, required=True)
-@click.option("--sizes", default="8,1024,16384,131072", show_default=True, help="Bytes.")
-@click.option(
+@options.sizes(default="8,1024,16384,131072")
+@options.option(
     "--rule",
-    default="rse:0.025,cov_mean:0.01/20",
-    show_default=True,
+    default=_RULE.criteria,
     help="criterion:threshold[/window], with commas between: all must be met.",
 )
-@click.option("--min", "least", type=click.IntRange(1), default=20, show_default=True)
-@click.option("--step", type=click.IntRange(1), default=10, show_default=True)
-@click.option("--max", "most", type=click.IntRange(1), default=1000, show_default=True)
-@click.option("--budget-ms", type=click.IntRange(1), help="Time limit for a cell in a launch.")
-@click.option("-n", "--nprocs", type=int, default=0, help="Ranks (default: all cores, at least 4).")
-@click.option("--launches", type=click.IntRange(1), default=3, show_default=True)
-@click.option("--type", "type_", default="MPI_BYTE", show_default=True, help="MPI datatype.")
-@click.option("--op", default="MPI_BOR", show_default=True, help="MPI reduction operator.")
-@click.option("--root", type=int, default=0, show_default=True)
-@click.option("--cache", default="warm", show_default=True, help="warm, cycle or overwrite.")
-@click.option("--seed", type=int, default=1, show_default=True)
-@common.records_option
-@common.mpi_option
-@common.json_option
+@_count("least", "--min", "Repetitions before the rule is asked.")
+@_count("step", "--step", "Repetitions from one question to the next.")
+@_count("most", "--max", "Repetitions at most.")
+@options.option("--budget", type=float, help="Seconds for a cell in a launch, at most.")
+@options.key("nprocs")
+@options.launches(default=3)
+@options.keys("type", "op", "root")
+@options.cache()
+@options.usual("seed")
+@options.raw_records
 def command(
+    program: Program,
     functions: tuple[str, ...],
-    sizes: str,
+    sizes: list[int],
     rule: str,
     least: int,
     step: int,
     most: int,
-    budget_ms: int | None,
-    nprocs: int,
+    budget: float | None,
     launches: int,
-    type_: str,
-    op: str,
-    root: int,
     cache: str,
-    seed: int,
-    records: Path | None,
-    mpi_prefix: Path | None,
-    as_json: bool,
+    output: Path | None,
+    **asked: Any,
 ) -> int:
     """How many repetitions each function and size needs, by a stopping rule.
 
@@ -72,47 +74,46 @@ def command(
     from rich.text import Text
 
     from plumbline.campaign import loop as campaign
-    from plumbline.core.plan import Data, Plan, PlanCase, StoppingRule, least_bytes, measurable
+    from plumbline.core.plan import Plan, PlanCase, least_bytes, measurable
     from plumbline.measure import nrep
     from plumbline.settings import campaign_file
     from plumbline.settings.workbench import workbench
     from plumbline_db.errors import UsageError
 
-    wanted = common.sizes_of(sizes)
-    bench = workbench(mpi_prefix)
+    if budget is not None and not 0.001 <= budget < math.inf:
+        raise UsageError(f"--budget {budget:g}: it takes seconds, a thousandth at least")
+    bench = workbench(program.mpi)
     common.require_functions(bench.catalogue, functions)
-    settings = campaign_file.load(
-        None, {"nprocs": nprocs or None, "type": type_, "op": op, "root": root, "seed": seed}
-    )
-    data = Data(type_, op, root)
+    settings = campaign_file.load(None, asked)
+    data = common.data_of(settings)
     cases = [
         PlanCase(function, size)
         for function in dict.fromkeys(functions)
-        for size in measurable(function, wanted, settings.ranks.nprocs, data)
+        for size in measurable(function, sizes, settings.ranks.nprocs, data)
     ]
     plan = Plan(
         "check",
-        seed,
+        settings.sampling.seed,
         tuple(cases),
         data,
         cache=cache,
         nrep=StoppingRule(rule, least, step, most),
-        budget_ms=budget_ms or 0,
+        budget_ms=math.ceil(1000 * (budget or 0)),
     )
     for function in functions:
         if not any(case.function == function for case in cases):
             smallest = least_bytes(function, settings.ranks.nprocs, data)
             raise UsageError(
-                f"--sizes {sizes} names no cell of {function}: there is nothing to repeat without "
-                f"data; its smallest size here is {smallest} bytes"
+                f"--sizes {','.join(map(str, sizes))} names no cell of {function}: there is "
+                f"nothing to repeat without data; its smallest size here is {smallest} bytes"
             )
     ranks = campaign.starter(bench, settings)
     refusal = ranks.refusal(plan.text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this plan: {refusal}")
     found, raw = nrep.predict(ranks, plan, launches, {})
-    common.write_records(records, "nrep", raw)
-    if as_json:
+    common.write_records(output, "nrep", raw)
+    if program.json:
         common.print_json([msgspec.to_builtins(cell) for cell in found])
     else:
         reasons = common.Reasons()

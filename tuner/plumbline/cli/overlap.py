@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from plumbline.core.configuration import AS_IT_IS
+from plumbline.overlap import place
+from plumbline.overlap.benches import QUICK, Aid
+from plumbline.overlap.settings import LAUNCHES, OverlapSettings
 
-from . import common
-from .lazy import Lazy
+from . import base, common, options
+from .base import Program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.table import Table
 
-    from plumbline.overlap.benches import Aid
     from plumbline.overlap.ranks import RankSpread
     from plumbline.overlap.suite import OverlapResult
 
@@ -31,87 +33,100 @@ COMMANDS = {
 }
 
 
+# Options that every command takes which measures.
+MEASURING = "mpi db json nprocs nodes bind map_by campaign_file seed new"
+_USUAL = OverlapSettings(place.NPROCS)
+
+
+def _axis(number: int, unit: int) -> str:
+    from plumbline.overlap.suite import axes
+
+    steps = axes(quick=False)[number]
+    return f"{steps[0] // unit} to {steps[-1] // unit}, by √2; what is named is all measured"
+
+
 @click.group(
     "overlap",
-    cls=Lazy,
+    cls=base.Lazy,
     words=COMMANDS,
     prefix="plumbline.cli.overlap_",
+    takes="mpi db json",
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
-@common.place_options
-@click.option("--benches", help="Benchmarks, with commas between (default: the six of --quick).")
-@click.option("--quick", is_flag=True, help="Steps of a factor of 2, one launch of each benchmark.")
-@click.option("--full", is_flag=True, help="Every cell by √2, also where nothing changes.")
+@options.option("-n", "--nprocs", type=click.IntRange(2), unset=str(place.NPROCS), help="Ranks.")
+@options.keys("nodes", "bind", "map_by")
 @click.option(
-    "--sizes", help="Bytes, with commas between (default: 64 to 4 Mi, by √2); all are measured."
+    "--campaign-file",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Where ranks are: nprocs, nodes, bind, map_by, environment and the tables hosts, "
+    "slurm, pbs or flux of a campaign file.",
 )
-@click.option(
+@options.knob
+@options.option("--benches", unset=", ".join(QUICK), help="Benchmarks, with commas between.")
+@options.sizes(unset=lambda: _axis(0, 1))
+@options.option(
     "--work",
-    help="Microseconds of work, with commas between (default: 2 to 4096, by √2); all are measured.",
+    type=options.Numbers(),
+    unset=lambda: _axis(1, 1000),
+    help="Microseconds of work, with commas between.",
 )
-@click.option(
+@options.option(
     "--kernel",
     type=click.Choice(["registers", "memory"]),
-    default="registers",
-    show_default=True,
+    default=_USUAL.kernel,
     help="What the work is.",
 )
 @click.option(
     "--aid",
-    type=click.Choice(["none", "test", "library", "helper", "spare"]),
+    type=click.Choice(get_args(Aid)),
     help="What helps messages on: MPI_Test in the work, a thread of the library's own, one of ours "
     "beside the work or on a core to itself.",
 )
-@click.option("--test-us", type=click.IntRange(0), default=0, help="MPI_Test after so much work.")
-@common.setting_option
-@click.option("--triples", type=click.IntRange(1), default=50, show_default=True)
-@click.option("--launches", type=click.IntRange(1), help="Of each benchmark (default: 5).")
-@click.option("--seed", type=int, default=1, show_default=True)
+@click.option(
+    "--test-us", type=click.IntRange(0), default=0, help="MPI_Test after so much work, in µs."
+)
+@options.option(
+    "--triples",
+    type=click.IntRange(1),
+    default=_USUAL.triples,
+    help="Communication, work and both, so often in a launch.",
+)
+@options.launches("Launches of each benchmark.", unset=f"{LAUNCHES}; 1 with --quick")
+@options.usual("seed")
+@options.picture("Draw")
+@click.option("--dots", is_flag=True, help="In heat maps, in cells that are not inferred.")
+@options.new
+@click.option("--quick", is_flag=True, help="Steps of a factor of 2, one launch of each benchmark.")
+@click.option("--full", is_flag=True, help="Every cell by √2, also where nothing changes.")
 @click.option(
     "--show",
     type=click.Choice(["ratio", "measured"]),
     default="ratio",
-    show_default=True,
     help="What the tables hold: the overhead ratio, or the microseconds of both together.",
 )
-@click.option(
-    "--picture",
-    type=common.PictureFile(),
-    help="Write the heat maps into this file: SVG, PNG or PDF, by its ending.",
-)
-@click.option("--dots", is_flag=True, help="In the picture, in cells that are not inferred.")
-@click.option("--new", is_flag=True, help="Start afresh, though this was measured before.")
-@common.mpi_option
-@common.db_option
-@common.json_option
 @click.pass_context
 def command(
     ctx: click.Context,
-    nprocs: int | None,
-    nodes: int | None,
-    bind: str | None,
-    map_by: str | None,
+    /,
+    program: Program,
     campaign_file: Path | None,
+    knobs: tuple[str, ...],
     benches: str | None,
-    quick: bool,
-    full: bool,
-    sizes: str | None,
-    work: str | None,
+    sizes: list[int] | None,
+    work: list[int] | None,
     kernel: str,
     aid: Aid | None,
     test_us: int,
-    pairs: tuple[str, ...],
     triples: int,
     launches: int | None,
     seed: int,
-    show: str,
     picture: Path | None,
     dots: bool,
     new: bool,
-    mpi_prefix: Path | None,
-    db_path: Path | None,
-    as_json: bool,
+    quick: bool,
+    full: bool,
+    show: str,
+    **asked: Any,
 ) -> int:
     """How much of a message goes on beside computation.
 
@@ -124,7 +139,7 @@ def command(
     Example:
       plumbline overlap --quick --picture overlap.svg
       plumbline overlap --benches sender --sizes 4096,1048576 --work 50,500 --json
-      plumbline overlap --setting btl_vader_single_copy_mechanism=none --show measured
+      plumbline overlap --knob btl_vader_single_copy_mechanism=none --show measured
       plumbline overlap -n 4 --benches fan_in:4,ring,collective:MPI_Iallreduce --quick
       plumbline overlap --benches load,multiple:2 --quick
       plumbline overlap --benches receiver --aid test --test-us 20
@@ -140,14 +155,12 @@ def command(
         classes,
         conditions,
         duration,
-        place,
         suite,
         thresholds,
         words,
     )
     from plumbline.overlap import benches as names
     from plumbline.overlap import knobs as settings_of
-    from plumbline.overlap.settings import LAUNCHES, OverlapSettings
     from plumbline.settings.workbench import workbench
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
@@ -155,15 +168,14 @@ def command(
     if quick and full:
         raise UsageError("--quick and --full are different grids; name one of them")
     every_size, every_work = suite.axes(quick=quick)
-    microseconds = common.sizes_of(work, "--work") if work else []
-    if 0 in microseconds:
+    if 0 in (work or ()):
         raise UsageError("--work 0 is nothing to overlap with; name whole microseconds from 1 on")
     chosen = names.names(benches, groups=True) if benches else names.QUICK
     settings = OverlapSettings(
-        nprocs or place.NPROCS,
+        place.NPROCS,
         chosen,
-        tuple(sorted(set(common.sizes_of(sizes)))) if sizes else every_size,
-        tuple(sorted({1000 * microsecond for microsecond in microseconds})) or every_work,
+        tuple(sorted(set(sizes or every_size))),
+        tuple(sorted({1000 * microseconds for microseconds in work or ()})) or every_work,
         kernel,
         aids.chosen(aid, test_us),
         1000 * test_us,
@@ -173,14 +185,13 @@ def command(
         seed,
         adaptive=not (quick or full or sizes or work),
     )
-    asked = {"nprocs": nprocs, "nodes": nodes, "bind": bind, "map_by": map_by}
     where = place.settings(campaign_file, asked)
-    database = common.database(db_path)
-    bench = workbench(mpi_prefix, settings=where, beside=database.parent)
+    database = program.database
+    bench = workbench(program.mpi, settings=where, beside=database.parent)
     settings = msgspec.structs.replace(
         settings,
         nprocs=where.ranks.nprocs,
-        knobs=settings_of.given(bench, pairs, where),
+        knobs=settings_of.given(bench, knobs, where),
         benches=names.expanded(chosen, [function.name for function in bench.catalogue.functions]),
     )
     settings = aids.in_force(suite.with_loads(settings, bench), bench, where)
@@ -212,11 +223,10 @@ def command(
         click.echo(f"plumbline: {weakness.text}", err=True)
     if picture is not None:
         from plumbline.overlap import sheet
-        from plumbline.system import chart
 
         title = suite.title(bench.installation.library, settings)
-        common.write(picture, chart.drawn(sheet.of_one(title, found, dots=dots), picture))
-    if as_json:
+        common.draw(picture, sheet.of_one(title, found, dots=dots))
+    if program.json:
         head = {"id": row.id, "nprocs": settings.nprocs, "settings": settings.knobs.as_dict()}
         told = {"conditions": weak, "cells": found}
         told |= {"classes": known, "threshold": threshold, "words": said}

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import common
+from . import base, common
+from .base import Program
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,31 +19,27 @@ if TYPE_CHECKING:
     from plumbline.overlap.stored import Measured, Stored
 
 
-@click.command("compare", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("campaigns", nargs=-1, metavar="[[FILE#]CAMPAIGN]...")
-@click.option("--benches", help="Only these benchmarks, with commas between.")
-@click.option(
-    "--picture",
-    type=common.PictureFile(),
-    help="Difference maps of two campaigns, into this file: SVG, PNG or PDF, by its ending.",
+ALL = "all"
+
+
+@base.command(
+    "compare",
+    takes="db json benches picture dots",
+    context_settings={"default_map": {"benches": ALL}},
 )
+@click.argument("campaigns", nargs=-1, metavar="[[FILE#]CAMPAIGN]...")
 @click.option(
     "--sheet",
-    "sheet_file",
-    type=common.PictureFile(),
-    help="The heat maps of all campaigns on one page, a row each.",
+    is_flag=True,
+    help="In the picture the heat maps of all campaigns, a row each; else the difference of two.",
 )
-@click.option("--dots", is_flag=True, help="On the sheet, in cells that are not inferred.")
-@common.db_option
-@common.json_option
 def command(
+    program: Program,
     campaigns: tuple[str, ...],
-    benches: str | None,
+    benches: str,
     picture: Path | None,
-    sheet_file: Path | None,
+    sheet: bool,
     dots: bool,
-    db_path: Path | None,
-    as_json: bool,
 ) -> None:
     """Difference maps of two libraries or configurations.
 
@@ -55,44 +52,41 @@ def command(
     Example:
       plumbline overlap compare
       plumbline overlap compare openmpi-4.1.4-2ov788e55 mpich-5.0.2-2ov1b2c3d --picture both.svg
-      plumbline overlap compare openmpi-4.1.4-2ov788e55 mpich-5.0.2-2ov1b2c3d --sheet page.pdf
+      plumbline overlap compare openmpi-4.1.4-2ov788e55 mpich-5.0.2-2ov1b2c3d \\
+        --sheet --picture page.pdf
     """
     from plumbline.overlap.between import about, between, document
     from plumbline_db.errors import UsageError
 
     if not campaigns:
-        _list(db_path, as_json=as_json)
+        _list(program)
         return
-    if picture is not None and len(campaigns) != 2:
-        raise UsageError("--picture draws the difference of two campaigns: name two")
-    if len(campaigns) != 2 and sheet_file is None:
-        raise UsageError("name two campaigns to compare, or any number with --sheet FILE")
-    found = [_read(campaign, db_path) for campaign in campaigns]
-    chosen = benches.split(",") if benches else []
+    if len(campaigns) != 2 and not (sheet and picture):
+        raise UsageError("name two campaigns to compare, or any number with --sheet --picture FILE")
+    found = [_read(campaign, program.database) for campaign in campaigns]
+    chosen = [] if benches == ALL else benches.split(",")
     _require_benches(chosen, found)
-    if sheet_file is not None:
-        _draw_sheet(sheet_file, found, chosen, dots=dots)
-    if len(found) == 2:
-        compared = between(found[0], found[1], chosen)
-        if picture is not None:
-            _draw_difference(picture, compared)
-        if as_json:
-            common.print_json(document(compared))
-        else:
-            _say(compared)
-    elif as_json:
-        common.print_json({"campaigns": [about(measured.stored) for measured in found]})
-    if not as_json:
-        for file in filter(None, (picture, sheet_file)):
-            click.echo(file)
+    compared = between(found[0], found[1], chosen) if len(found) == 2 else None
+    if picture is not None and sheet:
+        _draw_sheet(picture, found, chosen, dots=dots)
+    elif picture is not None and compared is not None:
+        _draw_difference(picture, compared)
+    if program.json:
+        every = {"campaigns": [about(measured.stored) for measured in found]}
+        common.print_json(every if compared is None else document(compared))
+        return
+    if compared is not None:
+        _say(compared)
+    if picture is not None:
+        click.echo(picture)
 
 
-def _read(text: str, db_path: Path | None) -> Measured:
+def _read(text: str, database: Path) -> Measured:
     from plumbline.overlap import stored
     from plumbline_db.connection import Database
 
     file, _, id = text.rpartition("#")
-    with Database.open(Path(file) if file else common.database(db_path)) as db:
+    with Database.open(Path(file) if file else database) as db:
         return stored.measured(db, stored.one(db, id))
 
 
@@ -113,7 +107,6 @@ def _draw_sheet(
     file: Path, found: Sequence[Measured], chosen: Sequence[str], *, dots: bool
 ) -> None:
     from plumbline.overlap import sheet
-    from plumbline.system import chart
 
     rows = [
         (
@@ -123,28 +116,27 @@ def _draw_sheet(
         for measured in found
     ]
     title = "Overlap of communication and computation"
-    common.write(file, chart.drawn(sheet.of_several(title, rows, dots=dots), file))
+    common.draw(file, sheet.of_several(title, rows, dots=dots))
 
 
 def _draw_difference(file: Path, compared: Between) -> None:
     from plumbline.overlap import difference_maps
-    from plumbline.system import chart
 
     names = [
         f"{measured.stored.name} ({measured.stored.campaign.id})"
         for measured in (compared.a, compared.b)
     ]
-    common.write(file, chart.drawn(difference_maps.sheet(compared.found, *names), file))
+    common.draw(file, difference_maps.sheet(compared.found, *names))
 
 
-def _list(db_path: Path | None, *, as_json: bool) -> None:
+def _list(program: Program) -> None:
     from plumbline.overlap import stored
     from plumbline.overlap.between import about
     from plumbline_db.connection import Database
 
-    with Database.open(common.database(db_path)) as db:
+    with Database.open(program.database) as db:
         every = stored.every(db)
-    if as_json:
+    if program.json:
         common.print_json({"campaigns": [about(stored) for stored in every]})
     elif every:
         common.show(_listing(every))

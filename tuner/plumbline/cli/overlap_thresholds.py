@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from . import common
+from plumbline.overlap.thresholds import ThresholdSettings
+
+from . import base, common
+from .base import Program
+from .overlap import MEASURING
+
+LEAST_TRIPLES = 4
 
 
-@click.command("thresholds", context_settings={"help_option_names": ["-h", "--help"]})
-@common.place_options
-@common.setting_option
-@click.option("--triples", type=click.IntRange(4), default=15, show_default=True)
-@click.option("--seed", type=int, default=1, show_default=True)
-@click.option("--new", is_flag=True, help="Start afresh, though this was measured before.")
-@common.mpi_option
-@common.db_option
-@common.json_option
+@base.command(
+    "thresholds",
+    takes=f"{MEASURING} knobs triples",
+    context_settings={"default_map": {"triples": ThresholdSettings().triples}},
+)
 def command(
-    nprocs: int | None,
-    nodes: int | None,
-    bind: str | None,
-    map_by: str | None,
+    program: Program,
     campaign_file: Path | None,
-    pairs: tuple[str, ...],
+    knobs: tuple[str, ...],
     triples: int,
     seed: int,
     new: bool,
-    mpi_prefix: Path | None,
-    db_path: Path | None,
-    as_json: bool,
+    **asked: Any,
 ) -> int:
     """Where eager sending ends and rendezvous begins, to the byte.
 
@@ -40,8 +38,8 @@ def command(
     \b
     Example:
       plumbline overlap thresholds
-      plumbline overlap thresholds --setting btl_vader_eager_limit=16384 \\
-        --setting btl_vader_max_send_size=32768 --json
+      plumbline overlap thresholds --knob btl_vader_eager_limit=16384 \\
+        --knob btl_vader_max_send_size=32768 --json
     """
     import msgspec
 
@@ -53,13 +51,14 @@ def command(
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 
-    asked = {"nprocs": nprocs, "nodes": nodes, "bind": bind, "map_by": map_by}
+    if triples < LEAST_TRIPLES:
+        raise UsageError(f"--triples {triples}: fewer than {LEAST_TRIPLES} show no threshold")
     where = place.settings(campaign_file, asked)
-    database = common.database(db_path)
-    bench = workbench(mpi_prefix, settings=where, beside=database.parent)
-    knobs = settings_of.given(bench, pairs, where)
+    database = program.database
+    bench = workbench(program.mpi, settings=where, beside=database.parent)
+    chosen = settings_of.given(bench, knobs, where)
     facts = tuple(place.facts(where))
-    settings = thresholds.ThresholdSettings(where.ranks.nprocs, knobs, triples, seed, facts)
+    settings = ThresholdSettings(where.ranks.nprocs, chosen, triples, seed, facts)
     starter = loop.starter(bench, where)
     refusal = starter.refusal(thresholds.first(settings).text())
     if refusal is not None:
@@ -72,7 +71,7 @@ def command(
             settings_of.require_in_force(starter, settings.knobs)
         with common.Bar(in_all=thresholds.USUAL_LAUNCHES) as bar:
             found = thresholds.run(Laboratory(db, row.id, starter, bar), row, settings)
-    if as_json:
+    if program.json:
         common.print_json(
             {"id": row.id, "nprocs": where.ranks.nprocs, **msgspec.to_builtins(found)}
         )

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import common
+from . import base, common, options
+from .base import Program
+from .overlap import MEASURING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,71 +21,41 @@ if TYPE_CHECKING:
 _MESSAGES = 8  # in the text
 
 
-@click.command("timeline", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--bench",
-    "benches",
-    default="sender",
-    show_default=True,
-    help="Benchmarks, with commas between; see plumbline overlap --help.",
+_STANDING = {"benches": "sender", "sizes": "524288", "work": "200"}
+_LARGEST_BYTES, _LONGEST_US = 1 << 30, 10_000_000
+
+
+@base.command(
+    "timeline",
+    takes=f"{MEASURING} knobs benches sizes work kernel test_us picture",
+    context_settings={"default_map": _STANDING},
 )
-@click.option("--bytes", "size", type=click.IntRange(1, 1 << 30), default=524288, show_default=True)
-@click.option(
-    "--work",
-    "work_us",
-    type=click.IntRange(1, 10_000_000),
-    default=200,
-    show_default=True,
-    help="Microseconds of work.",
-)
-@common.place_options
-@click.option(
-    "--kernel",
-    type=click.Choice(["registers", "memory"]),
-    default="registers",
-    show_default=True,
-    help="What the work is.",
-)
-@click.option("--test-us", type=click.IntRange(0), default=0, help="MPI_Test after so much work.")
-@common.setting_option
 @click.option(
     "--part",
     type=click.Choice(["both", "communication", "all"]),
     default="both",
-    show_default=True,
     help="Communication beside computation, communication alone, or one above the other.",
 )
-@click.option("--seed", type=int, default=1, show_default=True)
-@click.option("--picture", type=common.PictureFile(), help="Draw into this file: SVG, PNG or PDF.")
 @click.option(
-    "--trace",
-    type=common.NewFile(),
+    "--output",
+    type=options.NewFile(),
     help="Write all events into this file, for Perfetto or Chrome's tracing; of one benchmark.",
 )
-@click.option("--new", is_flag=True, help="Measure afresh, though this was measured before.")
-@common.mpi_option
-@common.db_option
-@common.json_option
 def command(
-    benches: str,
-    size: int,
-    work_us: int,
-    nprocs: int | None,
-    nodes: int | None,
-    bind: str | None,
-    map_by: str | None,
+    program: Program,
     campaign_file: Path | None,
+    knobs: tuple[str, ...],
+    benches: str,
+    sizes: list[int],
+    work: list[int],
     kernel: str,
     test_us: int,
-    pairs: tuple[str, ...],
-    part: str,
     seed: int,
     picture: Path | None,
-    trace: Path | None,
     new: bool,
-    mpi_prefix: Path | None,
-    db_path: Path | None,
-    as_json: bool,
+    part: str,
+    output: Path | None,
+    **asked: Any,
 ) -> int:
     """What happens when on all ranks, for a cell.
 
@@ -93,8 +65,8 @@ def command(
 
     \b
     Example:
-      plumbline overlap timeline --bench sender --bytes 524288 --work 200 --picture sender.svg
-      plumbline overlap timeline --bench receiver --part all --trace receiver.json
+      plumbline overlap timeline --benches sender --sizes 524288 --work 200 --picture sender.svg
+      plumbline overlap timeline --benches receiver --part all --output receiver.json
     """
     from plumbline.campaign import loop
     from plumbline.measure.launches import Laboratory
@@ -110,12 +82,13 @@ def command(
     for name in chosen:
         if names.of(name).bench in (names.LOAD, names.MULTIPLE):
             raise UsageError(f"{name} has threads; events are recorded of one thread a rank")
-    if trace is not None and len(chosen) > 1:
-        raise UsageError("a trace file is of one benchmark; name one, or leave out --trace")
-    asked = {"nprocs": nprocs, "nodes": nodes, "bind": bind, "map_by": map_by}
+    size = _of_one_cell("--sizes", sizes, _LARGEST_BYTES)
+    work_us = _of_one_cell("--work", work, _LONGEST_US)
+    if output is not None and len(chosen) > 1:
+        raise UsageError("events are written of one benchmark; name one, or leave out --output")
     where = place.settings(campaign_file, asked)
-    database = common.database(db_path)
-    bench = workbench(mpi_prefix, settings=where, beside=database.parent)
+    database = program.database
+    bench = workbench(program.mpi, settings=where, beside=database.parent)
     wanted = OverlapSettings(
         where.ranks.nprocs,
         chosen,
@@ -124,7 +97,7 @@ def command(
         kernel,
         "test" if test_us else "none",
         1000 * test_us,
-        settings_of.given(bench, pairs, where),
+        settings_of.given(bench, knobs, where),
         launches=1,
         seed=seed,
         command="overlap timeline",
@@ -148,19 +121,26 @@ def command(
     found = [drawn for name in chosen for drawn in timeline.timelines(records[name], shown)]
     if picture is not None:
         from plumbline.overlap import timeline_chart
-        from plumbline.system import chart
 
         sheet = timeline_chart.sheet(suite.title(bench.installation.library, wanted), found)
-        common.write(picture, chart.drawn(sheet, picture))
-    if trace is not None:
-        common.write(trace, _trace_file(found[0], records[chosen[0]]))
-    if as_json:
+        common.draw(picture, sheet)
+    if output is not None:
+        common.write(output, _trace_file(found[0], records[chosen[0]]))
+    if program.json:
         common.print_json({"id": row.id, "timelines": [_told(timeline) for timeline in found]})
     else:
         click.echo("\n\n".join("\n".join(_summary(timeline)) for timeline in found))
-        for path in filter(None, (picture, trace)):
+        for path in filter(None, (picture, output)):
             click.echo(path)
     return 0
+
+
+def _of_one_cell(name: str, numbers: Sequence[int], largest: int) -> int:
+    if len(numbers) != 1 or not 1 <= numbers[0] <= largest:
+        raise click.UsageError(
+            f"a timeline is of one cell: name one of {name}, from 1 to {largest}"
+        )
+    return numbers[0]
 
 
 def _trace_file(one: Timeline, records: Sequence[ProbeRecord]) -> bytes:

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import common
+from plumbline.overlap.tune import Asked
+from plumbline.settings.sampling import Sampling
+
+from . import base, common, options
+from .base import Program
+from .overlap import MEASURING
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,68 +24,68 @@ if TYPE_CHECKING:
 
 _BENCHES = "sender,receiver,both,vector,structure"
 _SIZES = "4096,16384,65536,262144,1048576"
+_USUAL = Asked((), ())
+LEAST_TRIPLES = 3
+BUDGET_SECONDS = 600.0
 
 
-@click.command("tune", context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument(
-    "campaign_file",
-    required=False,
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+@base.command(
+    "tune",
+    takes=f"{MEASURING} benches sizes triples launches",
+    context_settings={
+        "default_map": {"benches": _BENCHES, "sizes": _SIZES, "triples": _USUAL.triples}
+        | {"launches": Sampling().launches}
+    },
 )
-@click.option("-n", "--nprocs", type=click.IntRange(2), help="Ranks (default 2).")
-@click.option("--benches", default=_BENCHES, show_default=True, help="With commas between.")
-@click.option("--sizes", default=_SIZES, show_default=True, help="Bytes, with commas between.")
-@click.option(
+@options.option(
     "--limit",
     type=click.FloatRange(0, 1),
-    default=1.0,
-    show_default=True,
+    default=_USUAL.limit,
     help="Of the shorter of message and work, so much may come on top of the longer.",
 )
-@click.option(
-    "--try", "tried", help="Settings to try, with commas between (default: all of overlap)."
+@options.key(
+    "settings", unset="all of overlap", help="Settings that are tried; with commas between."
 )
-@click.option("--triples", type=click.IntRange(3), default=15, show_default=True)
-@click.option("--launches", type=int, help="Launches of the first look (default 9).")
-@click.option("--launches-max", type=int, help="Of what stays undecided, at most (default 30).")
-@click.option("--max-time", type=float, help="Seconds in launches after which nothing is begun.")
-@click.option("--seed", type=int, help="Seed of orders and data (default 1).")
-@click.option("--verify-only", is_flag=True, help="Only verdicts: no search, no files.")
-@click.option(
-    "--out", type=common.NewFolder(), help="Folder of the files (default: beside the database)."
+@options.keys("launches_max", "rounds")
+@options.key(
+    "budget_seconds",
+    unset=f"{BUDGET_SECONDS:g}",
+    help="Seconds in launches after which nothing is begun.",
 )
-@click.option("--new", is_flag=True, help="Start afresh, though this was asked for before.")
-@common.mpi_option
-@common.db_option
-@common.json_option
+@options.option(
+    "--output",
+    type=options.NewFolder(),
+    unset="beside the database",
+    help="Folder of the exported files.",
+)
+@click.pass_context
 def command(
-    campaign_file: Path | None,
+    ctx: click.Context,
+    /,
+    program: Program,
     benches: str,
-    sizes: str,
+    sizes: list[int],
     limit: float,
     triples: int,
-    out: Path | None,
+    campaign_file: Path | None,
+    output: Path | None,
     new: bool,
-    mpi_prefix: Path | None,
-    db_path: Path | None,
-    as_json: bool,
-    **options: Any,
+    **asked: Any,
 ) -> int:
     """Overlap as a guideline: verdicts, search, files.
 
     OV1: a message beside work takes no longer than the message and then the work. OV2: to begin a
     message and wait takes no longer than the blocking call. Where one is violated, settings of the
     library are searched that make it faster and nothing else slower; what is found is exported, and
-    confirmed with the files in force. Interrupted, the same command goes on. CAMPAIGN_FILE may name
-    hosts, environment, launches and more (docs/campaign.md). Exit status 3: violations are left.
+    confirmed with the files in force. Interrupted, the same command goes on. --campaign-file names
+    hosts, environment, launches … (docs/campaign.md). Exit status 3: violations are left.
 
     \b
     Example:
       plumbline overlap tune --benches vector,structure --sizes 262144,1048576
-      plumbline overlap tune --limit 0.5 --benches sender --verify-only --json
+      plumbline overlap tune --limit 0.5 --benches sender --rounds 0 --json
     """
     from plumbline.overlap import benches as names
-    from plumbline.overlap.tune import Asked
     from plumbline_db.errors import UsageError
 
     chosen = names.names(benches)
@@ -89,45 +94,31 @@ def command(
             raise UsageError("--benches load: it has no work beside a message")
         if name.startswith(names.MULTIPLE):
             raise UsageError(f"--benches {name}: benchmarks of one thread are tuned")
-    asked = Asked(chosen, tuple(sorted(set(common.sizes_of(sizes)))), limit, triples)
-    settings = _settings(campaign_file, options)
-    database = common.database(db_path)
-    campaign, found = _run(asked, settings, database, mpi_prefix, out, new=new)
-    if as_json:
-        common.print_json(_document(database, campaign, found))
+    if triples < LEAST_TRIPLES:
+        raise UsageError(f"--triples {triples}: {LEAST_TRIPLES} at least")
+    wish = Asked(chosen, tuple(sorted(set(sizes))), limit, triples)
+    settings = _settings(campaign_file, base.typed(ctx, asked))
+    campaign, found = _run(wish, settings, program, output, new=new)
+    if program.json:
+        common.print_json(_document(program.database, campaign, found))
     else:
-        common.show(*_shown(database, campaign, found))
+        common.show(*_shown(program.database, campaign, found))
     left = any((guideline.after or guideline.before).verdict == "violated" for guideline in found)
     return common.VIOLATIONS_FOUND if left else 0
 
 
-def _settings(file: Path | None, options: dict[str, Any]) -> Settings:
+def _settings(file: Path | None, given: dict[str, Any]) -> Settings:
     from plumbline.overlap import place
     from plumbline.settings import campaign_file
 
-    given = {
-        "nprocs": options["nprocs"],
-        "launches": options["launches"],
-        "launches_max": options["launches_max"],
-        "budget_seconds": options["max_time"],
-        "seed": options["seed"],
-        "rounds": 0 if options["verify_only"] else None,
-        "settings": options["tried"].split(",") if options["tried"] else None,
-        "guidelines": ["OV1", "OV2"],
-    }
     known = campaign_file.read(file) if file else {}
-    defaults = {"nprocs": 2} | {"budget_seconds": 600.0}
-    return place.bound(campaign_file.of(campaign_file.where(file), defaults | known, given))
+    standing = {"nprocs": place.NPROCS, "budget_seconds": BUDGET_SECONDS}
+    given = given | {"guidelines": ["OV1", "OV2"]}
+    return place.bound(campaign_file.of(campaign_file.where(file), standing | known, given))
 
 
 def _run(
-    asked: Any,
-    settings: Settings,
-    database: Path,
-    mpi_prefix: Path | None,
-    out: Path | None,
-    *,
-    new: bool,
+    asked: Asked, settings: Settings, program: Program, output: Path | None, *, new: bool
 ) -> tuple[Campaign, list[TunedGuideline]]:
     """To the end; from the database where it is there already."""
     from plumbline.campaign import export_folder, loop
@@ -137,9 +128,10 @@ def _run(
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 
+    database = program.database
     if settings.ranks.simulate is not None:
         raise UsageError("a simulated machine has no computation to overlap with")
-    bench = workbench(mpi_prefix, settings=settings, beside=database.parent)
+    bench = workbench(program.mpi, settings=settings, beside=database.parent)
     starter = loop.starter(bench, settings)
     refusal = starter.refusal(tune.pilot_plan(asked, settings).text())
     if refusal is not None:
@@ -149,7 +141,7 @@ def _run(
         campaign = tune.begin(db, bench, asked, settings, new=new)
         starter.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
         if campaign.state != "finished":
-            folder = out or export_folder.claim(db, database, campaign)
+            folder = output or export_folder.claim(db, database, campaign)
             with common.Bar(settings.budget) as bar:
                 lab = Laboratory(db, campaign.id, starter, bar)
                 campaign = tune.Loop(lab, bench, campaign, asked, settings, folder).run()

@@ -1,4 +1,4 @@
-"""Tables as a picture: SVG that needs nothing from elsewhere."""
+"""Tables as a picture that needs nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 from rich.console import Console, RenderableType
 from rich.terminal_theme import TerminalTheme
+
+from plumbline.system import chart
 
 from . import common
 
@@ -42,7 +44,7 @@ _FORMAT = """<svg xmlns="http://www.w3.org/2000/svg"
 """
 
 
-def write_svg(path: Path, renderables: Iterable[RenderableType], *, columns: int) -> None:
+def write_picture(path: Path, renderables: Iterable[RenderableType], *, columns: int) -> None:
     console = Console(
         record=True,
         markup=False,
@@ -54,4 +56,4 @@ def write_svg(path: Path, renderables: Iterable[RenderableType], *, columns: int
     for renderable in renderables:
         console.print(renderable)
     svg = console.export_svg(theme=_THEME, code_format=_FORMAT, unique_id="plumbline")
-    common.write(path, svg)
+    common.write(path, chart.converted(svg, path))

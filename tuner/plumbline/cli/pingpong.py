@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from . import common
+from plumbline.measure.pingpong import SIZES, PingPongSettings
+
+from . import base, common, options
+from .base import Program
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -15,32 +17,31 @@ if TYPE_CHECKING:
     from plumbline.measure.pingpong import PairLatencies
 
 
-@click.command("pingpong", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-n", "--nprocs", type=click.IntRange(2), help="Ranks (default: all cores).")
-@click.option("--sizes", help="Bytes, with commas between (default: 0 and 1 to 4 Mi, doubling).")
-@click.option(
-    "--reps",
-    type=click.IntRange(1),
-    default=100,
-    show_default=True,
-    help="Round trips of a size in a launch; fewer above 64 KiB.",
+_FEWEST = 2
+_USUAL = PingPongSettings(_FEWEST)
+
+
+@base.command("pingpong", takes="mpi db json")
+@options.option(
+    "-n",
+    "--nprocs",
+    type=click.IntRange(_FEWEST),
+    unset=f"all cores, at least {_FEWEST}",
+    help="Ranks.",
 )
-@click.option("--launches", type=click.IntRange(1), default=10, show_default=True)
-@click.option("--seed", type=int, default=1, show_default=True)
-@click.option("--new", is_flag=True, help="Start afresh, though this was measured before.")
-@common.mpi_option
-@common.db_option
-@common.json_option
+@options.sizes(unset=f"{SIZES[0]} and {SIZES[1]} to {SIZES[-1]}, doubling")
+@options.reps("Round trips of a size in a launch; fewer above 64 KiB.", default=_USUAL.reps)
+@options.launches(default=_USUAL.launches)
+@options.usual("seed")
+@options.new
 def command(
+    program: Program,
     nprocs: int | None,
-    sizes: str | None,
+    sizes: list[int] | None,
     reps: int,
     launches: int,
     seed: int,
     new: bool,
-    mpi_prefix: Path | None,
-    db_path: Path | None,
-    as_json: bool,
 ) -> int:
     """Latency and bandwidth between ranks, by class of pair.
 
@@ -64,22 +65,22 @@ def command(
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 
-    wanted = tuple(sorted(set(common.sizes_of(sizes)))) if sizes else pingpong.SIZES
-    ranks = nprocs or max(2, processing_units())
-    settings = pingpong.PingPongSettings(ranks, wanted, reps, launches, seed)
-    bench = workbench(mpi_prefix)
+    wanted = tuple(sorted(set(sizes or SIZES)))
+    ranks = nprocs or max(_FEWEST, processing_units())
+    settings = PingPongSettings(ranks, wanted, reps, launches, seed)
+    bench = workbench(program.mpi)
     starter = loop.starter(bench, campaign_file.load(None, {"nprocs": ranks}))
     refusal = starter.refusal(pingpong.plan(settings).text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this: {refusal}")
-    with Database.open(common.database(db_path), write=True) as db:
+    with Database.open(program.database, write=True) as db:
         row = pingpong.begin(db, bench, settings, new=new)
         if row.state == "finished":
             found = pingpong.read(db, row)
         else:
             with common.Bar(in_all=launches) as bar:
                 found = pingpong.run(Laboratory(db, row.id, starter, bar), row, settings)
-    if as_json:
+    if program.json:
         common.print_json({"id": row.id, "nprocs": ranks, "pairs": msgspec.to_builtins(found)})
     else:
         common.show(_lines(found), "", _times(found))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import common
+from . import base, common, options
+from .base import Program
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,28 +17,22 @@ if TYPE_CHECKING:
     from plumbline.results.twin import Twin
 
 
-@click.command("platform", context_settings={"help_option_names": ["-h", "--help"]})
+@base.command("platform", takes="mpi db json")
 @click.argument(
     "campaign_file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-@click.option("-n", "--nprocs", type=click.IntRange(2), help="Ranks (default: 32).")
-@common.nodes_option
-@common.simulate_option
-@click.option("--output", type=click.Path(path_type=Path), help="Where the file goes.")
+@options.keys("nprocs", "nodes")
+@options.simulate
+@click.option("--output", type=options.NewFile(), help="File to write in place of the terminal.")
 @click.option("--fit", help="Instead: fit a machine to the ping-pongs of this campaign.")
-@common.mpi_option
-@common.db_option
-@common.json_option
 def command(
+    program: Program,
     campaign_file: Path | None,
     nprocs: int | None,
     nodes: int | None,
     simulate: str | None,
     output: Path | None,
     fit: str | None,
-    mpi_prefix: Path | None,
-    db_path: Path | None,
-    as_json: bool,
 ) -> int:
     """The platform file of a simulated machine, or a machine like a real one.
 
@@ -56,7 +51,7 @@ def command(
 
     if fit is not None:
         selector = simulation.known(simulate or "ompi")
-        return _fit(fit, selector, output, mpi_prefix, db_path, as_json)
+        return _fit(program, fit, selector, output)
     if simulate is None and campaign_file is None:
         simulate = "ompi"
     values = {"nprocs": nprocs, "nodes": nodes, "simulate": simulate}
@@ -84,24 +79,17 @@ def _out(output: Path | None, text: str) -> None:
         common.write(output, text)
 
 
-def _fit(
-    campaign: str,
-    selector: Selector,
-    output: Path | None,
-    mpi_prefix: Path | None,
-    db_path: Path | None,
-    as_json: bool,
-) -> int:
+def _fit(program: Program, campaign: str, selector: Selector, output: Path | None) -> int:
     import msgspec
 
     from plumbline.results import simulated_pingpong, twin
     from plumbline_db.connection import Database
 
-    with Database.open(common.database(db_path)) as db:
-        found = simulated_pingpong.twin_of(db, campaign, selector, mpi_prefix)
+    with Database.open(program.database) as db:
+        found = simulated_pingpong.twin_of(db, campaign, selector, program.mpi)
     if output is not None:
         common.write(output, twin.table(found.simulation))
-    if as_json:
+    if program.json:
         common.print_json(msgspec.to_builtins(found))
         return 0
     if output is None:

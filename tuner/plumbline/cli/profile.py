@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import common
+from . import base, common, options
+from .base import Program
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,23 +19,15 @@ if TYPE_CHECKING:
 _ROWS = 15
 
 
-@click.command(
-    "profile",
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "allow_interspersed_args": False,
-    },
-)
+@base.command("profile", takes="mpi", context_settings={"allow_interspersed_args": False})
 @click.argument("application", nargs=-1, type=click.UNPROCESSED, required=True)
-@click.option(
+@options.option(
     "--output",
-    type=common.NewFile(),
+    type=options.NewFile(),
     default="application.json",
-    show_default=True,
     help="File for the profile, in a folder that all nodes see.",
 )
-@common.mpi_option
-def command(application: tuple[str, ...], output: Path, mpi_prefix: Path | None) -> int:
+def command(program: Program, application: tuple[str, ...], output: Path) -> int:
     """Record which collectives an application calls, with what sizes, and how long they take.
 
     Starts the application's mpirun as it is, with the preload library in its ranks, which counts
@@ -50,10 +43,10 @@ def command(application: tuple[str, ...], output: Path, mpi_prefix: Path | None)
     from plumbline.core.application import write
     from plumbline.results import profiling
 
-    program = shutil.which(application[0])
-    if program is None:
+    binary = shutil.which(application[0])
+    if binary is None:
         raise click.UsageError(f"{application[0]} is not on PATH")
-    found = profiling.profile(application, Path(program), mpi_prefix, output.absolute().parent)
+    found = profiling.profile(application, Path(binary), program.mpi, output.absolute().parent)
     write(output, found)
     console = common.console(stderr=True)
     console.print(_table(found))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import common
+from . import base, common, options
+from .base import Program
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,37 +25,52 @@ _ESTIMATORS = {
 }
 
 
-@click.command("reproducibility", context_settings={"help_option_names": ["-h", "--help"]})
+def _standing(name: str) -> Callable[[], str]:
+    """What the help says of a setting: with --quick too, where that has another one."""
+
+    def text() -> str:
+        from plumbline.reproducibility.settings import ReproducibilitySettings, quick
+
+        full, short = (
+            ",".join(f"{number:g}" for number in value) if isinstance(value, list) else str(value)
+            for value in (getattr(said, name) for said in (ReproducibilitySettings(), quick()))
+        )
+        return full if full == short else f"{full}; with --quick {short}"
+
+    return text
+
+
+@base.command("reproducibility", takes="mpi db json")
 @click.option("--quick", is_flag=True, help="Three minutes at most: fewer cells and effects.")
-@click.option("-n", "--nprocs", help="Numbers of ranks, with commas between (default 2,4).")
-@click.option("--functions", help="Functions, with commas between (default: see below).")
-@click.option("--sizes", help="Message sizes in bytes, with commas between.")
-@click.option("--trials", type=int, help="Whole experiments that are compared (10; --quick 7).")
-@click.option("--launches", type=int, help="Launches of a trial (30; --quick 14).")
-@click.option(
-    "--effect-launches", type=int, help="Launches for A/A and planted delays (default 15; 0: none)."
+@options.option(
+    "-n",
+    "--nprocs",
+    type=options.Numbers(),
+    unset=_standing("nprocs"),
+    help="Numbers of ranks, with commas between.",
 )
-@click.option("--effects", help="Planted slow-downs in per cent (2,5,10,20; --quick 5,10).")
-@click.option("--seed", type=int, help="Seed of orders and data (default 1).")
-@click.option("--new", is_flag=True, help="Start afresh, though these settings were run before.")
-@click.option(
-    "--svg",
-    type=common.NewFile(),
-    help="Draw the trials into this file (SVG).",
+@options.option("--functions", type=options.Words(), help="With commas between (unset: see above).")
+@options.sizes(help="Bytes, with commas between (unset: see above).")
+@options.option(
+    "--trials", type=int, unset=_standing("trials"), help="Whole experiments that are compared."
 )
-@common.mpi_option
-@common.db_option
-@common.json_option
-def command(
-    quick: bool,
-    seed: int | None,
-    new: bool,
-    svg: Path | None,
-    mpi_prefix: Path | None,
-    db_path: Path | None,
-    as_json: bool,
-    **options: Any,
-) -> int:
+@options.launches("Launches of a trial.", type=int, unset=_standing("launches"))
+@options.option(
+    "--effect-launches",
+    type=int,
+    unset=_standing("effect_launches"),
+    help="Launches for A/A and planted delays; 0: none.",
+)
+@options.option(
+    "--effects",
+    type=options.Numbers(float),
+    unset=_standing("effects"),
+    help="Planted slow-downs in per cent, with commas between.",
+)
+@options.option("--seed", type=int, unset=_standing("seed"), help="Seed of orders and data.")
+@options.new
+@options.picture("Draw the trials")
+def command(program: Program, quick: bool, new: bool, picture: Path | None, **asked: Any) -> int:
     """How far the measurements themselves can be trusted here.
 
     It begins to measure at once, without options for long and into the default database: --quick
@@ -69,21 +85,19 @@ def command(
     \b
     Example:
       plumbline reproducibility --quick
-      plumbline reproducibility --trials 30 --launches 30 --svg spread.svg
+      plumbline reproducibility --trials 30 --launches 30 --picture spread.svg
     """
-    from plumbline.reproducibility import experiment, picture
+    from plumbline.reproducibility import experiment
     from plumbline.reproducibility.report import conditions_of, report
     from plumbline.reproducibility.settings import checked, full
     from plumbline.reproducibility.settings import quick as quick_settings
     from plumbline.settings.workbench import workbench
     from plumbline_db.connection import Database
 
-    bench = workbench(mpi_prefix)
+    bench = workbench(program.mpi)
     known = [function.name for function in bench.catalogue.functions]
-    settings = checked(
-        _overridden(quick_settings() if quick else full(known), options | {"seed": seed}), known
-    )
-    path = common.database(db_path)
+    settings = checked(_overridden(quick_settings() if quick else full(known), asked), known)
+    path = program.database
     with (
         Database.open(path, write=True) as db,
         common.Bar(in_all=experiment.launches_in_all(settings)) as bar,
@@ -92,51 +106,30 @@ def command(
         outcome = experiment.Experiment(ranks, settings).run()
         warnings = conditions_of(ranks)
     done = report(bench, ranks, settings, outcome, warnings)
-    if svg is not None:
-        from plumbline.system import chart
+    if picture is not None:
+        from plumbline.reproducibility.picture import specification
 
-        common.write(svg, chart.render(picture.specification(done.spread)))
-    if as_json:
+        common.draw(picture, specification(done.spread))
+    if program.json:
         common.print_json(done)
     else:
         common.show(*_shown(done))
-        if svg is not None:
-            click.echo(f"\n{svg}")
+        if picture is not None:
+            click.echo(f"\n{picture}")
     return 0
 
 
 def _overridden(
-    settings: ReproducibilitySettings, options: dict[str, Any]
+    settings: ReproducibilitySettings, asked: dict[str, Any]
 ) -> ReproducibilitySettings:
     """The settings with what the command line says put over them."""
     import msgspec
 
-    values: dict[str, Any] = {}
-    for name, value in options.items():
-        if value is None:
-            continue
-        if name == "functions":
-            values["functions"] = values["effect_functions"] = _words(value)
-        elif name == "sizes":
-            values["sizes"] = values["effect_sizes"] = _numbers("--sizes", value, int)
-        elif name == "nprocs":
-            values["nprocs"] = _numbers("--nprocs", value, int)
-        elif name == "effects":
-            values["effects"] = _numbers("--effects", value, float)
-        else:
-            values[name] = value
+    values = {name: value for name, value in asked.items() if value is not None}
+    for name in ("functions", "sizes"):
+        if name in values:
+            values[f"effect_{name}"] = values[name]
     return msgspec.structs.replace(settings, **values)
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _numbers(option: str, text: str, kind: type) -> list[Any]:
-    try:
-        return [kind(word) for word in text.split(",")]
-    except ValueError:
-        raise click.UsageError(f"{option} takes numbers with commas between") from None
 
 
 def _shown(report: Report) -> Iterator[RenderableType]:

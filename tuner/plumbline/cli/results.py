@@ -7,25 +7,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import common
+from . import base, common, options
+from .base import Program
 
 if TYPE_CHECKING:
     from plumbline_db.connection import Database
 
 
-@click.command("results", context_settings={"help_option_names": ["-h", "--help"]})
+@base.command("results", takes="db json")
 @click.argument(
     "campaign_file",
     required=False,
     type=click.Path(path_type=Path, dir_okay=False),
 )
-@click.option("--all", "all_rows", is_flag=True, help="All rows, also where everything holds.")
-@click.option("--list", "listing", is_flag=True, help="List the campaigns.")
-@click.option(
-    "--svg",
-    type=common.NewFile(),
-    help="Write the tables as a picture into this file instead.",
-)
+@options.all_rows
+@options.listing
+@options.picture("Draw the tables, or what explains them,")
 @click.option(
     "--explain",
     is_flag=True,
@@ -36,19 +33,16 @@ if TYPE_CHECKING:
     is_flag=True,
     help="With --explain: measure what the models need (some seconds, once a campaign).",
 )
-@common.campaign_option
-@common.db_option
-@common.json_option
+@options.campaign("the one started last")
 def command(
+    program: Program,
     campaign_file: Path | None,
     all_rows: bool,
     listing: bool,
-    svg: Path | None,
+    picture: Path | None,
     explain: bool,
     measure: bool,
     campaign: str | None,
-    db_path: Path | None,
-    as_json: bool,
 ) -> None:
     """Violation tables, winners and costs of a campaign.
 
@@ -58,7 +52,7 @@ def command(
     \b
     Example:
       plumbline results --json | jq '.winners[] | {function, bytes_from, speedup}'
-      plumbline results --explain --svg why.svg
+      plumbline results --explain --picture why.svg
     """
     import msgspec
 
@@ -69,12 +63,12 @@ def command(
 
     from . import tables
 
-    with Database.open(common.database(db_path)) as db:
+    with Database.open(program.database) as db:
         if listing:
             every = campaigns.all_campaigns(db) + campaigns.tuned_overlap(db)
-            if as_json:
+            if program.json:
                 common.print_json([msgspec.to_builtins(campaign) for campaign in every])
-            for one in [] if as_json else every:
+            for one in [] if program.json else every:
                 click.echo(f"{one.id}  {one.state}  {one.nprocs} ranks  started {one.started}")
             return
         wanted = _wanted(db, campaign_file, campaign)
@@ -85,26 +79,19 @@ def command(
     if explain or measure:
         from . import explanations
 
-        explanations.show(common.database(db_path), found, svg, all_rows, measure, as_json)
+        explanations.show(program.database, found, picture, all_rows, measure, program.json)
         return
-    rules = guidelines.load()
-    several = len(found) > 1
-    if svg is not None:
-        from . import picture
-
-        shown = (
-            tables.side_by_side(found, rules, all_rows=all_rows)
-            if several
-            else tables.of(found[0], rules, all_rows=all_rows, paths=False)
-        )
-        picture.write_svg(svg, shown, columns=150)
-        click.echo(str(svg))
-    elif as_json:
+    if program.json and picture is None:
         common.print_json(report.documents(found, all_cells=all_rows))
-    elif several:
-        common.show(*tables.side_by_side(found, rules, all_rows=all_rows))
+        return
+    shown = tables.of_all(found, guidelines.load(), all_rows=all_rows, paths=picture is None)
+    if picture is None:
+        common.show(*shown)
     else:
-        common.show(*tables.of(found[0], rules, all_rows=all_rows))
+        from .picture import write_picture
+
+        write_picture(picture, shown, columns=150)
+        click.echo(str(picture))
 
 
 def _in_use(db: Database, shown: list[str]) -> list[str]:

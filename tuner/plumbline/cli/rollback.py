@@ -6,16 +6,19 @@ from pathlib import Path
 
 import click
 
-from . import applying, common
+from . import apply, applying, base
+from .base import Program
 
 
-@click.command("rollback", context_settings={"help_option_names": ["-h", "--help"]})
-@applying.place_options
+@base.command(
+    "rollback",
+    takes="mpi json",
+    also=apply.command.but("unsafe", "campaign"),
+)
 @click.option("--all", "everything", is_flag=True, help="Take out everything, not the last alone.")
 @click.option("--name", help="Whose (openmpi, mpich …), where there are several.")
-@common.mpi_option
-@common.json_option
 def command(
+    program: Program,
     user: bool,
     site: bool,
     modules: Path | None,
@@ -24,8 +27,6 @@ def command(
     force: bool,
     everything: bool,
     name: str | None,
-    mpi_prefix: Path | None,
-    as_json: bool,
 ) -> int:
     """Take out what `plumbline apply` has put in force last.
 
@@ -39,7 +40,7 @@ def command(
     from plumbline_db.errors import PlumblineError, UsageError
 
     scope = applying.scope_of(user, site, modules)
-    root = places.root_of(scope, modules, store) or places.site_root(mpi_prefix, name)
+    root = places.root_of(scope, modules, store) or places.site_root(program.mpi, name)
     names = rollback.names_in(root)
     if names and name is not None:
         if name not in names:
@@ -57,4 +58,4 @@ def command(
     done = rollback.rollback(
         scope, root, names[0], everything=everything, force=force, dry_run=dry_run
     )
-    return applying.show(done, as_json=as_json)
+    return applying.show(done, as_json=program.json)

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
 
 import click
 
-from . import common
+from . import base, options
+from .base import Program
 
 
-@click.command(
-    "run",
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "allow_interspersed_args": False,
-    },
-)
+@base.command("run", takes="mpi db", context_settings={"allow_interspersed_args": False})
 @click.argument("application", nargs=-1, type=click.UNPROCESSED, required=True)
-@click.option("--no-proof", is_flag=True, help="Do not spend a second on the canaries.")
-@common.winners_option
-@common.mpi_option
-@common.db_option
+@options.no_proof
+@options.campaign()
 def command(
-    application: tuple[str, ...],
-    no_proof: bool,
-    campaign: str | None,
-    mpi_prefix: Path | None,
-    db_path: Path | None,
+    program: Program, application: tuple[str, ...], no_proof: bool, campaign: str | None
 ) -> None:
     """Start an application with the winners in force.
 
@@ -42,10 +30,10 @@ def command(
     from plumbline.campaign import in_force
     from plumbline.settings import ranks_asked
 
-    program = shutil.which(application[0])
-    if program is None:
+    binary = shutil.which(application[0])
+    if binary is None:
         raise click.UsageError(f"{application[0]} is not on PATH")
-    files = in_force.files(common.database(db_path), campaign, mpi_prefix)
+    files = in_force.files(program.database, campaign, program.mpi)
     if files.note:
         click.echo(f"plumbline: {files.note}", err=True)
     environment = in_force.environment(files)
@@ -57,4 +45,4 @@ def command(
     elsewhere = in_force.elsewhere(files, application)
     if elsewhere:
         click.echo(f"plumbline: {elsewhere}", err=True)
-    os.execve(program, list(application), environment)  # noqa: S606 - becomes the user's command
+    os.execve(binary, list(application), environment)  # noqa: S606 - becomes the user's command

@@ -1,4 +1,4 @@
-"""What `campaign` and `verify` share: the options that are settings, and running to the end."""
+"""Campaigns that are run to their end, for `campaign` and `verify`, and what they found."""
 
 from __future__ import annotations
 
@@ -11,67 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from plumbline.settings import explained
-
 from . import common
+from .base import Program
 
 if TYPE_CHECKING:
     from plumbline.launch.starter import Starter
     from plumbline.results.report import Report
     from plumbline.settings.campaign_file import Task
     from plumbline_db.connection import Database
-
-
-def key_option(key: str, *names: str, **more: Any) -> Callable[[common.Function], common.Function]:
-    """An option in place of a key of a campaign file, explained as that is."""
-    found = explained.keys()[key]
-    words = found.sentence.removesuffix(".")
-    if found.takes.startswith("list of ") and not more.get("is_flag"):
-        words += "; with commas between"
-    if ", " in found.takes:
-        more["metavar"] = found.takes.replace(", ", "|")
-    if found.default and not more.get("is_flag"):
-        words += f" (default: {found.default})"
-    return click.option(*(names or (f"--{key.replace('_', '-')}",)), help=f"{words}.", **more)
-
-
-_SETTINGS = (
-    click.argument(
-        "campaign_file",
-        required=False,
-        type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    ),
-    common.simulate_option,
-    key_option("nprocs", "-n", "--nprocs", type=int),
-    key_option("nodes", type=int),
-    key_option("bind"),
-    key_option("map_by"),
-    key_option("sizes"),
-    key_option("type", "--type", "type_"),
-    key_option("op"),
-    key_option("root", type=int),
-    key_option("guidelines"),
-    key_option("functions"),
-    key_option("profile"),
-    key_option("use"),
-    key_option("sync"),
-    key_option("launches", type=int),
-    key_option("launches_max", type=int),
-    key_option("seed", type=int),
-    click.option(
-        "--new", is_flag=True, help="Start afresh, though these settings were run before."
-    ),
-    common.mpi_option,
-    common.db_option,
-    common.json_option,
-)
-
-
-def settings_options(function: common.Function) -> common.Function:
-    """The options of a command that runs a campaign, in the order of its help."""
-    for option in reversed(_SETTINGS):
-        function = option(function)
-    return function
 
 
 class Ran(msgspec.Struct, frozen=True):
@@ -100,14 +47,30 @@ class Ran(msgspec.Struct, frozen=True):
             )
 
 
+def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Report]:
+    """Prints what the campaigns found, and returns it; `all_rows` None: it is about the search.
+    Raises PlumblineError when one could not be run."""
+    from plumbline.core import guidelines
+    from plumbline.results import report
+
+    from . import tables
+
+    found = ran.reports()
+    if program.json:
+        common.print_json(report.documents(found, all_cells=all_rows is not None))
+    elif found:
+        common.show(*tables.of_all(found, guidelines.load(), all_rows=bool(all_rows)))
+    ran.require_all()
+    return found
+
+
 def run(
+    program: Program,
     campaign_file: Path | None,
-    options: dict[str, Any],
     *,
     new: bool,
-    mpi_prefix: Path | None,
-    database: Path,
-    output: Path | None,
+    output: Path | None = None,
+    **asked: Any,
 ) -> Ran:
     """Runs or continues the campaigns that are asked for, one after the other. Where there are
     several, one that cannot be run does not keep the others from it."""
@@ -115,7 +78,9 @@ def run(
     from plumbline_db import batches
     from plumbline_db.errors import PlumblineError
 
-    tasks = files.tasks(campaign_file, overrides(options), mpi_prefix)
+    database = program.database
+    given = {name: value for name, value in asked.items() if value is not None}
+    tasks = files.tasks(campaign_file, given, program.mpi)
     if len(tasks) == 1:
         id = _one(tasks[0], new=new, database=database, output=output)
         return Ran([id], database, prefixes=[tasks[0].mpi_prefix])
@@ -223,17 +188,3 @@ def _held(ranks: Starter) -> str:
         " ".join(ranks.family.words(placement)) for placement in (ranks.placement, ranks.plain)
     )
     return f"; started with {own}, so that launches are alike: not as a plain mpirun {plain}"
-
-
-def overrides(options: dict[str, Any]) -> dict[str, Any]:
-    """Options under the names of the campaign file, lists split."""
-    values = {name.rstrip("_"): value for name, value in options.items() if value is not None}
-    try:
-        if "sizes" in values:
-            values["sizes"] = [int(word) for word in values["sizes"].split(",")]
-    except ValueError:
-        raise click.UsageError("--sizes takes whole numbers with commas between") from None
-    for name in ("guidelines", "functions", "variants"):
-        if name in values:
-            values[name] = [word.strip() for word in values[name].split(",")]
-    return values

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 
 import click
 
-from . import common
+from . import base
+from .base import Program
 
 
-@click.command("serve", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=9464, show_default=True, type=click.IntRange(1, 65535))
+@base.command("serve", takes="db")
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
+@click.option("--port", default=9464, type=click.IntRange(1, 65535), help="Port to listen on.")
 @click.option(
     "--allow-host",
     "names",
     multiple=True,
     help="A further name by which clients call this server (their Host header).",
 )
-@common.db_option
-def command(host: str, port: int, names: tuple[str, ...], db_path: Path | None) -> None:
+def command(program: Program, host: str, port: int, names: tuple[str, ...]) -> None:
     """Answer /metrics, a start page and maps of overlap from the database.
 
     \b
@@ -31,7 +30,7 @@ def command(host: str, port: int, names: tuple[str, ...], db_path: Path | None) 
     from plumbline_db.connection import Database
     from plumbline_exporters import web
 
-    path = common.database(db_path)
+    path = program.database
     Database.open(path).close()  # a missing or foreign file is said before anything listens
     click.echo(f"plumbline: {web.url(host, port)} serves {path}", err=True)
     with contextlib.suppress(KeyboardInterrupt):

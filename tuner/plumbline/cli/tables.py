@@ -37,6 +37,15 @@ def heading(report: Report) -> Text:
     )
 
 
+def of_all(
+    reports: Sequence[Report], guidelines: Guidelines, *, all_rows: bool, paths: bool = True
+) -> Iterator[RenderableType]:
+    """Of one campaign, or of those of one file beside each other."""
+    if len(reports) == 1:
+        return of(reports[0], guidelines, all_rows=all_rows, paths=paths)
+    return side_by_side(reports, guidelines, all_rows=all_rows)
+
+
 def of(
     report: Report, guidelines: Guidelines, *, all_rows: bool, paths: bool = True
 ) -> Iterator[RenderableType]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import common
+from . import base, common, options
+from .base import Program
 
 if TYPE_CHECKING:
     from plumbline.results.best import BestOfCell
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from plumbline.settings.workbench import Workbench
 
 KINDS = ("algorithm", "mockup", "naive")
+FIRST, LAUNCHES = 3, 10
 
 
-@click.command("variants", context_settings={"help_option_names": ["-h", "--help"]})
+@base.command("variants", takes="mpi json")
 @click.argument("functions", nargs=-1)
 @click.option("--kind", type=click.Choice(KINDS), help="Only these.")
 @click.option(
@@ -27,45 +28,38 @@ KINDS = ("algorithm", "mockup", "naive")
     is_flag=True,
     help="Measure: our best variant beside the library's best algorithm and its default.",
 )
-@click.option(
-    "--sizes", default="8,1024,16384,131072", show_default=True, help="Bytes, with --best."
+@options.sizes(default="8,1024,16384,131072", help="Bytes, with commas between, with --best.")
+@options.key("nprocs", type=options.Numbers())
+@options.option(
+    "--first-launches",
+    type=click.IntRange(1),
+    unset=f"{FIRST}; 1 on a simulated machine",
+    help="Launches in which all of them race.",
 )
-@click.option(
-    "-n",
-    "--nprocs",
-    default="",
-    help="Ranks, with commas between, with --best (default: all cores, at least 4).",
+@options.launches(
+    "Launches in which the fastest meet.", unset=f"{LAUNCHES}; 1 on a simulated machine"
 )
-@click.option("--heats", type=click.IntRange(1), help="Default 3; 1 on a simulated machine.")
-@click.option("--launches", type=click.IntRange(1), help="Default 10; 1 on a simulated machine.")
-@click.option("--type", "type_", default="MPI_BYTE", show_default=True, help="MPI datatype.")
-@click.option("--op", default="MPI_BOR", show_default=True, help="MPI reduction operator.")
-@click.option("--seed", type=int, default=1, show_default=True)
+@options.keys("type", "op")
+@options.usual("seed")
 @click.option("--markdown", is_flag=True, help="Tables as a page of documentation has them.")
-@common.simulate_option
-@common.mpi_option
-@common.json_option
+@options.simulate
 def command(
+    program: Program,
     functions: tuple[str, ...],
     kind: str | None,
     measure: bool,
-    sizes: str,
-    nprocs: str,
-    heats: int | None,
+    sizes: list[int],
+    nprocs: list[int] | None,
+    first_launches: int | None,
     launches: int | None,
-    type_: str,
-    op: str,
-    seed: int,
     markdown: bool,
-    simulate: str | None,
-    mpi_prefix: Path | None,
-    as_json: bool,
+    **asked: Any,
 ) -> int:
     """The catalogue: mock-ups, algorithms and naive versions of each function.
 
     A variant is written `name` or `name:parameter=value`, in plans, profiles and options. With
     --best every variant and every algorithm of the library races for each function and size
-    (--heats launches); the three fastest of either side then meet the default in --launches fresh
+    (--first-launches); the three fastest of either side then meet the default in --launches fresh
     launches. Nothing is stored in the database.
 
     \b
@@ -83,13 +77,9 @@ def command(
 
     if measure and kind == "naive":
         raise click.UsageError("--best: naive variants do not race; take another --kind, or none")
-    try:
-        counts = [int(word) for word in nprocs.split(",")] if nprocs else [0]
-    except ValueError:
-        raise click.UsageError("--nprocs takes whole numbers with commas between") from None
-    asked = {"type": type_, "op": op, "seed": seed, "simulate": simulate}
-    settings = [campaign_file.load(None, asked | {"nprocs": count or None}) for count in counts]
-    bench = workbench(mpi_prefix, settings=settings[0])
+    counts: Sequence[int | None] = nprocs or [None]
+    settings = [campaign_file.load(None, asked | {"nprocs": count}) for count in counts]
+    bench = workbench(program.mpi, settings=settings[0])
     common.require_functions(bench.catalogue, functions)
     known = {variant.function for variant in bench.catalogue.variants}
     if measure and not known.issuperset(functions):
@@ -101,7 +91,7 @@ def command(
         if (not functions or variant.function in functions) and kind in (None, variant.kind)
     ]
     if not measure:
-        if as_json:
+        if program.json:
             common.print_json([msgspec.to_builtins(variant) for variant in chosen])
         elif markdown:
             click.echo(variant_tables.catalogue_page(chosen))
@@ -115,9 +105,9 @@ def command(
     cells = [
         cell
         for setting in settings
-        for cell in _best(bench, setting, wanted, common.sizes_of(sizes), heats, launches)
+        for cell in _best(bench, setting, wanted, sizes, first_launches, launches)
     ]
-    if as_json:
+    if program.json:
         common.print_json([msgspec.to_builtins(cell) for cell in cells])
     elif markdown:
         click.echo(variant_tables.cells_page(cells))
@@ -131,11 +121,11 @@ def _best(
     settings: Settings,
     functions: Sequence[str],
     sizes: Sequence[int],
-    heats: int | None,
+    first_launches: int | None,
     launches: int | None,
 ) -> list[BestOfCell]:
     from plumbline.campaign import loop as campaign
-    from plumbline.core.plan import Data, Plan, measurable
+    from plumbline.core.plan import Plan, measurable
     from plumbline.measure.settling import until_settled
     from plumbline.results import best
     from plumbline.search.candidates import Menu
@@ -143,7 +133,7 @@ def _best(
     from plumbline.verify.statistics import exact_ratio, paired_ratio
 
     simulated = settings.ranks.simulate is not None
-    data = Data(settings.cases.type, settings.cases.op)
+    data = common.data_of(settings)
     menu = Menu(
         bench.space,
         bench.installation.library,
@@ -174,8 +164,8 @@ def _best(
             for function in functions
             for size in measurable(function, sizes, settings.ranks.nprocs, data)
         },
-        first=heats or (1 if simulated else 3),
-        finals=launches or (1 if simulated else 10),
+        first=first_launches or (1 if simulated else FIRST),
+        finals=launches or (1 if simulated else LAUNCHES),
         step=lambda text: click.echo(text, err=True),
         compare=exact_ratio if simulated else paired_ratio,
     )

@@ -23,12 +23,12 @@ def given(bench: Workbench, words: Sequence[str], where: Settings) -> Configurat
     for word in words:
         name, equals, value = word.partition("=")
         if not (name and equals and value):
-            raise UsageError(f"--setting takes NAME=VALUE, not {word!r}")
+            raise UsageError(f"--knob takes NAME=VALUE, not {word!r}")
         if bench.knobs and name not in bench.knobs:
             raise UsageError(f"{bench.installation.library.id} reports no parameter {name}")
         for knob, need in bench.space.with_needs(name, value).items():
             if found.setdefault(knob, need) != need:
-                raise UsageError(f"--setting: {knob} cannot be {found[knob]} and {need}")
+                raise UsageError(f"--knob: {knob} cannot be {found[knob]} and {need}")
     refuse_without_core(bench.space, found, spare_cores=spare_cores(bench, where))
     return Configuration.of(found)
 
@@ -50,4 +50,4 @@ def require_in_force(starter: Starter, chosen: Configuration) -> None:
         ) from error
     for record in records:
         if isinstance(record, ConfigRecord) and not record.in_force:
-            raise UsageError(f"--setting is not in force: {record.reason}")
+            raise UsageError(f"--knob is not in force: {record.reason}")

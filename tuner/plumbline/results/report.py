@@ -35,6 +35,7 @@ from plumbline_db import (
 )
 from plumbline_db.connection import Database
 from plumbline_db.layout import asked, layout, use
+from plumbline_db.order import by_number
 from plumbline_db.records import (
     EVERY_FUNCTION,
     UNBOUNDED_BYTES,
@@ -91,7 +92,8 @@ class Report(msgspec.Struct, frozen=True):
     def without_cells(self) -> list[str]:
         """Guidelines that were asked for by id, and that nothing here could be compared for."""
         asked = msgspec.json.decode(self.campaign.settings).get("guidelines", [])
-        return sorted(set(asked) - {EVERY} - {verdict.guideline for verdict in self.before})
+        compared = {verdict.guideline for verdict in self.before}
+        return sorted(set(asked) - {EVERY} - compared, key=by_number)
 
     def not_proven(self) -> list[str]:
         """Sentences about winners of which nothing shows that the library takes them."""

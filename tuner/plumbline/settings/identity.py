@@ -21,6 +21,7 @@ from plumbline.system.placement import Placement
 from plumbline_db import campaigns, machines
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
+from plumbline_db.order import by_number
 from plumbline_db.records import Campaign
 
 from . import GROUPS, Settings
@@ -178,10 +179,11 @@ def chosen(bench: Workbench, settings: Settings) -> Guidelines:
             f"guidelines: {', '.join(others)}: of benchmarks of overlap, not of collectives; "
             "`plumbline overlap tune` verifies and tunes them"
         )
-    unknown = sorted(set(settings.cases.guidelines) - known)
+    unknown = sorted(set(settings.cases.guidelines) - known, key=by_number)
     if unknown:
         raise UsageError(
-            f"no guideline is called {', '.join(unknown)}; there are {', '.join(sorted(known))}"
+            f"no guideline is called {', '.join(unknown)}; there are "
+            f"{', '.join(sorted(known, key=by_number))}"
         )
     found = bench.guidelines.selected(settings.cases.guidelines)
     if not found.patterns and not settings.cases.functions:

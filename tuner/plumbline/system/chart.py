@@ -31,3 +31,14 @@ def drawn(spec: Mapping[str, Any], path: Path) -> bytes:
     if path.suffix == ".pdf":
         return bytes(vl_convert.vegalite_to_pdf(dict(spec), vl_version=_VERSION))
     return render(spec).encode()
+
+
+def converted(svg: str, path: Path) -> bytes:
+    """As `drawn`, of what is SVG already."""
+    import vl_convert
+
+    if path.suffix == ".png":
+        return bytes(vl_convert.svg_to_png(svg, scale=_SHARP))
+    if path.suffix == ".pdf":
+        return bytes(vl_convert.svg_to_pdf(svg))
+    return svg.encode()

@@ -1,0 +1,142 @@
+"""What commands and groups are made of: an option of a group may stand before the name of a command
+or after it, and groups import a command when it runs, so that `--help` answers at once."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+from click.core import ParameterSource
+
+
+class Program(NamedTuple):
+    """What the options of the whole program say."""
+
+    mpi: Path | None = None
+    db: Path | None = None
+    json: bool = False
+
+    @property
+    def database(self) -> Path:
+        from plumbline.system.paths import default_database
+
+        return self.db or default_database()
+
+
+class Command(click.Command):
+    """`takes`: names of those options of the groups above that mean something here; the others are
+    refused. Those of the whole program reach the function as one `program`. `also`: parameters of
+    another command, which are its own and hold here too."""
+
+    def __init__(
+        self, *args: Any, takes: str = "", also: Sequence[click.Parameter] = (), **more: Any
+    ) -> None:
+        super().__init__(*args, **more)
+        self.takes = takes.split()
+        self.also = also
+
+    def but(self, *names: str) -> list[click.Parameter]:
+        """Its parameters without some of them, for a command that has the others too."""
+        return [param for param in self.params if param.name not in names]
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return [*self.also, *super().get_params(ctx), *_above(ctx)]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        rest = super().parse_args(ctx, args)
+        given: dict[str, Any] = ctx.meta.setdefault(__name__, {})
+        for name, value in ctx.params.items():
+            if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+                given[name] = (*given.get(name, ()), *value) if type(value) is tuple else value
+        ends = not (isinstance(self, click.Group) and rest)  # no command's name follows
+        for option in _above(ctx):
+            name = str(option.name)
+            value = ctx.params.pop(name)
+            if name in self.takes:
+                ctx.params[name] = given.get(name, value)
+                if name in given:
+                    ctx.set_parameter_source(name, ParameterSource.COMMANDLINE)
+            elif ends and name in given and not ctx.resilient_parsing:
+                raise click.UsageError(
+                    f"{option.opts[-1]} means nothing to `{ctx.command_path}`: leave it out", ctx
+                )
+        said = {name: ctx.params.pop(name) for name in Program._fields if name in ctx.params}
+        if said:
+            ctx.params["program"] = Program(**said)
+        return rest
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        taken = [option for option in _above(ctx) if option.name in self.takes]
+        of_program = [option for option in taken if option.name in Program._fields]
+        own = [*self.also, *super().get_params(ctx)]
+        _section(ctx, formatter, "Options", own)
+        if len(taken) > len(of_program) and ctx.parent is not None:
+            of_group = [option for option in taken if option not in of_program]
+            _section(ctx, formatter, f"Options of {ctx.parent.command_path}", of_group)
+        if of_program:
+            names = ", ".join(option.opts[-1] for option in of_program)
+            formatter.write_paragraph()
+            formatter.write_text(f"Also {names}: {ctx.find_root().command_path} --help.")
+
+
+def _above(ctx: click.Context) -> list[click.Option]:
+    """The options of the groups that a command stands in."""
+    found: list[click.Option] = []
+    while ctx.parent is not None:
+        ctx = ctx.parent
+        params = ctx.command.params
+        found += [p for p in params if isinstance(p, click.Option) and p.expose_value]
+    return found
+
+
+def _section(
+    ctx: click.Context,
+    formatter: click.HelpFormatter,
+    title: str,
+    params: Sequence[click.Parameter],
+) -> None:
+    records = [param.get_help_record(ctx) for param in params if isinstance(param, click.Option)]
+    if any(records):
+        with formatter.section(title):
+            formatter.write_dl([record for record in records if record is not None])
+
+
+def command(name: str, takes: str = "", **more: Any) -> Callable[[Callable[..., Any]], Command]:
+    return click.command(name, cls=Command, takes=takes, **more)
+
+
+class Group(click.Group, Command):
+    command_class = Command
+
+
+class Lazy(Group):
+    """`words`: what each command does, by name; its module is `prefix` and the name, with the
+    function `command`."""
+
+    def __init__(self, *args: Any, words: Mapping[str, str], prefix: str, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._words = words
+        self._prefix = prefix
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._words)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._words:
+            return None
+        module = importlib.import_module(f"{self._prefix}{cmd_name}")
+        found: click.Command = module.command
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self._words.items()))
+
+
+def typed(ctx: click.Context, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that stand on the command line: the others may come from a campaign file."""
+    line = ParameterSource.COMMANDLINE
+    return {name: values[name] for name in values if ctx.get_parameter_source(name) is line}

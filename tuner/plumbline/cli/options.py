@@ -1,0 +1,290 @@
+"""Options that several commands have, each defined once, and what the words of options become."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from click.types import OptionHelpExtra
+
+    from plumbline.settings.explained import Explained
+
+Wrap = Callable[[Any], Any]  # what stands above a command's function, after an @
+
+# Names of keys of a campaign file on the command line; the others are as in the file.
+_NAMES = {"nprocs": ("-n", "--nprocs"), "budget_seconds": ("--budget",)}
+
+
+class Option(click.Option):
+    """`unset`: what is taken where there is no default of its own; for the help, and called for it
+    alone."""
+
+    def __init__(self, *args: Any, unset: str | Callable[[], object] = "", **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._unset = unset
+
+    def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
+        extra = super().get_help_extra(ctx)
+        if extra.get("default") == '""':
+            del extra["default"]
+        if self._unset and "default" not in extra:
+            unset = self._unset
+            extra["default"] = unset if isinstance(unset, str) else str(unset())
+        return extra
+
+
+def option(*names: str, **more: Any) -> Wrap:
+    return click.option(*names, cls=Option, **more)
+
+
+# --- what words become ----------------------------------------------------------------------------
+
+
+class Words(click.ParamType[Any]):
+    """Texts with commas between."""
+
+    name = "words"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[str]:
+        return [word.strip() for word in value.split(",")] if isinstance(value, str) else value
+
+
+class AllOrWords(Words):
+    """True in place of `all`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        words = super().convert(value, param, ctx)
+        return True if words == ["all"] else words
+
+
+class Numbers(click.ParamType[Any]):
+    """Numbers with commas between, none below 0."""
+
+    def __init__(self, kind: type[int] | type[float] = int) -> None:
+        self._kind = kind
+        self.name = "numbers"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[Any]:
+        if not isinstance(value, str):
+            return list(value)
+        name = param.opts[-1] if param is not None else ""
+        try:
+            numbers = [self._kind(word) for word in value.split(",")]
+        except ValueError:
+            whole = "whole " if self._kind is int else ""
+            raise click.UsageError(f"{name} takes {whole}numbers with commas between") from None
+        if min(numbers) < 0:
+            raise click.UsageError(f"{name} must not be negative")
+        return numbers
+
+
+class NewFile(click.Path):
+    """A file that the command will write. Refused while options are read, before anything is
+    launched, where it cannot be written; nothing is left there by looking."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        from plumbline_db.errors import UsageError
+
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        try:
+            if path.is_dir():
+                raise IsADirectoryError(0, "it is a folder")
+            if not path.exists():
+                _try_folder(path.parent)
+            elif not path.is_file():
+                if not os.access(path, os.W_OK):
+                    raise PermissionError(0, "Permission denied")
+            else:
+                path.open("ab").close()
+        except OSError as error:
+            raise UsageError(
+                f"cannot write {path}: {error.strerror}; name a file in a folder that is there and "
+                "may be written"
+            ) from error
+        return path
+
+
+class PictureFile(NewFile):
+    """A file whose ending says which kind of picture it will hold."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        from plumbline.system.chart import ENDINGS
+        from plumbline_db.errors import UsageError
+
+        path = super().convert(value, param, ctx)
+        if path.suffix not in ENDINGS:
+            raise UsageError(
+                f"{path}: a picture is SVG, PNG or PDF; name a file that ends in "
+                f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
+            )
+        return path
+
+
+class NewFolder(click.Path):
+    """A folder that the command will write into, made where it is not there; as NewFile."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        from plumbline_db.errors import UsageError
+
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        try:
+            _try_folder(
+                next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+            )
+        except OSError as error:
+            raise UsageError(
+                f"cannot write in {path}: {error.strerror}; name a folder that may be written"
+            ) from error
+        return path
+
+
+def _try_folder(folder: Path) -> None:
+    """OSError where nothing can be made in it. Tried, not asked: root is told that it may do all,
+    also in file systems of the kernel's. The file has no name, where the file system knows such."""
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            raise
+        with tempfile.TemporaryDirectory(prefix=".plumbline-", dir=folder):
+            pass
+
+
+# --- keys of a campaign file ----------------------------------------------------------------------
+
+_TYPES = {
+    "whole number": click.INT,
+    "number": click.FLOAT,
+    "list of whole numbers": Numbers(),
+    "list of texts": Words(),
+    "true or false or list of texts": AllOrWords(),
+}
+
+
+@functools.cache
+def _explained() -> dict[str, Explained]:
+    from plumbline.settings import explained
+
+    return explained.keys()
+
+
+def key(name: str, **more: Any) -> Wrap:
+    """An option in place of a key of a campaign file, explained as that is. It is None where it is
+    not given, unless `more` has a default."""
+    found = _explained()[name]
+    words = found.sentence.removesuffix(".")
+    if found.takes == "true or false":
+        more |= {"is_flag": True, "default": None}
+    else:
+        more = {
+            "type": _TYPES.get(found.takes),
+            "unset": found.default.removeprefix("false").strip('"'),
+        } | more
+    if isinstance(more.get("type"), Words | Numbers):
+        words += "; with commas between"
+    if isinstance(more.get("type"), AllOrWords):
+        words += "; all: every one"
+    if ", " in found.takes:
+        more["metavar"] = found.takes.replace(", ", "|")
+    names = _NAMES.get(name, (f"--{name.replace('_', '-')}",))
+    return option(name, *names, **({"help": f"{words}."} | more))
+
+
+def usual(name: str, **more: Any) -> Wrap:
+    """The same with the key's default."""
+    from plumbline.settings import Settings
+
+    return key(name, default=Settings().keys()[name], **more)
+
+
+def of_plan(name: str, help: str, **more: Any) -> Wrap:
+    """What a plan says of all its cases, with the plan's own default."""
+    from plumbline.core.plan import Plan
+
+    standing = getattr(Plan("", 0, ()), name)
+    return option(f"--{name.replace('_', '-')}", default=standing, help=help, **more)
+
+
+def together(*options: Wrap) -> Wrap:
+    """Options in the order of the help."""
+
+    def wrap(function: Any) -> Any:
+        for one in reversed(options):
+            function = one(function)
+        return function
+
+    return wrap
+
+
+def keys(*names: str) -> Wrap:
+    return together(*map(key, names))
+
+
+# --- options that several commands have -----------------------------------------------------------
+
+simulate = option(
+    "--simulate",
+    metavar="LIBRARY",
+    help="On a simulated machine (SimGrid), with the decisions of ompi, mpich, mvapich2 or impi "
+    "re-created.",
+)
+new = option("--new", is_flag=True, help="Start afresh, though this was asked for before.")
+no_proof = option("--no-proof", is_flag=True, help="Do not spend a second on the canaries.")
+unsafe = option("--unsafe", is_flag=True, help="Also what some legal programs cannot bear.")
+listing = option("--list", "listing", is_flag=True, help="List what there is, and do no more.")
+all_rows = option("--all", "all_rows", is_flag=True, help="All rows, also where everything holds.")
+knob = option(
+    "--knob",
+    "knobs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="The library with this knob; can be repeated.",
+)
+raw_records = option(
+    "--output",
+    type=NewFolder(),
+    help="Folder for the raw records (NDJSON, one file a launch).",
+)
+
+
+def campaign(unset: str = "the one finished last that has winners") -> Wrap:
+    return option("--campaign", unset=unset, help="Id of a campaign.")
+
+
+def sizes(**more: Any) -> Wrap:
+    return option("--sizes", **({"type": Numbers(), "help": "Bytes, with commas between."} | more))
+
+
+def launches(help: str = "Launches; each is started anew.", **more: Any) -> Wrap:
+    return option("--launches", **({"type": click.IntRange(1), "help": help} | more))
+
+
+def reps(help: str, **more: Any) -> Wrap:
+    return option("--reps", type=click.IntRange(1), help=help, **more)
+
+
+def picture(what: str) -> Wrap:
+    text = f"{what} into this file: SVG, PNG or PDF, by its ending."
+    return option("--picture", type=PictureFile(), help=text)
+
+
+def cache() -> Wrap:
+    return of_plan("cache", "warm, cycle or overwrite.")
