@@ -352,7 +352,7 @@ LEFT_OUT = {
         f"{LIBRARY}/__init__.py",
         "        loud = {[*][*]LOUD, [*][*]environment}",
         "        return []",
-        "test_canaries_spoil_what_is_exported_and_nothing_else",
+        "test_canaries_corrupt_what_is_exported_and_nothing_else",
     ),
     "settings": (
         f"{LIBRARY}/__init__.py",

@@ -25,9 +25,9 @@ from plumbline.reproducibility import experiment
 from plumbline.reproducibility import report as reproducibility_report
 from plumbline.reproducibility import settings as experiment_settings
 from plumbline.reproducibility.spread import PLAIN
-from plumbline.search.candidates import DEFAULT, Menu
+from plumbline.search.candidates import DEFAULT, CandidateSpace
 from plumbline.settings import campaign_file, identity
-from plumbline.settings.workbench import Workbench, workbench
+from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.verify.verify import VerifySettings, verify
 from plumbline_db.connection import Database
 from plumbline_db.records import Case, Footer, Medians
@@ -42,12 +42,12 @@ class Figure(msgspec.Struct, frozen=True):
     of: str
 
 
-def launch_share(bench: Workbench) -> Iterator[Figure]:
+def launch_share(toolchain: Toolchain) -> Iterator[Figure]:
     """Share of the seconds of whole-table launches that is spent inside timed regions."""
     options = campaign_file.load(None, {})
-    guidelines = identity.chosen(bench, options)
+    guidelines = identity.chosen(toolchain, options)
     plan = tables.plan(options, tables.cases(guidelines, options))
-    starter = campaign.starter(bench, options)
+    starter = campaign.starter(toolchain, options)
     wall = inside = timed = 0.0
     for number in range(3):
         one = msgspec.structs.replace(plan, name="share", seed=number)
@@ -61,20 +61,20 @@ def launch_share(bench: Workbench) -> Iterator[Figure]:
     yield Figure("timed share of the probe", timed / inside, "", "the same, without mpirun's start")
 
 
-def race_against_launches(bench: Workbench) -> Iterator[Figure]:
+def race_against_launches(toolchain: Toolchain) -> Iterator[Figure]:
     """All algorithms of Allreduce in one launch, against one launch for each."""
     options = campaign_file.load(None, {})
-    menu = Menu(
-        bench.space,
-        bench.installation.library,
-        bench.knobs,
-        bench.catalogue.variants,
+    candidate_space = CandidateSpace(
+        toolchain.space,
+        toolchain.installation.library,
+        toolchain.knobs,
+        toolchain.catalogue.variants,
         options.ranks.nprocs,
     )
     sizes = [64, 1024, 16384, 65536]
-    candidates = [DEFAULT, *menu.first("MPI_Allreduce")]
-    starter = campaign.starter(bench, options)
-    hot = bench.space.hot_environment
+    candidates = [DEFAULT, *candidate_space.first("MPI_Allreduce")]
+    starter = campaign.starter(toolchain, options)
+    hot = toolchain.space.hot_environment
 
     def seconds(cases: list[PlanCase]) -> float:
         started = time.monotonic()
@@ -89,7 +89,7 @@ def race_against_launches(bench: Workbench) -> Iterator[Figure]:
     yield Figure("one launch each over one race", apart / together, "times", what)
 
 
-def preload(bench: Workbench) -> Iterator[Figure]:
+def preload(toolchain: Toolchain) -> Iterator[Figure]:
     """Cost of a wrapped call over PMPI_ in the same run: without a rule for its function, with
     rules that do not match by nprocs or by bytes, replaced."""
     scatter = "function=MPI_Bcast variant=bcast_as_scatter_plus_allgather"
@@ -101,11 +101,11 @@ def preload(bench: Workbench) -> Iterator[Figure]:
     }
     with tempfile.TemporaryDirectory() as folder:
         program, profile = Path(folder, "overhead"), Path(folder, "profile")
-        mpicc = str(bench.installation.mpicc)
+        mpicc = str(toolchain.installation.mpicc)
         subprocess.run([mpicc, "-O2", HERE / "overhead.c", "-o", program], check=True)
-        own = dict(os.environ) | bench.family.environment(bench.installation)
-        ours = {"LD_PRELOAD": str(bench.preload), "PLUMBLINE_PROFILE": str(profile)}
-        mpirun = [bench.installation.mpirun, "--oversubscribe", "-np", "2"]
+        own = dict(os.environ) | toolchain.family.environment(toolchain.installation)
+        ours = {"LD_PRELOAD": str(toolchain.preload), "PLUMBLINE_PROFILE": str(profile)}
+        mpirun = [toolchain.installation.mpirun, "--oversubscribe", "-np", "2"]
 
         def best(rules: list[str], more: dict[str, str] | None = None) -> list[float]:
             text = ["plumbline-profile 1", *(f"rule {rule}" for rule in rules)]
@@ -134,10 +134,10 @@ def preload(bench: Workbench) -> Iterator[Figure]:
         yield Figure("recorded over PMPI_, as a ratio", found[3] / found[2], "", what)
 
 
-def verdicts(bench: Workbench) -> Iterator[Figure]:
+def verdicts(toolchain: Toolchain) -> Iterator[Figure]:
     """Verdicts of a whole table at the first look, over the time that measuring it takes."""
     options = campaign_file.load(None, {})
-    guidelines = identity.chosen(bench, options)
+    guidelines = identity.chosen(toolchain, options)
     cases = tables.cases(guidelines, options)
     chance = random.Random(1)
     medians = [
@@ -171,19 +171,19 @@ def verdicts(bench: Workbench) -> Iterator[Figure]:
     yield Figure("verdicts of a table", time.monotonic() - started, "s", f"{len(found)} cells")
 
 
-def reproducibility(bench: Workbench) -> Iterator[Figure]:
+def reproducibility(toolchain: Toolchain) -> Iterator[Figure]:
     """`plumbline reproducibility --quick`: spread of ours over that of the plain schemes, and what
     share of planted slow-downs is found."""
     options = experiment_settings.checked(
-        experiment_settings.quick(), [one.name for one in bench.catalogue.functions]
+        experiment_settings.quick(), [one.name for one in toolchain.catalogue.functions]
     )
     with (
         tempfile.TemporaryDirectory() as folder,
         Database.open(Path(folder, "bench.db"), write=True) as db,
     ):
-        ranks = experiment.begin(db, bench, options, new=True)
+        ranks = experiment.begin(db, toolchain, options, new=True)
         outcome = experiment.Experiment(ranks, options).run()
-        found = reproducibility_report.report(bench, ranks, options, outcome)
+        found = reproducibility_report.report(toolchain, ranks, options, outcome)
     spread = found.spread
     for name in PLAIN:
         ratios = [row.ours.percent / row.plain[name].percent for row in spread.rows]
@@ -203,7 +203,7 @@ def reproducibility(bench: Workbench) -> Iterator[Figure]:
             yield Figure(f"planted {effect} % found ({estimator})", share, "", what)
 
 
-FIGURES: list[Callable[[Workbench], Iterator[Figure]]] = [
+FIGURES: list[Callable[[Toolchain], Iterator[Figure]]] = [
     launch_share,
     race_against_launches,
     preload,
@@ -213,8 +213,8 @@ FIGURES: list[Callable[[Workbench], Iterator[Figure]]] = [
 
 
 def main() -> None:
-    bench = workbench()
-    found = [figure for measure in FIGURES for figure in measure(bench)]
+    toolchain = find_toolchain()
+    found = [figure for measure in FIGURES for figure in measure(toolchain)]
     if "--json" in sys.argv[1:]:
         print(msgspec.json.encode(found).decode())
         return

@@ -21,11 +21,11 @@ from plumbline.campaign import loop as campaign
 from plumbline.core.plan import PlanCase, measurable
 from plumbline.libraries.simgrid import SELECTORS
 from plumbline.measure import tables
-from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.race.company import AGREE, Company
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline.settings.workbench import workbench
+from plumbline.settings.toolchain import find_toolchain
 from plumbline_db.records import CaseRecord, Check, Samples
 
 Chosen = Mapping[str, Candidate]
@@ -36,19 +36,19 @@ class Machine:
     """One selector on one simulated machine."""
 
     def __init__(self, settings: Settings) -> None:
-        bench = workbench(settings=settings)
-        space = bench.space
+        toolchain = find_toolchain(settings=settings)
+        space = toolchain.space
         self.functions = [one.name for one in space.function]
-        self.menu = Menu(
+        self.candidate_space = CandidateSpace(
             space,
-            bench.installation.library,
-            bench.knobs,
-            bench.catalogue.variants,
+            toolchain.installation.library,
+            toolchain.knobs,
+            toolchain.catalogue.variants,
             settings.ranks.nprocs,
         )
         self.launches = 0
-        self._family = bench.family
-        self._starter = campaign.starter(bench, settings)
+        self._family = toolchain.family
+        self._starter = campaign.starter(toolchain, settings)
         self._plan = tables.plan(settings, [])
         self._cases = [
             PlanCase(name, size)
@@ -57,10 +57,10 @@ class Machine:
                 name, settings.cases.sizes, settings.ranks.nprocs, self._plan.data
             )
         ]
-        self.company = Company(self.menu, self._plan.harness)
+        self.company = Company(self.candidate_space, self._plan.harness)
 
     def options(self, function: str) -> list[Candidate]:
-        return [one for one in self.menu.first(function) if one.is_knobs]
+        return [one for one in self.candidate_space.first(function) if one.is_knobs]
 
     def take(self, chosen: Chosen, functions: Sequence[str]) -> Seconds | None:
         """What right calls of these functions take; None: the launch has failed."""
@@ -191,7 +191,7 @@ def main() -> None:
         )
         machine = Machine(settings)
         if options.regardless:
-            machine.company = _Anybody(machine.menu)
+            machine.company = _Anybody(machine.candidate_space)
         print(f"{selector}, {options.nodes} x {options.nprocs // options.nodes}", flush=True)
         compare(machine, options.stride)
 

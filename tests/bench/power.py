@@ -33,7 +33,7 @@ from plumbline.verify import design, estimators
 from plumbline.verify.design import Design
 from plumbline.verify.index import LIBRARY
 from plumbline.verify.limit import slower
-from plumbline.verify.sequential import Family, Question, Word
+from plumbline.verify.sequential import Family, Hypothesis, Word
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db import campaigns, runs, suites, verdicts, winners
 from plumbline_db.connection import Database
@@ -175,7 +175,7 @@ def pairs_inside(
     found = []
     for cell in cells:
         logs = math.log(ratio) + rng.choice(cell.logs, looks.launches[-1]) * rng.choice([-1, 1])
-        family = Family([[Question(0, LIMIT)]], looks, alpha=ALPHA)
+        family = Family([[Hypothesis(0, LIMIT)]], looks, alpha=ALPHA)
         for launches in looks.launches:
             known = logs[:launches].tolist()
             family.look({0: known}.get)
@@ -213,7 +213,7 @@ class ColdPairs:
         """Cells that are called slower than before, and slower again in fresh pairs, by the number
         of pairs: as plumbline/campaign/confirm.py asks. `planted`: log ratios by cell."""
         family = Family(
-            [[Question(n, LIMIT)] for n in range(len(self.drawn))],
+            [[Hypothesis(n, LIMIT)] for n in range(len(self.drawn))],
             COLD_LOOKS,
             alpha=ALPHA,
             compare=_compare,
@@ -222,12 +222,14 @@ class ColdPairs:
         for launches in COLD_LOOKS.launches:
             family.look(partial(self._first, self.drawn, planted, launches, fresh))
             fresh = {
-                one.question.key for one in family.open() if one.suspicion() > one.question.limit
+                one.hypothesis.key
+                for one in family.open()
+                if one.suspicion() > one.hypothesis.limit
             }
             if not fresh:
                 break
         harm = {
-            one.question.key: one.comparison.n
+            one.hypothesis.key: one.comparison.n
             for (one,) in family.cells
             if one.word == "violated" and one.comparison
         }

@@ -12,7 +12,7 @@ import time
 from plumbline.campaign import loop as campaign
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.settings.campaign_file import load
-from plumbline.settings.workbench import workbench
+from plumbline.settings.toolchain import find_toolchain
 from plumbline_db.records import Samples
 
 RANKS = (32, 64, 128, 256, 512, 1024)
@@ -34,10 +34,10 @@ def main() -> None:
         settings = load(
             None, {"simulate": options.simulate, "nprocs": nprocs, "nodes": -(-nprocs // PPN)}
         )
-        bench = workbench(settings=settings)
-        starter = campaign.starter(bench, settings)
+        toolchain = find_toolchain(settings=settings)
+        starter = campaign.starter(toolchain, settings)
         name, _, value = options.knob.partition("=")
-        around = bench.family.in_environment({name: value} if name else {})
+        around = toolchain.family.in_environment({name: value} if name else {})
         before, started = _seconds(), time.monotonic()
         run, records = starter.start("bench", "scale", 0, plan.text(), around)
         wall, processor = time.monotonic() - started, _seconds() - before

@@ -11,7 +11,7 @@ import pytest
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
-from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
 from plumbline_db.records import Samples
@@ -63,9 +63,11 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Here, Noisy]:
     keys = {"nprocs": 4, "sizes": [1024, 16384, 65536], "guidelines": ["GL3", "GL10", "GL12"]}
     sweep = Sweep("planted", keys | {"blocks": 2, "reps": 2}, launches=12)
     settings = load(None, sweep.keys)
-    library = simulated.bench()
-    menu = Menu(library.space, build.LIBRARY, library.knobs, library.catalogue.variants, 4)
-    at = Here(sweep, settings, library, identity.chosen(library, settings), menu)
+    library = simulated.toolchain()
+    candidate_space = CandidateSpace(
+        library.space, build.LIBRARY, library.knobs, library.catalogue.variants, 4
+    )
+    at = Here(sweep, settings, library, identity.chosen(library, settings), candidate_space)
     store = Store("planted", tmp_path_factory.mktemp("sweep"))
     starter = simulated.SimulatedStarter(planted.costs(), sample_noise=0.0)
     for item in items(at):

@@ -1,4 +1,4 @@
-"""Ways in which disks, crashes and people spoil a file, drawn from a seed."""
+"""Ways in which disks, crashes and people corrupt a file, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ KINDS = ("bit", "head", "zeros", "garbage", "exchanged", "cut", "sector")
 _PAGE = 4096
 
 
-def spoil(good: bytes, kind: str, seed: int) -> bytes:
+def corrupt(good: bytes, kind: str, seed: int) -> bytes:
     """Another content than `good`."""
     chance = random.Random(f"{kind} {seed}")
-    spoilt = good
-    while spoilt == good:
-        spoilt = _spoil(bytearray(good), kind, chance)
-    return spoilt
+    corrupted = good
+    while corrupted == good:
+        corrupted = _corrupt(bytearray(good), kind, chance)
+    return corrupted
 
 
-def _spoil(data: bytearray, kind: str, chance: random.Random) -> bytes:
+def _corrupt(data: bytearray, kind: str, chance: random.Random) -> bytes:
     pages = len(data) // _PAGE
     page = slice(at := _PAGE * chance.randrange(pages), at + _PAGE)
     if kind == "bit":

@@ -1,4 +1,4 @@
-"""Whatever spoils a database is found, told in one message, and undone with the newest backup."""
+"""Whatever corrupts a database is found, told in one message, and undone with the newest backup."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def whole(path: Path) -> bytes:
 @pytest.mark.parametrize("kind", damage.KINDS)
 def test_damage_is_found(path: Path, whole: bytes, kind: str) -> None:
     for seed in range(12):
-        path.write_bytes(damage.spoil(whole, kind, seed))
+        path.write_bytes(damage.corrupt(whole, kind, seed))
         try:
             problems = check(path)
         except PlumblineError as error:
@@ -146,9 +146,9 @@ def test_a_damaged_file_is_not_backed_up(path: Path, whole: bytes, tmp_path: Pat
     backup(path, target)
     before = target.read_bytes()
     first = whole.index(b"\x00" * 4)
-    spoilt = [whole[:-3000] + bytes(3000), whole[:first] + b"x" + whole[first + 1 :]]
-    spoilt += [damage.spoil(whole, "zeros", seed) for seed in range(20)]
-    for content in spoilt:
+    corrupted = [whole[:-3000] + bytes(3000), whole[:first] + b"x" + whole[first + 1 :]]
+    corrupted += [damage.corrupt(whole, "zeros", seed) for seed in range(20)]
+    for content in corrupted:
         path.write_bytes(content)
         with pytest.raises(PlumblineError, match=f"{path} is (damaged|no database)"):
             backup(path, target)

@@ -152,9 +152,9 @@ def test_a_variant_takes_the_place_of_the_library_s_call(mpich: MpichProbe) -> N
     head = "set blocks=1 warmup=0 sync=dissemination\n"
     lines = head + "".join(case(number, *cell) for number, cell in enumerate(cells))
     out = mpich.folder / "records.ndjson"
-    for spoil, wanted in ((str, ["ok"] * 4), (profile_canary, ["ok", "error", "error", "ok"])):
+    for corrupt, wanted in ((str, ["ok"] * 4), (profile_canary, ["ok", "error", "error", "ok"])):
         file = mpich.folder / "out" / "plumbline.profile"
-        file.write_text(spoil(file.read_text()))
+        file.write_text(corrupt(file.read_text()))
         out.unlink(missing_ok=True)
         words = ["/usr/bin/env", *(f"{name}={value}" for name, value in environment.items())]
         words += [*mpich.command(2, {}), str(mpich.binary)]

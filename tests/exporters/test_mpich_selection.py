@@ -149,15 +149,15 @@ def test_other_functions_are_as_they_were(tmp_path: Path) -> None:
     assert compositions["collective=scan"] == COMPOSITIONS["collective=scan"]
 
 
-def test_each_choice_is_spoilt_alone(tmp_path: Path) -> None:
+def test_each_choice_is_corrupted_alone(tmp_path: Path) -> None:
     chosen = (winner("MPI_Allreduce", "ring", 8, 64), winner("MPI_Allreduce", "nb", 65, 128))
     text = mpich_selection.files(given(tmp_path, *chosen))[mpich_selection.FILE_NAME]
-    spoilt = list(mpich_selection.spoilt(text))
-    assert {(one.function, one.bytes_from) for one in spoilt} == {
+    corrupted = list(mpich_selection.corrupted(text))
+    assert {(one.function, one.bytes_from) for one in corrupted} == {
         ("MPI_Allreduce", 8),
         ("MPI_Allreduce", 65),
     }
-    for one in spoilt:
+    for one in corrupted:
         call: dict[str, Any] = {"comm_size": 4, "is_commutative": "yes"}
         for size in (8, 65):
             name = met(json.loads(one.text), "allreduce", **call, avg_msg_size=size)

@@ -95,11 +95,13 @@ def test_one_algorithm_for_all_sizes_stays_one() -> None:
 def test_a_canary_stands_for_winners_alone() -> None:
     """Also for the library's own decision, whose number is 0."""
     exported = text(tuned("MPI_Bcast", "ignore", 100, 199), tuned("MPI_Bcast", "chain", 300, 399))
-    spoilt = read(rules_canary(exported))
+    corrupted = read(rules_canary(exported))
     bad = [int(NO_SUCH_ALGORITHM), 4, 0, 0]
     for size in (0, 99, 100, 199, 200, 299, 300, 399, 400, 2000):
         own = 100 <= size <= 199 or 300 <= size <= 399
-        assert spoilt.decision(BCAST, 4, size) == (bad if own else read(SITE).decision(7, 4, size))
+        assert corrupted.decision(BCAST, 4, size) == (
+            bad if own else read(SITE).decision(7, 4, size)
+        )
 
 
 def test_a_file_that_the_library_drops_has_no_rules() -> None:

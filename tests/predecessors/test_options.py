@@ -19,7 +19,7 @@ from plumbline.settings import GROUP_OF, identity
 from plumbline.settings.campaign_file import load
 from tests.predecessors.test_plans import misspelt
 from tests.tuner.cli.command import plumbline, taken
-from tests.tuner.simulated import SimulatedStarter, bench
+from tests.tuner.simulated import SimulatedStarter, toolchain
 
 # Option, value; options that belong together stay together.
 CAMPAIGN = (
@@ -56,7 +56,7 @@ def test_the_order_of_options_means_nothing(command: str, monkeypatch: pytest.Mo
     def capture(program: Program, campaign_file: Path | None, new: bool, **asked: Any) -> None:
         rest = {name: asked.pop(name, None) for name in ("output", "rounds")}
         settings = load(campaign_file, asked)
-        chosen = identity.chosen(bench(), settings)
+        chosen = identity.chosen(toolchain(), settings)
         plan = tables.plan(settings, tables.cases(chosen, settings))
         seen.append(
             (msgspec.structs.replace(plan, name="x").text(), (settings, program, new, rest))

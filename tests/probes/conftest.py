@@ -50,8 +50,8 @@ def unforkable(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def spoil(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _preloaded(tmp_path_factory, "spoil")
+def corrupt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _preloaded(tmp_path_factory, "corrupt")
 
 
 def _preloaded(factory: pytest.TempPathFactory, name: str) -> Path:

@@ -109,18 +109,18 @@ def test_a_library_whose_overlap_is_known(
     ],
 )
 def test_wrong_data_on_one_rank_are_seen(
-    probe: Probe, spoil: Path, bench: str, how: str, where: int
+    probe: Probe, corrupt: Path, bench: str, how: str, where: int
 ) -> None:
     """A last byte that is another; messages of two peers in each other's place."""
     name, _, more = bench.partition(" ")
-    known = {"LD_PRELOAD": str(spoil), "SPOIL": how}
+    known = {"LD_PRELOAD": str(corrupt), "SPOIL": how}
     found = overlaps(probe.run(line(0, name, more), 3, known | {"SPOIL_RANK": str(where)}))
     assert found and not any(one.delivered or one.both_ns for one in found)
 
 
-def test_what_is_spoilt_on_a_rank_that_sleeps_is_not(probe: Probe, spoil: Path) -> None:
+def test_what_is_corrupted_on_a_rank_that_sleeps_is_not(probe: Probe, corrupt: Path) -> None:
     """The library that the test above preloads does no harm by itself."""
-    known = {"LD_PRELOAD": str(spoil), "SPOIL": "flip", "SPOIL_RANK": "1"}
+    known = {"LD_PRELOAD": str(corrupt), "SPOIL": "flip", "SPOIL_RANK": "1"}
     (one,) = overlaps(probe.run(line(0, "both"), 3, known))
     assert one.delivered
 

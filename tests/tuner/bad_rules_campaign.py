@@ -20,12 +20,12 @@ from plumbline.campaign import loop
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.openmpi import RULES
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory, Series
-from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.measure.launches import LaunchStore, Series
+from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.cells import index
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
-from plumbline.settings.workbench import Workbench, workbench
+from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite
@@ -52,36 +52,40 @@ SMALL_SEGMENT = "64"
 Rule = tuple[int, Candidate]
 
 
-def tried(menu: Menu, function: str) -> list[Candidate]:
+def tried(candidate_space: CandidateSpace, function: str) -> list[Candidate]:
     """The library's algorithms, those with segments also with small ones."""
     found = []
     segment = f"{prefix(function)}_segmentsize"
-    for one in menu.first(function):
+    for one in candidate_space.first(function):
         found.append(one)
-        if segment in one.configuration.as_dict() and not menu.one_for_all_sizes(function):
+        if segment in one.configuration.as_dict() and not candidate_space.one_for_all_sizes(
+            function
+        ):
             knobs = one.configuration.as_dict() | {segment: SMALL_SEGMENT}
             found.append(Candidate(configuration=Configuration.of(knobs)))
     return found
 
 
 def slowest(
-    bench: Workbench, settings: Settings, functions: Sequence[str], folder: Path
+    toolchain: Toolchain, settings: Settings, functions: Sequence[str], folder: Path
 ) -> dict[str, list[Rule]]:
     """Of each function and size the slowest safe algorithm; for Gather and Scatter one for all."""
-    menu = Menu(bench.space, bench.installation.library, bench.knobs, [], NPROCS)
+    candidate_space = CandidateSpace(
+        toolchain.space, toolchain.installation.library, toolchain.knobs, [], NPROCS
+    )
     plan = msgspec.structs.replace(
         tables.plan(settings, []),
         cases=tuple(
             one.case(function, size)
             for function in functions
             for size in SIZES
-            for one in [DEFAULT, *tried(menu, function)]
+            for one in [DEFAULT, *tried(candidate_space, function)]
         ),
     )
     with Database.open(folder / "slowest.db", write=True) as db:
-        started = identity.begin(db, bench, settings, new=False)
-        lab = Laboratory(db, started.id, loop.starter(bench, settings))
-        Series(lab, Suite("slowest"), plan, bench.space.hot_environment).advance(3)
+        started = identity.begin(db, toolchain, settings, new=False)
+        store = LaunchStore(db, started.id, loop.starter(toolchain, settings))
+        Series(store, Suite("slowest"), plan, toolchain.space.hot_environment).advance(3)
         times = index(runs.medians(db, started.id, ["slowest"]))
     over: dict[str, dict[int, dict[Candidate, float]]] = {}
     for (target, one), found in times.items():
@@ -90,7 +94,7 @@ def slowest(
             here[one] = min(found.values())
     result: dict[str, list[Rule]] = {}
     for function, by_size in over.items():
-        if menu.one_for_all_sizes(function):
+        if candidate_space.one_for_all_sizes(function):
             every = set.intersection(*(set(one) for one in by_size.values()))
             worst = max(every, key=lambda one: sum(by_size[size][one] for size in SIZES))
             result[function] = [(0, worst)]
@@ -100,7 +104,7 @@ def slowest(
     return result
 
 
-def rules_file(chosen: Mapping[str, list[Rule]], bench: Workbench) -> str:
+def rules_file(chosen: Mapping[str, list[Rule]], toolchain: Toolchain) -> str:
     lines = ["# What a site has had in force for years.", f"{len(chosen)} # collectives"]
     for function, rules in chosen.items():
         collective = COLLECTIVES[function]
@@ -112,7 +116,7 @@ def rules_file(chosen: Mapping[str, list[Rule]], bench: Workbench) -> str:
         ]
         for size, one in rules:
             knobs = one.configuration.as_dict()
-            number = collective.id_of(knobs[prefix(function)], bench.installation.library)
+            number = collective.id_of(knobs[prefix(function)], toolchain.installation.library)
             segment = knobs.get(f"{prefix(function)}_segmentsize", "0")
             lines.append(f"{size} {number} 4 {segment}")
     return "\n".join(lines) + "\n"
@@ -136,11 +140,11 @@ def done(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         pytest.skip("no mpirun on PATH")
     folder = tmp_path_factory.mktemp("bad-rules")
     settings = load(None, SETTINGS)
-    bench = workbench(settings=settings)
-    if bench.installation.library.family != "openmpi":
+    toolchain = find_toolchain(settings=settings)
+    if toolchain.installation.library.family != "openmpi":
         pytest.skip("the mpirun on PATH is not Open MPI's")
     site = folder / "site-rules.conf"
-    site.write_text(rules_file(slowest(bench, settings, request.param, folder), bench))
+    site.write_text(rules_file(slowest(toolchain, settings, request.param, folder), toolchain))
     text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in SETTINGS.items())
     (folder / "clean.toml").write_text(text)
     (folder / "site.toml").write_text(

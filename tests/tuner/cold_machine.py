@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from plumbline.search.candidates import Menu
-from plumbline.settings.workbench import Variant
+from plumbline.search.candidates import CandidateSpace
+from plumbline.settings.toolchain import Variant
 from plumbline.system.placement import Placement
 from plumbline_db.records import CaseRecord, Failure, ProbeRecord, Run
 from tests.db import build
@@ -31,8 +31,8 @@ WITNESSES = [
 ]
 
 
-def menu(nprocs: int = 4) -> Menu:
-    return Menu(
+def candidate_space(nprocs: int = 4) -> CandidateSpace:
+    return CandidateSpace(
         COLD_SPACE, build.LIBRARY, installed_knobs(), variants(), nprocs, references=WITNESSES
     )
 
@@ -61,7 +61,7 @@ class ColdStarter(SimulatedStarter):
         lies: Callable[[str, set[str]], bool] = lambda *_: False,
         **more: Any,
     ) -> None:
-        super().__init__(costs, crashes=self._broken, spoil=self._lie, **more)
+        super().__init__(costs, crashes=self._broken, corrupt=self._lie, **more)
         self._aborts, self._breaks, self._lies = aborts, breaks, lies
         self.extra: dict[str, str] = {}
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from plumbline.campaign import loop
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
-from plumbline.settings.workbench import workbench
+from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import verdicts, winners
 from plumbline_db.connection import Database
 from tests.tuner import shim
@@ -50,13 +50,13 @@ def test_planted_slow_downs_are_found_and_replaced(tmp_path: Path, nprocs: int) 
             "preload": [str(tool)],
         },
     )
-    bench = workbench(settings=settings)
-    settings = settings.on(bench.launcher.processing_units())
-    ranks = loop.starter(bench, settings)
+    toolchain = find_toolchain(settings=settings)
+    settings = settings.on(toolchain.launcher.processing_units())
+    ranks = loop.starter(toolchain, settings)
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
-        started = identity.begin(db, bench, settings, new=False)
-        lab = Laboratory(db, started.id, ranks)
-        loop.Loop(lab, bench, started, settings, tmp_path / "out").run()
+        started = identity.begin(db, toolchain, settings, new=False)
+        store = LaunchStore(db, started.id, ranks)
+        loop.Loop(store, toolchain, started, settings, tmp_path / "out").run()
         before, after = (
             {
                 (one.guideline, one.function, one.bytes): one.verdict

@@ -15,11 +15,11 @@ import pytest
 
 from plumbline.campaign import loop
 from plumbline.core.plan import PlanCase
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search.candidates import Candidate
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
-from plumbline.settings.workbench import workbench
+from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import events, runs, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Winner
@@ -52,17 +52,17 @@ def test_a_winner_that_is_slower_loses_its_place(
     lost = 0
     for seed in range(1, CAMPAIGNS + 1):
         settings = load(None, SETTINGS | {"nprocs": nprocs, "seed": seed, "rounds": 1})
-        bench = workbench(settings=settings)
-        settings = settings.on(bench.launcher.processing_units())
-        ranks = loop.starter(bench, settings)
+        toolchain = find_toolchain(settings=settings)
+        settings = settings.on(toolchain.launcher.processing_units())
+        ranks = loop.starter(toolchain, settings)
         path = tmp_path / f"{seed}.db"
         with Database.open(path, write=True) as db:
-            started = identity.begin(db, bench, settings, new=False)
-            lab = Laboratory(db, started.id, ranks)
-            one = loop.Loop(lab, bench, started, settings, tmp_path / f"out-{seed}")
+            started = identity.begin(db, toolchain, settings, new=False)
+            store = LaunchStore(db, started.id, ranks)
+            one = loop.Loop(store, toolchain, started, settings, tmp_path / f"out-{seed}")
 
-            def plant(*_: object, lab: Laboratory = lab) -> tuple[bool, list[Winner]]:
-                for found in runs.medians(lab.db, lab.campaign, ["before"]):
+            def plant(*_: object, store: LaunchStore = store) -> tuple[bool, list[Winner]]:
+                for found in runs.medians(store.db, store.campaign, ["before"]):
                     case = found.case
                     if (case.function, case.variant, case.ranks) == ("MPI_Bcast", "default", 0):
                         middle = sorted(found.seconds)[len(found.seconds) // 2]

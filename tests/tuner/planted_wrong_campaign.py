@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from plumbline.campaign import loop
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
-from plumbline.settings.workbench import workbench
+from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import events, runs, winners
 from plumbline_db.connection import Database
 from tests.tuner import shim
@@ -101,7 +101,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy2(ROOT / name, prefix / name)
     for name in ("collectives-alt", "probes"):
         shutil.copytree(ROOT / name, prefix / name)
-    build = workbench().probe.parent
+    build = find_toolchain().probe.parent
     shutil.copytree(build, prefix / "libexec/plumbline" / build.name)
     shutil.copytree(ROOT / "search-spaces", prefix / "share/plumbline/search-spaces")
     return prefix
@@ -146,14 +146,14 @@ def test_what_is_wrong_somewhere_is_not_exported(
             "preload": [str(tool)],
         },
     )
-    bench = workbench(settings=settings)
-    assert bench.probe.is_relative_to(programs)
-    settings = settings.on(bench.launcher.processing_units())
-    ranks = loop.starter(bench, settings)
+    toolchain = find_toolchain(settings=settings)
+    assert toolchain.probe.is_relative_to(programs)
+    settings = settings.on(toolchain.launcher.processing_units())
+    ranks = loop.starter(toolchain, settings)
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
-        started = identity.begin(db, bench, settings, new=False)
-        lab = Laboratory(db, started.id, ranks)
-        loop.Loop(lab, bench, started, settings, tmp_path / "out").run()
+        started = identity.begin(db, toolchain, settings, new=False)
+        store = LaunchStore(db, started.id, ranks)
+        loop.Loop(store, toolchain, started, settings, tmp_path / "out").run()
         kept = [winner for winner in winners.get(db, started.id) if winner.variant == one.variant]
         said = [event.text for event in events.get(db, started.id)]
         wrong = runs.wrong(db, started.id)

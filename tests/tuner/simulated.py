@@ -21,7 +21,7 @@ from plumbline.launch.starter import Starter, ended, under_way, with_case
 from plumbline.libraries import Installation, Knob, space_file
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.libraries.space import Space
-from plumbline.settings.workbench import Catalogue, Variant, Workbench, _Named
+from plumbline.settings.toolchain import Catalogue, Toolchain, Variant, _Named
 from plumbline.system.placement import Placement
 from plumbline_db.records import (
     Begin,
@@ -152,7 +152,7 @@ def _profile(text: str) -> list[tuple[str, int, float, str]]:
 
 class SimulatedStarter(Starter):
     """Launches of the simulated library. `stop_after`: so many launches, then Interrupted.
-    `crashes(case)`: the launch dies when that case is checked. `spoil(case)`: the outcome of a
+    `crashes(case)`: the launch dies when that case is checked. `corrupt(case)`: the outcome of a
     check that is not ok."""
 
     def __init__(
@@ -162,7 +162,7 @@ class SimulatedStarter(Starter):
         nprocs: int = 4,
         stop_after: int | None = None,
         crashes: Callable[[CaseRecord, Mapping[str, str]], bool] = lambda *_: False,
-        spoil: Callable[[CaseRecord], str] = lambda _: "ok",
+        corrupt: Callable[[CaseRecord], str] = lambda _: "ok",
         launch_noise: float = 0.25,
         case_noise: float = 0.01,
         sample_noise: float = 0.02,
@@ -178,7 +178,7 @@ class SimulatedStarter(Starter):
         self._costs = costs
         self._parts = parts
         self._stop_after = stop_after
-        self._crashes, self._spoil = crashes, spoil
+        self._crashes, self._corrupt = crashes, corrupt
         self._launch_noise, self._case_noise = launch_noise, case_noise
         self._most = 1 + sample_noise
         self._seconds = seconds
@@ -271,7 +271,7 @@ class SimulatedStarter(Starter):
         self, case: CaseRecord, knobs: Mapping[str, str], rules: Rules
     ) -> tuple[float, str]:
         """Microseconds and the outcome of the check."""
-        if (outcome := self._spoil(case)) != "ok":
+        if (outcome := self._corrupt(case)) != "ok":
             return 0.0, outcome
         variant, size = case.variant, case.bytes
         if variant == "default" and not knobs:
@@ -403,18 +403,18 @@ def installed_knobs(space: Space = SPACE) -> dict[str, Knob]:
 
 
 def variants_of() -> dict[str, list[str]]:
-    return bench().catalogue.variants_of()
+    return toolchain().catalogue.variants_of()
 
 
 def variants() -> list[Variant]:
-    return bench().catalogue.variants
+    return toolchain().catalogue.variants
 
 
-def bench(guidelines: Guidelines = GUIDELINES) -> Workbench:
-    """A workbench of the simulated library; its programs do not exist."""
+def toolchain(guidelines: Guidelines = GUIDELINES) -> Toolchain:
+    """A toolchain of the simulated library; its programs do not exist."""
     listed = [Variant(one.variant, one.lhs, "mockup", [], "") for one in guidelines.patterns]
     listed += [Variant(name, function, "algorithm", [], "") for name, function in OURS.items()]
-    return Workbench(
+    return Toolchain(
         machine=build.MACHINE,
         family=OpenMpi(),
         installation=Installation(build.LIBRARY, Path("/opt/openmpi/bin/mpirun"), None),

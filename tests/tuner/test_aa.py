@@ -13,10 +13,10 @@ from plumbline.campaign import loop as campaign
 from plumbline.core.guidelines import Pattern
 from plumbline.core.plan import Data, measurable
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
-from plumbline.settings.workbench import workbench
+from plumbline.settings.toolchain import find_toolchain
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite
 
@@ -24,19 +24,19 @@ pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 
 def test_a_function_does_not_violate_a_guideline_against_itself(tmp_path: Path) -> None:
-    bench = workbench()
+    toolchain = find_toolchain()
     same = [
         Pattern(f"AA{number}", f"{function} ⪯ {function}", function, "library", [function])
-        for number, function in enumerate(bench.guidelines.lhs_functions())
+        for number, function in enumerate(toolchain.guidelines.lhs_functions())
     ]
-    guidelines = msgspec.structs.replace(bench.guidelines, patterns=same)
+    guidelines = msgspec.structs.replace(toolchain.guidelines, patterns=same)
     settings = load(None, {"nprocs": 4, "sizes": [16, 256, 1024, 16384]})
     with Database.open(tmp_path / "aa.db", write=True) as db:
-        begun = identity.begin(db, bench, settings, new=False)
-        lab = Laboratory(db, begun.id, campaign.starter(bench, settings))
+        begun = identity.begin(db, toolchain, settings, new=False)
+        store = LaunchStore(db, begun.id, campaign.starter(toolchain, settings))
         plan = tables.plan(settings, tables.cases(guidelines, settings))
-        Series(lab, Suite("before"), plan, {}).advance(settings.sampling.launches)
-        verdicts = tables.decide(lab, "before", guidelines, settings, Suite("before"), {})
+        Series(store, Suite("before"), plan, {}).advance(settings.sampling.launches)
+        verdicts = tables.decide(store, "before", guidelines, settings, Suite("before"), {})
     found = [one for one in verdicts if one.kind == "pattern"]
     cells = [measurable(one.lhs, settings.cases.sizes, 4, Data()) for one in same]
     assert len(found) == sum(map(len, cells)) > 3 * len(same)

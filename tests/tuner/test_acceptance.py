@@ -14,11 +14,11 @@ from plumbline.campaign.acceptance import Acceptance, Accepted, Trial, _judge_to
 from plumbline.campaign.circumstances import Circumstance
 from plumbline.core.plan import Data
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory
-from plumbline.search.candidates import Candidate, Menu
+from plumbline.measure.launches import LaunchStore
+from plumbline.search.candidates import Candidate, CandidateSpace
 from plumbline.search.cells import Target
 from plumbline.settings.campaign_file import load
-from plumbline.verify.sequential import HypothesisState, Question
+from plumbline.verify.sequential import Hypothesis, HypothesisState
 from plumbline.verify.statistics import Comparison
 from plumbline_db import runs, suites
 from plumbline_db.connection import Database
@@ -47,14 +47,18 @@ def judged(
 ) -> tuple[Accepted, SimulatedStarter]:
     asked = {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2, "type": type, "op": op}
     settings = load(None, asked)
-    bench = simulated.bench()
+    toolchain = simulated.toolchain()
     starter = SimulatedStarter(costs, launch_noise=0.02, **more)  # type: ignore[arg-type]
-    menu = Menu(
-        bench.space, bench.installation.library, bench.knobs, bench.catalogue.variants, nprocs=4
+    candidate_space = CandidateSpace(
+        toolchain.space,
+        toolchain.installation.library,
+        toolchain.knobs,
+        toolchain.catalogue.variants,
+        nprocs=4,
     )
     acceptance = Acceptance(
-        Laboratory(db, campaign.id, starter),
-        menu,
+        LaunchStore(db, campaign.id, starter),
+        candidate_space,
         tables.plan(settings, []),
         settings,
         SIZES,
@@ -179,7 +183,7 @@ def test_what_a_variant_cannot_do_the_library_does(db: Database, campaign: Campa
         campaign,
         Costs(own={"reduce_ring": 0.5}),
         ours,
-        spoil=lambda case: (
+        corrupt=lambda case: (
             "unsupported" if (case.variant, case.type) == ("reduce_ring", "MPI_FLOAT") else "ok"
         ),
     )
@@ -194,7 +198,7 @@ def test_a_wrong_result_anywhere_is_refused(db: Database, campaign: Campaign) ->
         campaign,
         Costs(own={"reduce_ring": 0.5}),
         ours,
-        spoil=lambda case: (
+        corrupt=lambda case: (
             "wrong" if (case.variant, case.type) == ("reduce_ring", "MPI_FLOAT") else "ok"
         ),
     )
@@ -204,15 +208,27 @@ def test_a_wrong_result_anywhere_is_refused(db: Database, campaign: Campaign) ->
 
 def test_what_was_accepted_is_not_tried_again(db: Database, campaign: Campaign) -> None:
     settings = load(None, {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2})
-    bench = simulated.bench()
+    toolchain = simulated.toolchain()
     starter = SimulatedStarter(Costs(algorithm=FAST), launch_noise=0.02)
-    menu = Menu(
-        bench.space, bench.installation.library, bench.knobs, bench.catalogue.variants, nprocs=4
+    candidate_space = CandidateSpace(
+        toolchain.space,
+        toolchain.installation.library,
+        toolchain.knobs,
+        toolchain.catalogue.variants,
+        nprocs=4,
     )
-    lab = Laboratory(db, campaign.id, starter)
+    store = LaunchStore(db, campaign.id, starter)
     plan = tables.plan(settings, [])
     acceptance = Acceptance(
-        lab, menu, plan, settings, SIZES, {}, lambda *_: {}, placement=None, crowded=True
+        store,
+        candidate_space,
+        plan,
+        settings,
+        SIZES,
+        {},
+        lambda *_: {},
+        placement=None,
+        crowded=True,
     )
     first = acceptance.judge([tuned(*RING, 64, 512)]).winners
     launches = len(starter.launches)
@@ -235,7 +251,7 @@ def test_sizes_that_are_not_clear_are_judged_together(spread: float, words: set[
         logs[trial] = {run: middle + chance.gauss(0, spread) for run in range(22)}
         ratio = math.exp(statistics.median(logs[trial].values()))
         undecided = Comparison(min(ratio, 1.02) if middle == 0 else 1.1, 0.9, 1.09, 0.5, 22, "")
-        rows.append(HypothesisState(Question(trial, 1.05), comparison=undecided))
+        rows.append(HypothesisState(Hypothesis(trial, 1.05), comparison=undecided))
     _judge_together(rows[:4], logs, 0.95)
     assert {row.word for row in rows[:4]} == words
     _judge_together(rows, logs, 0.95)
@@ -244,10 +260,14 @@ def test_sizes_that_are_not_clear_are_judged_together(spread: float, words: set[
 
 def test_knobs_come_first_and_are_in_force_for_variants(db: Database, campaign: Campaign) -> None:
     settings = load(None, {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2})
-    bench = simulated.bench()
+    toolchain = simulated.toolchain()
     starter = SimulatedStarter(Costs(algorithm=FAST, own={"reduce_ring": 0.5}), launch_noise=0.02)
-    menu = Menu(
-        bench.space, bench.installation.library, bench.knobs, bench.catalogue.variants, nprocs=4
+    candidate_space = CandidateSpace(
+        toolchain.space,
+        toolchain.installation.library,
+        toolchain.knobs,
+        toolchain.catalogue.variants,
+        nprocs=4,
     )
     asked: list[tuple[list[str], str]] = []
 
@@ -256,8 +276,8 @@ def test_knobs_come_first_and_are_in_force_for_variants(db: Database, campaign: 
         return {"IN": "force"}
 
     acceptance = Acceptance(
-        Laboratory(db, campaign.id, starter),
-        menu,
+        LaunchStore(db, campaign.id, starter),
+        candidate_space,
         tables.plan(settings, []),
         settings,
         SIZES,

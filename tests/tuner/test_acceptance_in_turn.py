@@ -9,7 +9,7 @@ import pytest
 from plumbline.campaign.acceptance_in_turn import harm
 from plumbline.campaign.proof import environment_of
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.settings.campaign_file import load
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite, Winner
@@ -31,7 +31,7 @@ def hurt(
     write(bundle(WINNER, directory=str(folder)), ["env"])
     environment = environment_of(folder / plumbline_sh.FILE_NAME, starter.clean_environment())
     found = harm(
-        Laboratory(db, campaign.id, starter),
+        LaunchStore(db, campaign.id, starter),
         Suite("accept", 1, "cold"),
         tables.plan(settings, []),
         settings,
@@ -65,9 +65,9 @@ def test_slower_in_one_circumstance_is_seen(
 def test_nothing_cold_is_not_measured(db: Database, campaign: Campaign) -> None:
     settings = load(None, {"nprocs": 4, "sizes": [64, 512]})
     starter = SimulatedStarter(Costs())
-    lab = Laboratory(db, campaign.id, starter)
+    store = LaunchStore(db, campaign.id, starter)
     plan = tables.plan(settings, [])
     none = harm(
-        lab, Suite("x"), plan, settings, {}, [WINNER], [], SIZES, placement=None, crowded=True
+        store, Suite("x"), plan, settings, {}, [WINNER], [], SIZES, placement=None, crowded=True
     )
     assert (none, starter.launches) == ([], [])

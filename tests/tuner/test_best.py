@@ -7,9 +7,9 @@ import pytest
 
 from plumbline.core.plan import Plan
 from plumbline.results import best
-from plumbline.search.candidates import Candidate, Menu
+from plumbline.search.candidates import Candidate, CandidateSpace
 from plumbline.search.cells import Target
-from plumbline.settings.workbench import Variant, VariantParameter
+from plumbline.settings.toolchain import Variant, VariantParameter
 from plumbline_db.errors import PlumblineError
 from tests.db import build
 from tests.tuner import planted, simulated
@@ -19,13 +19,13 @@ SEGMENT = VariantParameter("segment_bytes", 1, 1 << 20, 8192, [1024, 8192], "byt
 CHAIN = Variant("bcast_chain", "MPI_Bcast", "algorithm", [], "a chain", [SEGMENT])
 
 
-def menu() -> Menu:
-    bench = simulated.bench()
-    return Menu(
-        bench.space,
-        bench.installation.library,
-        bench.knobs,
-        bench.catalogue.variants,
+def candidate_space() -> CandidateSpace:
+    toolchain = simulated.toolchain()
+    return CandidateSpace(
+        toolchain.space,
+        toolchain.installation.library,
+        toolchain.knobs,
+        toolchain.catalogue.variants,
         4,
         unsafe=True,
     )
@@ -51,7 +51,7 @@ def test_a_search_and_a_field_try_the_same_values() -> None:
         one = Variant("bcast_odd", "MPI_Bcast", "algorithm", [], "", [parameter])
         space = msgspec.structs.replace(simulated.SPACE, function=[])
         for nprocs, size in [(2, 4), (4, 9), (32, 1024)]:
-            offered = Menu(space, build.LIBRARY, {}, [one], nprocs)
+            offered = CandidateSpace(space, build.LIBRARY, {}, [one], nprocs)
             plain = Candidate("bcast_odd")
             values = offered.choices("MPI_Bcast", plain, size).get(name, [])
             searched = {plain} | {offered.with_parameters(plain, {name: v}) for v in values}
@@ -59,29 +59,29 @@ def test_a_search_and_a_field_try_the_same_values() -> None:
 
 
 def test_a_field_has_every_algorithm_of_either_side() -> None:
-    bench = simulated.bench()
-    found = best.field(menu(), bench.catalogue, "MPI_Allreduce", 16384, 4)
+    toolchain = simulated.toolchain()
+    found = best.field(candidate_space(), toolchain.catalogue, "MPI_Allreduce", 16384, 4)
     algorithms = {one.configuration["coll_tuned_allreduce_algorithm"] for one in found.library}
-    entry = bench.space.of("MPI_Allreduce")
+    entry = toolchain.space.of("MPI_Allreduce")
     assert entry is not None
     assert algorithms == {one.name for one in entry.algorithms if one.fits(4)}
     assert {one.variant for one in found.ours} == set(
-        bench.catalogue.variants_of()["MPI_Allreduce"]
+        toolchain.catalogue.variants_of()["MPI_Allreduce"]
     )
 
 
 def test_the_fastest_of_either_side_is_found(capsys: pytest.CaptureFixture[str]) -> None:
-    bench, starter = simulated.bench(), SimulatedStarter(planted.costs())
+    toolchain, starter = simulated.toolchain(), SimulatedStarter(planted.costs())
     fields = {
         Target("MPI_Allreduce", 16384): best.field(
-            menu(), bench.catalogue, "MPI_Allreduce", 16384, 4
+            candidate_space(), toolchain.catalogue, "MPI_Allreduce", 16384, 4
         )
     }
     told: list[str] = []
     (cell,) = best.find(
         starter,
         Plan("best", 1, ()),
-        bench.space.hot_environment,
+        toolchain.space.hot_environment,
         fields,
         first=3,
         finals=8,

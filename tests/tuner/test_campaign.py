@@ -19,11 +19,11 @@ from plumbline.core.guidelines import load as load_guidelines
 from plumbline.libraries.canary import Canary
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.results import report
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
-from plumbline.settings.workbench import Variant
+from plumbline.settings.toolchain import Variant
 from plumbline_db import campaigns, events, exports, runs, searches, suites, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
@@ -40,7 +40,7 @@ from plumbline_exporters import profile
 from plumbline_exporters.families.openmpi import rules as ompi_rules
 from tests.exporters.bundles import tuned
 from tests.tuner import planted
-from tests.tuner.simulated import PARTS, Costs, Interrupted, SimulatedStarter, bench
+from tests.tuner.simulated import PARTS, Costs, Interrupted, SimulatedStarter, toolchain
 
 WITHIN_BUDGET = planted.settings()
 
@@ -69,9 +69,9 @@ class Done:
 def run(
     db: Database, folder: Path, starter: SimulatedStarter, settings: Settings = WITHIN_BUDGET
 ) -> Done:
-    started = identity.begin(db, bench(), settings, new=False)
-    lab = Laboratory(db, started.id, starter)
-    finished = loop.Loop(lab, bench(), started, settings, folder).run()
+    started = identity.begin(db, toolchain(), settings, new=False)
+    store = LaunchStore(db, started.id, starter)
+    finished = loop.Loop(store, toolchain(), started, settings, folder).run()
     assert campaigns.get(db, None) == finished
     return Done(db, finished, folder, starter)
 
@@ -240,9 +240,9 @@ def test_every_winner_was_proven_to_be_in_force(done: Done) -> None:
 def test_what_files_cannot_hold_together_loses_its_place(tmp_path: Path, db: Database) -> None:
     """First come, first served: a campaign does not end because two winners want one variable."""
     settings = planted.settings()
-    started = identity.begin(db, bench(), settings, new=False)
-    lab = Laboratory(db, started.id, SimulatedStarter(planted.costs()))
-    one = loop.Loop(lab, bench(), started, settings, tmp_path / "out")
+    started = identity.begin(db, toolchain(), settings, new=False)
+    store = LaunchStore(db, started.id, SimulatedStarter(planted.costs()))
+    one = loop.Loop(store, toolchain(), started, settings, tmp_path / "out")
     wanted = [
         msgspec.structs.replace(tuned(name, "1"), configuration={"btl_tcp_sndbuf": text})
         for name, text in (("MPI_Bcast", "1"), ("MPI_Gather", "2"), ("MPI_Scatter", "1"))
@@ -256,9 +256,9 @@ def test_what_files_cannot_hold_together_loses_its_place(tmp_path: Path, db: Dat
 def test_what_no_file_can_hold_loses_its_place(tmp_path: Path, db: Database) -> None:
     """Be it the only winner: a campaign goes on with the others."""
     settings = planted.settings()
-    started = identity.begin(db, bench(), settings, new=False)
-    lab = Laboratory(db, started.id, SimulatedStarter(planted.costs()))
-    one = loop.Loop(lab, bench(), started, settings, tmp_path / "out")
+    started = identity.begin(db, toolchain(), settings, new=False)
+    store = LaunchStore(db, started.id, SimulatedStarter(planted.costs()))
+    one = loop.Loop(store, toolchain(), started, settings, tmp_path / "out")
     fine, wrong = tuned("MPI_Bcast", "1"), tuned("MPI_Scatter", "1", 0, 1024)
     for wanted, kept in (([fine, wrong], [fine]), ([wrong], [])):
         found, ((refused, why),) = one._together(wanted)
@@ -294,7 +294,9 @@ def test_what_nothing_shows_is_said(
 
 def test_what_is_wrong_where_nobody_measured_is_not_exported(tmp_path: Path, db: Database) -> None:
     settings = planted.settings(guidelines=["GL12"], sizes=[4096, 16384])
-    starter = SimulatedStarter(planted.costs(), spoil=lambda case: "wrong" if case.calls else "ok")
+    starter = SimulatedStarter(
+        planted.costs(), corrupt=lambda case: "wrong" if case.calls else "ok"
+    )
     done = run(db, tmp_path / "out", starter, settings)
     assert done.winners() == []
     assert done.table("after", "violated") == done.table("before", "violated") != set()
@@ -438,7 +440,7 @@ def test_a_crashing_candidate_is_a_trial_and_no_end(tmp_path: Path, db: Database
     starter = SimulatedStarter(
         planted.costs(),
         crashes=lambda case, knobs: knobs == knob and case.bytes == 16384,
-        spoil=lambda case: "wrong" if "plus_bcast" in case.variant else "ok",
+        corrupt=lambda case: "wrong" if "plus_bcast" in case.variant else "ok",
     )
     few = planted.settings(guidelines=["GL12", "GL13"], sizes=[4096, 16384])
     finished = run(db, tmp_path / "out", starter, few)
@@ -538,12 +540,12 @@ def test_no_winner_claims_what_the_last_look_denies(
     """The first look of the confirmation does not see the violation that a later one sees."""
     decide = tables.decide
 
-    def sharp(lab, stage, *rest):  # type: ignore[no-untyped-def]
+    def sharp(store, stage, *rest):  # type: ignore[no-untyped-def]
         return [
             msgspec.structs.replace(one, verdict="violated")
             if stage == "round-1" and (one.guideline, one.bytes) == ("GL12", 16384)
             else one
-            for one in decide(lab, stage, *rest)
+            for one in decide(store, stage, *rest)
         ]
 
     monkeypatch.setattr(tables, "decide", sharp)
@@ -558,13 +560,13 @@ def test_no_winner_claims_what_the_last_look_denies(
 
 def test_an_unknown_guideline_is_refused_before_anything_is_stored(db: Database) -> None:
     with pytest.raises(UsageError, match="no guideline is called GL99; there are GL1"):
-        identity.begin(db, bench(), planted.settings(guidelines=["GL12", "GL99"]), new=False)
+        identity.begin(db, toolchain(), planted.settings(guidelines=["GL12", "GL99"]), new=False)
     with pytest.raises(UsageError, match="at least one pattern guideline"):
-        identity.begin(db, bench(), planted.settings(guidelines=["GL1"]), new=False)
+        identity.begin(db, toolchain(), planted.settings(guidelines=["GL1"]), new=False)
     with pytest.raises(UsageError, match="op must be one of MPI_BOR, MPI_SUM"):
-        identity.begin(db, bench(), planted.settings(op="MPI_SUMM"), new=False)
+        identity.begin(db, toolchain(), planted.settings(op="MPI_SUMM"), new=False)
     with pytest.raises(UsageError, match=r"sync = windwo: .* no such start scheme; it has barrier"):
-        identity.begin(db, bench(), planted.settings(sync="windwo"), new=False)
+        identity.begin(db, toolchain(), planted.settings(sync="windwo"), new=False)
     assert campaigns.all_campaigns(db) == []
 
 
@@ -576,8 +578,8 @@ def test_messages_in_pieces_are_no_candidates_where_a_barrier_pays_for_them() ->
         Variant("bcast_as_split_too", "MPI_Bcast", "mockup", [], ""),
         Variant("alltoallv_as_split", "MPI_Alltoallv", "mockup", [], ""),
     ]
-    listed = msgspec.structs.replace(bench().catalogue, variants=split + other)
-    there = msgspec.structs.replace(bench(), guidelines=rules, catalogue=listed)
+    listed = msgspec.structs.replace(toolchain().catalogue, variants=split + other)
+    there = msgspec.structs.replace(toolchain(), guidelines=rules, catalogue=listed)
     barrier, window = planted.settings(), planted.settings(sync="window")
     assert loop.candidates(there, barrier, oversubscribed=True) == other
     assert loop.candidates(there, barrier, oversubscribed=False) == split + other
@@ -585,11 +587,11 @@ def test_messages_in_pieces_are_no_candidates_where_a_barrier_pays_for_them() ->
 
 
 def test_the_same_settings_are_the_same_campaign(db: Database) -> None:
-    first = identity.begin(db, bench(), planted.settings(), new=False)
-    assert identity.begin(db, bench(), planted.settings(), new=False) == first
-    other = identity.begin(db, bench(), planted.settings(seed=2), new=False)
+    first = identity.begin(db, toolchain(), planted.settings(), new=False)
+    assert identity.begin(db, toolchain(), planted.settings(), new=False) == first
+    other = identity.begin(db, toolchain(), planted.settings(seed=2), new=False)
     assert other.id != first.id
-    afresh = identity.begin(db, bench(), planted.settings(), new=True)
+    afresh = identity.begin(db, toolchain(), planted.settings(), new=True)
     assert afresh.id not in (first.id, other.id)
     assert first.nprocs == 4
     assert first.state == "running"
@@ -599,9 +601,9 @@ def test_another_output_folder_forgets_the_first(tmp_path: Path, db: Database) -
     """What the database lists is what was confirmed last, wherever an interrupted start wrote."""
     few = planted.settings(guidelines=["GL12"], sizes=[4096, 16384])
     whole = run(db, tmp_path / "one", SimulatedStarter(planted.costs()), few)
-    lab = Laboratory(db, whole.campaign.id, SimulatedStarter(planted.costs(), stop_after=0))
+    store = LaunchStore(db, whole.campaign.id, SimulatedStarter(planted.costs(), stop_after=0))
     started = msgspec.structs.replace(whole.campaign, state="running", finished="")
-    loop.Loop(lab, bench(), started, few, tmp_path / "two").run()
+    loop.Loop(store, toolchain(), started, few, tmp_path / "two").run()
     assert {Path(one.path).parent for one in exports.get(db, whole.campaign.id)} == {
         tmp_path / "two"
     }
@@ -611,7 +613,7 @@ def test_another_output_folder_forgets_the_first(tmp_path: Path, db: Database) -
 def test_which_guidelines_are_verified() -> None:
     """Those of the file that are not marked, all of them, or those that are named."""
     every = load_guidelines()
-    there = msgspec.structs.replace(bench(), guidelines=every)
+    there = msgspec.structs.replace(toolchain(), guidelines=every)
 
     def chosen(*ids: str) -> Guidelines:
         return identity.chosen(there, load(None, {"nprocs": 4, "guidelines": list(ids)}))

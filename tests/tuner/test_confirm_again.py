@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.campaign.confirm import Confirmation, confirm
 from plumbline.campaign.proof import environment_of
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
@@ -46,9 +46,9 @@ def confirmed(
 ) -> tuple[Confirmation, list[Run]]:
     write(bundle(CHOSEN, directory=str(folder)), ["env"])
     environment = environment_of(folder / plumbline_sh.FILE_NAME, starter.clean_environment())
-    lab = Laboratory(db, campaign.id, starter)
+    store = LaunchStore(db, campaign.id, starter)
     arguments = (FEW, SETTINGS, environment, [CHOSEN])
-    done = confirm(lab, Suite("confirm", 1), "round-1", *arguments)
+    done = confirm(store, Suite("confirm", 1), "round-1", *arguments)
     return done, [
         one for one in runs.listing(db, campaign.id) if one.suite.startswith("confirm-1-again")
     ]

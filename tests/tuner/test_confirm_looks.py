@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.campaign.confirm import Confirmation, confirm
 from plumbline.campaign.proof import environment_of
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.measure.tables import design_of
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
@@ -46,8 +46,8 @@ def confirmed(
     """The confirmation, and the plans of each suite of pairs."""
     write(bundle(CHOSEN, directory=str(folder)), ["env"])
     environment = environment_of(folder / plumbline_sh.FILE_NAME, of.clean_environment())
-    lab = Laboratory(db, campaign.id, of)
-    done = confirm(lab, Suite("confirm", 1), "round-1", FEW, settings, environment, [CHOSEN])
+    store = LaunchStore(db, campaign.id, of)
+    done = confirm(store, Suite("confirm", 1), "round-1", FEW, settings, environment, [CHOSEN])
     plans: dict[str, list[str]] = {}
     for run in runs.listing(db, campaign.id):
         plans.setdefault(run.suite, []).append(run.plan)

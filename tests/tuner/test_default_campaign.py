@@ -26,7 +26,7 @@ def with_winners(db: Database, id: str, day: int, **changes: object) -> Campaign
 
 
 def test_of_the_library_that_is_here(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    here = simulated.bench()
+    here = simulated.toolchain()
     monkeypatch.setattr(libraries, "find", lambda *_: (here.family, here.installation))
     with_winners(db, "ours", 1)
     with_winners(db, "theirs", 2, library_fingerprint=OTHER.fingerprint)

@@ -13,7 +13,7 @@ from plumbline.campaign import loop as campaign
 from plumbline.results import doctor
 from plumbline.results.doctor import Finding, examine
 from plumbline.settings import ranks, site_rules
-from plumbline.settings.workbench import Workbench
+from plumbline.settings.toolchain import Toolchain
 from plumbline_db.connection import Database
 from plumbline_db.records import Factor
 from tests.tuner import simulated
@@ -28,22 +28,22 @@ def found(database: Path) -> dict[str, list[Finding]]:
 
 
 @pytest.fixture
-def healthy(monkeypatch: pytest.MonkeyPatch) -> Workbench:
+def healthy(monkeypatch: pytest.MonkeyPatch) -> Toolchain:
     """The simulated library, on a quiet machine with eight processing units."""
-    bench = simulated.bench()
+    toolchain = simulated.toolchain()
     starter = SimulatedStarter(Costs())
-    monkeypatch.setattr(libraries, "find", lambda _: (bench.family, bench.installation))
-    monkeypatch.setattr(doctor, "workbench", lambda *_, **__: bench)
+    monkeypatch.setattr(libraries, "find", lambda _: (toolchain.family, toolchain.installation))
+    monkeypatch.setattr(doctor, "find_toolchain", lambda *_, **__: toolchain)
     monkeypatch.setattr(campaign, "starter", lambda *_: starter)
     monkeypatch.setattr(doctor, "processing_units", lambda: 8)
     monkeypatch.setattr(ranks, "processing_units", lambda: 8)
     monkeypatch.setattr(doctor.os, "getloadavg", lambda: (0.1, 0.1, 0.1))
     for name in simulated.OpenMpi().settings_in(dict(doctor.os.environ)):
         monkeypatch.delenv(name)
-    return bench
+    return toolchain
 
 
-def test_a_healthy_machine(healthy: Workbench, tmp_path: Path) -> None:
+def test_a_healthy_machine(healthy: Toolchain, tmp_path: Path) -> None:
     of = found(tmp_path / "state" / "plumbline.db")
     bad = [one for those in of.values() for one in those if one.state in ("fails", "warns")]
     assert bad == []
@@ -58,7 +58,7 @@ def test_a_healthy_machine(healthy: Workbench, tmp_path: Path) -> None:
 
 
 def test_rules_of_a_site_are_said(
-    healthy: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    healthy: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With them no knob can be switched inside a launch, and a campaign does not want to."""
     site = site_rules.InForce(Path("/etc/rules.conf"), "", "file (/etc/mca.conf:4)")
@@ -69,7 +69,7 @@ def test_rules_of_a_site_are_said(
 
 
 def test_poor_factors_are_warned_of_and_missing_ones_said(
-    healthy: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    healthy: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reason = "the kernel sets no frequencies here"
     poor = [
@@ -94,7 +94,7 @@ def test_poor_factors_are_warned_of_and_missing_ones_said(
 
 
 def test_a_debug_build_is_warned_of(
-    healthy: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    healthy: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build = {"compiler": "GNU 12.2.0", "debug": "yes"}
     library = msgspec.structs.replace(healthy.installation.library, build=build)
@@ -121,11 +121,11 @@ def test_nothing_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_space_that_does_not_agree(
-    healthy: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    healthy: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     knobs = {name: knob for name, knob in healthy.knobs.items() if name != "coll_tuned_priority"}
     other = msgspec.structs.replace(healthy, knobs=knobs)
-    monkeypatch.setattr(doctor, "workbench", lambda *_, **__: other)
+    monkeypatch.setattr(doctor, "find_toolchain", lambda *_, **__: other)
     (one,) = found(tmp_path / "x.db")["search space"]
     assert one.state == "warns"
     assert one.text.startswith("coll_tuned_priority ")
@@ -135,11 +135,11 @@ def test_a_space_that_does_not_agree(
     ("starter", "text"),
     [
         (SimulatedStarter(Costs(), crashes=lambda *_: True), "exit status 139.*Segmentation"),
-        (SimulatedStarter(Costs(), spoil=lambda _: "not_in_force"), "not_in_force"),
+        (SimulatedStarter(Costs(), corrupt=lambda _: "not_in_force"), "not_in_force"),
     ],
 )
 def test_a_launch_that_fails(
-    healthy: Workbench,
+    healthy: Toolchain,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     starter: SimulatedStarter,
@@ -152,7 +152,7 @@ def test_a_launch_that_fails(
 
 
 def test_a_crowded_and_busy_machine(
-    healthy: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    healthy: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "processing_units", lambda: 2)
     monkeypatch.setattr(ranks, "processing_units", lambda: 2)
@@ -163,7 +163,7 @@ def test_a_crowded_and_busy_machine(
 
 
 def test_settings_that_applications_see_and_campaigns_do_not(
-    healthy: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    healthy: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMPI_MCA_coll_tuned_priority", "5")
     (one,) = found(tmp_path / "x.db")["environment"]
@@ -171,7 +171,7 @@ def test_settings_that_applications_see_and_campaigns_do_not(
     assert "OMPI_MCA_coll_tuned_priority is set" in one.text
 
 
-def test_the_database(healthy: Workbench, tmp_path: Path) -> None:
+def test_the_database(healthy: Toolchain, tmp_path: Path) -> None:
     path = tmp_path / "plumbline.db"
     Database.open(path, write=True).close()
     (one,) = found(path)["database"]
@@ -182,7 +182,7 @@ def test_the_database(healthy: Workbench, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_may_not_be_written(
-    healthy: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    healthy: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor.os, "access", lambda *_: False)
     (one,) = found(tmp_path / "deep" / "plumbline.db")["database"]

@@ -9,7 +9,7 @@ import pytest
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import experiment
 from plumbline.measure.experiment import REFERENCE_CELLS, Arm
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.verify import design
 from plumbline_db import runs
 from plumbline_db.connection import Database
@@ -32,7 +32,7 @@ def test_looks_add_up_to_the_design_and_seeds_go_on() -> None:
 def test_arms_take_turns(db: Database, campaign: Campaign) -> None:
     starter = SimulatedStarter(Costs())
     arm = Arm(Suite("confirm"), PLAN, FILES)
-    experiment.take_turns(Laboratory(db, campaign.id, starter), [arm, arm.beside()], 2)
+    experiment.take_turns(LaunchStore(db, campaign.id, starter), [arm, arm.beside()], 2)
     ours, theirs = arm.suite.name, arm.beside().suite.name
     assert starter.launches == [(ours, 0), (theirs, 0), (ours, 1), (theirs, 1)]
     inside = [run.environment == FILES for run in runs.listing(db, campaign.id)]

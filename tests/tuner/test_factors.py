@@ -11,7 +11,7 @@ import pytest
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import factors
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.system.placement import Placement
 from plumbline_db import runs
 from plumbline_db.connection import Database
@@ -188,21 +188,21 @@ def test_a_launch_under_other_conditions_is_not_stored(db: Database) -> None:
     """It stops the campaign; once the factor is put back, the campaign goes on."""
     campaign = build.started(db)
     machine = Machine()
-    lab = Laboratory(db, campaign.id, machine)  # type: ignore[arg-type]
-    lab.launch(Suite("before"), 0, PLAN, {})
+    store = LaunchStore(db, campaign.id, machine)  # type: ignore[arg-type]
+    store.launch(Suite("before"), 0, PLAN, {})
     machine.now = changed("governor", ["powersave"])
     for suite in (Suite("before"), Suite("confirm", 1)):
         with pytest.raises(PlumblineError, match=r"governor: performance.*powersave.*cpupower"):
-            lab.launch(suite, 1, PLAN, {})
+            store.launch(suite, 1, PLAN, {})
     assert len(runs.listing(db, campaign.id)) == 1
     assert len(machine.not_stored) == 2
     machine.now = header()
-    lab.launch(Suite("before"), 1, PLAN, {})
+    store.launch(Suite("before"), 1, PLAN, {})
     # Another suite has another environment, and keeps it.
     machine.now = header(environment={"PLUMBLINE_PROFILE": "a"})
-    lab.launch(Suite("confirm", 1), 0, PLAN, {})
+    store.launch(Suite("confirm", 1), 0, PLAN, {})
     with pytest.raises(PlumblineError, match="environment PLUMBLINE_PROFILE"):
-        lab.launch(Suite("before"), 2, PLAN, {})
+        store.launch(Suite("before"), 2, PLAN, {})
     assert len(runs.listing(db, campaign.id)) == 3
 
 
@@ -211,22 +211,22 @@ def test_suites_may_be_placed_differently_and_each_only_in_one_way(db: Database)
     and among those that are started alike, the binding stays."""
     campaign = build.started(db)
     machine = Machine()
-    lab = Laboratory(db, campaign.id, machine)  # type: ignore[arg-type]
+    store = LaunchStore(db, campaign.id, machine)  # type: ignore[arg-type]
     plain = CROWDED.plain()
     machine.now = BOUND
-    lab.launch(Suite("before"), 0, PLAN, {})
-    lab.launch(Suite("confirm", 1), 0, PLAN, {"A": "tuned"})
+    store.launch(Suite("before"), 0, PLAN, {})
+    store.launch(Suite("confirm", 1), 0, PLAN, {"A": "tuned"})
     machine.now = header()
-    Series(lab, Suite("confirm", 1, "plain"), PLAN, {"A": "tuned"}, plain).advance(2)
-    Series(lab, Suite("confirm", 1, "plain").beside(), PLAN, {}, plain).advance(2)
+    Series(store, Suite("confirm", 1, "plain"), PLAN, {"A": "tuned"}, plain).advance(2)
+    Series(store, Suite("confirm", 1, "plain").beside(), PLAN, {}, plain).advance(2)
     refused = pytest.raises(PlumblineError, match=r"binding: .*bind the ranks to the same")
     with refused:  # a further look at what was bound
-        lab.launch(Suite("before", look=2), 0, PLAN, {})
+        store.launch(Suite("before", look=2), 0, PLAN, {})
     machine.now = BOUND
     for turn, number in ((1, 2), (2, 0)):
         with refused:
-            lab.launch(Suite("confirm", turn, "plain"), number, PLAN, {"A": "tuned"}, plain)
-    lab.launch(Suite("before", look=2), 0, PLAN, {})
+            store.launch(Suite("confirm", turn, "plain"), number, PLAN, {"A": "tuned"}, plain)
+    store.launch(Suite("before", look=2), 0, PLAN, {})
     assert len(runs.listing(db, campaign.id)) == 7
 
 

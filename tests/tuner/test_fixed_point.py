@@ -18,7 +18,7 @@ from plumbline.campaign import loop
 from plumbline.campaign.proof import environment_of
 from plumbline.core.guidelines import Guidelines, Pattern, prefix_of
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline_db import events, runs, verdicts, winners
@@ -33,7 +33,7 @@ from tests.tuner.simulated import (
     Interrupted,
     Rules,
     SimulatedStarter,
-    bench,
+    toolchain,
 )
 
 SIZES = [64, 512, 4096, 32768]
@@ -74,10 +74,10 @@ class Done:
             stop_after=stop_after,
             **(noise or QUIET),  # type: ignore[arg-type]
         )
-        there = bench(guidelines)
+        there = toolchain(guidelines)
         started = identity.begin(db, there, settings, new=False)
-        lab = Laboratory(db, started.id, self.starter)
-        self.campaign = loop.Loop(lab, there, started, settings, folder).run()
+        store = LaunchStore(db, started.id, self.starter)
+        self.campaign = loop.Loop(store, there, started, settings, folder).run()
         self._db, self._folder = db, folder
         self._cells = [
             (function, size)

@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.campaign import loop
 from plumbline.campaign.going_on import GoingOn, go_on
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search.budget import Budget
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
@@ -18,7 +18,7 @@ from plumbline_db import campaigns, runs, searches, suites, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Failure, Run
 from tests.tuner import planted
-from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter, bench
+from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter, toolchain
 
 FEW: dict[str, Any] = {"guidelines": ["GL12", "GL13"], "sizes": [4096, 16384]}
 
@@ -32,13 +32,13 @@ def asked(db: Database, folder: Path, starter: SimulatedStarter, wanted: Setting
     going = begun(db, starter, wanted)
     if going.campaign.state == "finished":
         return going.campaign
-    lab = Laboratory(db, going.campaign.id, starter)
+    store = LaunchStore(db, going.campaign.id, starter)
     within, earlier = going.settings, going.earlier
-    return loop.Loop(lab, bench(), going.campaign, within, folder, earlier=earlier).run()
+    return loop.Loop(store, toolchain(), going.campaign, within, folder, earlier=earlier).run()
 
 
 def begun(db: Database, starter: SimulatedStarter, wanted: Settings) -> GoingOn:
-    there = identity.begin(db, bench(), wanted, new=False)
+    there = identity.begin(db, toolchain(), wanted, new=False)
     return go_on(db, there, wanted, starter)
 
 
@@ -129,24 +129,24 @@ def test_what_a_time_out_has_ended_is_launched_again(tmp_path: Path, db: Databas
 
 def test_the_usual_budget_grows_with_what_launches_cost(db: Database, campaign: Campaign) -> None:
     for place, least in (({}, 180.0), ({"simulate": "ompi"}, 900.0)):
-        lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
-        budget = Budget(lab, load(None, {"nprocs": 4} | place))
-        lab.spent_seconds = 10.0
+        store = LaunchStore(db, campaign.id, SimulatedStarter(Costs()))
+        budget = Budget(store, load(None, {"nprocs": 4} | place))
+        store.spent_seconds = 10.0
         budget.measured()
-        lab.spent_seconds = least - 1
+        store.spent_seconds = least - 1
         assert budget.left()
-        lab.spent_seconds = least
+        store.spent_seconds = least
         assert not budget.left()
     # Nine launches of a minute: a table of 540 s.
-    budget = Budget(lab, load(None, {"nprocs": 4}))
-    lab.spent_seconds = 540.0
+    budget = Budget(store, load(None, {"nprocs": 4}))
+    store.spent_seconds = 540.0
     budget.measured()
     assert budget.left() and budget.has_room(1000.0)
-    lab.spent_seconds = 4 * 540.0
+    store.spent_seconds = 4 * 540.0
     assert not budget.left()
     budget.earned()
     assert budget.left()
-    named = Budget(lab, load(None, {"nprocs": 4, "budget_seconds": 600.0}))
+    named = Budget(store, load(None, {"nprocs": 4, "budget_seconds": 600.0}))
     named.measured()
     assert not named.left()
 

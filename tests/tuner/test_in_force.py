@@ -11,13 +11,13 @@ import msgspec
 import pytest
 
 from plumbline.campaign import in_force
-from plumbline.settings.workbench import Workbench
+from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns, exports
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_exporters.families.openmpi import rules as ompi_rules
 from tests.tuner import planted
-from tests.tuner.simulated import SimulatedStarter, bench
+from tests.tuner.simulated import SimulatedStarter, toolchain
 from tests.tuner.test_campaign import run
 
 
@@ -29,7 +29,7 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    monkeypatch.setattr(in_force, "workbench", lambda *_, **__: bench())
+    monkeypatch.setattr(in_force, "find_toolchain", lambda *_, **__: toolchain())
     monkeypatch.setattr(in_force, "starter", lambda *_: SimulatedStarter(planted.costs()))
     found = Place(tmp_path / "plumbline.db", tmp_path / "exports")
     settings = planted.settings(guidelines=["GL12", "GL16"], sizes=[1024, 16384])
@@ -122,13 +122,13 @@ def test_a_file_that_was_changed_or_lost_is_named(place: Place) -> None:
 
 
 def test_another_library_than_the_campaign_s(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    def other(*_: object, **__: object) -> Workbench:
-        here = bench()
+    def other(*_: object, **__: object) -> Toolchain:
+        here = toolchain()
         library = msgspec.structs.replace(here.installation.library, fingerprint="another")
         installation = msgspec.structs.replace(here.installation, library=library)
         return msgspec.structs.replace(here, installation=installation)
 
-    monkeypatch.setattr(in_force, "workbench", other)
+    monkeypatch.setattr(in_force, "find_toolchain", other)
     with pytest.raises(
         PlumblineError, match=r"was made for openmpi-4\.1\.4 .*this is .*\(another\): name .*--mpi"
     ):

@@ -14,7 +14,7 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import under_way
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.system.placement import Placement
 from plumbline_db import events, runs
 from plumbline_db.connection import Database
@@ -196,11 +196,11 @@ sed 's/"ns": .1002/"ns": [-5/' "$2.good" > "$2"
 """
 
 
-def test_a_candidate_that_spoils_its_record_is_left_out(
+def test_a_candidate_that_corrupts_its_record_is_left_out(
     tmp_path: Path, db: Database, campaign: Campaign
 ) -> None:
     starter = fake_mpi.starter(tmp_path, GARBLED.format(probe=fake_probe.COMMAND))
-    series = Series(Laboratory(db, campaign.id, starter), Suite("before"), PLAN, {})
+    series = Series(LaunchStore(db, campaign.id, starter), Suite("before"), PLAN, {})
     series.advance(2)
     assert series.dropped == {CASES[2]}
     reasons = [one.reason for one in runs.listing(db, campaign.id)]
@@ -214,22 +214,22 @@ def test_a_candidate_that_spoils_its_record_is_left_out(
 
 def test_a_stored_launch_is_not_started_again(db: Database, campaign: Campaign) -> None:
     starter = SimulatedStarter(Costs())
-    lab = Laboratory(db, campaign.id, starter)
-    first = lab.launch(Suite("before"), 0, PLAN_NAMED, {})
-    replay = Laboratory(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
+    store = LaunchStore(db, campaign.id, starter)
+    first = store.launch(Suite("before"), 0, PLAN_NAMED, {})
+    replay = LaunchStore(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
     again = replay.launch(Suite("before"), 0, PLAN_NAMED, {})
     assert (again.run, again.stored) == (first.run, True)
-    assert replay.spent_seconds == lab.spent_seconds == first.run.seconds
+    assert replay.spent_seconds == store.spent_seconds == first.run.seconds
     with pytest.raises(Interrupted):
         replay.launch(Suite("before"), 1, PLAN_NAMED, {})
 
 
 def test_another_plan_under_the_same_name_is_refused(db: Database, campaign: Campaign) -> None:
-    lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
-    lab.launch(Suite("before"), 0, PLAN_NAMED, {})
+    store = LaunchStore(db, campaign.id, SimulatedStarter(Costs()))
+    store.launch(Suite("before"), 0, PLAN_NAMED, {})
     other = msgspec.structs.replace(PLAN_NAMED, seed=8)
     with pytest.raises(PlumblineError, match=r"launch before 0 .*another\s+plan.*--new"):
-        lab.launch(Suite("before"), 0, other, {})
+        store.launch(Suite("before"), 0, other, {})
 
 
 def test_progress_is_told_of_new_launches_alone(db: Database, campaign: Campaign) -> None:
@@ -245,20 +245,20 @@ def test_progress_is_told_of_new_launches_alone(db: Database, campaign: Campaign
 
     for expected in ([("before", f"{campaign.id}/before-000")], []):
         told = Told()
-        lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()), told)
-        lab.launch(Suite("before"), 0, PLAN_NAMED, {})
+        store = LaunchStore(db, campaign.id, SimulatedStarter(Costs()), told)
+        store.launch(Suite("before"), 0, PLAN_NAMED, {})
         assert told.seen == expected
 
 
 def test_a_failed_launch_is_kept_and_remembered(db: Database, campaign: Campaign) -> None:
     starter = SimulatedStarter(Costs(), crashes=lambda case, _: case.bytes == 1024)
-    outcome = Laboratory(db, campaign.id, starter).launch(Suite("before"), 0, PLAN_NAMED, {})
+    outcome = LaunchStore(db, campaign.id, starter).launch(Suite("before"), 0, PLAN_NAMED, {})
     assert outcome.run.failure is not None and outcome.run.failure.case == 1
     assert runs.listing(db, campaign.id) == [outcome.run]
     (event,) = events.get(db, campaign.id)
     assert event.kind == "launch failed"
     assert (event.run, event.text) == (outcome.run.id, outcome.run.reason)
-    replay = Laboratory(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
+    replay = LaunchStore(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
     assert replay.launch(Suite("before"), 0, PLAN_NAMED, {}).run == outcome.run
     assert len(events.get(db, campaign.id)) == 1
 
@@ -270,8 +270,8 @@ PLAN_NAMED = msgspec.structs.replace(PLAN, name="before-000")
 
 
 def test_a_series_changes_seed_and_name(db: Database, campaign: Campaign) -> None:
-    lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
-    series = Series(lab, Suite("before"), PLAN, {})
+    store = LaunchStore(db, campaign.id, SimulatedStarter(Costs()))
+    series = Series(store, Suite("before"), PLAN, {})
     series.advance(2)
     series.advance()
     heads = [one.plan.splitlines()[1] for one in runs.listing(db, campaign.id)]
@@ -283,13 +283,13 @@ def test_a_series_changes_seed_and_name(db: Database, campaign: Campaign) -> Non
 def test_a_case_under_which_launches_fail_is_left_out(db: Database, campaign: Campaign) -> None:
     bad = {"coll_tuned_bcast_algorithm": "chain"}
     starter = SimulatedStarter(Costs(), crashes=lambda _, knobs: knobs == bad)
-    series = Series(Laboratory(db, campaign.id, starter), Suite("before"), PLAN, {})
+    series = Series(LaunchStore(db, campaign.id, starter), Suite("before"), PLAN, {})
     series.advance(3)
     assert series.dropped == {CASES[2]}
     assert [one.finished for one in runs.listing(db, campaign.id)] == [False] * 2 + [True] * 3
     assert starter.launches == [("before", number) for number in range(5)]
     replay = SimulatedStarter(Costs(), stop_after=0)
-    again = Series(Laboratory(db, campaign.id, replay), Suite("before"), PLAN, {})
+    again = Series(LaunchStore(db, campaign.id, replay), Suite("before"), PLAN, {})
     again.advance(3)
     assert again.dropped == {CASES[2]}
 
@@ -322,7 +322,7 @@ def test_a_chance_crash_condemns_no_case(db: Database, campaign: Campaign) -> No
     for stop in (0, 1, 2, 4, None):
         starter = Flaky({0, 2, 4}, CRASH)
         starter._stop_after = stop
-        series = Series(Laboratory(db, campaign.id, starter), Suite("before"), PLAN, {})
+        series = Series(LaunchStore(db, campaign.id, starter), Suite("before"), PLAN, {})
         with contextlib.suppress(Interrupted):
             series.advance(3)
         assert series.dropped == set()
@@ -332,7 +332,7 @@ def test_a_chance_crash_condemns_no_case(db: Database, campaign: Campaign) -> No
 
 def test_two_crashes_in_a_row_condemn_the_case(db: Database, campaign: Campaign) -> None:
     starter = Flaky({1, 2}, CRASH)
-    series = Series(Laboratory(db, campaign.id, starter), Suite("before"), PLAN, {})
+    series = Series(LaunchStore(db, campaign.id, starter), Suite("before"), PLAN, {})
     series.advance(2)
     assert series.dropped == {CASES[1]}
     plans = [one.plan for one in runs.listing(db, campaign.id)]
@@ -350,7 +350,7 @@ def test_one_is_enough_where_it_hangs_or_the_machine_repeats_itself(
     simulated = Flaky({0}, CRASH)
     simulated.family = Repeating()
     for name, starter in (("hanging", hanging), ("simulated", simulated)):
-        series = Series(Laboratory(db, campaign.id, starter), Suite(name), PLAN, {})
+        series = Series(LaunchStore(db, campaign.id, starter), Suite(name), PLAN, {})
         series.advance()
         assert series.dropped == {CASES[1]}
 
@@ -359,7 +359,7 @@ def test_one_is_enough_where_it_hangs_or_the_machine_repeats_itself(
 def test_two_failures_without_a_culprit_are_bad_luck(
     db: Database, campaign: Campaign, failing: tuple[int, ...]
 ) -> None:
-    series = Series(Laboratory(db, campaign.id, Flaky(set(failing))), Suite("before"), PLAN, {})
+    series = Series(LaunchStore(db, campaign.id, Flaky(set(failing))), Suite("before"), PLAN, {})
     series.advance(3)
     assert series.dropped == set()
     finished = [one.finished for one in runs.listing(db, campaign.id)]
@@ -367,14 +367,14 @@ def test_two_failures_without_a_culprit_are_bad_luck(
 
 
 def test_three_are_an_error_with_what_to_try(db: Database, campaign: Campaign) -> None:
-    series = Series(Laboratory(db, campaign.id, Flaky({0, 2, 3})), Suite("before"), PLAN, {})
+    series = Series(LaunchStore(db, campaign.id, Flaky({0, 2, 3})), Suite("before"), PLAN, {})
     with pytest.raises(PlumblineError) as error:
         series.advance(5)
     text = str(error.value)
     assert "three launches of before failed and no case is to blame" in text
     assert "exit status 1" in text and "\nno\n" in text
     assert "`plumbline doctor` tries the steps one by one" in text
-    healthy = Laboratory(db, campaign.id, Flaky(set()))
+    healthy = LaunchStore(db, campaign.id, Flaky(set()))
     Series(healthy, Suite("before"), PLAN, {}).advance(5)
     finished = [run.finished for run in runs.listing(db, campaign.id)]
     assert finished.count(False) == 3 and finished.count(True) == 5
@@ -399,10 +399,10 @@ def test_what_ends_launches_is_put_aside_for_the_whole_campaign(
     starter = SimulatedStarter(Costs(), crashes=lambda case, _: case.bytes == 1024)
     starter.family = family
     for begun in range(2):
-        lab = Laboratory(db, campaign.id, starter)
-        lab.aside.made_of = {"allreduce_as_reduce_plus_bcast": ["MPI_Reduce", "MPI_Bcast"]}
-        Series(lab, Suite("before"), PLAN, {}).advance()
-        Series(lab, Suite("search"), msgspec.structs.replace(PLAN, cases=ELSEWHERE), {}).advance()
+        store = LaunchStore(db, campaign.id, starter)
+        store.aside.made_of = {"allreduce_as_reduce_plus_bcast": ["MPI_Reduce", "MPI_Bcast"]}
+        Series(store, Suite("before"), PLAN, {}).advance()
+        Series(store, Suite("search"), msgspec.structs.replace(PLAN, cases=ELSEWHERE), {}).advance()
         found = runs.listing(db, campaign.id)
         assert [one.finished for one in found] == [False] * failures + [True] * 2
         (said,) = [one.text for one in events.get(db, campaign.id) if one.kind == "put aside"]
@@ -432,8 +432,10 @@ def test_who_leaves_something_behind_is_to_blame_and_not_whom_it_ends(
     defaults = [PlanCase("MPI_Scan", 64), PlanCase("MPI_Bcast", 64), PlanCase("MPI_Bcast", 1024)]
     starter = SimulatedStarter(Costs(), crashes=Poisoned())
     starter.family = Repeating()
-    lab = Laboratory(db, campaign.id, starter)
-    series = Series(lab, Suite("look"), msgspec.structs.replace(PLAN, cases=(*defaults, *ours)), {})
+    store = LaunchStore(db, campaign.id, starter)
+    series = Series(
+        store, Suite("look"), msgspec.structs.replace(PLAN, cases=(*defaults, *ours)), {}
+    )
     series.advance()
     assert series.dropped == set(defaults[1:])
     found = runs.listing(db, campaign.id)
@@ -455,7 +457,7 @@ def test_several_that_end_launches_by_themselves_are_all_put_aside(
     starter.family = Repeating()
     cases = [PlanCase("MPI_Reduce", 64 * n, "reduce_ring") for n in range(12, 24)]
     series = Series(
-        Laboratory(db, campaign.id, starter),
+        LaunchStore(db, campaign.id, starter),
         Suite("look"),
         msgspec.structs.replace(PLAN, cases=tuple(cases)),
         {},
@@ -467,20 +469,20 @@ def test_several_that_end_launches_by_themselves_are_all_put_aside(
 
 
 def test_winners_that_answer_the_call_lift_that(db: Database, campaign: Campaign) -> None:
-    lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
-    lab.aside.put(CASES[1], "SIGABRT")
+    store = LaunchStore(db, campaign.id, SimulatedStarter(Costs()))
+    store.aside.put(CASES[1], "SIGABRT")
     files = {"FILE": "rules"}
-    lab.aside.in_force(files, lambda function, size: (function, size) == ("MPI_Bcast", 1024))
-    assert lab.aside.why(CASES[1]) == "it ends launches (SIGABRT)"
-    assert not lab.aside.why(CASES[1], files)
-    lab.aside.in_force(files, lambda *_: False)
-    assert lab.aside.why(CASES[1], files)
+    store.aside.in_force(files, lambda function, size: (function, size) == ("MPI_Bcast", 1024))
+    assert store.aside.why(CASES[1]) == "it ends launches (SIGABRT)"
+    assert not store.aside.why(CASES[1], files)
+    store.aside.in_force(files, lambda *_: False)
+    assert store.aside.why(CASES[1], files)
 
 
 def test_where_nothing_is_left_nothing_is_launched(db: Database, campaign: Campaign) -> None:
     starter = SimulatedStarter(Costs(), crashes=lambda *_: True)
-    lab = Laboratory(db, campaign.id, starter)
-    Series(lab, Suite("before"), msgspec.structs.replace(PLAN, cases=CASES[:2]), {}).advance(3)
+    store = LaunchStore(db, campaign.id, starter)
+    Series(store, Suite("before"), msgspec.structs.replace(PLAN, cases=CASES[:2]), {}).advance(3)
     assert len(starter.launches) == 4  # two for each case
-    Series(lab, Suite("again"), msgspec.structs.replace(PLAN, cases=CASES[:2]), {}).advance(3)
+    Series(store, Suite("again"), msgspec.structs.replace(PLAN, cases=CASES[:2]), {}).advance(3)
     assert len(starter.launches) == 4

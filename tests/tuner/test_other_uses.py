@@ -7,7 +7,7 @@ import pytest
 
 from plumbline.campaign import other_uses
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db.connection import Database
@@ -31,11 +31,11 @@ def looked(
     db: Database, campaign: Campaign, settings: Settings, costs: Costs, *, whole: bool = True
 ) -> tuple[other_uses.Elsewhere, SimulatedStarter]:
     starter = SimulatedStarter(costs, launch_noise=0.02)
-    lab = Laboratory(db, campaign.id, starter)
+    store = LaunchStore(db, campaign.id, starter)
     plan = tables.plan(settings, tables.cases(FEW, settings))
-    Series(lab, Suite("before"), plan, {}).advance(settings.sampling.launches)
-    table = tables.decide(lab, "before", FEW, settings, Suite("before"), {})
-    found = other_uses.look(lab, "before", FEW, settings, {}, table, crowded=True, whole=whole)
+    Series(store, Suite("before"), plan, {}).advance(settings.sampling.launches)
+    table = tables.decide(store, "before", FEW, settings, Suite("before"), {})
+    found = other_uses.look(store, "before", FEW, settings, {}, table, crowded=True, whole=whole)
     return found, starter
 
 

@@ -19,7 +19,7 @@ from plumbline_exporters import plumbline_sh
 from plumbline_exporters.registry import write
 from tests.exporters.bundles import bundle, library, variant
 from tests.tuner import fake_mpi, planted
-from tests.tuner.simulated import bench
+from tests.tuner.simulated import toolchain
 
 OURS = "/opt/plumbline/libplumbline.so"
 
@@ -76,9 +76,9 @@ def test_nothing_is_preloaded_into_simulated_ranks(tool: Path) -> None:
 
 def test_it_is_part_of_what_a_campaign_is(db: Database, tool: Path) -> None:
     def id() -> str:
-        return identity.begin(db, bench(), planted.settings(preload=[str(tool)]), new=False).id
+        return identity.begin(db, toolchain(), planted.settings(preload=[str(tool)]), new=False).id
 
-    plain = identity.begin(db, bench(), planted.settings(), new=False)
+    plain = identity.begin(db, toolchain(), planted.settings(), new=False)
     first = id()
     assert first == id() != plain.id
     tool.write_bytes(b"another build")
@@ -145,7 +145,7 @@ def test_run_puts_it_before_what_the_user_preloads(
         settings=planted.settings(preload=[str(tool)]),
         winners=made.winners,
         script=tmp_path / "out" / plumbline_sh.FILE_NAME,
-        bench=bench(),
+        toolchain=toolchain(),
     )
     monkeypatch.setenv("LD_PRELOAD", f"/none/theirs.so:{tool}")
     environment = in_force.environment(found)

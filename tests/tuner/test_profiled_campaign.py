@@ -11,7 +11,7 @@ import pytest
 
 from plumbline.campaign import loop
 from plumbline.cli import tables as text_tables
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.results import report
 from plumbline.results.report import Report
 from plumbline.settings import Settings, identity
@@ -22,7 +22,7 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from tests.tuner import planted
 from tests.tuner.applications import calls, written
-from tests.tuner.simulated import LATENCY, SimulatedStarter, bench
+from tests.tuner.simulated import LATENCY, SimulatedStarter, toolchain
 
 HEAVY = 16384
 ALLREDUCE = LATENCY["MPI_Allreduce"] * (1 + HEAVY / 2000) * 1e-6  # without its fault
@@ -53,9 +53,9 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
     folder = tmp_path_factory.mktemp("profiled")
     chosen = settings(folder)
     with Database.open(folder / "plumbline.db", write=True) as db:
-        started = identity.begin(db, bench(), chosen, new=False)
-        lab = Laboratory(db, started.id, SimulatedStarter(planted.costs()))
-        loop.Loop(lab, bench(), started, chosen, folder / "exports").run()
+        started = identity.begin(db, toolchain(), chosen, new=False)
+        store = LaunchStore(db, started.id, SimulatedStarter(planted.costs()))
+        loop.Loop(store, toolchain(), started, chosen, folder / "exports").run()
         yield Done(db, report.read(db, started.id))
 
 

@@ -31,7 +31,7 @@ SIZES = {"MPI_Bcast": [64, 4096, 65536], "MPI_Gather": [64, 4096], "MPI_Scan": [
 PLAN = Plan("", 1, ())
 
 
-# --- the spoilt copies --------------------------------------------------------------------------
+# --- the corrupted copies -----------------------------------------------------------------------
 
 RULES = st.lists(
     st.tuples(
@@ -60,7 +60,7 @@ def test_a_rules_canary_differs_in_the_algorithms_alone(
     (text,) = ompi_rules.files(bundle(*winners)).values()
     before, after = rules_reader.read(text), rules_reader.read(rules_canary(text))
     assert before.version == after.version
-    flat, spoilt = (
+    flat, corrupted = (
         [
             (number, nprocs, *rule)
             for number, blocks in one.collectives.items()
@@ -69,19 +69,19 @@ def test_a_rules_canary_differs_in_the_algorithms_alone(
         ]
         for one in (before, after)
     )
-    assert len(flat) == len(spoilt)
-    for own, canary in zip(flat, spoilt, strict=True):
+    assert len(flat) == len(corrupted)
+    for own, canary in zip(flat, corrupted, strict=True):
         assert own[:3] == canary[:3] and own[4:] == canary[4:]
         assert canary[3] == (99 if own[3] else 0)
-    assert any(canary[3] == 99 for canary in spoilt)
+    assert any(canary[3] == 99 for canary in corrupted)
 
 
 def test_a_version_2_rules_file_keeps_its_header() -> None:
     reduce = tuned("MPI_Reduce", "in-order_binary", 1024, 4096, max_requests=4)
     (text,) = ompi_rules.files(bundle(reduce, version="5.0.11")).values()
-    spoilt = rules_canary(text)
-    assert spoilt.startswith("rule-file-version-2\n")
-    found = rules_reader.read(spoilt).decision(COLLECTIVES["MPI_Reduce"].rule_id, 4, 2048)
+    corrupted = rules_canary(text)
+    assert corrupted.startswith("rule-file-version-2\n")
+    found = rules_reader.read(corrupted).decision(COLLECTIVES["MPI_Reduce"].rule_id, 4, 2048)
     assert found[0] == 99 and found[3] == 4
 
 
@@ -154,9 +154,9 @@ class Ranks:
         variable = {"library-0": RULES_FILE, "profile": proof.PROFILE}[name]
         path = proof._value(environment, variable)
         assert path is not None
-        spoilt = {"library-0": "99", "profile": "variant=canary"}[name]
+        corrupted = {"library-0": "99", "profile": "variant=canary"}[name]
         text = Path(path).read_text()
-        assert spoilt in text
+        assert corrupted in text
         reached = self.answer if name != self.deaf else "ok"
         return {(one.function, one.bytes): reached for one in plan.cases}
 

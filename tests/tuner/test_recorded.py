@@ -108,7 +108,7 @@ def test_a_file_of_a_node(tmp_path: Path) -> None:
         RecordedRank(7, 3, 4, True, 9, 0, "Open MPI", {BCAST: (10, 900, 80)}),
         RecordedRank(7, 1, 4, True, 9, 0, "Open MPI", {}),
     ]
-    for spoilt in (
+    for corrupted in (
         file_of(slot(3, entry))[:-1],
         file_of(slot(3, entry)[:100]),
         b"",
@@ -118,6 +118,6 @@ def test_a_file_of_a_node(tmp_path: Path) -> None:
         file_of(slot(4)),
         file_of(slot(3, (1024, 10, 900, 80, 2, 4, 1, 4))),
     ):
-        path.write_bytes(spoilt)
+        path.write_bytes(corrupted)
         with pytest.raises(PlumblineError, match=r"host-1-0\.calls: no record of calls"):
             ranks(tmp_path)

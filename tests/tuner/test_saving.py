@@ -7,7 +7,7 @@ import pytest
 
 from plumbline.campaign.pairs import Pairs
 from plumbline.core.plan import PlanCase
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.results import saving
 from plumbline.search.cells import Target
 from plumbline.settings import stored
@@ -27,8 +27,8 @@ def test_launches_differ_by_a_factor_that_anchors_show(db: Database, campaign: C
         PlanCase(name, size, ours) for ours, name in OURS.items() for size in planted.SIZES
     ]
     winner = build.winner(function="MPI_Allreduce", bytes_from=1, bytes_to=65536)
-    lab = Laboratory(db, campaign.id, SimulatedStarter(Costs(), launch_noise=0.25))
-    pairs = Pairs(lab, settings, {}, [winner], reference_cases)
+    store = LaunchStore(db, campaign.id, SimulatedStarter(Costs(), launch_noise=0.25))
+    pairs = Pairs(store, settings, {}, [winner], reference_cases)
     cells = [PlanCase("MPI_Allreduce", size) for size in planted.SIZES]
     seed = settings.sampling.seed
     pairs.add(Suite("confirm", 1), settings.sampling.launches, cells, seed=seed)

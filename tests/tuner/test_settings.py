@@ -15,7 +15,7 @@ from plumbline.measure import tables
 from plumbline.settings import Settings, identity, ranks
 from plumbline.settings.campaign_file import load
 from plumbline.settings.cases import SIZES
-from plumbline.settings.workbench import Workbench
+from plumbline.settings.toolchain import Toolchain
 from plumbline_db.errors import UsageError
 
 
@@ -150,10 +150,10 @@ def test_without_a_file_the_message_names_none() -> None:
 def test_more_ranks_than_a_machine_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     there = Local()
     monkeypatch.setattr(there, "processing_units", lambda: 2)
-    bench = SimpleNamespace(launcher=there)
+    toolchain = SimpleNamespace(launcher=there)
     asked = load(None, {"nprocs": 65})
     with pytest.raises(UsageError, match="65 ranks on 2 processing units: at most 64"):
-        campaign.starter(cast(Workbench, bench), asked)
+        campaign.starter(cast(Toolchain, toolchain), asked)
 
 
 def test_settings_of_the_process_are_searched_when_they_are_asked_for(tmp_path: Path) -> None:

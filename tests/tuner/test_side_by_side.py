@@ -52,7 +52,7 @@ def test_seconds_are_the_medians_of_all_samples_of_a_launch() -> None:
 
 
 def test_what_fails_its_check_has_no_times() -> None:
-    starter = SimulatedStarter(COSTS, spoil=lambda case: "wrong" if case.case == 2 else "ok")
+    starter = SimulatedStarter(COSTS, corrupt=lambda case: "wrong" if case.case == 2 else "ok")
     lines, _ = side_by_side.run(starter, Plan("", 1, CASES), 2, {})
     assert lines[2].outcome == "wrong: simulated"
     assert (lines[2].seconds, lines[2].ratio) == ([], None)

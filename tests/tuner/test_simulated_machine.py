@@ -19,7 +19,7 @@ from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, SimGrid
 from plumbline.libraries.space import differences
 from plumbline.measure import tables
 from plumbline.settings.campaign_file import load
-from plumbline.settings.workbench import Workbench, list_of, workbench
+from plumbline.settings.toolchain import Toolchain, find_toolchain, list_of
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CaseRecord, Check, Header, Load, PingPong, ProbeRecord, Samples
@@ -32,11 +32,11 @@ TINY = NPROCS * 4  # four bytes from each rank
 
 
 @pytest.fixture(autouse=True, scope="module")
-def simgrid() -> Workbench:
+def simgrid() -> Toolchain:
     if shutil.which("smpirun") is None:
         pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
     try:
-        return workbench(settings=load(None, {"simulate": "ompi"}))
+        return find_toolchain(settings=load(None, {"simulate": "ompi"}))
     except PlumblineError as error:
         if "make build" not in str(error):
             raise
@@ -45,7 +45,7 @@ def simgrid() -> Workbench:
 
 def starter(library: str, **more: Any) -> Starter:
     settings = load(None, {"simulate": library, "nprocs": NPROCS} | more)
-    return campaign.starter(workbench(settings=settings), settings)
+    return campaign.starter(find_toolchain(settings=settings), settings)
 
 
 def launch(library: str, plan: Plan) -> list[ProbeRecord]:
@@ -125,7 +125,7 @@ def test_gather_of_mvapich2_takes_a_message_a_rank_and_the_binomial_tree_five() 
 def test_where_messages_cost_their_ends_nothing_a_flood_wins() -> None:
     free = Simulation(library="mvapich2", send_seconds=0.0, receive_seconds=0.0)
     settings = load(None, {"simulate": "mvapich2"}).but(simulate=free)
-    ranks = campaign.starter(workbench(settings=settings), settings)
+    ranks = campaign.starter(find_toolchain(settings=settings), settings)
     found = seconds(list(ranks.start("c", "s", 0, plan(BINOMIAL, FLOOD).text(), {})[1]))
     assert found[FLOOD] < found[BINOMIAL] / 4
 
@@ -280,7 +280,7 @@ def test_a_knob_of_the_environment_decides() -> None:
 def test_a_barrier_under_search_leaves_the_others_alone(barrier: str) -> None:
     """Ranks leave these at very different times; a campaign does not start from them."""
     settings = load(None, {"simulate": "ompi", "nprocs": 8})
-    ranks = campaign.starter(workbench(settings=settings), settings)
+    ranks = campaign.starter(find_toolchain(settings=settings), settings)
     cases = [PlanCase("MPI_Scatter", 800), PlanCase("MPI_Reduce", 800), PlanCase("MPI_Barrier", 0)]
     named = msgspec.structs.replace(tables.plan(settings, cases), name="test")
     text = named.text()
@@ -293,7 +293,7 @@ def test_a_barrier_under_search_leaves_the_others_alone(barrier: str) -> None:
         assert beside[one] == pytest.approx(alone[one], rel=0.02)
 
 
-def test_the_search_space_is_that_of_the_installed_simgrid(simgrid: Workbench) -> None:
+def test_the_search_space_is_that_of_the_installed_simgrid(simgrid: Toolchain) -> None:
     """Of the version that it was written for."""
     if simgrid.installation.library.version != "3.32":
         pytest.skip("another SimGrid")
@@ -310,7 +310,7 @@ def test_a_variant_that_is_not_there(tmp_path: Path) -> None:
 # --- the probe ------------------------------------------------------------------------------------
 
 
-def test_nothing_is_left_out_of_the_simulated_build(simgrid: Workbench) -> None:
+def test_nothing_is_left_out_of_the_simulated_build(simgrid: Toolchain) -> None:
     built = sorted(paths.layout().programs.glob("openmpi-*/probe"))
     if not built:
         pytest.skip("no probe is built for Open MPI")
@@ -344,7 +344,7 @@ def test_a_plan_that_the_probe_refuses() -> None:
 
 def test_a_node_a_rank() -> None:
     settings = load(None, {"simulate": "ompi", "nprocs": 3})
-    run, records = campaign.starter(workbench(settings=settings), settings).start(
+    run, records = campaign.starter(find_toolchain(settings=settings), settings).start(
         "c", "s", 0, plan(PlanCase("MPI_Bcast", 64)).text(), {}
     )
     assert run.finished

@@ -8,7 +8,7 @@ import pytest
 from plumbline.core.guidelines import load as load_guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
@@ -84,15 +84,15 @@ def test_the_plan_carries_the_settings() -> None:
 
 def begun(db: Database, campaign: Campaign, starter: SimulatedStarter, wanted: Settings):  # type: ignore[no-untyped-def]
     """A laboratory with the launches of the first look."""
-    lab = Laboratory(db, campaign.id, starter)
+    store = LaunchStore(db, campaign.id, starter)
     first = tables.plan(wanted, tables.cases(FEW, wanted))
-    Series(lab, Suite("before"), first, {}).advance(wanted.sampling.launches)
-    return lab
+    Series(store, Suite("before"), first, {}).advance(wanted.sampling.launches)
+    return store
 
 
 def decided(db: Database, campaign: Campaign, starter: SimulatedStarter, wanted: Settings):  # type: ignore[no-untyped-def]
-    lab = begun(db, campaign, starter, wanted)
-    return tables.decide(lab, "before", FEW, wanted, Suite("before"), {})
+    store = begun(db, campaign, starter, wanted)
+    return tables.decide(store, "before", FEW, wanted, Suite("before"), {})
 
 
 def by_suite(db: Database, campaign: Campaign) -> dict[str, list[str]]:
@@ -115,14 +115,14 @@ def noisy() -> SimulatedStarter:
 
 def test_each_look_measures_what_is_undecided_alone(db: Database, campaign: Campaign) -> None:
     wanted = settings(launches=9)
-    lab = begun(db, campaign, noisy(), wanted)
-    table = tables.ViolationTable(lab, "before", FEW, wanted, Suite("before"))
+    store = begun(db, campaign, noisy(), wanted)
+    table = tables.ViolationTable(store, "before", FEW, wanted, Suite("before"))
     first = table.look()
     undecided = {key(one) for one in first if one.verdict == "undecided"}
     assert ("GL12", "MPI_Allreduce", 16384) in undecided
     assert 0 < len(undecided) == table.open_cells() < len(first)
     found = {
-        key(one): one for one in tables.decide(lab, "before", FEW, wanted, Suite("before"), {})
+        key(one): one for one in tables.decide(store, "before", FEW, wanted, Suite("before"), {})
     }
     for one in first:
         final = found[key(one)]
@@ -158,7 +158,7 @@ def test_a_table_is_decided_again_from_what_is_stored(db: Database, campaign: Ca
     wanted = settings(launches=9)
     found = decided(db, campaign, noisy(), wanted)
     launches = runs.listing(db, campaign.id)
-    silent = Laboratory(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
+    silent = LaunchStore(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
     assert tables.decide(silent, "before", FEW, wanted, Suite("before"), {}) == found
     assert runs.listing(db, campaign.id) == launches
 
@@ -174,7 +174,7 @@ def test_what_launches_cannot_decide_gets_none(db: Database, campaign: Campaign)
     starter = SimulatedStarter(
         Costs(),
         case_noise=0.001,
-        spoil=lambda case: "wrong" if case.variant == "gather_as_allgather" else "ok",
+        corrupt=lambda case: "wrong" if case.variant == "gather_as_allgather" else "ok",
     )
     found = decided(db, campaign, starter, settings())
     assert {one.guideline for one in found if one.verdict == "undecided"} == {"GL3"}
@@ -191,8 +191,8 @@ def test_looks_are_paid_for(db: Database, campaign: Campaign) -> None:
     """p is divided by the share of the first look, a quarter at half of the launches."""
     costs = Costs(default={"MPI_Allreduce": lambda _: 3.0})
     wanted = settings(launches=6, launches_max=12, sizes=[64, 16384])
-    lab = begun(db, campaign, SimulatedStarter(costs), wanted)
-    found = tables.ViolationTable(lab, "before", FEW, wanted, Suite("before")).look()
+    store = begun(db, campaign, SimulatedStarter(costs), wanted)
+    found = tables.ViolationTable(store, "before", FEW, wanted, Suite("before")).look()
     cell = next(one for one in found if (one.guideline, one.bytes) == ("GL12", 64))
     assert cell.p == pytest.approx(2**-6)
     assert cell.p_adjusted is not None and cell.p_adjusted >= 4 * 2**-6
@@ -204,8 +204,8 @@ def test_open_cases_are_both_sides_of_what_is_undecided(
 ) -> None:
     """Of all tests of a cell: a size of a split cell may be compared with every smaller one."""
     wanted = settings(launches=6)
-    lab = begun(db, campaign, SimulatedStarter(Costs(), case_noise=2.0), wanted)
-    table = tables.ViolationTable(lab, "before", FEW, wanted, Suite("before"))
+    store = begun(db, campaign, SimulatedStarter(Costs(), case_noise=2.0), wanted)
+    table = tables.ViolationTable(store, "before", FEW, wanted, Suite("before"))
     undecided = [one for one in table.look() if one.verdict == "undecided"]
     of_kind = [one for one in undecided if one.kind == kind]
     assert of_kind
@@ -223,7 +223,7 @@ def test_a_mock_up_that_is_wrong_leaves_its_cells_undecided(
     db: Database, campaign: Campaign
 ) -> None:
     starter = SimulatedStarter(
-        Costs(), spoil=lambda case: "wrong" if case.variant == "gather_as_allgather" else "ok"
+        Costs(), corrupt=lambda case: "wrong" if case.variant == "gather_as_allgather" else "ok"
     )
     found = decided(db, campaign, starter, settings())
     cells = [one for one in found if one.guideline == "GL3"]

@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.campaign.trials import CALLS, Trials, trials
 from plumbline.core.plan import Data
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.settings.campaign_file import load
 from plumbline_db import events
 from plumbline_db.connection import Database
@@ -26,12 +26,12 @@ def judged(
     db: Database,
     campaign: Campaign,
     *winners: Winner,
-    spoil: Callable[[CaseRecord], str] = lambda _: "ok",
+    corrupt: Callable[[CaseRecord], str] = lambda _: "ok",
     crashes: Callable[[CaseRecord], bool] = lambda _: False,
 ) -> tuple[list[tuple[Winner, str]], list[tuple[str, str]], SimulatedStarter]:
-    starter = SimulatedStarter(Costs(), spoil=spoil, crashes=lambda case, _: crashes(case))
+    starter = SimulatedStarter(Costs(), corrupt=corrupt, crashes=lambda case, _: crashes(case))
     tried = Trials(
-        Laboratory(db, campaign.id, starter),
+        LaunchStore(db, campaign.id, starter),
         SETTINGS,
         SIZES,
     )
@@ -80,7 +80,7 @@ def test_a_wrong_result_costs_the_place(db: Database, campaign: Campaign, outcom
         campaign,
         RING,
         BINOMIAL,
-        spoil=lambda case: outcome if case.type == "MPI_FLOAT" and case.calls else "ok",
+        corrupt=lambda case: outcome if case.type == "MPI_FLOAT" and case.calls else "ok",
     )
     ((winner, why),) = found
     assert winner == RING
@@ -102,6 +102,6 @@ def test_of_rules_around_each_other_the_narrower_is_to_blame(
 ) -> None:
     around = tuned("MPI_Gather", "linear_sync", 0, UNBOUNDED_BYTES)
     found, _, _ = judged(
-        db, campaign, around, BINOMIAL, spoil=lambda case: "wrong" if case.calls else "ok"
+        db, campaign, around, BINOMIAL, corrupt=lambda case: "wrong" if case.calls else "ok"
     )
     assert [winner for winner, _ in found] == [BINOMIAL]

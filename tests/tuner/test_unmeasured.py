@@ -21,7 +21,7 @@ from plumbline.settings.sampling import Sampling
 from plumbline.settings.search import Searching
 from plumbline_db.connection import Database
 from tests.tuner import planted
-from tests.tuner.simulated import bench
+from tests.tuner.simulated import toolchain
 
 JOBS = {"folder", "keep", "resubmissions", "grace_seconds", "poll_seconds"}
 JUDGED: dict[type[msgspec.Struct], Set[str]] = {
@@ -86,12 +86,12 @@ def other(name: str, value: object) -> object:
 
 def test_those_that_measure_nothing_leave_the_campaign_what_it_is(db: Database) -> None:
     settings = planted.settings()
-    own = identity.begin(db, bench(), settings, new=False)
+    own = identity.begin(db, toolchain(), settings, new=False)
     for name, value in settings.keys().items():
         if name in (*PLACES, "profile"):
             continue
         changed = settings.but(**{name: other(name, value)})
-        found = identity.begin(db, bench(), changed, new=False)
+        found = identity.begin(db, toolchain(), changed, new=False)
         assert (found.id == own.id) == (name in JUDGED[GROUPS[GROUP_OF[name]]]), name
 
 

@@ -16,10 +16,10 @@ from plumbline.campaign.confirm import slower_cells
 from plumbline.campaign.pairs import Pairs, target_of
 from plumbline.campaign.proof import environment_of
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
-from plumbline.settings.workbench import workbench
+from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite
@@ -42,13 +42,13 @@ def test_no_cell_is_slower(tmp_path: Path, seed: int) -> None:
     if shutil.which("mpirun") is None:
         pytest.skip("no mpirun on PATH")
     settings = load(None, SETTINGS | {"seed": seed})
-    bench = workbench(settings=settings)
-    ranks = loop.starter(bench, settings)
-    guidelines = identity.chosen(bench, settings)
+    toolchain = find_toolchain(settings=settings)
+    ranks = loop.starter(toolchain, settings)
+    guidelines = identity.chosen(toolchain, settings)
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
-        started = identity.begin(db, bench, settings, new=False)
+        started = identity.begin(db, toolchain, settings, new=False)
         folder = tmp_path / "out"
-        loop.Loop(Laboratory(db, started.id, ranks), bench, started, settings, folder).run()
+        loop.Loop(LaunchStore(db, started.id, ranks), toolchain, started, settings, folder).run()
         found = verdicts.stages(db, started.id)
         counts = [
             sum(one.verdict == "violated" for one in verdicts.get(db, started.id, stage))
@@ -59,7 +59,7 @@ def test_no_cell_is_slower(tmp_path: Path, seed: int) -> None:
     assert counts == sorted(counts, reverse=True)
     with Database.open(tmp_path / "fresh.db", write=True) as db:
         again = settings.but(seed=settings.sampling.seed + 1000)
-        other = identity.begin(db, bench, again, new=False)
+        other = identity.begin(db, toolchain, again, new=False)
         environment = environment_of(folder / plumbline_sh.FILE_NAME, ranks.clean_environment())
         cells = [
             one
@@ -71,7 +71,7 @@ def test_no_cell_is_slower(tmp_path: Path, seed: int) -> None:
         slower = {target_of(one) for one in cells}
         for number, suite in enumerate(("fresh", "fresh-again")):
             if slower:
-                pairs = Pairs(Laboratory(db, other.id, ranks), again, environment, chosen)
+                pairs = Pairs(LaunchStore(db, other.id, ranks), again, environment, chosen)
                 pairs.add(Suite(suite), 12, cells, seed=again.sampling.seed + 500 * number)
                 assert pairs.lost == []
                 found_slower = slower_cells(pairs.ratios, settings)

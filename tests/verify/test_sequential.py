@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from plumbline.verify import design
-from plumbline.verify.sequential import Family, Question, shown
+from plumbline.verify.sequential import Family, Hypothesis, shown
 from plumbline.verify.statistics import above, benjamini_hochberg, paired_ratio
 
 DESIGN = design.over(9, 30)
@@ -17,7 +17,7 @@ LIMIT = 1.05
 
 
 def family(cells: Sequence[Sequence[str]], **changes: float) -> Family[str]:
-    asked = [[Question(key, LIMIT) for key in cell] for cell in cells]
+    asked = [[Hypothesis(key, LIMIT) for key in cell] for cell in cells]
     return Family(asked, DESIGN, alpha=changes.get("alpha", 0.05))
 
 
@@ -41,7 +41,7 @@ def test_what_is_clear_stops_and_the_rest_goes_on() -> None:
     assert equal.word == "holds"
     assert slow.word == "violated"
     assert unclear.word == "undecided" and unclear.reason
-    assert [one.question.key for one in found.open()] == ["unclear"]
+    assert [one.hypothesis.key for one in found.open()] == ["unclear"]
     before = equal.comparison, slow.comparison
     for look in range(1, DESIGN.looks):
         found.look(of(logs, look))
@@ -68,7 +68,7 @@ def test_p_is_about_the_limit_and_the_interval_about_the_ratio() -> None:
     """8 % slower with a limit of 5 % is as significant as 2.9 % with none."""
     logs = {"a": noise(1.08, 0.04, 1), "b": noise(1.08 / LIMIT, 0.04, 1)}
     found = Family(
-        [[Question("a", LIMIT)], [Question("b", 1.0)]],
+        [[Hypothesis("a", LIMIT)], [Hypothesis("b", 1.0)]],
         DESIGN,
         alpha=0.05,
     )
@@ -130,7 +130,7 @@ def test_a_cell_holds_when_all_its_tests_do_and_each_stops_alone() -> None:
     found.look(of(logs, 0))
     clear, late = found.cells[0]
     assert (clear.word, late.word) == ("holds", "undecided")
-    assert [one.question.key for one in found.open()] == ["late"]
+    assert [one.hypothesis.key for one in found.open()] == ["late"]
     assert shown(found.cells[0]) is late
     for look in range(1, DESIGN.looks):
         found.look(of(logs, look))
@@ -141,7 +141,7 @@ def test_a_violated_cell_stops_with_all_its_tests() -> None:
     logs = {"slow": noise(3.0, 0.02, 1), "unclear": noise(1.05, 0.2, 2)}
     found = family([["unclear", "slow"]])
     found.look(of(logs, 0))
-    assert shown(found.cells[0]).question.key == "slow"
+    assert shown(found.cells[0]).hypothesis.key == "slow"
     assert found.open() == []
 
 
@@ -181,7 +181,7 @@ def test_verdicts_once_given_never_change() -> None:
         for look in range(DESIGN.looks):
             found.look(of(logs, look))
             for (one,) in found.cells:
-                key = one.question.key
+                key = one.hypothesis.key
                 assert known.get(key) in (None, one.word)
                 assert one.p_adjusted is not None
                 assert one.p_adjusted <= adjusted.get(key, 1.0) + 1e-12

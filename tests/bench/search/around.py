@@ -33,13 +33,13 @@ class Rule(msgspec.Struct, frozen=True):
 class Around(msgspec.Struct, frozen=True):
     """`options`: knobs by name, of a library whose knobs hold for a launch (the simulated one).
     `by_size`: knobs by function and range of sizes; `rules`: of the profile, in its order, and
-    `lines` the same as it has them. `spoilt`: a knob has a canary's value."""
+    `lines` the same as it has them. `corrupted`: a knob has a canary's value."""
 
     options: dict[str, str] = {}
     by_size: dict[str, list[tuple[int, float, dict[str, str]]]] = {}
     rules: list[Rule] = []
     lines: list[str] = []
-    spoilt: bool = False
+    corrupted: bool = False
     file: Rules | None = None
     nprocs: int = 0
 
@@ -89,8 +89,8 @@ def in_force(here: Here, extra: Mapping[str, str]) -> Around:
         return Around(rules=rules, lines=lines, file=file, nprocs=here.settings.ranks.nprocs)
     words = (word.removeprefix("--cfg=").partition(":") for word in options_in(extra))
     options = {name: value for name, _, value in words if name != "smpi/coll-selector"}
-    spoilt = NO_SUCH_ALGORITHM in options.values()
-    return Around(options=options, rules=rules, lines=lines, spoilt=spoilt)
+    corrupted = NO_SUCH_ALGORITHM in options.values()
+    return Around(options=options, rules=rules, lines=lines, corrupted=corrupted)
 
 
 def chosen(here: Here, choices: Choices) -> Around:
@@ -108,7 +108,7 @@ def chosen(here: Here, choices: Choices) -> Around:
                 rules.append(Rule(function, low, high, candidate.variant))
             if candidate.configuration:
                 options.update(candidate.configuration.as_dict())
-                whole = here.menu.one_for_all_sizes(function)
+                whole = here.candidate_space.one_for_all_sizes(function)
                 span = (0, math.inf) if whole else (low, high)
                 by_size.setdefault(function, []).append((*span, candidate.configuration.as_dict()))
     if not here.sweep.simulated:

@@ -86,7 +86,7 @@ class Trials:
         the least over them that is nowhere slower than the default."""
         found = dict(self._plain)
         for function, times in self.times.items():
-            if not self._here.menu.one_for_all_sizes(function):
+            if not self._here.candidate_space.one_for_all_sizes(function):
                 for size, at in times.items():
                     found[function, size] = _least(at)
                 continue
@@ -150,11 +150,11 @@ class _Tpe:
     """The space as a tree: the algorithm or variant, then the parameters that it reads."""
 
     def __init__(self, trials: Trials, function: str, seed: int) -> None:
-        self._menu = trials._here.menu
+        self._candidate_space = trials._here.candidate_space
         self._function = function
         self._size = max(trials.sizes(function))
         whole = set(trials.candidates(function))
-        self._first = [one for one in self._menu.first(function) if one in whole]
+        self._first = [one for one in self._candidate_space.first(function) if one in whole]
         sampler = optuna.samplers.TPESampler(seed=seed)
         self._study = optuna.create_study(sampler=sampler)
         self._trial: optuna.Trial | None = None
@@ -165,9 +165,11 @@ class _Tpe:
         one = self._first[index]
         values = {
             name: trial.suggest_categorical(f"{index}.{name}", those)
-            for name, those in self._menu.choices(self._function, one, self._size).items()
+            for name, those in self._candidate_space.choices(
+                self._function, one, self._size
+            ).items()
         }
-        return self._menu.with_parameters(one, values) if values else one
+        return self._candidate_space.with_parameters(one, values) if values else one
 
     def tell(self, value: float | None) -> None:
         assert self._trial is not None

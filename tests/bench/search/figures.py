@@ -12,7 +12,7 @@ import msgspec
 
 from plumbline.campaign import loop as campaign
 from plumbline.campaign import proof
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search.candidates import DEFAULT
 from plumbline.search.outcome import label
 from plumbline.settings import identity
@@ -81,8 +81,8 @@ def _campaign(here: Here, answers: Answers, seed: int, folder: Path) -> Replayed
         starter = Replay(campaign.starter(here.bench, here.settings), here, answers, seed)
         begun = identity.begin(db, here.bench, here.settings, new=True)
         output = folder / "exports"
-        lab = Laboratory(db, begun.id, starter)
-        campaign.Loop(lab, here.bench, begun, here.settings, output).run()
+        store = LaunchStore(db, begun.id, starter)
+        campaign.Loop(store, here.bench, begun, here.settings, output).run()
         script = output / plumbline_sh.FILE_NAME
         around = AS_IT_IS
         if script.exists():

@@ -21,7 +21,7 @@ import msgspec
 from plumbline.campaign import loop as campaign
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.settings import identity
 from plumbline_db import runs, searches, verdicts
 from plumbline_db.connection import Database
@@ -92,9 +92,9 @@ def _campaign(at: Here) -> tuple[Side, list[str], tuple[int, int]]:
     ):
         starter = campaign.starter(at.bench, at.settings)
         begun = identity.begin(db, at.bench, at.settings, new=True)
-        lab = Laboratory(db, begun.id, starter, Watch())
+        store = LaunchStore(db, begun.id, starter, Watch())
         started = time.monotonic()
-        campaign.Loop(lab, at.bench, begun, at.settings, Path(folder, "exports")).run()
+        campaign.Loop(store, at.bench, begun, at.settings, Path(folder, "exports")).run()
         wall = time.monotonic() - started
         launches = runs.listing(db, begun.id)
         found = searches.all_searches(db, begun.id)

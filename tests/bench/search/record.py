@@ -123,7 +123,7 @@ def _together(
 
 
 def _knobs(here: Here, function: str) -> list[Candidate]:
-    return [one for one in here.menu.first(function) if one.is_knobs]
+    return [one for one in here.candidate_space.first(function) if one.is_knobs]
 
 
 def _ours(here: Here, function: str, size: int) -> list[PlanCase]:

@@ -98,9 +98,9 @@ class Replay(Starter):
             readings = {name: KnobReading(value, value) for name, value in knobs.items()}
             records.append(ConfigRecord(id, True, "", readings))
         records += cases
-        answers = [] if around.spoilt else self._answers.of(planned, around)
+        answers = [] if around.corrupted else self._answers.of(planned, around)
         seconds = timed = 0.0
-        failed = around.spoilt
+        failed = around.corrupted
         for case, answer in zip(cases, answers, strict=False):
             records.append(Begin(case.case))
             if answer.outcome == "failed":
@@ -125,7 +125,7 @@ class Replay(Starter):
             argv=["replay", self._here.sweep.name],
             environment=extra,
             plan=text,
-            stderr=f"has no algorithm '{NO_SUCH_ALGORITHM}'" if around.spoilt else "",
+            stderr=f"has no algorithm '{NO_SUCH_ALGORITHM}'" if around.corrupted else "",
             started=_STARTED,
             seconds=self._answers.overhead_seconds + seconds,
             timed_seconds=timed,

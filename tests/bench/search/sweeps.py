@@ -15,10 +15,10 @@ from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.libraries.simgrid import SELECTORS
 from plumbline.measure import tables
-from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import of
-from plumbline.settings.workbench import Workbench, workbench
+from plumbline.settings.toolchain import Toolchain, find_toolchain
 
 # Factors of four, so that blocks of 32 ranks are whole.
 _SIZES = [64, 1024, 4096, 16384, 65536]
@@ -89,9 +89,9 @@ class Here(msgspec.Struct, frozen=True):
 
     sweep: Sweep
     settings: Settings
-    bench: Workbench
+    bench: Toolchain
     guidelines: Guidelines
-    menu: Menu
+    candidate_space: CandidateSpace
     spaces: dict[tuple[str, int], dict[Candidate, None]] = msgspec.field(default_factory=dict)
 
     def cases(self) -> list[PlanCase]:
@@ -111,15 +111,17 @@ class Here(msgspec.Struct, frozen=True):
 
     def _space(self, function: str, size: int) -> Iterator[Candidate]:
         named = {one.variant for one in self.guidelines.patterns if one.lhs == function}
-        left_out = self.menu.mockups(function) - named - set(self.guidelines.split.names())
+        left_out = (
+            self.candidate_space.mockups(function) - named - set(self.guidelines.split.names())
+        )
         yield DEFAULT
-        for one in self.menu.first(function):
+        for one in self.candidate_space.first(function):
             if one.variant in left_out:
                 continue
-            choices = self.menu.choices(function, one, size)
+            choices = self.candidate_space.choices(function, one, size)
             for values in itertools.product(*choices.values()):
                 chosen = dict(zip(choices, values, strict=True))
-                yield self.menu.with_parameters(one, chosen) if chosen else one
+                yield self.candidate_space.with_parameters(one, chosen) if chosen else one
             yield one
 
     def named(self, function: str, size: int, knobs: Mapping[str, str]) -> Candidate:
@@ -148,19 +150,19 @@ class Here(msgspec.Struct, frozen=True):
 def here(sweep: Sweep, **keys: Any) -> Here:
     """Raises PlumblineError where the library is not here, or not built for."""
     settings = of(sweep.name, sweep.keys | keys, {})
-    bench = workbench(settings=settings)
-    menu = Menu(
-        bench.space,
-        bench.installation.library,
-        bench.knobs,
+    toolchain = find_toolchain(settings=settings)
+    candidate_space = CandidateSpace(
+        toolchain.space,
+        toolchain.installation.library,
+        toolchain.knobs,
         campaign.candidates(
-            bench,
+            toolchain,
             settings,
             oversubscribed=settings.ranks.placement(
-                bench.launcher.processing_units()
+                toolchain.launcher.processing_units()
             ).oversubscribed,
         ),
         settings.ranks.nprocs,
-        references=bench.catalogue.variants,
+        references=toolchain.catalogue.variants,
     )
-    return Here(sweep, settings, bench, identity.chosen(bench, settings), menu)
+    return Here(sweep, settings, toolchain, identity.chosen(toolchain, settings), candidate_space)

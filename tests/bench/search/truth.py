@@ -106,7 +106,7 @@ class Truth:
         """The choices with one more for a cell: any candidate where each size may have its own; of
         the library's where one must hold for all sizes, one that is nowhere slower than the
         default."""
-        whole = self._here.menu.one_for_all_sizes(function)
+        whole = self._here.candidate_space.one_for_all_sizes(function)
         for candidate in self._here.space(function, size):
             if candidate == choices[function, size]:
                 continue
@@ -168,7 +168,7 @@ class Truth:
             }
             times[size] = {one: seconds for one, seconds in known.items() if seconds is not None}
         halves = _halves(self._answers.launches)
-        if self._here.menu.one_for_all_sizes(function):
+        if self._here.candidate_space.one_for_all_sizes(function):
             for at in times.values():
                 for one in [one for one in at if one.is_knobs]:
                     if not self.nowhere_slower(function, one, choices):
@@ -215,7 +215,7 @@ class Truth:
             other = times[at].get(DEFAULT) or next(iter(times[at].values()))
             return _log(times[at][one], other, learn)
 
-        if not self._here.menu.one_for_all_sizes(function):
+        if not self._here.candidate_space.one_for_all_sizes(function):
             return min(times[size], key=lambda one: middle(size, one))
         bases = [DEFAULT] + [
             one for one in times[size] if one.is_knobs and all(one in at for at in times.values())

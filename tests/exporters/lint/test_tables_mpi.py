@@ -98,7 +98,7 @@ SPOILT: dict[str, Callable[[Tree], None]] = {
 
 
 @pytest.mark.parametrize("trap", SPOILT)
-def test_a_spoilt_table(mpich: Mpich, tmp_path: Path, trap: str) -> None:
+def test_a_corrupted_table(mpich: Mpich, tmp_path: Path, trap: str) -> None:
     """Allreduce's ring, by an operation that does not commute, gives wrong data; the rest ends."""
     algorithms, compositions = copy.deepcopy(mpich_selection.tables(mpich.library))
     SPOILT[trap](algorithms)

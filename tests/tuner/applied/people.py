@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from plumbline.applied import apply, rollback
+from plumbline.applied.generations import Source, Store
 from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place, Where
-from plumbline.applied.sets import Source, Store
 from plumbline.libraries import Installation, families
 from plumbline_db.records import Library, Winner
 from tests.db import build

@@ -39,7 +39,7 @@ def test_lines_for_a_user_who_had_none(user: User) -> None:
     }
     assert "# campaign c-4, 4 ranks" in user.file.read_text()
     assert "# library   openmpi-4.1.4, fingerprint 9d1c5f6a" in rules.read_text()
-    assert (done.set, done.previous, done.campaigns) == (1, 0, ["c-4"])
+    assert (done.generation, done.previous, done.campaigns) == (1, 0, ["c-4"])
     (change,) = done.changes
     assert change.action == "create" and change.diff.startswith("--- /dev/null\n+++ ")
     assert set(map(Path, done.files)) < set(user.store.path(1).iterdir())
@@ -52,7 +52,7 @@ def test_rollback_gives_back_every_byte(user: User, before: bytes | None) -> Non
     user.apply()
     assert user.file.read_bytes().startswith(before or b"")
     done = user.rollback()
-    assert (done.set, done.previous) == (0, 1)
+    assert (done.generation, done.previous) == (0, 1)
     if before is None:
         assert not user.file.parent.exists()  # nor the folder that was made for it
     else:
@@ -76,11 +76,11 @@ def test_twice_is_once(user: User) -> None:
     user.apply()
     before = user.everything()
     again = user.apply()
-    assert (again.set, again.changes) == (1, [])
+    assert (again.generation, again.changes) == (1, [])
     assert user.everything() == before
     user.rollback()
     done = user.rollback()
-    assert (done.set, done.previous, done.changes) == (0, 0, [])
+    assert (done.generation, done.previous, done.changes) == (0, 0, [])
 
 
 # --- several campaigns --------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def test_twice_is_once(user: User) -> None:
 def test_campaigns_for_other_ranks_stay_in_force(user: User) -> None:
     user.apply(FOUR)
     done = user.apply(EIGHT)
-    assert (done.set, done.previous, done.campaigns) == (2, 1, ["c-4", "c-8"])
+    assert (done.generation, done.previous, done.campaigns) == (2, 1, ["c-4", "c-8"])
     text = (user.store.path(2) / "ompi-rules.conf").read_text()
     assert "\n4 # ranks" in text and "\n8 # ranks" in text
     assert "campaign  c-4, 4 ranks" in text and "campaign  c-8, 8 ranks" in text
@@ -118,7 +118,7 @@ def test_a_later_campaign_for_the_same_ranks_takes_the_place(user: User) -> None
     done = user.apply(tuned("MPI_Allreduce", "rabenseifner", 8192, 65536), id="c-4-new")
     assert done.campaigns == ["c-8", "c-4-new"]
     assert "c-4 gives way: it was for the same ranks" in done.notes
-    assert user.rollback(everything=True).set == 0
+    assert user.rollback(everything=True).generation == 0
     assert not user.file.exists()
 
 
@@ -174,7 +174,7 @@ def test_after_rolling_back_all_the_way_it_begins_anew(user: User) -> None:
     user.apply(EIGHT)
     user.rollback(everything=True)
     assert user.apply(FOUR).previous == 0
-    assert user.rollback().set == 0
+    assert user.rollback().generation == 0
     assert not user.file.exists()
 
 
@@ -189,16 +189,18 @@ def test_what_was_measured_with_an_older_build_goes(user: User) -> None:
     user.apply(EIGHT)
     done = user.apply(FOUR, library=updated())
     assert done.campaigns == ["c-4"]
-    assert any("was updated since set 1" in note and "c-8" in note for note in done.notes)
+    assert any("was updated since generation 1" in note and "c-8" in note for note in done.notes)
     undone = user.rollback()
-    assert undone.set == 0 and "another build of the library (9d1c5f6a)" in undone.notes[0]
+    assert undone.generation == 0 and "another build of the library (9d1c5f6a)" in undone.notes[0]
     assert not user.file.exists()
 
 
 def test_a_place_holds_one_library_and_one_machine(user: User) -> None:
     user.apply(EIGHT)
     other = msgspec.structs.replace(updated(), prefix="/opt/other")
-    with pytest.raises(PlumblineError, match=r"set 1 .* for openmpi-4.1.4 in /usr: one place"):
+    with pytest.raises(
+        PlumblineError, match=r"generation 1 .* for openmpi-4.1.4 in /usr: one place"
+    ):
         user.apply(FOUR, library=other)
     machine = msgspec.structs.replace(build.MACHINE, id="m-2", host="node2")
     with pytest.raises(PlumblineError, match=r"measured on node1 .* on node2"):
@@ -257,9 +259,9 @@ def test_a_set_that_is_gone(user: User) -> None:
     user.apply(FOUR)
     user.apply(EIGHT)
     (user.store.path(1) / "ompi-rules.conf").unlink()
-    with pytest.raises(PlumblineError, match=r"set 1 in .* is gone or was changed"):
+    with pytest.raises(PlumblineError, match=r"generation 1 in .* is gone or was changed"):
         user.rollback()
-    assert user.rollback(everything=True).set == 0
+    assert user.rollback(everything=True).generation == 0
 
 
 # --- values that are there already --------------------------------------------------------------

@@ -135,7 +135,7 @@ def test_another_file_is_another_set(user: User) -> None:
     user.apply()
     other = user.home / "other.conf"
     moved = msgspec.structs.replace(user.place, where=[Where(other, "lines", "parameters")])
-    assert apply.apply(moved, wish(), now="2026").set == 2
+    assert apply.apply(moved, wish(), now="2026").generation == 2
     assert apply.apply(moved, wish(), now="2026").changes == []
     user.rollback(everything=True)
     assert not other.exists() and not user.file.exists()
@@ -207,13 +207,13 @@ def test_a_planted_lock_harms_nothing(user: User) -> None:
     assert precious.read_text() == "precious"
 
 
-@pytest.mark.parametrize("where", ["", "openmpi", "openmpi/2", "openmpi/2/set.json"])
+@pytest.mark.parametrize("where", ["", "openmpi", "openmpi/2", "openmpi/2/generation.json"])
 def test_a_set_that_others_may_have_written_is_not_believed(user: User, where: str) -> None:
     """It says which files are written, and with what."""
     user.write(FOREIGN)
     user.apply(FOUR)
     user.apply(EIGHT)
-    record = user.store.path(2) / "set.json"
+    record = user.store.path(2) / "generation.json"
     victim = user.home / "victim"
     forged = msgspec.json.decode(record.read_bytes())
     forged["targets"].append({"path": str(victim), "kind": "whole", "text": "owned"})

@@ -63,7 +63,7 @@ def test_killed_anywhere_the_next_one_ends_it(
             assert done.campaigns == ["c-4", "c-8"]
             for path in (site.file, site.whole):
                 text = path.read_text()
-                assert f">>> plumbline openmpi {done.set} >>>" in text
+                assert f">>> plumbline openmpi {done.generation} >>>" in text
             site.rollback(everything=True)
             assert site.file.read_bytes() == FOREIGN and not site.whole.exists()
         assert os.listdir(site.file.parent) == [site.file.name]
@@ -100,7 +100,8 @@ site.apply(EIGHT) if work == "apply" else site.rollback()
     ("work", "renames"), [("apply", 0), ("apply", 1), ("apply", 2), ("rollback", 0)]
 )
 def test_kill_9(open_folder: Path, work: str, renames: int) -> None:
-    """Before the set is there, before the first file of others is replaced, before the second."""
+    """Before the generation is there, before the first file of others is replaced, before the
+    second."""
     root = Path(__file__).parents[3]
     site = Site(open_folder / "etc")
     (site.home / "profile.d").mkdir(parents=True)

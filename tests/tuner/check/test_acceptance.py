@@ -19,7 +19,7 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner import planted
 from tests.tuner.check.pretended import RULES, Pretended, cases, halved
-from tests.tuner.simulated import SimulatedStarter, bench
+from tests.tuner.simulated import SimulatedStarter, toolchain
 from tests.tuner.test_campaign import run
 
 Check = Callable[..., acceptance.Acceptance]
@@ -29,7 +29,7 @@ Check = Callable[..., acceptance.Acceptance]
 def campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Files]:
     folder = tmp_path_factory.mktemp("check")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(in_force, "workbench", lambda *_, **__: bench())
+        patched.setattr(in_force, "find_toolchain", lambda *_, **__: toolchain())
         settings = planted.settings(guidelines=["GL12", "GL16"], sizes=[1024, 16384])
         with Database.open(folder / "plumbline.db", write=True) as db:
             run(db, folder / "exports", SimulatedStarter(planted.costs()), settings)
@@ -43,7 +43,7 @@ def loops_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def under(found: Files, launcher: Pretended) -> Files:
     return msgspec.structs.replace(
-        found, bench=msgspec.structs.replace(found.bench, launcher=launcher)
+        found, toolchain=msgspec.structs.replace(found.toolchain, launcher=launcher)
     )
 
 

@@ -10,7 +10,6 @@ import pytest
 from plumbline.campaign import in_force
 from plumbline.campaign import loop as campaign
 from plumbline.libraries import fits
-from plumbline.settings import workbench
 from tests.tuner import planted, simulated
 from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.simulated import SimulatedStarter
@@ -44,7 +43,9 @@ def starter(monkeypatch: pytest.MonkeyPatch) -> SimulatedStarter:
 
 
 def install(patched: pytest.MonkeyPatch, starter: SimulatedStarter) -> None:
-    patched.setattr(workbench, "workbench", lambda *_, **__: simulated.bench())
-    patched.setattr(in_force, "workbench", lambda *_, **__: simulated.bench())
+    patched.setattr(
+        "plumbline.settings.toolchain.find_toolchain", lambda *_, **__: simulated.toolchain()
+    )
+    patched.setattr(in_force, "find_toolchain", lambda *_, **__: simulated.toolchain())
     patched.setattr(campaign, "starter", lambda *_: starter)
     patched.setattr(in_force, "starter", lambda *_: starter)

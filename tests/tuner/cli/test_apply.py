@@ -13,7 +13,7 @@ import pytest
 
 from plumbline.applied import places, standing
 from plumbline.applied.blocks import block
-from plumbline.applied.sets import AppliedFile, Store
+from plumbline.applied.generations import AppliedFile, Store
 from plumbline.libraries import Knob, families, fits
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.results import doctor
@@ -44,7 +44,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     listed = f"{found}/.openmpi/mca-params.conf,/etc/openmpi-mca-params.conf"
     files = Knob("mca_base_param_files", listed, "string", False, {})
     monkeypatch.setattr(OpenMpi, "knobs", lambda *_: {files.name: files} | in_file(found))
-    here = simulated.bench()
+    here = simulated.toolchain()
     monkeypatch.setattr(fits, "installed", lambda *_: (here.family, here.installation))
     monkeypatch.setattr(paths.Layout, "preload", lambda *_: tmp_path / "libplumbline.so")
     (tmp_path / "libplumbline.so").write_bytes(b"\x7fELF")
@@ -61,7 +61,7 @@ def test_dry_run_apply_and_rollback(finished: Finished, home: Path) -> None:
     assert list(home.iterdir()) == []
     said = plumbline("apply", "--user", "--db", database)
     assert said.status == 0 and f"{file} was made" in said.err
-    assert "(set 1 of openmpi)" in said.err
+    assert "(generation 1 of openmpi)" in said.err
     assert plumbline("apply", "--user", "--db", database).err.count("nothing to change") == 1
     said = plumbline("rollback", "--user")
     assert said.status == 0 and f"{file} was removed" in said.err
@@ -72,7 +72,7 @@ def test_dry_run_apply_and_rollback(finished: Finished, home: Path) -> None:
 def test_what_the_library_does_not_read_has_an_exit_status(
     finished: Finished, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = OpenMpi().knobs(simulated.bench().installation)["mca_base_param_files"]
+    files = OpenMpi().knobs(simulated.toolchain().installation)["mca_base_param_files"]
     monkeypatch.setattr(OpenMpi, "knobs", lambda *_: {files.name: files})
     said = plumbline("apply", "--user", "--db", finished[0])
     assert said.status == 3
@@ -84,12 +84,12 @@ def test_what_the_library_does_not_read_has_an_exit_status(
 
 def test_as_json(finished: Finished, home: Path) -> None:
     done = plumbline("apply", "--user", "--json", "--db", finished[0]).json
-    assert (done["scope"], done["set"], done["previous"], done["dry_run"]) == ("user", 1, 0, False)
+    assert (done["scope"], done["generation"], done["previous"], done["dry_run"]) == ("user", 1, 0, False)
     (change,) = done["changes"]
     assert (change["action"], Path(change["path"]).name) == ("create", "mca-params.conf")
     assert {Path(one).name for one in done["files"]} >= {"ompi-rules.conf", "plumbline-run"}
     undone = plumbline("rollback", "--user", "--json").json
-    assert (undone["set"], undone["previous"]) == (0, 1)
+    assert (undone["generation"], undone["previous"]) == (0, 1)
 
 
 def test_in_a_tree_of_modules(finished: Finished, home: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_library_that_was_updated(
     finished: Finished, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     newer = msgspec.structs.replace(build.LIBRARY, fingerprint="newer")
-    installation = msgspec.structs.replace(simulated.bench().installation, library=newer)
+    installation = msgspec.structs.replace(simulated.toolchain().installation, library=newer)
     monkeypatch.undo()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setattr(OpenMpi, "find", lambda *_: [installation])
@@ -153,7 +153,7 @@ def test_the_doctor_knows_what_is_applied_and_whether_it_still_fits(
     plumbline("apply", "--user", "--db", finished[0])
     assert told() == ["user 1 None"]
     (one,) = doctor._applied(None, finished[0])
-    assert one.state == "fine" and "set 1 of openmpi is in force (--user): openmpi-4" in one.text
+    assert one.state == "fine" and "generation 1 of openmpi is in force (--user): openmpi-4" in one.text
     monkeypatch.setattr(fits, "other", lambda _: "made for another one")
     (one,) = doctor._applied(None, finished[0])
     assert one.state == "warns"
@@ -166,7 +166,7 @@ def test_nothing_there_to_roll_back(home: Path) -> None:
     said = plumbline("rollback", "--user")
     assert said.status == 1 and "nothing was applied there" in said.err
     said = plumbline("rollback", "--site", "--store", home / "none")
-    assert said.status == 1 and f"there are no sets in {home}/none" in said.err
+    assert said.status == 1 and f"there are no generations in {home}/none" in said.err
 
 
 def test_a_store_of_one_s_own_and_several_libraries(finished: Finished, home: Path) -> None:
@@ -229,7 +229,7 @@ def test_what_a_login_shell_reads(
     monkeypatch.delenv("ZDOTDIR", raising=False)
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     library = msgspec.structs.replace(build.LIBRARY, id="mpich-5.0.2", family="mpich")
-    installation = msgspec.structs.replace(simulated.bench().installation, library=library)
+    installation = msgspec.structs.replace(simulated.toolchain().installation, library=library)
     place = places.place("user", families()["mpich"], installation)
     (where,) = place.where
     assert (where.path, where.kind, where.form) == (home / file, "lines", form)
@@ -239,21 +239,21 @@ def test_what_a_login_shell_reads(
 def test_shells_and_libraries_without_a_place(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHELL", "/usr/bin/xonsh")
     library = msgspec.structs.replace(build.LIBRARY, id="mpich-5.0.2", family="mpich")
-    installation = msgspec.structs.replace(simulated.bench().installation, library=library)
+    installation = msgspec.structs.replace(simulated.toolchain().installation, library=library)
     with pytest.raises(PlumblineError, match="what /usr/bin/xonsh reads at login is not known"):
         places.place("user", families()["mpich"], installation)
     with pytest.raises(PlumblineError, match="is simulated: nothing is applied"):
         places.place("user", families()["simgrid"], installation)
     other = Knob("mca_base_param_files", "/elsewhere.conf", "string", False, {})
     monkeypatch.setattr(OpenMpi, "knobs", lambda *_: {other.name: other})
-    here = simulated.bench()
+    here = simulated.toolchain()
     with pytest.raises(PlumblineError, match=r"does not read .*mca-params.conf, but /elsewhere"):
         places.place("user", here.family, here.installation)
 
 
 def test_a_site_of_another_family(home: Path) -> None:
     library = msgspec.structs.replace(build.LIBRARY, id="mpich-5.0.2", family="mpich")
-    installation = msgspec.structs.replace(simulated.bench().installation, library=library)
+    installation = msgspec.structs.replace(simulated.toolchain().installation, library=library)
     place = places.place("site", families()["mpich"], installation)
     assert [str(one.path) for one in place.where] == [
         "/etc/profile.d/plumbline-mpich.sh",

@@ -28,8 +28,8 @@ def check(
     monkeypatch: pytest.MonkeyPatch, finished: Finished, *words: str, cost: Cost = halved
 ) -> Result:
     launcher = Pretended(cost)
-    bench = msgspec.structs.replace(simulated.bench(), launcher=launcher)
-    monkeypatch.setattr(in_force, "workbench", lambda *_, **__: bench)
+    toolchain = msgspec.structs.replace(simulated.toolchain(), launcher=launcher)
+    monkeypatch.setattr(in_force, "find_toolchain", lambda *_, **__: toolchain)
     others = [f"{option}=none" for option in ("--osu", "--imb") if option not in words]
     return plumbline("check", *words, *others, "--no-proof", "--db", finished[0])
 

@@ -13,7 +13,7 @@ import pytest
 
 from plumbline import libraries
 from plumbline.cli import common, options
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
@@ -229,9 +229,9 @@ def test_a_damaged_database(
     assert plumbline("db", "backup", "safe.db").status == 0
     good = path.read_bytes()
     for seed in range(3):
-        spoilt = damage.spoil(good, kind, seed)
+        corrupted = damage.corrupt(good, kind, seed)
         for words in (*DAMAGED_READERS, ["campaign", *SMALL]):
-            path.write_bytes(spoilt)
+            path.write_bytes(corrupted)
             for log in ("plumbline.db-wal", "plumbline.db-shm"):
                 Path(log).unlink(missing_ok=True)
             said = plumbline(*words)
@@ -305,16 +305,16 @@ def test_interrupted_by_its_user(
     starter: SimulatedStarter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 0
-    launch = Laboratory.launch
+    launch = LaunchStore.launch
 
-    def impatient(self: Laboratory, *arguments: object, **more: object) -> object:
+    def impatient(self: LaunchStore, *arguments: object, **more: object) -> object:
         nonlocal count
         count += 1
         if count > 5:
             raise KeyboardInterrupt
         return launch(self, *arguments, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Laboratory, "launch", impatient)
+    monkeypatch.setattr(LaunchStore, "launch", impatient)
     said = plumbline("campaign", *SMALL, "--db", tmp_path / "plumbline.db")
     refused(said, 130, "what was measured is kept, the same command continues")
     assert len(starter.launches) == 5
@@ -392,8 +392,8 @@ def test_an_application_that_does_not_exist(finished: tuple[Path, Result]) -> No
 
 
 def test_a_probe_that_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench = pytest.importorskip("tests.tuner.simulated").bench()
-    monkeypatch.setattr(libraries, "find", lambda _: (bench.family, bench.installation))
+    toolchain = pytest.importorskip("tests.tuner.simulated").toolchain()
+    monkeypatch.setattr(libraries, "find", lambda _: (toolchain.family, toolchain.installation))
     prefix = tmp_path / "prefix"
     (prefix / "share" / "plumbline" / "search-spaces").mkdir(parents=True)
     monkeypatch.setenv("PLUMBLINE_PREFIX", str(prefix))

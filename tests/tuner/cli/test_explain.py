@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.settings import workbench
 from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
 from tests.db import build
@@ -128,8 +127,8 @@ def test_not_with_another_library(
     database: Path, starter: SimulatedStarter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = msgspec.structs.replace(build.MACHINE, id="elsewhere")
-    other = msgspec.structs.replace(simulated.bench(), machine=machine)
-    monkeypatch.setattr(workbench, "workbench", lambda *_, **__: other)
+    other = msgspec.structs.replace(simulated.toolchain(), machine=machine)
+    monkeypatch.setattr("plumbline.settings.toolchain.find_toolchain", lambda *_, **__: other)
     said = plumbline("results", "--explain", "--measure", "--db", database)
     refused(said, 2, "was run on another machine or with another build")
     assert starter.launches == []

@@ -111,7 +111,7 @@ def test_nrep_says_where_the_rule_was_not_met(starter: SimulatedStarter) -> None
 
 
 def test_nrep_says_what_could_not_be_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    install(monkeypatch, SimulatedStarter(planted.costs(), spoil=lambda _: "wrong"))
+    install(monkeypatch, SimulatedStarter(planted.costs(), corrupt=lambda _: "wrong"))
     said = plumbline("nrep", "MPI_Bcast", "--sizes", "8", "--json")
     assert said.status == 1
     assert (said.json[0]["outcome"], said.json[0]["nrep"]) == ("wrong: simulated", None)

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline.settings import workbench
-from plumbline.settings.workbench import Workbench
+from plumbline.settings.toolchain import Toolchain
 from plumbline_db.errors import PlumblineError
 from tests.tuner import simulated
 from tests.tuner.cli.command import plumbline
@@ -35,8 +34,8 @@ def file(tmp_path: Path) -> Path:
 def two(starter: SimulatedStarter, monkeypatch: pytest.MonkeyPatch) -> SimulatedStarter:
     """The library under `second` is another one."""
 
-    def bench(prefix: Path | None = None, **_: Any) -> Workbench:
-        found = simulated.bench()
+    def toolchain(prefix: Path | None = None, **_: Any) -> Toolchain:
+        found = simulated.toolchain()
         if prefix is None:
             return found
         if prefix.name == "missing":
@@ -47,7 +46,7 @@ def two(starter: SimulatedStarter, monkeypatch: pytest.MonkeyPatch) -> Simulated
         installation = msgspec.structs.replace(found.installation, library=library)
         return msgspec.structs.replace(found, installation=installation)
 
-    monkeypatch.setattr(workbench, "workbench", bench)
+    monkeypatch.setattr("plumbline.settings.toolchain.find_toolchain", toolchain)
     return starter
 
 

@@ -365,7 +365,7 @@ class Conformance:
         notes = {name for name in left if name.startswith("PLUMBLINE_")}
         assert left - notes <= {"PATH", "HOME"}, left
 
-    def test_canaries_spoil_what_is_exported_and_nothing_else(
+    def test_canaries_corrupt_what_is_exported_and_nothing_else(
         self, found: Installation, tmp_path: Path
     ) -> None:
         assert self.family.canaries({}, tmp_path) == []

@@ -17,7 +17,7 @@ from plumbline.campaign.proof import Failed, Outcomes, environment_of, prove
 from plumbline.core.plan import Plan
 from plumbline.libraries import Installation, into_ranks
 from plumbline.libraries.canary import Canary
-from plumbline.libraries.intelmpi import LOUD, spoilt
+from plumbline.libraries.intelmpi import LOUD, corrupted
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db.records import Check, Failure, Winner
@@ -159,9 +159,9 @@ def test_what_is_bound_and_where() -> None:
     ]
 
 
-def test_a_spoilt_value_has_the_same_ranges() -> None:
-    assert spoilt("0:0-63;8:64-64;0:65-99") == "0:0-63;99:64-64;0:65-99"
-    assert spoilt("3") == "99"
+def test_a_corrupted_value_has_the_same_ranges() -> None:
+    assert corrupted("0:0-63;8:64-64;0:65-99") == "0:0-63;99:64-64;0:65-99"
+    assert corrupted("3") == "99"
     names = {"I_MPI_ADJUST_REDUCE_SCATTER": "3", "I_MPI_FABRICS": "shm"}
     assert FAMILY.canaries(names, Path("/none")) == [
         Canary(

@@ -21,7 +21,7 @@ from plumbline.launch.starter import Starter
 from plumbline.launch.under_way import UnderWay
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.system import ending
 from plumbline.system.placement import Placement
 from plumbline_db import events, runs
@@ -246,9 +246,9 @@ def test_a_launch_that_is_not_taken_is_started_again(
     elsewhere.placement = Placement(nodes=2, ppn=2)
     for number in (1, 2):
         with pytest.raises(PlumblineError, match="2 nodes with 2 ranks each were asked for"):
-            Laboratory(db, campaign.id, elsewhere).launch(Suite("s"), 0, NAMED, {})
+            LaunchStore(db, campaign.id, elsewhere).launch(Suite("s"), 0, NAMED, {})
         assert len(scheduler.submitted()) == number
-    assert Laboratory(db, campaign.id, ranks).launch(Suite("s"), 0, NAMED, {}).run.finished
+    assert LaunchStore(db, campaign.id, ranks).launch(Suite("s"), 0, NAMED, {}).run.finished
 
 
 def test_nodes_of_a_cluster_have_cores_of_their_own(
@@ -270,8 +270,8 @@ def test_events_are_stored_once(
     """Also where the files of a launch stay, or a kill came before they went."""
     scheduler.fates("node")
     for _ in range(2):
-        lab = Laboratory(db, campaign.id, scheduler.starter(good(tmp_path), keep=True))
-        assert lab.launch(Suite("s"), 0, NAMED, {}).run.finished
+        store = LaunchStore(db, campaign.id, scheduler.starter(good(tmp_path), keep=True))
+        assert store.launch(Suite("s"), 0, NAMED, {}).run.finished
     assert [one.kind for one in events.get(db, campaign.id)] == ["launch interrupted"]
 
 
@@ -287,8 +287,8 @@ def test_what_the_cluster_ends_is_started_again(
     if (scheduler.kind, fate) == ("flux", "lose"):
         pytest.skip("ids of Flux are never given again")
     scheduler.fates(fate)
-    lab = Laboratory(db, campaign.id, scheduler.starter(good(tmp_path)))
-    assert lab.launch(Suite("s"), 0, NAMED, {}).run.finished
+    store = LaunchStore(db, campaign.id, scheduler.starter(good(tmp_path)))
+    assert store.launch(Suite("s"), 0, NAMED, {}).run.finished
     assert [one.kind for one in events.get(db, campaign.id)] == [kind]
     assert len(scheduler.submitted()) == 2
 
@@ -350,7 +350,7 @@ def test_a_job_that_runs_though_nobody_knows_it(scheduler: Scheduler, tmp_path: 
     assert len(scheduler.submitted()) == 1
 
 
-def test_a_job_that_was_given_up_and_still_runs_spoils_nothing(
+def test_a_job_that_was_given_up_and_still_runs_corrupts_nothing(
     scheduler: Scheduler, tmp_path: Path
 ) -> None:
     """It comes to its end while the second one runs: neither its records nor its end count."""
@@ -447,8 +447,8 @@ def test_rounds_of_launches(
     begun = f'{fake_probe.COMMAND} "$2" "$4" 6'  # case 1 has begun
     text = f'if grep -q bytes=1024 "$2"; then {begun}; exit 1; fi; {good(tmp_path)}'
     for _ in range(2):
-        lab = Laboratory(db, campaign.id, scheduler.starter(text, at_once=3))
-        series = Series(lab, Suite("s"), PLAN, {})
+        store = LaunchStore(db, campaign.id, scheduler.starter(text, at_once=3))
+        series = Series(store, Suite("s"), PLAN, {})
         series.advance(4)
         assert series.dropped == {CASES[1]}
         kept = runs.listing(db, campaign.id)

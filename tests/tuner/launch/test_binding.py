@@ -13,7 +13,7 @@ from plumbline.launch import launcher_for
 from plumbline.launch.starter import Starter
 from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.system import machine, paths
 from plumbline.system.placement import Placement, here
 from plumbline.system.readback import units
@@ -121,14 +121,14 @@ def test_bound_and_as_a_user_has_them_in_one_campaign(db: Database) -> None:
         pytest.skip("the mpirun on PATH is not Open MPI's")
     ranks = starter(family, found, ppn=2 * machine.processing_units())
     campaign = build.started(db)
-    lab = Laboratory(db, campaign.id, ranks)
-    lab.launch(Suite("before"), 0, PLAN, {})
-    Series(lab, Suite("accept", 1), PLAN, {}, ranks.plain).advance(2)
-    lab.launch(Suite("before"), 1, PLAN, {})
+    store = LaunchStore(db, campaign.id, ranks)
+    store.launch(Suite("before"), 0, PLAN, {})
+    Series(store, Suite("accept", 1), PLAN, {}, ranks.plain).advance(2)
+    store.launch(Suite("before"), 1, PLAN, {})
     every = [launch.header.binding for launch in runs.surroundings(db, campaign.id)]
     assert every[0] == every[3] != every[1] == every[2]
     measured, accepted = started.lines(db, campaign.id)
     assert measured.endswith("--oversubscribe --bind-to core:overload-allowed")
     assert accepted.endswith("--oversubscribe")
     with pytest.raises(PlumblineError, match="binding"):
-        lab.launch(Suite("accept", 1), 2, PLAN, {})
+        store.launch(Suite("accept", 1), 2, PLAN, {})

@@ -21,7 +21,7 @@ from plumbline.launch.starter import under_way
 from plumbline.libraries import Installation
 from plumbline.libraries.simgrid import SimGrid
 from plumbline.settings.campaign_file import load
-from plumbline.settings.workbench import workbench
+from plumbline.settings.toolchain import find_toolchain
 from plumbline.system.placement import Placement
 from plumbline_db import ndjson
 from plumbline_db.errors import PlumblineError
@@ -260,7 +260,7 @@ def test_64_ranks_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
     settings = load(None, {"simulate": "ompi", "nprocs": 64, "nodes": 16})
     try:
-        ranks = campaign.starter(workbench(settings=settings), settings)
+        ranks = campaign.starter(find_toolchain(settings=settings), settings)
     except PlumblineError as error:
         if "make build" not in str(error):
             raise

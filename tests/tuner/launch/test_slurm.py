@@ -19,7 +19,7 @@ from plumbline import libraries
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.slurm import Slurm, SlurmTable
 from plumbline.launch.starter import Starter
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.system import paths
 from plumbline.system.placement import Placement
 from plumbline_db import events
@@ -206,7 +206,7 @@ def both_slow_once(home: Path) -> str:
 
 def stored(db: Database, campaign: Campaign, ranks: Starter) -> Run:
     plan = Plan("s-000", 1, (PlanCase("MPI_Bcast", 64),), blocks=1, reps=1)
-    return Laboratory(db, campaign.id, ranks).launch(Suite("s"), 0, plan, {}).run
+    return LaunchStore(db, campaign.id, ranks).launch(Suite("s"), 0, plan, {}).run
 
 
 def test_a_cancelled_job_is_started_again_once(

@@ -15,7 +15,7 @@ from plumbline.core.plan import Plan
 from plumbline.launch.starter import Starter
 from plumbline.libraries import space_file
 from plumbline.libraries.space import Space
-from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.system.placement import Placement
 from plumbline_db.records import Check, ConfigRecord, Winner
 from plumbline_exporters import plumbline_sh
@@ -39,10 +39,10 @@ def ranks(two_hosts: Hosts, tmp_path: Path) -> Starter:
     return starter(two_hosts, tmp_path, LAYOUT, NAME)
 
 
-def menu() -> tuple[Space, Menu]:
+def candidate_space() -> tuple[Space, CandidateSpace]:
     family, found = libraries.find(prefix_of(NAME))
     space = space_file.for_library(ROOT / "search-spaces", found.library).on(LAYOUT.nodes)
-    return space, Menu(space, found.library, family.knobs(found), [], LAYOUT.nprocs)
+    return space, CandidateSpace(space, found.library, family.knobs(found), [], LAYOUT.nprocs)
 
 
 def outcomes(
@@ -59,7 +59,7 @@ def outcomes(
 
 
 def test_candidates_race_without_han_beside_the_default_with_it(ranks: Starter) -> None:
-    space, chosen = menu()
+    space, chosen = candidate_space()
     candidates = chosen.first(FUNCTION)
     assert candidates and all(
         one.configuration.get("coll_han_priority") == "0" for one in candidates
@@ -77,7 +77,7 @@ def test_candidates_race_without_han_beside_the_default_with_it(ranks: Starter) 
 def test_what_is_exported_decides_and_the_rules_alone_do_not(
     two_hosts: Hosts, ranks: Starter, tmp_path: Path
 ) -> None:
-    _, chosen = menu()
+    _, chosen = candidate_space()
     candidate: Candidate = chosen.first(FUNCTION)[0]
     winner: Winner = build.winner(
         function=FUNCTION, nprocs=4, ppn=2, bytes_from=2048, bytes_to=8192, variant="default",

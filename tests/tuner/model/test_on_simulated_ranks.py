@@ -19,7 +19,7 @@ from plumbline.model.names import followed
 from plumbline.search.race.effort import Effort
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline.settings.workbench import Workbench, workbench
+from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Check, PingPong, Samples
 
@@ -31,17 +31,17 @@ MESSAGES = (0, 8, 512, 2048, 4096, 8192, 16384, 32768, 65536)
 class Measured(msgspec.Struct):
     """Seconds of cases, and of messages by size."""
 
-    bench: Workbench
+    toolchain: Toolchain
     cases: dict[PlanCase, float]
     messages: dict[int, float]
 
 
-def simulated(settings: Settings) -> Workbench:
+def simulated(settings: Settings) -> Toolchain:
     """Skips where there is no SimGrid, or nothing is built for it."""
     if shutil.which("smpirun") is None:
         pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
     try:
-        return workbench(settings=settings)
+        return find_toolchain(settings=settings)
     except PlumblineError as error:
         if "make build" not in str(error):
             raise
@@ -51,15 +51,15 @@ def simulated(settings: Settings) -> Workbench:
 def measured(nprocs: int, cases: Sequence[PlanCase], machine: Simulation) -> Measured:
     settings = load(None, {"simulate": machine.library, "nprocs": nprocs})
     settings = settings.but(simulate=machine)
-    bench = simulated(settings)
+    toolchain = simulated(settings)
     trips = tuple(RoundTrips(size, 1) for size in MESSAGES)
     plan = Plan("test", 1, tuple(cases), blocks=1, reps=1, warmup=1, pingpongs=trips)
-    run, records = campaign.starter(bench, settings).start("c", "s", 0, plan.text(), {})
+    run, records = campaign.starter(toolchain, settings).start("c", "s", 0, plan.text(), {})
     assert run.finished, f"{run.reason}\n{run.stderr}"
     assert {one.outcome for one in records if isinstance(one, Check)} == {"ok"}
     seconds = {one.case: one.ns[0] / 1e9 for one in records if isinstance(one, Samples)}
     return Measured(
-        bench,
+        toolchain,
         {cases[number]: one for number, one in seconds.items()},
         {
             one.bytes: statistics.median(one.round_trip_ns) / 2e9
@@ -73,11 +73,11 @@ def predicted(found: Measured, network: Network, nprocs: int, case: PlanCase) ->
     """Seconds by Hockney and by LogGP."""
     standard = {
         each.name: each.standard
-        for one in found.bench.catalogue.variants
+        for one in found.toolchain.catalogue.variants
         if one.name == case.variant
         for each in one.parameters
     }
-    of = followed(found.bench.space, case.function, case.variant, {}, standard)
+    of = followed(found.toolchain.space, case.function, case.variant, {}, standard)
     assert of is not None
     path = of.schedule.cost(of.shape(nprocs, case.bytes))
     return hockney(path, network), loggp(path, network)
@@ -190,12 +190,12 @@ SEGMENTS = {"bcast_chain": ("", *(f":segment_bytes={size}" for size in (1024, 81
 def test_a_variant_that_is_called_alike_does_not_take_much_longer(nodes: int) -> None:
     """So that what it shows to be slow is slow; with one rank a node and with two."""
     settings = load(None, {"simulate": "ompi", "nprocs": 8, "nodes": nodes})
-    bench = simulated(settings)
-    starter = campaign.starter(bench, settings)
+    toolchain = simulated(settings)
+    starter = campaign.starter(toolchain, settings)
 
     def seconds(cases: Sequence[PlanCase], options: dict[str, str]) -> list[float]:
         plan = Plan("test", 1, tuple(cases), blocks=1, reps=1, warmup=1)
-        extra = bench.family.in_environment(options)
+        extra = toolchain.family.in_environment(options)
         run, records = starter.start("c", "s", 0, plan.text(), dict(extra))
         assert run.finished, f"{run.reason}\n{run.stderr}"
         found = {one.case: one.ns[0] / 1e9 for one in records if isinstance(one, Samples)}
@@ -203,7 +203,7 @@ def test_a_variant_that_is_called_alike_does_not_take_much_longer(nodes: int) ->
 
     alike = [
         (entry, one.name, one.sends_as)
-        for entry in bench.space.function
+        for entry in toolchain.space.function
         for one in entry.algorithms
         if one.sends_as
     ]

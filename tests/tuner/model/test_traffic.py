@@ -10,11 +10,11 @@ from plumbline import libraries
 from plumbline.explain import traffic
 from plumbline.launch.starter import Starter
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search.cells import Target
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
-from plumbline.settings.workbench import Workbench, workbench
+from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.system import paths
 from plumbline_db import runs
 from plumbline_db.connection import Database
@@ -67,7 +67,7 @@ TRIALS = [
 ]
 
 
-def of_open_mpi(settings: Settings) -> Workbench:
+def of_open_mpi(settings: Settings) -> Toolchain:
     try:
         family, installation = libraries.find()
         paths.layout().probe(paths.build_id(installation.library))
@@ -75,32 +75,32 @@ def of_open_mpi(settings: Settings) -> Workbench:
         pytest.skip(str(error))
     if family.name != "openmpi":
         pytest.skip("the mpirun on PATH is not Open MPI's")
-    return workbench(settings=settings)
+    return find_toolchain(settings=settings)
 
 
 @pytest.mark.mpi
 def test_open_mpi_tells_by_its_messages_what_it_takes(tmp_path: Path) -> None:
     """The library is told at start what its default is; times would say another."""
     settings = load(None, {"nprocs": 4})
-    bench = of_open_mpi(settings)
-    forced = {f"OMPI_MCA_{KNOB}": "basic_linear"} | bench.family.in_environment({})
+    toolchain = of_open_mpi(settings)
+    forced = {f"OMPI_MCA_{KNOB}": "basic_linear"} | toolchain.family.in_environment({})
     starter = Starter(
-        family=bench.family,
-        installation=bench.installation,
-        launcher=bench.launcher,
-        probe=bench.probe,
+        family=toolchain.family,
+        installation=toolchain.installation,
+        launcher=toolchain.launcher,
+        probe=toolchain.probe,
         placement=settings.ranks.placement(2),
         timeout_seconds=60,
         fixed=forced,
     )
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
-        campaign = identity.begin(db, bench, settings, new=True)
-        lab = Laboratory(db, campaign.id, starter)
-        traffic.observe(OpenMpi(), lab, settings, {CELL: TRIALS}, bench.space.hot_environment)
+        campaign = identity.begin(db, toolchain, settings, new=True)
+        store = LaunchStore(db, campaign.id, starter)
+        traffic.observe(OpenMpi(), store, settings, {CELL: TRIALS}, toolchain.space.hot_environment)
         found = traffic.default_sends(OpenMpi(), db, campaign.id, CELL, TRIALS)
         assert found == (True, TRIALS[1])
         launched = len(runs.listing(db, campaign.id))
-        traffic.observe(OpenMpi(), lab, settings, {CELL: TRIALS}, bench.space.hot_environment)
+        traffic.observe(OpenMpi(), store, settings, {CELL: TRIALS}, toolchain.space.hot_environment)
         assert len(runs.listing(db, campaign.id)) == launched
         assert traffic.default_sends(
             OpenMpi(), db, campaign.id, Target("MPI_Bcast", 8), TRIALS

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import tune
 from plumbline.overlap.tune import Asked
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline.settings.workbench import Workbench
+from plumbline.settings.toolchain import Toolchain
 from plumbline.system.placement import Placement
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Header, Overlap, OverlapLatency, ProbeRecord, Run
-from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter, bench
+from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter, toolchain
 
 EAGER, DEPTH = "btl_vader_eager_limit", "pml_ob1_send_pipeline_depth"
 TRIPLES = 5
@@ -83,8 +83,8 @@ def asked(*benches: str, limit: float = 1.0) -> Asked:
     return Asked(benches or ("sender",), (4096, 65536), limit, TRIPLES)
 
 
-def workbench() -> Workbench:
-    return bench(GUIDELINES)
+def find_toolchain() -> Toolchain:
+    return toolchain(GUIDELINES)
 
 
 def run(
@@ -92,6 +92,6 @@ def run(
 ) -> Campaign:
     """A whole run."""
     of, chosen = wanted or asked(), settings(**more)
-    campaign = tune.begin(db, workbench(), of, chosen, new=False)
-    lab = Laboratory(db, campaign.id, starter)
-    return tune.Loop(lab, workbench(), campaign, of, chosen, folder).run()
+    campaign = tune.begin(db, find_toolchain(), of, chosen, new=False)
+    store = LaunchStore(db, campaign.id, starter)
+    return tune.Loop(store, find_toolchain(), campaign, of, chosen, folder).run()

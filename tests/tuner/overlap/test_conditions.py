@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import conditions, suite
 from plumbline.overlap.settings import OverlapSettings
 from plumbline_db.connection import Database
@@ -36,6 +36,6 @@ def test_of_what_is_stored(tmp_path: Path) -> None:
     settings = OverlapSettings(2, ("sender",), (64, 128), (2000, 4000), triples=5, launches=2)
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         build.started(db)
-        suite.run(Laboratory(db, build.CAMPAIGN.id, OverlapStarter()), build.CAMPAIGN, settings)
+        suite.run(LaunchStore(db, build.CAMPAIGN.id, OverlapStarter()), build.CAMPAIGN, settings)
         names = [one.name for one in conditions.found(db, build.CAMPAIGN)]
     assert "oversubscribed" in names and "drift" not in names

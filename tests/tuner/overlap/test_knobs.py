@@ -18,7 +18,7 @@ BCAST = "coll_tuned_bcast_algorithm"
 
 
 def test_settings_with_what_they_want_beside_them() -> None:
-    bench = simulated.bench()
+    bench = simulated.toolchain()
     assert given(bench, [], WHERE) == AS_IT_IS
     found = given(bench, ["btl_vader_eager_limit=8192", f"{BCAST}=chain"], WHERE)
     assert found == given(bench, [f"{BCAST}=chain", "btl_vader_eager_limit=8192"], WHERE)
@@ -37,7 +37,7 @@ def test_settings_with_what_they_want_beside_them() -> None:
 )
 def test_what_is_no_setting(words: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        given(simulated.bench(), words, WHERE)
+        given(simulated.toolchain(), words, WHERE)
 
 
 def test_a_setting_under_which_nothing_starts(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import duration, suite
 from plumbline.overlap.settings import OverlapSettings
 from plumbline_db import runs
@@ -35,7 +35,7 @@ def db(tmp_path: Path) -> Iterator[Database]:
 def measure(
     db: Database, starter: OverlapStarter, settings: OverlapSettings
 ) -> list[suite.OverlapResult]:
-    return suite.run(Laboratory(db, build.CAMPAIGN.id, starter), build.CAMPAIGN, settings)
+    return suite.run(LaunchStore(db, build.CAMPAIGN.id, starter), build.CAMPAIGN, settings)
 
 
 def test_every_cell_is_known_and_few_are_measured(db: Database) -> None:
@@ -85,8 +85,8 @@ def test_what_is_left_follows_the_launches(db: Database) -> None:
     """The model is far off here (2 s a launch): the second half is foretold by the first."""
     told: list[float] = []
     settings = OverlapSettings(2, ("sender",), SIZES[:9], WORK[:5], launches=10)
-    lab = Laboratory(db, build.CAMPAIGN.id, OverlapStarter())
-    suite.run(lab, build.CAMPAIGN, settings, told.append)
+    store = LaunchStore(db, build.CAMPAIGN.id, OverlapStarter())
+    suite.run(store, build.CAMPAIGN, settings, told.append)
     assert told[1:] == pytest.approx([2.0 * left for left in range(9, 0, -1)])
 
 

@@ -17,7 +17,15 @@ from plumbline_db.errors import UsageError
 from plumbline_db.records import EVERY_FUNCTION, Verdict
 from plumbline_exporters.metrics import DatabaseCollector
 from plumbline_exporters.standing import coverage, overlap
-from tests.tuner.overlap.pretended import DEPTH, EAGER, Library, asked, run, settings, workbench
+from tests.tuner.overlap.pretended import (
+    DEPTH,
+    EAGER,
+    Library,
+    asked,
+    find_toolchain,
+    run,
+    settings,
+)
 from tests.tuner.simulated import Interrupted
 
 MESSAGE = {4096: 2_000, 65536: 20_000}  # nanoseconds
@@ -70,7 +78,7 @@ def test_found_searched_confirmed_and_exported(db: Database, tmp_path: Path) -> 
     assert str(tmp_path / "files" / "plumbline.sh") in {
         one.path for one in exports.get(db, campaign.id)
     }
-    lines = tuned.lines(db, campaign, workbench().guidelines)
+    lines = tuned.lines(db, campaign, find_toolchain().guidelines)
     line = next(one for one in lines if (one.guideline, one.bytes) == ("OV1", 65536))
     assert line.after is not None and line.before.measured is not None
     assert line.before.measured / (line.after.measured or 0) == pytest.approx(1.3, rel=0.1)
@@ -177,4 +185,4 @@ def test_readers_of_campaigns_know_it_by_its_name_alone(db: Database, tmp_path: 
 
 def test_a_campaign_of_collectives_sends_people_here() -> None:
     with pytest.raises(UsageError, match="plumbline overlap tune"):
-        identity.chosen(workbench(), settings(guidelines=["GL12", "OV1"]))
+        identity.chosen(find_toolchain(), settings(guidelines=["GL12", "OV1"]))

@@ -50,7 +50,7 @@ class Starters:
         self.made: dict[int, SimulatedStarter] = {}
         monkeypatch.setattr(loop, "starter", self.starter)
 
-    def starter(self, bench: object, settings: CampaignSettings) -> SimulatedStarter:
+    def starter(self, toolchain: object, settings: CampaignSettings) -> SimulatedStarter:
         nprocs = settings.ranks.nprocs
         self.made[nprocs] = SimulatedStarter(Costs(), nprocs=nprocs, **self.how)  # type: ignore[arg-type]
         return self.made[nprocs]
@@ -62,7 +62,7 @@ class Starters:
 def run(
     db: Database, settings: ReproducibilitySettings = SMALL, *, new: bool = False
 ) -> tuple[list[RanksUnderTest], ExperimentOutcome]:
-    ranks = experiment.begin(db, simulated.bench(), settings, new=new)
+    ranks = experiment.begin(db, simulated.toolchain(), settings, new=new)
     return ranks, Experiment(ranks, settings).run()
 
 
@@ -180,10 +180,10 @@ def test_a_budget_leaves_trials_to_compare(db: Database, monkeypatch: pytest.Mon
 def test_what_fails_its_check_is_missing_with_its_name(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def spoil(case: CaseRecord) -> str:
+    def corrupt(case: CaseRecord) -> str:
         return "wrong" if (case.function, case.bytes) == ("MPI_Bcast", 4096) else "ok"
 
-    Starters(monkeypatch, spoil=spoil)
+    Starters(monkeypatch, corrupt=corrupt)
     ranks, outcome = run(db)
     assert [one.bytes for one in outcome.spreads] == [8, 8]
     assert {one.bytes for one in outcome.comparisons["pairs"] if one.function == "MPI_Bcast"} == {
@@ -193,7 +193,7 @@ def test_what_fails_its_check_is_missing_with_its_name(
         f"MPI_Bcast, 4096 bytes, {nprocs} ranks: its result is wrong, or the library refuses it"
         for nprocs in (2, 4)
     ]
-    text = msgspec.json.encode(report(simulated.bench(), ranks, SMALL, outcome)).decode()
+    text = msgspec.json.encode(report(simulated.toolchain(), ranks, SMALL, outcome)).decode()
     assert "MPI_Bcast, 4096 bytes" in text
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.core.configuration import Configuration
-from plumbline.search.candidates import DEFAULT, Candidate, Menu
-from plumbline.settings.workbench import Variant, VariantParameter
+from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
+from plumbline.settings.toolchain import Variant, VariantParameter
 from plumbline_db.records import Winner
 from plumbline_exporters.families.openmpi import rules as ompi_rules
 from tests.db import build
@@ -18,9 +18,11 @@ from tests.tuner.simulated import SPACE, installed_knobs, variants, variants_of
 FUNCTIONS = [entry.name for entry in SPACE.function]
 
 
-def menu(nprocs: int = 4, *, version: str = "4.1.4", unsafe: bool = False) -> Menu:
+def candidate_space(
+    nprocs: int = 4, *, version: str = "4.1.4", unsafe: bool = False
+) -> CandidateSpace:
     library = msgspec.structs.replace(build.LIBRARY, version=version)
-    return Menu(SPACE, library, installed_knobs(), variants(), nprocs, unsafe=unsafe)
+    return CandidateSpace(SPACE, library, installed_knobs(), variants(), nprocs, unsafe=unsafe)
 
 
 def algorithms(found: list[Candidate], function: str) -> set[str]:
@@ -32,7 +34,7 @@ def test_algorithms_with_the_library_s_own_parameters_then_variants() -> None:
     installed = installed_knobs()
     name = "coll_tuned_bcast_algorithm_segmentsize"
     installed[name] = msgspec.structs.replace(installed[name], value="777")
-    found = Menu(SPACE, build.LIBRARY, installed, variants(), 4).first("MPI_Bcast")
+    found = CandidateSpace(SPACE, build.LIBRARY, installed, variants(), 4).first("MPI_Bcast")
     assert found[-1] == Candidate(variant="bcast_as_scatter_plus_allgather")
     by_name = {one.configuration["coll_tuned_bcast_algorithm"]: one for one in found[:-1]}
     assert len(by_name) == len(found) - 1 == 9
@@ -48,13 +50,13 @@ def test_algorithms_with_the_library_s_own_parameters_then_variants() -> None:
 
 def test_a_function_the_library_cannot_tune_has_our_variants() -> None:
     bare = msgspec.structs.replace(SPACE, function=[])
-    found = Menu(
+    found = CandidateSpace(
         bare, build.LIBRARY, {}, [Variant("gather_binomial", "MPI_Gather", "algorithm", [], "")], 4
     )
     assert found.first("MPI_Gather") == [Candidate(variant="gather_binomial")]
     assert found.first("MPI_Bcast") == []
     assert found.choices("MPI_Gather", Candidate(variant="gather_binomial"), 64) == {}
-    assert menu().without_knobs().first("MPI_Reduce") == [
+    assert candidate_space().without_knobs().first("MPI_Reduce") == [
         Candidate(variant=name) for name in variants_of()["MPI_Reduce"]
     ]
 
@@ -64,7 +66,7 @@ def test_a_function_the_library_cannot_tune_has_our_variants() -> None:
 @pytest.mark.parametrize("version", ["4.1.4", "4.1.8"])
 def test_everything_on_the_menu_can_be_exported(function: str, nprocs: int, version: str) -> None:
     """Also with every choice of parameters; nothing stands there twice, the default never."""
-    offered = menu(nprocs, version=version)
+    offered = candidate_space(nprocs, version=version)
     library = msgspec.structs.replace(build.LIBRARY, version=version)
     found = offered.first(function)
     assert DEFAULT not in found
@@ -90,7 +92,7 @@ def test_everything_on_the_menu_can_be_exported(function: str, nprocs: int, vers
 
 
 def test_the_middle_of_an_algorithm_is_one_of_its_own() -> None:
-    offered = menu()
+    offered = candidate_space()
     for function in FUNCTIONS:
         for one in offered.first(function):
             middle = offered.centre(function, one, 65536)
@@ -109,15 +111,18 @@ def test_the_middle_of_an_algorithm_is_one_of_its_own() -> None:
 
 def test_a_selector_that_is_in_force_anyway_is_not_tried() -> None:
     library = msgspec.structs.replace(build.LIBRARY, build={"selector": "chain"})
-    found = Menu(SPACE, library, installed_knobs(), variants(), 4).first("MPI_Bcast")
+    found = CandidateSpace(SPACE, library, installed_knobs(), variants(), 4).first("MPI_Bcast")
     assert "chain" not in algorithms(found[:-1], "MPI_Bcast")
 
 
 def test_what_is_wrong_for_some_operations_needs_to_be_asked_for() -> None:
-    safe, unsafe = menu().first("MPI_Reduce"), menu(unsafe=True).first("MPI_Reduce")
+    safe, unsafe = (
+        candidate_space().first("MPI_Reduce"),
+        candidate_space(unsafe=True).first("MPI_Reduce"),
+    )
     assert algorithms(safe, "MPI_Reduce") == {"linear", "in-order_binary", "rabenseifner"}
     assert algorithms(unsafe, "MPI_Reduce") >= {"chain", "pipeline", "binary", "binomial"}
-    offered = menu(unsafe=True)
+    offered = candidate_space(unsafe=True)
     for one in unsafe:
         name = one.configuration.get("coll_tuned_reduce_algorithm")
         wrong = name in ("chain", "pipeline", "binary", "binomial")
@@ -128,7 +133,7 @@ def test_what_is_wrong_for_some_operations_needs_to_be_asked_for() -> None:
     ("nprocs", "present"), [(2, True), (3, False), (4, True), (6, False), (8, True)]
 )
 def test_algorithms_for_some_numbers_of_ranks(nprocs: int, present: bool) -> None:
-    found = algorithms(menu(nprocs).first("MPI_Allgather"), "MPI_Allgather")
+    found = algorithms(candidate_space(nprocs).first("MPI_Allgather"), "MPI_Allgather")
     assert ("recursive_doubling" in found) == present
     assert ("two_proc" in found) == (nprocs == 2)
     assert ("neighbor" in found) == (nprocs % 2 == 0)
@@ -140,16 +145,16 @@ def test_parameters_that_a_rules_file_cannot_hold_are_left_alone() -> None:
         configuration=Configuration.of({"coll_tuned_alltoall_algorithm": "linear_sync"})
     )
     requests = "coll_tuned_alltoall_algorithm_max_requests"
-    assert requests not in menu().choices("MPI_Alltoall", linear_sync, 65536)
-    assert requests in menu(version="4.1.8").choices("MPI_Alltoall", linear_sync, 65536)
-    for candidate in menu(version="4.1.8").first("MPI_Bcast"):
+    assert requests not in candidate_space().choices("MPI_Alltoall", linear_sync, 65536)
+    assert requests in candidate_space(version="4.1.8").choices("MPI_Alltoall", linear_sync, 65536)
+    for candidate in candidate_space(version="4.1.8").first("MPI_Bcast"):
         assert not any("radix" in knob for knob, _ in candidate.configuration.values)
 
 
 def test_a_parameter_that_this_library_does_not_have_is_left_out() -> None:
     installed = installed_knobs()
     del installed["coll_tuned_bcast_algorithm_chain_fanout"]
-    found = Menu(SPACE, build.LIBRARY, installed, [], 4)
+    found = CandidateSpace(SPACE, build.LIBRARY, installed, [], 4)
     chain = next(
         one for one in found.first("MPI_Bcast") if "chain" in one.configuration.as_dict().values()
     )
@@ -159,7 +164,7 @@ def test_a_parameter_that_this_library_does_not_have_is_left_out() -> None:
 
 @given(st.integers(1, 2**21))
 def test_segments_are_shorter_than_the_message(size: int) -> None:
-    offered = menu()
+    offered = candidate_space()
     for candidate in offered.first("MPI_Bcast"):
         for knob, values in offered.choices("MPI_Bcast", candidate, size).items():
             assert len(values) > 1
@@ -168,7 +173,7 @@ def test_segments_are_shorter_than_the_message(size: int) -> None:
 
 
 def test_one_choice_for_all_sizes_has_no_search_by_size() -> None:
-    offered = menu()
+    offered = candidate_space()
     assert offered.one_for_all_sizes("MPI_Gather") and not offered.one_for_all_sizes("MPI_Bcast")
     assert not offered.one_for_all_sizes("MPI_Reduce_local")
     found = offered.first("MPI_Gather")
@@ -183,11 +188,11 @@ def test_one_choice_for_all_sizes_has_no_search_by_size() -> None:
 
 def test_with_parameters_keeps_the_rest() -> None:
     chain = Candidate(configuration=Configuration.of({"a": "1", "z": "2"}))
-    found = menu().with_parameters(chain, {"z": 3, "b": 4})
+    found = candidate_space().with_parameters(chain, {"z": 3, "b": 4})
     assert found.configuration == Configuration.of({"a": "1", "b": "4", "z": "3"})
 
 
-def ours(nprocs: int = 4) -> Menu:
+def ours(nprocs: int = 4) -> CandidateSpace:
     """One variant with two parameters, a mock-up, and a naive one."""
     segment = VariantParameter("segment_bytes", 1, 2**31 - 1, 8192, [1024, 8192, 65536], "")
     radix = VariantParameter("radix", 2, 64, 2, [4, 8], "")
@@ -196,7 +201,9 @@ def ours(nprocs: int = 4) -> Menu:
         Variant("bcast_as_scatter", "MPI_Bcast", "mockup", [], ""),
         Variant("bcast_naive_loop", "MPI_Bcast", "naive", [], ""),
     ]
-    return Menu(msgspec.structs.replace(SPACE, function=[]), build.LIBRARY, {}, listed, nprocs)
+    return CandidateSpace(
+        msgspec.structs.replace(SPACE, function=[]), build.LIBRARY, {}, listed, nprocs
+    )
 
 
 def test_naive_variants_are_on_no_menu() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from plumbline.core.configuration import Configuration
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search.candidates import Candidate
 from plumbline.search.cells import Target
 from plumbline.search.race.cold_launches import settings_of
@@ -29,7 +29,7 @@ from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite, Trial
-from tests.tuner.cold_machine import ColdStarter, forced, menu
+from tests.tuner.cold_machine import ColdStarter, candidate_space, forced
 from tests.tuner.simulated import Costs, Interrupted
 
 EFFORT = Effort()
@@ -39,11 +39,11 @@ REDUCE = Target("MPI_Reduce", 4096)
 SCAN = Target("MPI_Scan", 64)
 THREE = (BCAST, REDUCE, SCAN)
 PLAN = tables.plan(load(None, {"nprocs": 4, "blocks": 1, "reps": 2}), [])
-COMPANY = Company(menu())
+COMPANY = Company(candidate_space())
 
 
 def candidates(function: str) -> list[Candidate]:
-    return [one for one in menu().first(function) if one.is_knobs]
+    return [one for one in candidate_space().first(function) if one.is_knobs]
 
 
 MOST = max(len(candidates(one.function)) for one in THREE)
@@ -57,8 +57,10 @@ def race(
     effort: Effort = EFFORT,
     refine: bool = False,
 ) -> dict[Target, list[Trial]]:
-    lab = Laboratory(db, campaign.id, starter)
-    return Race(lab, menu(), PLAN, {}, effort, Suite("search", 1)).run(targets, refine=refine)
+    store = LaunchStore(db, campaign.id, starter)
+    return Race(store, candidate_space(), PLAN, {}, effort, Suite("search", 1)).run(
+        targets, refine=refine
+    )
 
 
 def by(trials: list[Trial], value: str) -> Trial:
@@ -137,8 +139,10 @@ def test_a_spent_budget_ends_the_cold_launches_of_such_a_machine(
     db: Database, campaign: Campaign
 ) -> None:
     costs = Costs(algorithm={("MPI_Reduce", "rabenseifner"): lambda *_: 0.5})
-    lab = Laboratory(db, campaign.id, exact(costs))
-    spent = Race(lab, menu(), PLAN, {}, EVERY, Suite("search", 1), has_time=lambda: False)
+    store = LaunchStore(db, campaign.id, exact(costs))
+    spent = Race(
+        store, candidate_space(), PLAN, {}, EVERY, Suite("search", 1), has_time=lambda: False
+    )
     spent.run(THREE, refine=False)
     assert not [one for one in runs.listing(db, campaign.id) if one.environment]
     for target in THREE:
@@ -183,7 +187,7 @@ def test_winners_are_those_of_an_exhaustive_comparison(
         trials = race(db, campaign, exact(costs), *targets, effort=effort)
     sizes = {one.function: [64, 4096] for one in targets}
     opened = {one: ["GL1"] for one in targets}
-    found = winners(menu(), trials, sizes, opened, nprocs=4, ppn=4, tolerance=0.05)
+    found = winners(candidate_space(), trials, sizes, opened, nprocs=4, ppn=4, tolerance=0.05)
     by_hand = {
         target: [
             Trial(
@@ -200,7 +204,7 @@ def test_winners_are_those_of_an_exhaustive_comparison(
         ]
         for target in targets
     }
-    wanted = winners(menu(), by_hand, sizes, opened, nprocs=4, ppn=4, tolerance=0.05)
+    wanted = winners(candidate_space(), by_hand, sizes, opened, nprocs=4, ppn=4, tolerance=0.05)
 
     def short(winner: Any) -> tuple[Any, ...]:
         return (winner.function, winner.bytes_from, winner.bytes_to, winner.configuration)
@@ -250,7 +254,13 @@ def test_one_choice_for_all_sizes_is_measured_at_all(db: Database, campaign: Cam
     trials = race(db, campaign, exact(costs), *sizes, effort=ONE_LAUNCH)
     opened = {sizes[0]: ["GL3@64"]}
     (found,) = winners(
-        menu(), trials, {"MPI_Gather": [64, 4096]}, opened, nprocs=4, ppn=4, tolerance=0.05
+        candidate_space(),
+        trials,
+        {"MPI_Gather": [64, 4096]},
+        opened,
+        nprocs=4,
+        ppn=4,
+        tolerance=0.05,
     )
     assert found.configuration["coll_tuned_gather_algorithm"] == "linear_sync"
 
@@ -258,15 +268,15 @@ def test_one_choice_for_all_sizes_is_measured_at_all(db: Database, campaign: Cam
 def test_what_is_known_is_not_measured_again(db: Database, campaign: Campaign) -> None:
     """A function that raced along needs no launch in its own round."""
     starter = exact(Costs(algorithm={("MPI_Reduce", "rabenseifner"): lambda *_: 0.5}))
-    lab = Laboratory(db, campaign.id, starter)
+    store = LaunchStore(db, campaign.id, starter)
     past = Past(Evidence(exact=True))
-    first = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, Suite("search", 1), past=past)
+    first = Race(store, candidate_space(), PLAN, {}, ONE_LAUNCH, Suite("search", 1), past=past)
     assert first.knows_more
     trials = first.run([BCAST], refine=False, along=[REDUCE])
     assert trials.keys() == {BCAST}
     launched = len(starter.launches)
-    second = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, Suite("search", 2), past=past)
-    without = {REDUCE: menu().mockups("MPI_Reduce")}
+    second = Race(store, candidate_space(), PLAN, {}, ONE_LAUNCH, Suite("search", 2), past=past)
+    without = {REDUCE: candidate_space().mockups("MPI_Reduce")}
     found = second.run([REDUCE], refine=False, without=without)
     assert len(starter.launches) == launched and second.suites == []
     assert by(found[REDUCE], "rabenseifner").ratio == pytest.approx(0.5, rel=0.02)
@@ -276,8 +286,8 @@ def test_sizes_that_must_not_get_slower_are_in_the_same_cold_launches(
     db: Database, campaign: Campaign
 ) -> None:
     wanted, beside = (Target("MPI_Gather", size) for size in (64, 4096))
-    lab = Laboratory(db, campaign.id, exact(Costs()))
-    race = Race(lab, menu(), PLAN, {}, EVERY, Suite("search", 1))
+    store = LaunchStore(db, campaign.id, exact(Costs()))
+    race = Race(store, candidate_space(), PLAN, {}, EVERY, Suite("search", 1))
     race.run([wanted, beside], refine=False, beside=[beside])
     assert len(runs.listing(db, campaign.id)) == 1 + len(candidates("MPI_Gather"))
 
@@ -287,8 +297,8 @@ def test_an_option_that_a_variant_of_ours_shows_to_be_slow_gets_no_launch(
 ) -> None:
     """gather_binomial sends what the library's binomial does."""
     cell = Target("MPI_Gather", 64)
-    lab = Laboratory(db, campaign.id, exact(Costs(own={"gather_binomial": 2.0})))
-    race = Race(lab, menu(), PLAN, {}, ONE_LAUNCH, Suite("search", 1))
+    store = LaunchStore(db, campaign.id, exact(Costs(own={"gather_binomial": 2.0})))
+    race = Race(store, candidate_space(), PLAN, {}, ONE_LAUNCH, Suite("search", 1))
     trials = race.run([cell], refine=False)[cell]
     out = {one.configuration["coll_tuned_gather_algorithm"] for _, one in race.passed_over}
     assert "binomial" in out and "linear_sync" not in out
@@ -355,7 +365,7 @@ def test_the_case_under_way_is_out_and_the_other_sizes_are_not(
 def test_another_function_s_candidate_is_not_blamed_for_long(
     db: Database, campaign: Campaign
 ) -> None:
-    """The case under way belongs to a function that the guilty one spoils."""
+    """The case under way belongs to a function that the guilty one corrupts."""
 
     def breaks(case: Any, values: set[str]) -> bool:
         return case.function == "MPI_Reduce" and "chain" in values
@@ -383,7 +393,7 @@ def beside_scan() -> str:
     return candidates("MPI_Bcast")[shared].configuration["coll_tuned_bcast_algorithm"]
 
 
-def test_who_spoils_the_results_of_others_is_found(db: Database, campaign: Campaign) -> None:
+def test_who_corrupts_the_results_of_others_is_found(db: Database, campaign: Campaign) -> None:
     guilty = beside_scan()
 
     def lies(function: str, values: set[str]) -> bool:
@@ -394,7 +404,7 @@ def test_who_spoils_the_results_of_others_is_found(db: Database, campaign: Campa
     assert all(one.state == "measured" for one in found[SCAN])
 
 
-def test_whose_results_are_spoilt_is_not_blamed(db: Database, campaign: Campaign) -> None:
+def test_whose_results_are_corrupted_is_not_blamed(db: Database, campaign: Campaign) -> None:
     """Scan is wrong where Bcast has that algorithm in force, and Bcast is right."""
     guilty = beside_scan()
 

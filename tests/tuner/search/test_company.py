@@ -14,9 +14,9 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.space_file import for_library
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search.budget import Budget
-from plumbline.search.candidates import Candidate, Menu
+from plumbline.search.candidates import Candidate, CandidateSpace
 from plumbline.search.cells import Target
 from plumbline.search.order import Order
 from plumbline.search.race.cold_launches import settings_of
@@ -30,7 +30,7 @@ from plumbline_db import events, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite, Trial
 from tests.db import build
-from tests.tuner.cold_machine import ColdStarter, forced, menu
+from tests.tuner.cold_machine import ColdStarter, candidate_space, forced
 from tests.tuner.simulated import GUIDELINES, Costs, Rules
 
 BCAST = Target("MPI_Bcast", 65536)
@@ -41,7 +41,7 @@ PLAN = tables.plan(load(None, {"nprocs": 4, "blocks": 1, "reps": 2}), [])
 
 
 @functools.cache
-def of_simgrid(selector: str) -> Menu:
+def of_simgrid(selector: str) -> CandidateSpace:
     library = msgspec.structs.replace(
         build.LIBRARY,
         id=f"simgrid-3.32-{selector}",
@@ -49,7 +49,7 @@ def of_simgrid(selector: str) -> Menu:
         version="3.32",
         build={"selector": selector},
     )
-    return Menu(for_library(paths.layout().search_spaces, library), library, {}, [], 12)
+    return CandidateSpace(for_library(paths.layout().search_spaces, library), library, {}, [], 12)
 
 
 def chosen(**options: str) -> dict[str, Candidate]:
@@ -157,8 +157,8 @@ BESIDE = "rabenseifner"  # what Reduce has in force in that launch
 def race(
     db: Database, campaign: Campaign, starter: ColdStarter, effort: Effort, company: Company
 ) -> dict[Target, list[Trial]]:
-    lab = Laboratory(db, campaign.id, starter)
-    one = Race(lab, menu(), PLAN, {}, effort, Suite("search", 1), company=company)
+    store = LaunchStore(db, campaign.id, starter)
+    one = Race(store, candidate_space(), PLAN, {}, effort, Suite("search", 1), company=company)
     return one.run([BCAST, REDUCE], refine=False)
 
 
@@ -171,14 +171,14 @@ def test_what_is_touched_is_found_in_a_sample_and_measured_alone(
 ) -> None:
     """The fastest of Reduce seems to be slow, but not the slowest."""
     costs = Costs(algorithm={("MPI_Reduce", BESIDE): lambda *_: 0.2})
-    company = Company(menu())
+    company = Company(candidate_space())
     trials = race(db, campaign, exact(costs), EVERY, company)
     (found,) = [one for one in trials[REDUCE] if BESIDE in one.knobs.values()]
     assert found.ratio == pytest.approx(0.2, rel=0.02)
     assert list(company.apart) == ["MPI_Reduce"]
     assert "took 3.00 times as long in company" in company.apart["MPI_Reduce"]
     again = [one for one in runs.listing(db, campaign.id) if "-apart-cold-" in one.suite]
-    assert len(again) == len([one for one in menu().first("MPI_Reduce") if one.is_knobs])
+    assert len(again) == len([one for one in candidate_space().first("MPI_Reduce") if one.is_knobs])
     assert all(len(forced(one.environment)) == 1 for one in again)
 
 
@@ -186,14 +186,14 @@ def test_a_default_that_is_touched_shows_it(db: Database, campaign: Campaign) ->
     """Where Bcast alone has something in force, Reduce is as it is."""
     starter = exact(Costs())
     starter.touched, starter.guilty = "default", "knomial"
-    company = Company(menu())
+    company = Company(candidate_space())
     race(db, campaign, starter, EVERY, company)
     assert company.apart == {"MPI_Reduce": "the default took 3.00 times as long in company"}
 
 
 def test_on_a_machine_with_noise_what_is_clear_is_seen(db: Database, campaign: Campaign) -> None:
     costs = Costs(algorithm={("MPI_Reduce", BESIDE): lambda *_: 0.2})
-    company = Company(menu())
+    company = Company(candidate_space())
     trials = race(db, campaign, Touching(costs), Effort(), company)
     (found,) = [one for one in trials[REDUCE] if BESIDE in one.knobs.values()]
     assert found.ratio == pytest.approx(0.2, rel=0.1)
@@ -203,7 +203,7 @@ def test_on_a_machine_with_noise_what_is_clear_is_seen(db: Database, campaign: C
 def test_where_nothing_is_touched_a_tenth_more_launches_say_so(
     db: Database, campaign: Campaign
 ) -> None:
-    company = Company(menu())
+    company = Company(candidate_space())
     race(db, campaign, ColdStarter(Costs()), Effort(), company)
     assert company.apart == {}
     cold = [one for one in runs.listing(db, campaign.id) if one.environment]
@@ -218,10 +218,10 @@ def test_searches_among_cold_knobs_start_by_our_own_barrier_and_say_who_is_measu
 ) -> None:
     settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2, "use": "after_barrier"})
     costs = Costs(algorithm={("MPI_Reduce", BESIDE): lambda *_: 0.2})
-    lab = Laboratory(db, campaign.id, Touching(costs))
+    store = LaunchStore(db, campaign.id, Touching(costs))
     plan, sizes = tables.plan(settings, []), {one.function: [one.bytes] for one in (BCAST, REDUCE)}
-    budget = Budget(lab, settings)
-    rounds = Rounds(lab, menu(), plan, settings, sizes, Order(GUIDELINES), budget)
+    budget = Budget(store, settings)
+    rounds = Rounds(store, candidate_space(), plan, settings, sizes, Order(GUIDELINES), budget)
     table = [
         build.verdict("before", function=one.function, bytes=one.bytes, verdict="violated")
         for one in (BCAST, REDUCE)
@@ -235,13 +235,13 @@ def test_searches_among_cold_knobs_start_by_our_own_barrier_and_say_who_is_measu
 
 
 def test_a_little_is_no_touch() -> None:
-    company = Company(menu())
+    company = Company(candidate_space())
     assert not company.learn("MPI_Bcast", "x", [0.5 * AGREE, -0.9 * AGREE])
     assert company.learn("MPI_Bcast", "x", [0.0, -1.1 * AGREE])
     assert not company.learn("MPI_Bcast", "x", [1.0])  # it stands alone already
 
 
 def test_launches_that_differ_are_heard_together() -> None:
-    company = Company(menu())
+    company = Company(candidate_space())
     looks = [company.learn("MPI_Bcast", "x", [0.2], 0.1) for _ in range(9)]
     assert looks.index(True) == 2  # 0.2 > 0.02 + 3 × 0.1 / √3

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from plumbline.libraries.space import Space
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search import crossover
 from plumbline.search.budget import Budget
 from plumbline.search.candidates import Candidate
@@ -30,11 +30,11 @@ from plumbline_db import searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Trial, Winner
 from tests.db import build
-from tests.tuner.search.test_candidates import menu
+from tests.tuner.search.test_candidates import candidate_space
 from tests.tuner.search.test_select import trial
 from tests.tuner.simulated import GUIDELINES, SPACE, Costs, SimulatedStarter, installed_knobs
 
-MENU = menu()
+MENU = candidate_space()
 ALLREDUCE = "MPI_Allreduce"
 NPROCS = 4
 SIZE = st.integers(1, 2**22)
@@ -265,9 +265,11 @@ def test_a_round_of_search_finds_where_its_winners_end(db: Database, campaign: C
     found = []
     around = SPACE.hot_environment
     for starter in (SimulatedStarter(costs), SimulatedStarter(costs)):
-        lab = Laboratory(db, campaign.id, starter)
+        store = LaunchStore(db, campaign.id, starter)
         plan, order = tables.plan(settings, []), Order(GUIDELINES)
-        rounds = Rounds(lab, menu(), plan, settings, sizes, order, Budget(lab, settings))
+        rounds = Rounds(
+            store, candidate_space(), plan, settings, sizes, order, Budget(store, settings)
+        )
         found.append(rounds.first(1, verdicts, around, [], lambda *_: around, refine=lambda: False))
         again = starter.launches
     assert found[0] == found[1] and again == []

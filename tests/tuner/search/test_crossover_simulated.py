@@ -20,10 +20,10 @@ from plumbline.search.crossover import SizeGrid
 from plumbline.search.select import choose
 from plumbline.search.select import winners as select
 from plumbline.settings.campaign_file import load
-from plumbline.settings.workbench import Workbench, workbench
+from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Samples, Trial, Winner
-from tests.tuner.search.test_candidates import menu
+from tests.tuner.search.test_candidates import candidate_space
 
 pytestmark = pytest.mark.mpi
 
@@ -34,11 +34,11 @@ SETTINGS = load(None, {"simulate": "ompi", "nprocs": 4, "sizes": TABLE})
 
 
 @pytest.fixture(scope="module")
-def simulated() -> Workbench:
+def simulated() -> Toolchain:
     if shutil.which("smpirun") is None:
         pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
     try:
-        return workbench(settings=SETTINGS)
+        return find_toolchain(settings=SETTINGS)
     except PlumblineError as error:
         if "make build" not in str(error):
             raise
@@ -65,7 +65,10 @@ def found_by(ranks: Starter, grid: SizeGrid) -> tuple[Winner, int]:
     trials = {Target(BCAST, size): [one] for size, one in measured(ranks, TABLE).items()}
     opened = {target: ["GL"] for target in trials}
     choice = partial(
-        *(choose, menu(), trials, {BCAST: TABLE}, opened), nprocs=4, ppn=1, tolerance=0.05
+        *(choose, candidate_space(), trials, {BCAST: TABLE}, opened),
+        nprocs=4,
+        ppn=1,
+        tolerance=0.05,
     )
     looks: list[int] = []
 
@@ -77,7 +80,7 @@ def found_by(ranks: Starter, grid: SizeGrid) -> tuple[Winner, int]:
 
     between = crossover.search(choice, measure, grid, lambda: True)
     (winner,) = select(
-        *(menu(), trials, {BCAST: TABLE}, opened),
+        *(candidate_space(), trials, {BCAST: TABLE}, opened),
         nprocs=4,
         ppn=1,
         tolerance=0.05,
@@ -86,7 +89,7 @@ def found_by(ranks: Starter, grid: SizeGrid) -> tuple[Winner, int]:
     return winner, len(looks)
 
 
-def test_where_sends_begin_to_wait_is_found_to_the_byte(simulated: Workbench) -> None:
+def test_where_sends_begin_to_wait_is_found_to_the_byte(simulated: Toolchain) -> None:
     """From 64 KiB on a send waits for its receiver: from there on it pays not to wait for each."""
     switches = crossover.switches(simulated.space, simulated.knobs)
     assert switches == [65535]

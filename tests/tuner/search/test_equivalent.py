@@ -8,11 +8,11 @@ import pytest
 
 from plumbline.core.configuration import Configuration
 from plumbline.libraries import space_file
-from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.cells import Target
 from plumbline.search.race.equivalent import EntryRule, equivalent_variants, passed_over
 from plumbline.search.race.evidence import Evidence
-from plumbline.settings.workbench import Variant
+from plumbline.settings.toolchain import Variant
 from plumbline_db.records import Case
 from plumbline_db.runs import LaunchSamples
 from tests.db import build
@@ -28,14 +28,14 @@ MPICH = Candidate(configuration=Configuration.of({"smpi/bcast": "mpich"}))
 COLD = [FLAT, TREE, CHAIN, MPICH]
 
 
-def menu(sizes: str = "one", selector: str = "") -> Menu:
+def candidate_space(sizes: str = "one", selector: str = "") -> CandidateSpace:
     space = SPACE
     if sizes != "one":
         those = [msgspec.structs.replace(one, sizes=sizes) for one in SPACE.function]
         space = msgspec.structs.replace(SPACE, function=those)
     variants = [Variant(name, "MPI_Bcast", "algorithm", [], "") for name in OURS]
     library = msgspec.structs.replace(build.LIBRARY, build={"selector": selector})
-    return Menu(space, library, {}, variants, 32)
+    return CandidateSpace(space, library, {}, variants, 32)
 
 
 def evidence(times: dict[Target, dict[str, int]]) -> Evidence:
@@ -65,7 +65,9 @@ def asked(
 ) -> set[Candidate]:
     cold = {cell: COLD for cell in cells}
     entries = {cell: [*COLD, *map(Candidate, racing)] for cell in cells}
-    return {one for _, one in passed_over(menu(sizes), evidence(times), entries, cold, RULE)}
+    return {
+        one for _, one in passed_over(candidate_space(sizes), evidence(times), entries, cold, RULE)
+    }
 
 
 RULE = EntryRule(alike=1.5, tolerance=0.4)
@@ -108,7 +110,7 @@ def test_what_it_took_before_winners_were_in_force() -> None:
         before.add_cold(SMALL, one, 1, log)
     entries = {SMALL: [*COLD, *map(Candidate, OURS)]}
     rule = msgspec.structs.replace(RULE, before=before)
-    found = passed_over(menu(), evidence({SMALL: TIMES}), entries, {SMALL: COLD}, rule)
+    found = passed_over(candidate_space(), evidence({SMALL: TIMES}), entries, {SMALL: COLD}, rule)
     assert {one for _, one in found} == {FLAT, MPICH}
     assert found["MPI_Bcast", MPICH] == "it took 1.82 times as long as the best at 64 bytes"
 
@@ -136,7 +138,7 @@ def test_what_is_made_of_others_that_have_changed_is_measured_again(
     now.add([times], blocks=1)
     for changed, out in (("MPI_Gather", False), ("MPI_Bcast", False), ("MPI_Scan", True)):
         rule = EntryRule(tolerance=0.05, before=before, changed=frozenset({changed}))
-        those = menu(selector=selector)
+        those = candidate_space(selector=selector)
         found = passed_over(those, now, {cell: [made]}, {cell: [made]}, rule)
         assert bool(found) is out
 
@@ -157,7 +159,7 @@ def test_what_is_slow_at_one_size_may_serve_in_another_range() -> None:
 
 def test_every_reason_says_how_far() -> None:
     entries = {SMALL: [*COLD, *map(Candidate, OURS)]}
-    found = passed_over(menu(), evidence({SMALL: TIMES}), entries, {SMALL: COLD}, RULE)
+    found = passed_over(candidate_space(), evidence({SMALL: TIMES}), entries, {SMALL: COLD}, RULE)
     assert "takes 9.00 times as long as the best at 64 bytes" in found["MPI_Bcast", FLAT]
     assert DEFAULT not in {one for _, one in found}
 
@@ -171,7 +173,7 @@ def test_sizes_that_must_only_not_get_slower_are_no_reason() -> None:
     cold = {SMALL: [MPICH], LARGE: [MPICH]}
     for ours, out in (((), True), (tuple(map(Candidate, OURS)), False)):
         entries = {SMALL: [MPICH, *map(Candidate, OURS)], LARGE: [MPICH, *ours]}
-        found = passed_over(menu(), evidence({SMALL: TIMES}), entries, cold, rule)
+        found = passed_over(candidate_space(), evidence({SMALL: TIMES}), entries, cold, rule)
         assert bool(found) is out
 
 
@@ -180,4 +182,4 @@ def test_who_says_what_a_candidate_without_a_racing_equivalent_is_worth() -> Non
     racing = [Candidate("bcast_binomial"), Candidate("bcast_chain:segment_bytes=4096")]
     entries = {SMALL: [*COLD, *racing], LARGE: [*COLD]}
     cold = {SMALL: COLD, LARGE: COLD}
-    assert equivalent_variants(menu(), entries, cold) == {SMALL: ["bcast_linear"]}
+    assert equivalent_variants(candidate_space(), entries, cold) == {SMALL: ["bcast_linear"]}

@@ -15,7 +15,7 @@ from plumbline.core.configuration import Configuration
 from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.libraries.simgrid import OPTIONS, SimGrid
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search import process, turns
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
@@ -40,7 +40,7 @@ from plumbline_db.records import (
 )
 from tests.db import build
 from tests.tuner import planted
-from tests.tuner.simulated import SPACE, Costs, Rules, SimulatedStarter, bench, installed_knobs
+from tests.tuner.simulated import SPACE, Costs, Rules, SimulatedStarter, installed_knobs, toolchain
 
 EAGER = "btl_vader_eager_limit"
 VARIABLE = f"OMPI_MCA_{EAGER}"
@@ -107,9 +107,9 @@ def search(
     seconds: float = math.inf,
     **more: Any,
 ) -> list[Winner]:
-    lab = Laboratory(db, campaign.id, starter)
-    more["has_time"] = lambda: lab.spent_seconds < seconds
-    found = ProcessWide(lab, settings, CELLS, read_back=True, **more)
+    store = LaunchStore(db, campaign.id, starter)
+    more["has_time"] = lambda: store.spent_seconds < seconds
+    found = ProcessWide(store, settings, CELLS, read_back=True, **more)
     return found.search([value(one) for one in tried], {}, 1)
 
 
@@ -293,9 +293,9 @@ def test_asked_again_it_takes_the_stored_launches(db: Database, campaign: Campai
 
 def whole(db: Database, folder: Path, starter: SimulatedStarter) -> Campaign:
     settings = planted.settings(settings=[EAGER], guidelines=["GL12"], sizes=[64, 16384])
-    started = identity.begin(db, bench(), settings, new=False)
-    lab = Laboratory(db, started.id, starter)
-    return loop.Loop(lab, bench(), started, settings, folder).run()
+    started = identity.begin(db, toolchain(), settings, new=False)
+    store = LaunchStore(db, started.id, starter)
+    return loop.Loop(store, toolchain(), started, settings, folder).run()
 
 
 def test_a_campaign_exports_it_beside_its_rules_and_confirms_both(

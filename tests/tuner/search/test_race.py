@@ -10,8 +10,8 @@ import pytest
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.space import Algorithm, FunctionSpace
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory
-from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.measure.launches import LaunchStore
+from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.cells import Target, index
 from plumbline.search.race.bound import Bound
 from plumbline.search.race.effort import Effort
@@ -23,7 +23,7 @@ from plumbline_db.connection import Database
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Case, Medians, Suite, Trial
 from plumbline_exporters import by_size
 from tests.db import build
-from tests.tuner.search.test_candidates import menu
+from tests.tuner.search.test_candidates import candidate_space
 from tests.tuner.simulated import SPACE, Costs, Rules, SimulatedStarter, parse
 
 EFFORT = Effort()
@@ -59,8 +59,10 @@ class Ran:
         *targets: Target,
         refine: bool = True,
     ) -> None:
-        lab = Laboratory(db, campaign.id, starter)
-        self.race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
+        store = LaunchStore(db, campaign.id, starter)
+        self.race = Race(
+            store, candidate_space(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1)
+        )
         self.trials = self.race.run(targets, refine=refine)
         self.runs = runs.listing(db, campaign.id)
 
@@ -98,10 +100,12 @@ def test_the_first_look_holds_the_whole_menu(db: Database, campaign: Campaign) -
     ran = Ran(db, campaign, SimulatedStarter(Costs()), *targets)
     entered = {(one, candidate) for one, candidate, _ in ran.entered(LOOK_1)}
     wanted = {
-        (one, candidate) for one in targets for candidate in [DEFAULT, *menu().first(one.function)]
+        (one, candidate)
+        for one in targets
+        for candidate in [DEFAULT, *candidate_space().first(one.function)]
     }
     middles = {
-        (one, menu().centre(one.function, candidate, one.bytes))
+        (one, candidate_space().centre(one.function, candidate, one.bytes))
         for one, candidate in wanted
         if candidate != DEFAULT
     }
@@ -118,7 +122,7 @@ def test_parameters_are_searched_for_those_in_front(db: Database, campaign: Camp
         racing = {candidate for _, candidate, _ in ran.entered(suite)} - {DEFAULT}
         assert not any("pipeline" in one.configuration.as_dict().values() for one in racing)
     measured = [one for one in ran.trials[BCAST] if one.state == "measured"]
-    assert len(measured) > len(menu().first("MPI_Bcast"))
+    assert len(measured) > len(candidate_space().first("MPI_Bcast"))
     best = min(measured, key=lambda one: one.ratio or 9)
     assert best.knobs["coll_tuned_bcast_algorithm_segmentsize"] == "8192"
 
@@ -185,8 +189,8 @@ def test_the_bound_is_measured_beside_the_candidates(db: Database, campaign: Cam
     )
     target = Target("MPI_Bcast", 4096)
     bound = Bound("GL1@4096", BCAST)
-    lab = Laboratory(db, campaign.id, SimulatedStarter(costs))
-    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
+    store = LaunchStore(db, campaign.id, SimulatedStarter(costs))
+    race = Race(store, candidate_space(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
     race.run([target], refine=False, bounds={target: bound})
     wanted = 0.02 * (1 + 65536 / 2000) / (1 + 4096 / 2000)
     assert race.bound_ratio(target) == pytest.approx(wanted, rel=0.03)
@@ -203,8 +207,8 @@ def test_a_bound_that_holds_ends_the_race(db: Database, campaign: Campaign) -> N
     )
     target = Target("MPI_Reduce", 4096)
     bound = Bound("GL13@4096", target, Candidate("reduce_as_allreduce"))
-    lab = Laboratory(db, campaign.id, SimulatedStarter(costs))
-    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
+    store = LaunchStore(db, campaign.id, SimulatedStarter(costs))
+    race = Race(store, candidate_space(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
     race.run([target], refine=False, bounds={target: bound})
     assert race.reasons[target].startswith("the bound holds (0.")
     assert "in 6 launches" in race.reasons[target]
@@ -239,14 +243,20 @@ def test_one_choice_for_all_sizes_is_measured_at_the_others_when_it_helps(
             ("MPI_Gather", "linear_sync"): lambda size, _: 0.8 if size < 99 else 1.0,
         }
     )
-    lab = Laboratory(db, campaign.id, SimulatedStarter(costs))
-    race = Race(lab, menu(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
+    store = LaunchStore(db, campaign.id, SimulatedStarter(costs))
+    race = Race(store, candidate_space(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
     trials = race.run([wanted, beside], refine=True, beside=[beside])
     known = {value for one in trials[beside] for value in one.knobs.values()}
     assert {"binomial", "linear_sync"} <= known and "basic_linear" not in known
     opened = {wanted: ["GL3@64"]}
     (found,) = winners(
-        menu(), trials, {"MPI_Gather": [64, 4096]}, opened, nprocs=4, ppn=4, tolerance=0.05
+        candidate_space(),
+        trials,
+        {"MPI_Gather": [64, 4096]},
+        opened,
+        nprocs=4,
+        ppn=4,
+        tolerance=0.05,
     )
     assert found.configuration["coll_tuned_gather_algorithm"] == "linear_sync"
 
@@ -283,9 +293,9 @@ def test_one_value_with_ranges_races_in_the_form_that_is_exported(
     space = msgspec.structs.replace(SPACE, function=[entry])
     sizes = [64, 1024, 16384, 65536]
     targets = [Target("MPI_Bcast", size) for size in sizes]
-    offered = Menu(space, build.LIBRARY, {}, [], 4)
+    offered = CandidateSpace(space, build.LIBRARY, {}, [], 4)
     race = Race(
-        Laboratory(db, campaign.id, Ranged(Costs())), offered, PLAN, {}, EFFORT, Suite("search", 1)
+        LaunchStore(db, campaign.id, Ranged(Costs())), offered, PLAN, {}, EFFORT, Suite("search", 1)
     )
     trials = race.run(targets, refine=True)
     opened_by = {one: ["GL1"] for one in targets}
@@ -310,7 +320,7 @@ def test_what_fails_its_check_is_out(
 ) -> None:
     ours = "bcast_as_scatter_plus_allgather"
     starter = SimulatedStarter(
-        good_segments("8192"), spoil=lambda case: outcome if case.variant == ours else "ok"
+        good_segments("8192"), corrupt=lambda case: outcome if case.variant == ours else "ok"
     )
     ran = Ran(db, campaign, starter, BCAST)
     (trial,) = by(ran.trials[BCAST], ours)
@@ -337,7 +347,9 @@ def test_what_crashes_launches_is_out_and_the_rest_goes_on(
 def test_when_all_candidates_fail_there_is_no_second_look(db: Database, campaign: Campaign) -> None:
     starter = SimulatedStarter(
         Costs(),
-        spoil=lambda case: "ok" if (case.variant, case.config[0]) == ("default", "d") else "error",
+        corrupt=lambda case: (
+            "ok" if (case.variant, case.config[0]) == ("default", "d") else "error"
+        ),
     )
     ran = Ran(db, campaign, starter, BCAST)
     assert ran.race.suites == [LOOK_1]

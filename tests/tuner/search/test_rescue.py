@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
-from plumbline.measure.launches import IN_A_ROW, Laboratory
+from plumbline.measure.launches import IN_A_ROW, LaunchStore
 from plumbline.search.cells import Target
 from plumbline.search.rescue import rescue
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, CaseRecord
-from tests.tuner.cold_machine import ColdStarter, menu
+from tests.tuner.cold_machine import ColdStarter, candidate_space
 from tests.tuner.simulated import Costs
 
 SMALL, LARGE = Target("MPI_Bcast", 1024), Target("MPI_Bcast", 65536)
@@ -34,10 +34,10 @@ def test_a_candidate_takes_one_launch_for_all_sizes_and_what_breaks_is_left_out(
         launch_noise=0.0,
         case_noise=0.0,
     )
-    lab = Laboratory(db, campaign.id, starter)
+    store = LaunchStore(db, campaign.id, starter)
     for cell in (SMALL, LARGE):
-        lab.aside.put(PlanCase(cell.function, cell.bytes), "SIGSEGV")
-    small, large = rescue(lab, menu(), PLAN, [SMALL, LARGE], 1, 1, lambda: True)
+        store.aside.put(PlanCase(cell.function, cell.bytes), "SIGSEGV")
+    small, large = rescue(store, candidate_space(), PLAN, [SMALL, LARGE], 1, 1, lambda: True)
     count = len(small.trials)
     launched = runs.listing(db, campaign.id)
     assert len(launched) == count + IN_A_ROW  # only chain was started again
@@ -55,8 +55,8 @@ def test_a_candidate_takes_one_launch_for_all_sizes_and_what_breaks_is_left_out(
 
 
 def test_what_has_no_time_is_said(db: Database, campaign: Campaign) -> None:
-    lab = Laboratory(db, campaign.id, ColdStarter(Costs()))
-    lab.aside.put(PlanCase(SMALL.function, SMALL.bytes), "SIGSEGV")
-    (found,) = rescue(lab, menu(), PLAN, [SMALL], 1, 1, lambda: False)
+    store = LaunchStore(db, campaign.id, ColdStarter(Costs()))
+    store.aside.put(PlanCase(SMALL.function, SMALL.bytes), "SIGSEGV")
+    (found,) = rescue(store, candidate_space(), PLAN, [SMALL], 1, 1, lambda: False)
     assert found.trials == [] and found.reason.endswith("there was no time")
     assert runs.listing(db, campaign.id) == []

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search.budget import Budget
 from plumbline.search.cells import Target
 from plumbline.search.order import Order
@@ -22,7 +22,7 @@ from plumbline_db import campaigns, searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
 from tests.db import build
-from tests.tuner.search.test_candidates import menu
+from tests.tuner.search.test_candidates import candidate_space
 from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
 
 BOUND = 40
@@ -76,10 +76,10 @@ def rounds_of(
     settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2})
     campaign = msgspec.structs.replace(campaign, id=campaign.id + name, key=campaign.key + name)
     campaigns.put(db, campaign)
-    lab = Laboratory(db, campaign.id, starter)
+    store = LaunchStore(db, campaign.id, starter)
     sizes = {"MPI_Gather": [64, 4096], "MPI_Bcast": [64, 4096]}
     plan, order = tables.plan(settings, []), Order(GUIDELINES)
-    return Rounds(lab, menu(), plan, settings, sizes, order, Budget(lab, settings))
+    return Rounds(store, candidate_space(), plan, settings, sizes, order, Budget(store, settings))
 
 
 def race(rounds: Rounds, table: list[Verdict], number: int = 1) -> list[Winner]:
@@ -170,10 +170,10 @@ def test_a_neighbour_races_along_and_has_a_winner_where_it_needs_one(
 
 def test_all_cells_are_searched_where_that_is_asked_for(db: Database, campaign: Campaign) -> None:
     settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2, "all": True})
-    lab = Laboratory(db, campaign.id, SimulatedStarter(Costs()))
+    store = LaunchStore(db, campaign.id, SimulatedStarter(Costs()))
     sizes = {"MPI_Gather": [64], "MPI_Bcast": [64, 4096]}
     plan, order = tables.plan(settings, []), Order(GUIDELINES)
-    rounds = Rounds(lab, menu(), plan, settings, sizes, order, Budget(lab, settings))
+    rounds = Rounds(store, candidate_space(), plan, settings, sizes, order, Budget(store, settings))
     every = [Target("MPI_Bcast", 64), Target("MPI_Bcast", 4096), Target("MPI_Gather", 64)]
     assert rounds.fresh([violated("MPI_Bcast", 64)]) == every
     race(rounds, [violated("MPI_Bcast", 64)])
@@ -204,7 +204,7 @@ def test_mockups_race_where_their_guideline_does_not_hold() -> None:
     for the sake of one choice for all sizes."""
     target, beside = Target("MPI_Gather", 64), Target("MPI_Gather", 4096)
     mockups = {"gather_as_allgather", "gather_as_reduce"}
-    assert menu().mockups("MPI_Gather") == mockups
+    assert candidate_space().mockups("MPI_Gather") == mockups
     for word, racing in (("violated", True), ("undecided", True), ("holds", False)):
         table = [
             build.verdict(
@@ -215,7 +215,7 @@ def test_mockups_race_where_their_guideline_does_not_hold() -> None:
                 verdict=word,
             )
         ]
-        found = idle(menu(), [target], [target, beside], table)
+        found = idle(candidate_space(), [target], [target, beside], table)
         assert ("gather_as_reduce" not in found[target]) == racing
         assert "gather_as_allgather" in found[target] and "gather_binomial" not in found[target]
         assert found[beside] == {"gather_binomial", *mockups}

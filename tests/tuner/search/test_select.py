@@ -17,7 +17,7 @@ from plumbline.search.select import winners as select
 from plumbline_db.records import UNBOUNDED_BYTES, Trial, Winner
 from plumbline_exporters.bundle import groups, is_profile
 from plumbline_exporters.families.openmpi.knobs import is_rule
-from tests.tuner.search.test_candidates import menu
+from tests.tuner.search.test_candidates import candidate_space
 
 FAST, OTHER = ("MPI_Allreduce", "rabenseifner"), ("MPI_Allreduce", "basic_linear")
 OURS = "allreduce_as_reduce_plus_bcast"
@@ -58,7 +58,7 @@ def chosen(
 ) -> list[Winner]:
     opened = {size: [f"GL12@{size}"] for size in trials} if opened is None else opened
     return select(
-        menu(),
+        candidate_space(),
         {Target(function, size): those for size, those in trials.items()},
         {function: list(sizes)},
         {Target(function, size): names for size, names in opened.items()},

@@ -8,9 +8,9 @@ import math
 import optuna
 import pytest
 
-from plumbline.search.candidates import Candidate, Menu
+from plumbline.search.candidates import Candidate, CandidateSpace
 from plumbline.search.race.study import ENUMERATE_UP_TO, Study
-from tests.tuner.search.test_candidates import menu, ours
+from tests.tuner.search.test_candidates import candidate_space, ours
 
 SEGMENT = "coll_tuned_bcast_algorithm_segmentsize"
 FANOUT = "coll_tuned_bcast_algorithm_chain_fanout"
@@ -20,12 +20,12 @@ SIZE = 2**22
 def survivors(*names: str) -> list[Candidate]:
     of = {
         one.configuration.get("coll_tuned_bcast_algorithm"): one
-        for one in menu().first("MPI_Bcast")
+        for one in candidate_space().first("MPI_Bcast")
     }
     return [of[name] for name in names]
 
 
-def everything(offered: Menu, candidates: list[Candidate]) -> set[Candidate]:
+def everything(offered: CandidateSpace, candidates: list[Candidate]) -> set[Candidate]:
     found = set()
     for one in candidates:
         choices = offered.choices("MPI_Bcast", one, SIZE)
@@ -37,13 +37,13 @@ def everything(offered: Menu, candidates: list[Candidate]) -> set[Candidate]:
 
 
 def study(candidates: list[Candidate], known: dict[Candidate, float], seed: int = 1) -> Study:
-    return Study(menu(), "MPI_Bcast", SIZE, candidates, known, seed)
+    return Study(candidate_space(), "MPI_Bcast", SIZE, candidates, known, seed)
 
 
 @pytest.mark.parametrize("names", [("binomial",), ("chain",), ("chain", "binomial")])
 def test_a_small_space_is_walked_through_once(names: tuple[str, ...]) -> None:
     chosen = survivors(*names)
-    space = everything(menu(), chosen)
+    space = everything(candidate_space(), chosen)
     assert len(space) <= ENUMERATE_UP_TO
     known = {one: 1.0 for one in chosen}
     one = study(chosen, known)
@@ -59,7 +59,7 @@ def test_a_small_space_is_walked_through_once(names: tuple[str, ...]) -> None:
 
 def test_what_was_measured_is_not_proposed_again() -> None:
     chosen = survivors("chain", "pipeline", "binary_tree", "binomial")
-    space = sorted(everything(menu(), chosen))
+    space = sorted(everything(candidate_space(), chosen))
     known = {one: 1.0 for one in space[::2]}
     one = study(chosen, known)
     seen: set[Candidate] = set()
@@ -84,7 +84,7 @@ def test_failures_are_told_too() -> None:
 def test_the_same_history_gives_the_same_proposals() -> None:
     """A campaign that is replayed must ask for the same launches."""
     chosen = survivors("chain", "pipeline", "binary_tree", "binomial")
-    assert len(everything(menu(), chosen)) <= ENUMERATE_UP_TO
+    assert len(everything(candidate_space(), chosen)) <= ENUMERATE_UP_TO
 
     def history(seed: int) -> list[Candidate]:
         one = study(chosen, {chosen[0]: 0.8}, seed)
@@ -110,7 +110,7 @@ def cost(candidate: Candidate) -> float:
 def test_a_large_space_is_modelled_and_replayed_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("plumbline.search.race.study.ENUMERATE_UP_TO", 3)
     chosen = survivors("chain", "pipeline", "binary_tree", "binomial")
-    space = everything(menu(), chosen)
+    space = everything(candidate_space(), chosen)
 
     def history() -> list[Candidate]:
         one = study(chosen, {})
@@ -146,7 +146,7 @@ def test_parameters_of_a_variant_are_walked_through_as_well() -> None:
 
 
 def test_the_bound_is_a_constraint_and_hints_come_first() -> None:
-    offered = menu()
+    offered = candidate_space()
     (chosen,) = survivors("chain")
     hint = offered.with_parameters(chosen, {SEGMENT: 65536, FANOUT: 8})
     alien = survivors("binomial")[0]
@@ -174,7 +174,7 @@ def beyond(trial: optuna.trial.FrozenTrial) -> float:
 
 def test_a_study_is_settled_when_all_beside_the_best_is_known() -> None:
     chosen = survivors("chain")
-    best = menu().with_parameters(chosen[0], {SEGMENT: 4096, FANOUT: 8})
+    best = candidate_space().with_parameters(chosen[0], {SEGMENT: 4096, FANOUT: 8})
     one = study(chosen, {best: 0.8})
     assert not one.is_settled()
     asked = 0
@@ -183,4 +183,4 @@ def test_a_study_is_settled_when_all_beside_the_best_is_known() -> None:
             one.tell(candidate, 0.9)
             asked += 1
     # One line of segments and one of fanouts, not the whole space.
-    assert asked < len(everything(menu(), chosen)) / 2
+    assert asked < len(everything(candidate_space(), chosen)) / 2

@@ -1,4 +1,5 @@
-"""Puts the winners of a campaign in force: one more set, then our lines in the files of others."""
+"""Puts the winners of a campaign in force: one more generation, then our lines in the files of
+others."""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ from pathlib import Path
 import msgspec
 
 from plumbline.applied import conflicts, files, targets, texts
+from plumbline.applied.generations import FORMAT, AppliedFile, Generation, Source, Store, sha256
 from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place
-from plumbline.applied.sets import FORMAT, AppliedFile, Set, Source, Store, sha256
 from plumbline.libraries import Family, Installation
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
@@ -106,7 +107,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
             for state, target in zip(states, wanted, strict=True)
             if target.before is not None and state.found.data is not None
         }
-        one = Set(
+        one = Generation(
             format=FORMAT,
             version=1,
             name=place.name,
@@ -127,7 +128,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
     return AppliedOutcome(
         scope=place.scope,
         name=place.name,
-        set=chosen,
+        generation=chosen,
         previous=number,
         dry_run=dry_run,
         library=wish.installation.library.id,
@@ -139,7 +140,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
     )
 
 
-def _together(wish: Wish, known: Set | None) -> tuple[list[Source], list[str]]:
+def _together(wish: Wish, known: Generation | None) -> tuple[list[Source], list[str]]:
     """The campaigns that are in force then: another one of the same ranks and nodes gives way, and
     all of those that were measured with another build do."""
     if known is None:
@@ -148,17 +149,17 @@ def _together(wish: Wish, known: Set | None) -> tuple[list[Source], list[str]]:
     if theirs.fingerprint != library.fingerprint:
         if theirs.prefix != library.prefix:
             raise PlumblineError(
-                f"set {known.number} is in force there, for {theirs.id} in {theirs.prefix}: one "
-                "place holds one library; plumbline rollback first"
+                f"generation {known.number} is in force there, for {theirs.id} in {theirs.prefix}: "
+                "one place holds one library; plumbline rollback first"
             )
         ids = ", ".join(source.campaign.id for source in known.sources)
         return [wish.source], [
-            f"{theirs.id} in {theirs.prefix} was updated since set {known.number} (fingerprint "
-            f"{theirs.fingerprint}, now {library.fingerprint}): taken out: {ids}"
+            f"{theirs.id} in {theirs.prefix} was updated since generation {known.number} "
+            f"(fingerprint {theirs.fingerprint}, now {library.fingerprint}): taken out: {ids}"
         ]
     if known.machine.id != wish.machine.id:
         raise PlumblineError(
-            f"set {known.number} is in force there, measured on {known.machine.host} "
+            f"generation {known.number} is in force there, measured on {known.machine.host} "
             f"({known.machine.id}), and this campaign on {wish.machine.host} ({wish.machine.id}): "
             "what one machine likes may harm the other; plumbline rollback first"
         )
@@ -178,12 +179,12 @@ def _together(wish: Wish, known: Set | None) -> tuple[list[Source], list[str]]:
     return [*kept, wish.source], notes
 
 
-def _is(one: Set, sources: Sequence[Source], number: int) -> bool:
-    """That set is in force, or was about to be when something came between."""
+def _is(one: Generation, sources: Sequence[Source], number: int) -> bool:
+    """That generation is in force, or was about to be when something came between."""
     return one.sources == list(sources) and number in (one.number, one.previous)
 
 
-def _says(store: Store, one: Set, place: Place, bundle: Bundle, preload: Path) -> bool:
+def _says(store: Store, one: Generation, place: Place, bundle: Bundle, preload: Path) -> bool:
     """It would be written the same way today, into the same files of others."""
     contents = texts.contents(bundle, preload)
     same = one.files == {name: sha256(data) for name, data in contents.items()}

@@ -19,7 +19,7 @@ class Block(msgspec.Struct, frozen=True):
 
 
 def block(name: str, number: int, lines: list[str], comment: str = "#") -> str:
-    """The lines of set `number`, with their marks; every line ends with a line break."""
+    """The lines of generation `number`, with their marks; every line ends with a line break."""
     whole = [
         f"{comment} >>> plumbline {name} {number} >>> written by plumbline apply, taken out by "
         "plumbline rollback",

@@ -19,13 +19,14 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class AppliedOutcome(msgspec.Struct, frozen=True):
-    """`set` is in force then (0: nothing), `previous` was before; they are equal, and `changes` is
-    empty, where nothing was to be done. `files` are those of the set. `not_in_force`: what the
-    library says it does not read. `notes` are what a cautious person wants to know."""
+    """`generation` is in force then (0: nothing), `previous` was before; they are equal, and
+    `changes` is empty, where nothing was to be done. `files` are those of the generation.
+    `not_in_force`: what the library says it does not read. `notes` are what a cautious person wants
+    to know."""
 
     scope: str
     name: str
-    set: int
+    generation: int
     previous: int
     dry_run: bool
     library: str = ""

@@ -23,7 +23,7 @@ IN_MODULES = ".plumbline"  # module commands pass over what starts with a dot
 
 
 class Where(msgspec.Struct, frozen=True):
-    """`kind` as in sets.Target."""
+    """`kind` as in generations.Target."""
 
     path: Path
     kind: Literal["lines", "whole"]
@@ -31,8 +31,8 @@ class Where(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """`root` holds the sets, `name` says whose they are; `shared`: other users read all of it.
-    `overrides`: files that are heard before ours, `overridden` after. `notes` are worth a word
+    """`root` holds the generations, `name` says whose they are; `shared`: other users read all of
+    it. `overrides`: files that are heard before ours, `overridden` after. `notes` are worth a word
     to the person who asked."""
 
     scope: Scope
@@ -51,7 +51,7 @@ def data_folder(environment: Mapping[str, str]) -> Path:
 
 
 def root_of(scope: Scope, modules: Path | None, store: Path | None) -> Path | None:
-    """Where sets are; None where the library has to be asked (of a site)."""
+    """Where generations are; None where the library has to be asked (of a site)."""
     if store is not None:
         return store.absolute()
     if scope == "user":
@@ -145,7 +145,7 @@ def _login_file(environment: Mapping[str, str]) -> tuple[Path, Form]:
 
 
 def site_root(mpi_prefix: Path | None, name: str | None) -> Path:
-    """Where sets of a site are: beside the file that the library reads, else in SITE."""
+    """Where generations of a site are: beside the file that the library reads, else in SITE."""
     if name is not None and not isinstance(libraries.families().get(name), ReadsParameterFiles):
         return SITE
     try:

@@ -1,19 +1,19 @@
-"""Takes out what `apply` has put in force last: the set before it is in force again, or nothing.
-Needs neither the library nor the database."""
+"""Takes out what `apply` has put in force last: the generation before it is in force again, or
+nothing. Needs neither the library nor the database."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from plumbline.applied import files, targets
+from plumbline.applied.generations import Generation, Store
 from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Scope
-from plumbline.applied.sets import Set, Store
 from plumbline_db.errors import PlumblineError
 
 
 def names_in(root: Path) -> list[str]:
-    """Whose sets there are."""
+    """Whose generations there are."""
     if not root.is_dir():
         return []
     return sorted(
@@ -30,7 +30,8 @@ def rollback(
     force: bool = False,
     dry_run: bool = False,
 ) -> AppliedOutcome:
-    """Raises PlumblineError where our lines were changed since, or the set before is gone."""
+    """Raises PlumblineError where our lines were changed since, or the generation before is
+    gone."""
     store = Store(root, name, shared=scope != "user")
     if dry_run:
         return _rollback(scope, store, everything, force, dry_run=True)
@@ -41,14 +42,16 @@ def rollback(
 def _rollback(
     scope: Scope, store: Store, everything: bool, force: bool, *, dry_run: bool
 ) -> AppliedOutcome:
-    known = store.sets(scope)
+    known = store.generations(scope)
     where = list(
-        dict.fromkeys(Path(target.path) for kept_set in known for target in kept_set.targets)
+        dict.fromkeys(Path(target.path) for generation in known for target in generation.targets)
     )
     states = [targets.state(path, store.name) for path in where]
     number = targets.in_force(states)
     if number == 0:
-        return AppliedOutcome(scope=scope, name=store.name, set=0, previous=0, dry_run=dry_run)
+        return AppliedOutcome(
+            scope=scope, name=store.name, generation=0, previous=0, dry_run=dry_run
+        )
     targets.require_untouched(store, states, force=force)
     now = store.read(number)
     before, notes = _before(store, now, everything)
@@ -80,7 +83,7 @@ def _rollback(
     return AppliedOutcome(
         scope=scope,
         name=store.name,
-        set=before.number if before else 0,
+        generation=before.number if before else 0,
         previous=number,
         dry_run=dry_run,
         library=before.library.id if before else now.library.id if now else "",
@@ -93,19 +96,21 @@ def _rollback(
     )
 
 
-def _before(store: Store, now: Set | None, everything: bool) -> tuple[Set | None, list[str]]:
-    """The set to go back to, if any. One for another build of the library is none."""
+def _before(
+    store: Store, now: Generation | None, everything: bool
+) -> tuple[Generation | None, list[str]]:
+    """The generation to go back to, if any. One for another build of the library is none."""
     if everything or now is None or now.previous == 0:
         return None, []
     found = store.read(now.previous)
     if found is None or not store.intact(found):
         raise PlumblineError(
-            f"set {now.previous} in {store.folder} is gone or was changed, so that it cannot be in "
-            "force again; --all takes everything out"
+            f"generation {now.previous} in {store.folder} is gone or was changed, so that it "
+            "cannot be in force again; --all takes everything out"
         )
     if found.library.fingerprint != now.library.fingerprint:
         return None, [
-            f"set {found.number} was for another build of the library "
+            f"generation {found.number} was for another build of the library "
             f"({found.library.fingerprint}): it is not put in force again"
         ]
     return found, []

@@ -1,4 +1,5 @@
-"""Which sets are in force here, and whether they still fit the libraries they were made for."""
+"""Which generations are in force here, and whether they still fit the libraries they were made
+for."""
 
 from __future__ import annotations
 
@@ -7,18 +8,18 @@ from pathlib import Path
 import msgspec
 
 from plumbline.applied import places, targets
+from plumbline.applied.generations import Generation, Store
 from plumbline.applied.places import Scope
 from plumbline.applied.rollback import names_in
-from plumbline.applied.sets import Set, Store
 from plumbline.libraries import fits
 
 
 class AppliedState(msgspec.Struct, frozen=True):
-    """`other`: why the set no longer fits; None where it does."""
+    """`other`: why the generation no longer fits; None where it does."""
 
     scope: Scope
     root: Path
-    applied: Set
+    applied: Generation
     other: str | None
 
 
@@ -37,7 +38,11 @@ def standing(mpi_prefix: Path | None) -> list[AppliedState]:
     return found
 
 
-def _in_force(store: Store, scope: Scope) -> Set | None:
-    paths = {Path(target.path) for kept_set in store.sets(scope) for target in kept_set.targets}
+def _in_force(store: Store, scope: Scope) -> Generation | None:
+    paths = {
+        Path(target.path)
+        for generation in store.generations(scope)
+        for target in generation.targets
+    }
     number = targets.in_force([targets.state(path, store.name) for path in sorted(paths)])
     return store.read(number) if number else None

@@ -1,4 +1,5 @@
-"""The files of others as they are: which set is in force in each, whether our part was changed."""
+"""The files of others as they are: which generation is in force in each, whether our part was
+changed."""
 
 from __future__ import annotations
 
@@ -8,13 +9,13 @@ from pathlib import Path
 import msgspec
 
 from plumbline.applied import blocks, files
+from plumbline.applied.generations import AppliedFile, Generation, Store
 from plumbline.applied.outcome import Action, Change
-from plumbline.applied.sets import AppliedFile, Set, Store
 from plumbline_db.errors import PlumblineError
 
 
 class TargetState(msgspec.Struct, frozen=True):
-    """`number`: the set whose part it has (0: none)."""
+    """`number`: the generation whose part it has (0: none)."""
 
     found: files.FileAsItIs
     number: int
@@ -64,8 +65,8 @@ def require_untouched(store: Store, states: Sequence[TargetState], *, force: boo
         target = _target(known, state.found.path)
         if target is None:
             raise PlumblineError(
-                f"{state.found.path} names set {state.number} in {store.folder}, which is not "
-                "there; take its lines out by hand, or --force"
+                f"{state.found.path} names generation {state.number} in {store.folder}, which is "
+                "not there; take its lines out by hand, or --force"
             )
         text = state.found.text
         mine = blocks.find(text, store.name)
@@ -79,15 +80,15 @@ def require_untouched(store: Store, states: Sequence[TargetState], *, force: boo
 
 
 def with_set(one: TargetState, target: AppliedFile, name: str) -> bytes:
-    """The file with our part for a set in it."""
+    """The file with our part for a generation in it."""
     if target.kind == "whole":
         return files.bytes_of(target.text)
     return files.bytes_of(blocks.put(one.found.text, name, target.text))
 
 
 def without(store: Store, one: TargetState) -> Edit:
-    """The file without us: as it was before the first of our sets, where nobody else has changed
-    it since; else with what others have written meanwhile."""
+    """The file without us: as it was before the first of our generations, where nobody else has
+    changed it since; else with what others have written meanwhile."""
     if not one.number:
         return Edit(one.found, one.found.data)
     holders = [
@@ -114,16 +115,17 @@ def without(store: Store, one: TargetState) -> Edit:
     return Edit(one.found, files.bytes_of(left))
 
 
-def _chain(store: Store, number: int) -> list[Set]:
-    """The set and those that were in force before, as far as they are there, newest first."""
-    found: list[Set] = []
+def _chain(store: Store, number: int) -> list[Generation]:
+    """The generation and those that were in force before, as far as they are there, newest
+    first."""
+    found: list[Generation] = []
     while number and (one := store.read(number)) is not None and one.previous < number:
         found.append(one)
         number = one.previous
     return found
 
 
-def _target(one: Set | None, path: Path) -> AppliedFile | None:
+def _target(one: Generation | None, path: Path) -> AppliedFile | None:
     targets = one.targets if one else []
     return next((target for target in targets if target.path == str(path)), None)
 

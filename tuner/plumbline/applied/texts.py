@@ -1,4 +1,4 @@
-"""What is written: the files of a set, and our lines in the files of others."""
+"""What is written: the files of a generation, and our lines in the files of others."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 from plumbline.applied import conflicts
 from plumbline.applied.blocks import block, find, without
+from plumbline.applied.generations import PRELOAD, Source
 from plumbline.applied.places import Place, Where
-from plumbline.applied.sets import PRELOAD, Source
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Machine
 from plumbline_exporters import (
@@ -46,8 +46,8 @@ def bundle(
 
 
 def contents(made: Bundle, preload: Path) -> dict[str, bytes]:
-    """The files of a set, by name. Raises PlumblineError where winners cannot be had together, or
-    the preload library is not built."""
+    """The files of a generation, by name. Raises PlumblineError where winners cannot be had
+    together, or the preload library is not built."""
     formats = list(registry.exporters(made.library.family))
     found = {name: text.encode() for _, name, text in registry.texts(made, formats)}
     if any(is_profile(winner) for winner in made.winners):

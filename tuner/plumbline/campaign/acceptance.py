@@ -27,8 +27,8 @@ from plumbline.campaign.circumstances import (
 )
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan, PlanCase
-from plumbline.measure.launches import Laboratory, Series
-from plumbline.search.candidates import Candidate, Menu
+from plumbline.measure.launches import LaunchStore, Series
+from plumbline.search.candidates import Candidate, CandidateSpace
 from plumbline.search.cells import Target
 from plumbline.search.fixed_point import is_part
 from plumbline.search.outcome import deciding, holds
@@ -37,7 +37,7 @@ from plumbline.system.placement import Placement
 from plumbline.system.words import counted
 from plumbline.verify import design, estimators
 from plumbline.verify.index import LIBRARY
-from plumbline.verify.sequential import Family, HypothesisState, Question
+from plumbline.verify.sequential import Family, Hypothesis, HypothesisState
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Case, Suite, Tried, Winner
@@ -60,8 +60,8 @@ _Part = tuple[int, Target, bool]
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """One question: is the candidate slower there than the library as it is? `winner` is its number
-    among those that are tried; the cell may lie `beyond` its range."""
+    """One hypothesis: is the candidate slower there than the library as it is? `winner` is its
+    number among those that are tried; the cell may lie `beyond` its range."""
 
     winner: int
     beyond: bool
@@ -109,8 +109,8 @@ class Acceptance:
 
     def __init__(
         self,
-        lab: Laboratory,
-        menu: Menu,
+        store: LaunchStore,
+        candidate_space: CandidateSpace,
         plan: Plan,
         settings: Settings,
         sizes: Mapping[str, Sequence[int]],
@@ -120,9 +120,9 @@ class Acceptance:
         placement: Placement | None,
         crowded: bool,
     ) -> None:
-        self._lab = lab
+        self._store = store
         self._in_force = in_force
-        self._menu = menu
+        self._candidate_space = candidate_space
         self._plan = msgspec.structs.replace(plan, warmup=min(_WARMUP, plan.warmup))
         self._settings = settings
         self._sizes = sizes
@@ -172,7 +172,7 @@ class Acceptance:
         narrowed: list[tuple[Winner, str]] = []
         beyond = _shared_out(rows, len(fresh))
         for number, winner in enumerate(fresh):
-            own = [row for row in rows if row.question.key.winner == number]
+            own = [row for row in rows if row.hypothesis.key.winner == number]
             held = self._held(winner)
             kept[number], lost, narrow = self._judged(winner, own, held, beyond[number])
             refused += lost
@@ -194,7 +194,7 @@ class Acceptance:
 
     def fits(self, winner: Winner) -> bool:
         """Whether it can be put in force beside the library as it is."""
-        return winner.function != EVERY_FUNCTION and not self._menu.is_cold(
+        return winner.function != EVERY_FUNCTION and not self._candidate_space.is_cold(
             winner.function, candidate_of(winner)
         )
 
@@ -243,7 +243,9 @@ class Acceptance:
         is slower in one circumstance is not measured in the others."""
         limit = 1 + self._settings.claims.tolerance
         family = Family(
-            ([Question(trial, limit)] for trial in trials), LOOKS, alpha=self._settings.claims.alpha
+            ([Hypothesis(trial, limit)] for trial in trials),
+            LOOKS,
+            alpha=self._settings.claims.alpha,
         )
         logs: dict[Trial, dict[int, float]] = {}
         reasons: dict[Trial, str] = {}
@@ -263,8 +265,8 @@ class Acceptance:
             asked += given_up if look == 0 else []
             family.look(partial(_evidence, frozenset(asked), logs, reasons))
             rows = [row for (row,) in family.cells]
-            lost = {row.question.key.part for row in rows if row.word == "violated"}
-            still = (row.question.key for row in family.open())
+            lost = {row.hypothesis.key.part for row in rows if row.word == "violated"}
+            still = (row.hypothesis.key for row in family.open())
             asked = [trial for trial in still if not trial.is_among(lost)]
             if not asked:
                 break
@@ -286,7 +288,7 @@ class Acceptance:
         """`count` launches more, after those `before` in this turn."""
         if not trials:
             return
-        self._lab.progress.step(
+        self._store.progress.step(
             f"trying winners as users call them: {counted(len(trials), 'comparison')}, "
             f"{counted(count, 'launch')}"
         )
@@ -294,22 +296,22 @@ class Acceptance:
         cases = dict.fromkeys(side for trial in trials for side in trial.sides())
         blocks = min(blocks, self._plan.blocks)
         plan = msgspec.structs.replace(self._plan, seed=seed, blocks=blocks, cases=tuple(cases))
-        series = Series(self._lab, suite, plan, environment, self._placement)
+        series = Series(self._store, suite, plan, environment, self._placement)
         series.advance(count)
-        lab = self._lab
+        store = self._store
         times = {
             _key(sample.case): dict(zip(sample.runs, sample.ns, strict=True))
-            for sample in runs.launch_samples(lab.db, lab.campaign, [suite.name], use=None)
+            for sample in runs.launch_samples(store.db, store.campaign, [suite.name], use=None)
         }
         wrong = {
             _key(case): f"{check.outcome}: {check.detail}" if check.detail else check.outcome
-            for run in runs.listing(lab.db, lab.campaign, [suite.name])
-            for case, check in runs.checks(lab.db, lab.campaign, suite.name, run.sequence)
+            for run in runs.listing(store.db, store.campaign, [suite.name])
+            for case, check in runs.checks(store.db, store.campaign, suite.name, run.sequence)
             if check.outcome != "ok"
         }
         wrong |= {
             _key(case): refused.reason
-            for case, refused in runs.refusals(lab.db, lab.campaign, [suite.name])
+            for case, refused in runs.refusals(store.db, store.campaign, [suite.name])
             if _key(case) not in times
         }
         for trial in trials:
@@ -340,7 +342,7 @@ class Acceptance:
         under a condition; it may take the sizes `beyond` its range where they need none."""
         by_size: dict[int, list[HypothesisState[Trial]]] = {}
         for row in rows:
-            by_size.setdefault(row.question.key.target.bytes, []).append(row)
+            by_size.setdefault(row.hypothesis.key.target.bytes, []).append(row)
         obstacles = {size: self._obstacle(_of(by_size[size], foreign=False)) for size in held}
         narrower = {size: self._obstacle(_of(by_size[size], foreign=True)) for size in held}
         whole = winner.bytes_to == UNBOUNDED_BYTES
@@ -382,7 +384,7 @@ class Acceptance:
         """Why a size is lost; empty where it is held in all circumstances. What a variant cannot do
         there the library does."""
         for row in rows:
-            trial = row.question.key
+            trial = row.hypothesis.key
             if row.comparison is None:
                 if row.reason.startswith("unsupported"):
                     continue
@@ -398,8 +400,8 @@ class Acceptance:
         found: dict[Circumstance, list[HypothesisState[Trial]]] = {}
         for row in rows:
             if row.comparison is not None:
-                found.setdefault(row.question.key.where, []).append(row)
-        binding = "user" if self._placement is not None else self._lab.starter.placement.bind
+                found.setdefault(row.hypothesis.key.where, []).append(row)
+        binding = "user" if self._placement is not None else self._store.starter.placement.bind
         tried = []
         for where, those in found.items():
             comparisons = [row.comparison for row in those if row.comparison]
@@ -431,7 +433,7 @@ def _is_known(winner: Winner, known: Winner) -> bool:
 
 
 def _of(rows: Sequence[HypothesisState[Trial]], *, foreign: bool) -> list[HypothesisState[Trial]]:
-    return [row for row in rows if row.question.key.foreign == foreign]
+    return [row for row in rows if row.hypothesis.key.foreign == foreign]
 
 
 def candidate_of(winner: Winner) -> Candidate:
@@ -448,11 +450,11 @@ def _judge_together(
     above twice the tolerance."""
     groups: dict[tuple[int, Circumstance], list[HypothesisState[Trial]]] = {}
     for row in rows:
-        trial = row.question.key
+        trial = row.hypothesis.key
         if row.word == "undecided" and row.comparison is not None and not trial.beyond:
             groups.setdefault((trial.winner, trial.where), []).append(row)
     for group in groups.values():
-        times = [logs[row.question.key] for row in group]
+        times = [logs[row.hypothesis.key] for row in group]
         launches = sorted(set[int]().union(*times))
         means = [
             sum(known) / len(known)
@@ -461,7 +463,7 @@ def _judge_together(
         ]
         joint = paired_ratio(means, confidence)
         for row in group:
-            limit = row.question.limit
+            limit = row.hypothesis.limit
             if joint.high is None or joint.high > limit or row.comparison is None:
                 continue
             if may_hold_together(row.comparison, limit):
@@ -495,7 +497,7 @@ def _shared_out(rows: Sequence[HypothesisState[Trial]], winners: int) -> list[se
     several are, the fastest has it."""
     cells: dict[tuple[int, Target], list[HypothesisState[Trial]]] = {}
     for row in rows:
-        trial = row.question.key
+        trial = row.hypothesis.key
         if trial.beyond:
             cells.setdefault(trial.size, []).append(row)
     best: dict[Target, tuple[float, int]] = {}

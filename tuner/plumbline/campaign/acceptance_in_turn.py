@@ -20,7 +20,7 @@ from plumbline.measure.experiment import (
     take_turns,
     without_shared_factor,
 )
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline.settings import Settings
@@ -32,7 +32,7 @@ from plumbline_db.records import Suite, Winner
 
 
 def harm(
-    lab: Laboratory,
+    store: LaunchStore,
     suite: Suite,
     plan: Plan,
     settings: Settings,
@@ -57,13 +57,13 @@ def harm(
                 asked[where.case(case)] = (winner, name)
     if not asked:
         return []
-    lab.progress.step(
+    store.progress.step(
         f"trying winners as users call them, in turn with the library as it is: "
         f"{counted(len(asked), 'case')}, {counted(settings.sampling.launches, 'pair')} of launches"
     )
     others = _others(sizes, winners)
     pairs = settings.sampling.launches
-    logs, lost = _log_ratios(lab, suite, plan, pairs, environment, list(asked), others, placement)
+    logs, lost = _log_ratios(store, suite, plan, pairs, environment, list(asked), others, placement)
     found: dict[str, tuple[Winner, str]] = {}
     for case in lost:
         winner, name = asked[case]
@@ -93,7 +93,7 @@ def _others(sizes: Mapping[str, Sequence[int]], winners: Sequence[Winner]) -> li
 
 
 def _log_ratios(
-    lab: Laboratory,
+    store: LaunchStore,
     suite: Suite,
     plan: Plan,
     pairs: int,
@@ -107,21 +107,21 @@ def _log_ratios(
     it is have in full."""
     full = msgspec.structs.replace(plan, cases=tuple(dict.fromkeys([*cases, *others])))
     arm = Arm(suite, full, environment, placement)
-    take_turns(lab, [arm, arm.beside()], pairs)
-    tuned, plain = (_seconds(lab, side.name, full) for side in (suite, suite.beside()))
+    take_turns(store, [arm, arm.beside()], pairs)
+    tuned, plain = (_seconds(store, side.name, full) for side in (suite, suite.beside()))
     found, lost = log_ratios(tuned, plain, full.cases, pairs)
     known = [found[case] for case in others if case in found]
     asked = {case: found[case] for case in cases if case in found}
     return without_shared_factor(asked, known), [case for case in cases if case in lost]
 
 
-def _seconds(lab: Laboratory, suite: str, plan: Plan) -> dict[PlanCase, list[float]]:
+def _seconds(store: LaunchStore, suite: str, plan: Plan) -> dict[PlanCase, list[float]]:
     """The medians of each case, in the order of the launches."""
     own = {
         (case.function, case.bytes, case.use, (case.data or plan.data)): case for case in plan.cases
     }
     found: dict[PlanCase, list[float]] = {}
-    for median in runs.medians(lab.db, lab.campaign, [suite], use=None):
+    for median in runs.medians(store.db, store.campaign, [suite], use=None):
         data = msgspec.structs.replace(plan.data, type=median.case.type, op=median.case.op)
         case = own[median.case.function, median.case.bytes, median.case.use, data]
         found[case] = median.seconds

@@ -14,13 +14,13 @@ from plumbline.campaign.pairs import Pairs, target_of, untouched
 from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.measure import experiment, tables
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search.cells import Target
 from plumbline.search.fixed_point import is_part
 from plumbline.search.outcome import deciding, holds
 from plumbline.settings import Settings
 from plumbline.system.words import counted
-from plumbline.verify.sequential import Family, Question
+from plumbline.verify.sequential import Family, Hypothesis
 from plumbline.verify.statistics import Comparison, paired_ratio, slower
 from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
 
@@ -35,7 +35,7 @@ class Confirmation(msgspec.Struct, frozen=True):
 
 
 def confirm(
-    lab: Laboratory,
+    store: LaunchStore,
     suite: Suite,
     stage: str,
     guidelines: Guidelines,
@@ -53,7 +53,7 @@ def confirm(
     all_cases = tables.cases(guidelines, settings)
     left = [case for case in all_cases if case.variant == "default" and not case.ranks]
     others = [case for case in all_cases if case not in set(left)]
-    pairs = Pairs(lab, settings, environment, winners, reference_cases)
+    pairs = Pairs(store, settings, environment, winners, reference_cases)
     fresh = pairs.add(suite, settings.sampling.launches, left, others, seed=settings.sampling.seed)
     looks = _Looks(pairs, winners, [*confirmed, *faster], settings)
     looks.look(fresh)
@@ -62,7 +62,7 @@ def confirm(
         wanted = looks.open_cells()
         if not wanted:
             break
-        lab.progress.step(
+        store.progress.step(
             f"not clear yet: {counted(len(wanted), 'cell')}; "
             f"{counted(look.launches, 'pair')} of launches more"
         )
@@ -83,7 +83,9 @@ def confirm(
     harm = looks.slower()
     if harm:
         again = suite.part("again")
-        harm = _seen_again(lab, again, settings, environment, winners, reference_cases, left, harm)
+        harm = _seen_again(
+            store, again, settings, environment, winners, reference_cases, left, harm
+        )
     strange = {
         cell: comparison
         for cell, comparison in harm.items()
@@ -93,19 +95,19 @@ def confirm(
         # All winners of a kind pay for it, so that it must be beyond doubt.
         again = suite.part("once-more")
         sure = _seen_again(
-            lab, again, settings, environment, winners, reference_cases, left, strange
+            store, again, settings, environment, winners, reference_cases, left, strange
         )
         harm = {cell: comparison for cell, comparison in harm.items() if cell not in strange} | sure
     lost = set(pairs.lost)
     astray = {cell for cell in lost if not reaching(winners, cell, built_on)}
     if astray:
         # A launch may fail by chance, and all winners of a kind pay for this too.
-        lab.progress.step(f"no result: {counted(len(astray), 'cell')}; measuring again")
-        anew = Pairs(lab, settings, environment, winners, reference_cases)
+        store.progress.step(f"no result: {counted(len(astray), 'cell')}; measuring again")
+        anew = Pairs(store, settings, environment, winners, reference_cases)
         seed = settings.sampling.seed + settings.sampling.launches_max
         anew.add(suite.part("lost"), settings.sampling.launches, left, seed=seed)
         lost -= astray - set(anew.lost)
-    verdicts = tables.ViolationTable(lab, stage, guidelines, settings, suite, environment).look()
+    verdicts = tables.ViolationTable(store, stage, guidelines, settings, suite, environment).look()
     kept, dropped = judge_winners(
         winners,
         looks.speeds,
@@ -141,7 +143,7 @@ class _Looks:
         self._look = 0
         limit = 1 + settings.claims.tolerance
         self._harm = Family(
-            ([Question(cell, limit)] for cell, logs in pairs.ratios.items() if logs),
+            ([Hypothesis(cell, limit)] for cell, logs in pairs.ratios.items() if logs),
             self._design,
             alpha=settings.claims.alpha,
             compare=self._compare,
@@ -167,9 +169,9 @@ class _Looks:
             if _unclear(speed) and not any(is_part(winner, earlier) for earlier in self._known)
         ]
         suspects = {
-            state.question.key
+            state.hypothesis.key
             for state in self._harm.open()
-            if state.suspicion() > state.question.limit
+            if state.suspicion() > state.hypothesis.limit
         }
         return suspects | {
             cell
@@ -181,7 +183,7 @@ class _Looks:
         """Cells that are slower than before: significant after correction for the number of cells
         and looks, and by more than the tolerance."""
         return {
-            state.question.key: state.comparison
+            state.hypothesis.key: state.comparison
             for (state,) in self._harm.cells
             if state.word == "violated" and state.comparison is not None
         }
@@ -221,7 +223,7 @@ def speed(
 
 
 def _seen_again(
-    lab: Laboratory,
+    store: LaunchStore,
     suite: Suite,
     settings: Settings,
     environment: Mapping[str, str],
@@ -234,8 +236,8 @@ def _seen_again(
     pass finds whole groups by chance; chance does not find the same group twice."""
     suspects = [case for case in left if target_of(case) in harm]
     cases = list(dict.fromkeys(suspects + untouched(left, winners)))
-    lab.progress.step(f"perhaps slower: {counted(len(suspects), 'cell')}; measuring again")
-    again = Pairs(lab, settings, environment, winners, reference_cases)
+    store.progress.step(f"perhaps slower: {counted(len(suspects), 'cell')}; measuring again")
+    again = Pairs(store, settings, environment, winners, reference_cases)
     seed = settings.sampling.seed + settings.sampling.launches_max
     again.add(suite, settings.sampling.launches, cases, seed=seed)
     measured = {cell: again.ratios[cell] for cell in harm if cell in again.ratios}

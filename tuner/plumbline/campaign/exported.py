@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from plumbline.campaign import proof
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search.select import Weights, by_benefit
 from plumbline.settings.identity import now
-from plumbline.settings.workbench import Workbench
+from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns, exports, started
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Winner
@@ -26,33 +26,33 @@ class Files:
 
     def __init__(
         self,
-        lab: Laboratory,
-        bench: Workbench,
+        store: LaunchStore,
+        toolchain: Toolchain,
         campaign: Campaign,
         folder: Path,
         *,
         unsafe: bool,
         site_rules: str,
     ) -> None:
-        self._lab = lab
-        self._bench = bench
+        self._store = store
+        self._toolchain = toolchain
         self._campaign = campaign
         self._folder = self._in_force = folder
         self._unsafe = unsafe
         self._site_rules = site_rules
         self._staged: dict[Path, None] = {}
-        self._formats = list(exporters(bench.family.name))
+        self._formats = list(exporters(toolchain.family.name))
 
     def stage(self, name: str) -> None:
         """While a step is replayed, a job of a later one may begin, and reads files of its own."""
-        if self._lab.starter.jobs_stay:
+        if self._store.starter.jobs_stay:
             self._in_force = self._folder / name
             self._staged[self._in_force] = None
 
     def write(self, winners: Sequence[Winner]) -> None:
         """All formats, in place; a file that an earlier export wrote and this one does not goes.
         A campaign that is finished exports the same bytes at any time."""
-        db, campaign = self._lab.db, self._campaign.id
+        db, campaign = self._store.db, self._campaign.id
         bundle = self._bundle(winners)
         written = write(bundle, self._formats)
         for export in written:
@@ -78,7 +78,7 @@ class Files:
     def environment(self) -> dict[str, str]:
         """What sourcing the files adds to a clean environment."""
         script = self._in_force.absolute() / plumbline_sh.FILE_NAME
-        return proof.environment_of(script, self._lab.starter.clean_environment())
+        return proof.environment_of(script, self._store.starter.clean_environment())
 
     def together(
         self, winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]], weights: Weights
@@ -118,13 +118,13 @@ class Files:
     def _bundle(self, winners: Sequence[Winner]) -> Bundle:
         return Bundle(
             campaign=self._campaign,
-            machine=self._bench.machine,
-            library=self._bench.installation.library,
+            machine=self._toolchain.machine,
+            library=self._toolchain.installation.library,
             winners=list(winners),
             created=self._campaign.finished or now(),
             directory=self._in_force.absolute(),
-            preload_library=self._bench.preload,
+            preload_library=self._toolchain.preload,
             unsafe=self._unsafe,
             site_rules=self._site_rules,
-            started=started.lines(self._lab.db, self._campaign.id),
+            started=started.lines(self._store.db, self._campaign.id),
         )

@@ -19,7 +19,7 @@ from plumbline.launch.starter import PRELOAD, Starter
 from plumbline.measure import tables
 from plumbline.settings import Settings, default_campaign
 from plumbline.settings.stored import settings_of
-from plumbline.settings.workbench import Workbench, workbench
+from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.system.words import counted
 from plumbline_db import exports, machines, started, winners
 from plumbline_db.connection import Database
@@ -39,7 +39,7 @@ class Files(msgspec.Struct, frozen=True):
     settings: Settings
     winners: list[Winner]
     script: Path
-    bench: Workbench
+    toolchain: Toolchain
     note: str = ""
     placed: list[str] = []
 
@@ -61,8 +61,10 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
         )
     settings = settings_of(campaign.settings)
     real = settings.ranks.simulate is None
-    bench = workbench(mpi_prefix, settings=settings if real else None, beside=database.parent)
-    here = bench.installation.library
+    toolchain = find_toolchain(
+        mpi_prefix, settings=settings if real else None, beside=database.parent
+    )
+    here = toolchain.installation.library
     if here.fingerprint != library.fingerprint:
         raise PlumblineError(
             f"campaign {campaign.id} was made for {library.id} ({library.fingerprint}), this is "
@@ -87,14 +89,16 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
         )
     if script is None:
         raise PlumblineError(f"campaign {campaign.id} has exported nothing to source")
-    return Files(campaign, settings, chosen, script, bench, choice.note, placed)
+    return Files(campaign, settings, chosen, script, toolchain, choice.note, placed)
 
 
 def environment(found: Files) -> dict[str, str]:
     """The user's own environment with the files in force, and with the variables under which they
     were found to be of use."""
-    bench = found.bench
-    needed = bench.installation.environment | bench.family.environment(bench.installation)
+    toolchain = found.toolchain
+    needed = toolchain.installation.environment | toolchain.family.environment(
+        toolchain.installation
+    )
     own = os.environ | needed | found.settings.fixed.environment
     preloaded = found.settings.fixed.preload
     if preloaded:
@@ -144,12 +148,12 @@ def _about_binding(words: Sequence[str]) -> set[tuple[str, str]]:
 
 def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
     """How it is known that the files are in force. Raises PlumblineError when they are not."""
-    ranks = starter(found.bench, found.settings)
+    ranks = starter(found.toolchain, found.settings)
     # What an earlier command has left of its jobs proves nothing now.
     ranks.keep_apart(f"{time.time_ns()}-{os.getpid()}")
     clean = ranks.clean_environment()
     extra = {name: value for name, value in in_force.items() if clean.get(name) != value}
-    sizes = tables.sizes_of(found.bench.guidelines, found.settings)
+    sizes = tables.sizes_of(found.toolchain.guidelines, found.settings)
 
     def try_out(
         name: str, number: int, plan: Plan, changed: Mapping[str, str]
@@ -159,7 +163,7 @@ def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
     plan = tables.plan(found.settings, [])
     with ranks.folder(f"{found.campaign.id}/proof") as folder:
         evidence = proof.prove(
-            found.bench.family, try_out, plan, extra, found.winners, sizes, folder
+            found.toolchain.family, try_out, plan, extra, found.winners, sizes, folder
         )
     if evidence.problems:
         raise PlumblineError("not in force: " + "; ".join(evidence.problems))

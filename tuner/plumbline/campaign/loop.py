@@ -25,10 +25,10 @@ from plumbline.core.plan import PlanCase
 from plumbline.launch.starter import Starter
 from plumbline.measure import tables
 from plumbline.measure.experiment import REFERENCE_CELLS
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search import crossover, outcome, plausible, process, ranges
 from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW, Budget
-from plumbline.search.candidates import Menu
+from plumbline.search.candidates import CandidateSpace
 from plumbline.search.cells import Target
 from plumbline.search.fixed_point import FixedPoint, violations
 from plumbline.search.order import Order
@@ -36,8 +36,8 @@ from plumbline.search.rounds import Rounds
 from plumbline.settings import Settings, site_rules
 from plumbline.settings.identity import chosen, now, require_sync
 from plumbline.settings.stored import text_of
+from plumbline.settings.toolchain import Toolchain, Variant
 from plumbline.settings.way_of_use import BARRIER
-from plumbline.settings.workbench import Variant, Workbench
 from plumbline.system.words import counted
 from plumbline_db import campaigns, verdicts
 from plumbline_db import winners as winner_table
@@ -46,17 +46,17 @@ from plumbline_db.records import EVERY_FUNCTION, Campaign, Suite, Verdict, Winne
 from plumbline_exporters.bundle import conditions
 
 
-def check(bench: Workbench, settings: Settings, ranks: Starter) -> None:
+def check(toolchain: Toolchain, settings: Settings, ranks: Starter) -> None:
     """Raises UsageError when the probe would refuse the plan of these settings."""
-    require_sync(bench, settings)
+    require_sync(toolchain, settings)
     process.values(
-        bench.space,
-        bench.knobs,
+        toolchain.space,
+        toolchain.knobs,
         [],
         named=_named_settings(settings),
-        spare_cores=spare_cores(bench, settings),
+        spare_cores=spare_cores(toolchain, settings),
     )
-    plan = tables.plan(settings, tables.cases(chosen(bench, settings), settings))
+    plan = tables.plan(settings, tables.cases(chosen(toolchain, settings), settings))
     refusal = ranks.refusal(msgspec.structs.replace(plan, name="check").text())
     if refusal is not None:
         raise UsageError(f"the probe refuses these settings: {refusal}")
@@ -69,21 +69,21 @@ _WORTH_A_ROUND = 0.1
 MOST_RANKS_PER_UNIT = 32
 
 
-def starter(bench: Workbench, settings: Settings) -> Starter:
+def starter(toolchain: Toolchain, settings: Settings) -> Starter:
     """Raises UsageError for more ranks than this machine can hold, and for variables that are not
     the user's to fix."""
-    _require_free(bench, settings.fixed.environment)
-    units = bench.launcher.processing_units()
+    _require_free(toolchain, settings.fixed.environment)
+    units = toolchain.launcher.processing_units()
     if units is not None and settings.ranks.ppn > MOST_RANKS_PER_UNIT * units:
         raise UsageError(
             f"{counted(settings.ranks.ppn, 'rank')} on {counted(units, 'processing unit')}: "
             f"at most {MOST_RANKS_PER_UNIT * units} are started there"
         )
     return Starter(
-        family=bench.family,
-        installation=bench.installation,
-        launcher=bench.launcher,
-        probe=bench.probe,
+        family=toolchain.family,
+        installation=toolchain.installation,
+        launcher=toolchain.launcher,
+        probe=toolchain.probe,
         placement=settings.ranks.placement(units),
         timeout_seconds=settings.sampling.launch_timeout_seconds,
         fixed=settings.fixed.environment,
@@ -91,26 +91,26 @@ def starter(bench: Workbench, settings: Settings) -> Starter:
     )
 
 
-def _require_free(bench: Workbench, fixed: Mapping[str, str]) -> None:
+def _require_free(toolchain: Toolchain, fixed: Mapping[str, str]) -> None:
     """Raises UsageError for what a search tries or an exported file sets: it cannot be in force in
     every launch. Settings of the whole process can, as none is chosen for a function, and rules of
     the site, whose place the exported ones take."""
     if not fixed:
         return
     taken = {"LD_PRELOAD"} | {name for name in fixed if name.startswith("PLUMBLINE_")}
-    of_the_process = {setting.knob for setting in bench.space.setting}
-    for knob in bench.space.knobs().keys() - of_the_process:
-        taken |= set(bench.family.in_environment({knob: ""}))
-    refused = sorted((taken - site_rules.variables(bench)) & set(fixed))
+    of_the_process = {setting.knob for setting in toolchain.space.setting}
+    for knob in toolchain.space.knobs().keys() - of_the_process:
+        taken |= set(toolchain.family.in_environment({knob: ""}))
+    refused = sorted((taken - site_rules.variables(toolchain)) & set(fixed))
     if refused:
         raise UsageError(
             f"environment: {', '.join(refused)}: a campaign searches and exports that itself"
         )
 
 
-def spare_cores(bench: Workbench, settings: Settings) -> bool:
+def spare_cores(toolchain: Toolchain, settings: Settings) -> bool:
     """Whether each rank may have a second processing unit; where nobody knows, it may."""
-    units = bench.launcher.processing_units()
+    units = toolchain.launcher.processing_units()
     return units is None or 2 * settings.ranks.ppn <= units
 
 
@@ -118,15 +118,15 @@ def _named_settings(settings: Settings) -> list[str] | None:
     return settings.search.settings if isinstance(settings.search.settings, list) else None
 
 
-def candidates(bench: Workbench, settings: Settings, *, oversubscribed: bool) -> list[Variant]:
+def candidates(toolchain: Toolchain, settings: Settings, *, oversubscribed: bool) -> list[Variant]:
     """Of our variants, those that a search may try. With more ranks than cores and barrier starts
     no messages in pieces: the next barrier pays most of their gain (docs/design/campaign.md)."""
-    tried = settings.search.tried(bench.catalogue.variants_of())
+    tried = settings.search.tried(toolchain.catalogue.variants_of())
     paid_later = oversubscribed and settings.start_scheme == BARRIER
-    left_out = set(bench.guidelines.split.names()) if paid_later else set()
+    left_out = set(toolchain.guidelines.split.names()) if paid_later else set()
     return [
         variant
-        for variant in bench.catalogue.variants
+        for variant in toolchain.catalogue.variants
         if variant.name in tried[variant.function] and variant.name not in left_out
     ]
 
@@ -136,8 +136,8 @@ class Loop:
 
     def __init__(
         self,
-        lab: Laboratory,
-        bench: Workbench,
+        store: LaunchStore,
+        toolchain: Toolchain,
         campaign: Campaign,
         settings: Settings,
         folder: Path,
@@ -146,60 +146,64 @@ class Loop:
     ) -> None:
         """`earlier`: the settings by which launches that are stored were decided upon, where their
         budget is another one."""
-        self._lab = lab
-        self._db = lab.db
-        self._bench = bench
+        self._store = store
+        self._db = store.db
+        self._toolchain = toolchain
         self._campaign = campaign
         self._settings = settings
-        self._guidelines = chosen(bench, settings)
-        lab.aside.made_of = {pattern.variant: pattern.uses for pattern in bench.guidelines.patterns}
+        self._guidelines = chosen(toolchain, settings)
+        store.aside.made_of = {
+            pattern.variant: pattern.uses for pattern in toolchain.guidelines.patterns
+        }
         self._sizes = tables.sizes_of(self._guidelines, settings)
         self._weights = settings.weights(self._sizes) or {}
-        self._plan = msgspec.structs.replace(tables.plan(settings, []), knobs=bench.space.switch)
-        self._site = site_rules.find(bench, settings)
-        space = bench.space if self._site is None else site_rules.over(bench.space)
+        self._plan = msgspec.structs.replace(
+            tables.plan(settings, []), knobs=toolchain.space.switch
+        )
+        self._site = site_rules.find(toolchain, settings)
+        space = toolchain.space if self._site is None else site_rules.over(toolchain.space)
         self._searched_under = space.hot_environment
         self._files = Files(
-            lab,
-            bench,
+            store,
+            toolchain,
             campaign,
             folder,
             unsafe=settings.search.unsafe,
             site_rules="" if self._site is None else self._site.text,
         )
-        menu = Menu(
+        candidate_space = CandidateSpace(
             space,
-            bench.installation.library,
-            bench.knobs,
-            candidates(bench, settings, oversubscribed=campaign.oversubscribed),
+            toolchain.installation.library,
+            toolchain.knobs,
+            candidates(toolchain, settings, oversubscribed=campaign.oversubscribed),
             settings.ranks.nprocs,
             unsafe=settings.search.unsafe,
-            references=bench.catalogue.variants,
+            references=toolchain.catalogue.variants,
         )
-        self._proven = Proven(lab, bench, self._plan, self._sizes)
-        self._trials = Trials(lab, settings, self._sizes)
-        self._reference_cases = self._unchanged(menu)
+        self._proven = Proven(store, toolchain, self._plan, self._sizes)
+        self._trials = Trials(store, settings, self._sizes)
+        self._reference_cases = self._unchanged(candidate_space)
         self._order = Order(self._guidelines)
-        self._budget = Budget(lab, settings, earlier=earlier, parted=self._part)
+        self._budget = Budget(store, settings, earlier=earlier, parted=self._part)
         self._rounds = Rounds(
-            lab,
-            menu,
+            store,
+            candidate_space,
             self._plan,
             settings,
             self._sizes,
             self._order,
             self._budget,
-            switches=crossover.switches(bench.space, bench.knobs),
+            switches=crossover.switches(toolchain.space, toolchain.knobs),
         )
         self._acceptance = Acceptance(
-            lab,
-            menu,
+            store,
+            candidate_space,
             self._plan,
             settings,
             self._sizes,
             self._searched_under,
             self._with_files,
-            placement=lab.starter.plain,
+            placement=store.starter.plain,
             crowded=campaign.oversubscribed,
         )
         self._only_in_loops: list[Verdict] = []
@@ -214,14 +218,15 @@ class Loop:
         self._round_seconds = 0.0  # what the last confirmation has taken
         self._confirmed: list[Winner] = []
 
-    def _unchanged(self, menu: Menu) -> list[PlanCase]:
+    def _unchanged(self, candidate_space: CandidateSpace) -> list[PlanCase]:
         """Calls that no exported file changes: variants of ours that send messages, by name. What
         two launches differ by is seen in them; on a simulated machine that is nothing."""
         cases = [
-            PlanCase(function, size, menu.reference_variants(function)[0])
+            PlanCase(function, size, candidate_space.reference_variants(function)[0])
             for function, sizes in self._sizes.items()
             for size in sizes
-            if menu.reference_variants(function) and self._settings.ranks.simulate is None
+            if candidate_space.reference_variants(function)
+            and self._settings.ranks.simulate is None
         ]
         return cases[:: max(1, len(cases) // (2 * REFERENCE_CELLS))]
 
@@ -255,14 +260,14 @@ class Loop:
             self._undo()
 
     def _tell_what_is_in_force(self) -> None:
-        environment = os.environ | self._bench.installation.environment
-        for name in self._bench.family.settings_in(environment):
+        environment = os.environ | self._toolchain.installation.environment
+        for name in self._toolchain.family.settings_in(environment):
             if name not in self._settings.fixed.environment:
-                named = name in site_rules.variables(self._bench)
+                named = name in site_rules.variables(self._toolchain)
                 hint = " (the table environment of a campaign file may name it)" if named else ""
-                self._lab.tell("left out", f"{name} is set here, and in force in no launch{hint}")
+                self._store.tell("left out", f"{name} is set here, and in force in no launch{hint}")
         if self._site is not None:
-            self._lab.tell(
+            self._store.tell(
                 "site",
                 f"{self._site.path}, by {self._site.where}, is in force in the library as it is; "
                 "candidates are tried without it, and an exported file takes its place",
@@ -276,7 +281,7 @@ class Loop:
         else:
             count = counted(len(violations(self._table)), "violation")
             text = f"{stage}: {count}, after {len(violations(before.table))} in {before.stage}"
-            self._lab.tell("more violations", text)
+            self._store.tell("more violations", text)
 
     def _undo(self) -> None:
         """Takes back winners that raised violations which no search has removed."""
@@ -291,14 +296,14 @@ class Loop:
             self._table = fixed.last.table
 
     def _before(self) -> None:
-        settings, lab = self._settings, self._lab
-        lab.progress.step("measuring the library as it is")
+        settings, store = self._settings, self._store
+        store.progress.step("measuring the library as it is")
         plan = tables.plan(settings, tables.cases(self._guidelines, settings))
         if settings.ranks.simulate is None:
             plan = msgspec.structs.replace(plan, pingpongs=plausible.ROUND_TRIPS)
         before = Suite("before")
-        Series(lab, before, plan, {}).advance(settings.sampling.launches)
-        found = tables.decide(lab, "before", self._guidelines, settings, before, {})
+        Series(store, before, plan, {}).advance(settings.sampling.launches)
+        found = tables.decide(store, "before", self._guidelines, settings, before, {})
         if self._settings.ranks.simulate is None:
             # With more ranks than cores the table is of calls after a barrier, and loops are alike.
             whole = not self._campaign.oversubscribed
@@ -319,7 +324,7 @@ class Loop:
         whole: bool,
     ) -> Elsewhere:
         return other_uses.look(
-            self._lab,
+            self._store,
             stage,
             self._guidelines,
             self._settings,
@@ -340,7 +345,9 @@ class Loop:
         few = len(fresh) < _WORTH_A_ROUND * len(violations(self._table_before))
         if few and not self._budget.has_room(self._round_seconds):
             if fresh:
-                self._lab.tell(TOO_FEW, f"{counted(len(fresh), 'cell')} after {number - 1} rounds")
+                self._store.tell(
+                    TOO_FEW, f"{counted(len(fresh), 'cell')} after {number - 1} rounds"
+                )
             fresh, stuck = [], []
         if stuck:
             winners = self._rounds.second(number, self._table, winners, self._with_files)
@@ -373,7 +380,7 @@ class Loop:
         def answers(function: str, size: int) -> bool:
             return outcome.deciding(winners, Target(function, size)) is not None
 
-        self._lab.aside.in_force(environment, answers)
+        self._store.aside.in_force(environment, answers)
         return environment
 
     def _together(self, winners: Sequence[Winner]) -> tuple[list[Winner], list[tuple[Winner, str]]]:
@@ -382,27 +389,29 @@ class Loop:
     def _of_the_process(self) -> None:
         """One value for the whole process, beside the winners that are in force."""
         self._may_set, winners = False, self._winners
-        bench, family = self._bench, self._bench.family
+        toolchain, family = self._toolchain, self._toolchain.family
         # Those that name a site's rules belong to every knob of an algorithm.
-        given = self._settings.fixed.environment.keys() - site_rules.variables(bench)
+        given = self._settings.fixed.environment.keys() - site_rules.variables(toolchain)
         fixed = [
-            knob for knob in bench.knobs if not given.isdisjoint(family.in_environment({knob: ""}))
+            knob
+            for knob in toolchain.knobs
+            if not given.isdisjoint(family.in_environment({knob: ""}))
         ]
         tried = process.values(
-            bench.space,
-            bench.knobs,
+            toolchain.space,
+            toolchain.knobs,
             list(self._sizes),
             standing=winners,
             named=_named_settings(self._settings),
             fixed=fixed,
-            spare_cores=spare_cores(bench, self._settings),
+            spare_cores=spare_cores(toolchain, self._settings),
         )
         cells = [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
         search = process.ProcessWide(
-            self._lab,
+            self._store,
             self._settings,
             cells,
-            read_back=bench.space.hot is not None,
+            read_back=toolchain.space.hot is not None,
             has_time=self._budget.left,
             weights=self._weights,
         )
@@ -413,11 +422,11 @@ class Loop:
     def _confirm(self) -> None:
         """Afterwards what is kept, or takes the place of what was dropped, and the table."""
         self._turn += 1
-        begun = self._lab.spent_seconds
+        begun = self._store.spent_seconds
         self._winners, self._table, self._changed = self._confirmation(
             self._turn, self._winners, self._table
         )
-        self._round_seconds = self._lab.spent_seconds - begun
+        self._round_seconds = self._store.spent_seconds - begun
         if not self._changed:
             self._round(f"round-{self._turn}")
         elif not self._winners:
@@ -430,7 +439,7 @@ class Loop:
         """Exports, proves and measures; returns what is kept or takes the place of what was
         dropped, the table, and whether anything was (then what is exported is not yet what was
         measured, and the table has one look)."""
-        lab, suite, stage = self._lab, Suite("confirm", turn), f"round-{turn}"
+        store, suite, stage = self._store, Suite("confirm", turn), f"round-{turn}"
         winners = self._accepted(winners)
         if not winners:
             return [], list(current), True
@@ -444,7 +453,7 @@ class Loop:
                 return [], list(current), True
         self._files.stage(stage)
         environment = self._in_force(winners)
-        lab.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
+        store.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
         if missed := self._proven.missed(turn, winners, environment):
             left = [winner for winner in winners if winner not in missed]
             return self._replaced(left, missed), list(current), True
@@ -452,7 +461,7 @@ class Loop:
             left = [winner for winner in winners if winner not in wrong]
             return self._replaced(left, wrong), list(current), True
         done = confirm(
-            lab,
+            store,
             suite,
             stage,
             self._guidelines,
@@ -476,7 +485,7 @@ class Loop:
             lost = [winner for winner, _ in hurt]
             left = [winner for winner in done.winners if winner not in lost]
             return self._replaced(left, lost), done.verdicts, True
-        found = tables.decide(lab, stage, self._guidelines, self._settings, suite, environment)
+        found = tables.decide(store, stage, self._guidelines, self._settings, suite, environment)
         return done.winners, found, False
 
     def _wrong(
@@ -498,7 +507,7 @@ class Loop:
             return []
         own = [winner for winner in winners if winner.function != EVERY_FUNCTION]
         return acceptance_in_turn.harm(
-            self._lab,
+            self._store,
             _in_turn(turn),
             tables.plan(self._settings, []),
             self._settings,
@@ -506,7 +515,7 @@ class Loop:
             winners,
             [winner for winner in own if not self._acceptance.fits(winner)],
             self._sizes,
-            placement=self._lab.starter.plain,
+            placement=self._store.starter.plain,
             crowded=self._campaign.oversubscribed,
         )
 
@@ -540,11 +549,11 @@ class Loop:
         what = outcome.label(winner.variant, winner.configuration)
         only = "".join(f" only {word}" for word in conditions(winner))
         text = f"{winner.function} {winner.bytes_from}-{winner.bytes_to} B {what}{only}: {why}"
-        self._lab.tell(kind, text, suite, winner.function)
+        self._store.tell(kind, text, suite, winner.function)
 
     def _part(self) -> None:
         """From here on launches are others than those that the earlier budget has led to."""
-        self._lab.part()
+        self._store.part()
         self._keep_settings()
 
     def _keep_settings(self) -> None:
@@ -554,11 +563,11 @@ class Loop:
         winners, current = self._fixed.last.winners, self._fixed.last.table
         left = self._rounds.fresh(current) if self._settings.search.rounds else []
         if left and not self._budget.left():
-            self._lab.tell(
+            self._store.tell(
                 NO_TIME, f"{counted(len(left), 'cell')} not searched; --budget asks for it"
             )
         if self._settings.search.rounds and (text := self._rounds.not_asked(winners, current)):
-            self._lab.tell(NOT_ASKED, text)
+            self._store.tell(NOT_ASKED, text)
         # What is undecided in the end is not removed.
         held = named(current, "holds")
         # Nor is what only a winner of this campaign brought about.

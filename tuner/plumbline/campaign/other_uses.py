@@ -14,7 +14,7 @@ from plumbline.campaign.circumstances import Circumstance, other_uses
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Data
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 from plumbline.verify.design import Design
@@ -37,7 +37,7 @@ class Elsewhere(msgspec.Struct, frozen=True):
 
 
 def look(
-    lab: Laboratory,
+    store: LaunchStore,
     stage: str,
     guidelines: Guidelines,
     settings: Settings,
@@ -65,7 +65,7 @@ def look(
     if not cases:
         return Elsewhere(list(table), [])
     suite = Suite(stage, step="uses")
-    lab.progress.step(
+    store.progress.step(
         f"{stage}: {counted(len(wanted[uses[0]]), 'case')} in other ways of use: {', '.join(uses)}"
     )
     plan = msgspec.structs.replace(
@@ -73,8 +73,8 @@ def look(
         blocks=min(_BLOCKS, settings.sampling.blocks),
         seed=settings.sampling.seed + _SEEDS,
     )
-    Series(lab, suite, plan, environment).advance(settings.sampling.launches)
-    found = {use: _verdicts(lab, stage, suite.name, use, guidelines, settings) for use in uses}
+    Series(store, suite, plan, environment).advance(settings.sampling.launches)
+    found = {use: _verdicts(store, stage, suite.name, use, guidelines, settings) for use in uses}
     return _joined(table, found)
 
 
@@ -89,14 +89,14 @@ def _cases_of(verdicts: Iterable[Verdict]) -> set[tuple[str, str, int]]:
 
 
 def _verdicts(
-    lab: Laboratory,
+    store: LaunchStore,
     stage: str,
     suite: str,
     use: str,
     guidelines: Guidelines,
     settings: Settings,
 ) -> list[Verdict]:
-    samples = runs.launch_samples(lab.db, lab.campaign, [suite], use=use)
+    samples = runs.launch_samples(store.db, store.campaign, [suite], use=use)
     table = Verification(
         guidelines,
         stage=stage,

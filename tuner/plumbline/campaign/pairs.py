@@ -17,7 +17,7 @@ from plumbline.measure.experiment import (
     take_turns,
     without_shared_factor,
 )
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline.search.cells import Target, index
 from plumbline.search.outcome import holds
@@ -36,7 +36,7 @@ class Pairs:
 
     def __init__(
         self,
-        lab: Laboratory,
+        store: LaunchStore,
         settings: Settings,
         environment: Mapping[str, str],
         winners: Sequence[Winner],
@@ -45,7 +45,7 @@ class Pairs:
         self.ratios: dict[Target, list[float]] = {}
         self.beside: dict[Target, list[float]] = {}
         self.lost: list[Target] = []
-        self._lab = lab
+        self._store = store
         self._settings = settings
         self._environment = environment
         self._winners = winners
@@ -76,12 +76,12 @@ class Pairs:
         needed = seen < REFERENCE_CELLS and EVERY_FUNCTION not in touched
         reference_cases = list(self._reference_cases) if needed else []
         cases = list(dict.fromkeys([*left, *more, *beside, *reference_cases]))
-        lab = self._lab
+        store = self._store
         tuned = Arm(suite, self._plan(cases, seed), self._environment)
         plain = Arm(suite.beside(), self._plan([*left, *reference_cases], seed))
-        take_turns(lab, [tuned, plain], count)
-        ours = index(runs.medians(lab.db, lab.campaign, [suite.name]))
-        theirs = index(runs.medians(lab.db, lab.campaign, [suite.beside().name]))
+        take_turns(store, [tuned, plain], count)
+        ours = index(runs.medians(store.db, store.campaign, [suite.name]))
+        theirs = index(runs.medians(store.db, store.campaign, [suite.beside().name]))
         cells = [target_of(case) for case in left]
         measured, lost = cold_ratios(ours, theirs, cells, self._winners)
         self.lost += lost
@@ -95,9 +95,9 @@ class Pairs:
         return msgspec.structs.replace(tables.plan(self._settings, cases), seed=seed)
 
     def _beside(self, suite: str) -> dict[Target, list[float]]:
-        lab = self._lab
+        store = self._store
         found: dict[str, dict[Target, dict[int, float]]] = {"default": {}, "library": {}}
-        for median in runs.medians(lab.db, lab.campaign, [suite]):
+        for median in runs.medians(store.db, store.campaign, [suite]):
             if median.case.variant in found and not median.case.ranks:
                 target = Target(median.case.function, median.case.bytes)
                 found[median.case.variant][target] = dict(

@@ -102,7 +102,7 @@ def prove(
     within: Path | None = None,
 ) -> Proof:
     """A short launch for each canary of the family, and one with a canary in the profile; each over
-    one cell of every winner that it concerns. `sizes` are the measured sizes by function; spoilt
+    one cell of every winner that it concerns. `sizes` are the measured sizes by function; corrupted
     copies of files lie `within` a folder that all ranks see (None: this machine's own). What holds
     for the whole process is not asked about: `started_with` does."""
     proof = Proof()
@@ -148,9 +148,9 @@ def prove(
             if original is None:
                 proof.problems.append(f"{PROFILE} is not set by the exported files")
             else:
-                spoilt = in_copy(environment, original, profile_canary, copies)
+                corrupted = in_copy(environment, original, profile_canary, copies)
                 plan = msgspec.structs.replace(short, cases=_cells(by_profile, sizes))
-                canary = Canary(name=Path(original).name, environment=spoilt)
+                canary = Canary(name=Path(original).name, environment=corrupted)
                 _check(try_out, "profile", plan, canary, proof, plan.cases)
     return proof
 
@@ -190,7 +190,7 @@ def _without_canary(
     sizes: Mapping[str, Sequence[int]],
     proof: Proof,
 ) -> None:
-    """Winners for which nothing is set that could be spoilt are not in force."""
+    """Winners for which nothing is set that could be corrupted are not in force."""
     left = [winner for winner in winners if not any(canary.concerns(winner) for canary in canaries)]
     for cell in _cells(left, sizes):
         proof.tried.append(cell)

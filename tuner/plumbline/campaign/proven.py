@@ -10,9 +10,9 @@ import msgspec
 
 from plumbline.campaign import proof
 from plumbline.core.plan import Plan
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search import outcome
-from plumbline.settings.workbench import Workbench
+from plumbline.settings.toolchain import Toolchain
 from plumbline_db import runs
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
@@ -23,13 +23,13 @@ class Proven:
 
     def __init__(
         self,
-        lab: Laboratory,
-        bench: Workbench,
+        store: LaunchStore,
+        toolchain: Toolchain,
         plan: Plan,
         sizes: Mapping[str, Sequence[int]],
     ) -> None:
-        self._lab = lab
-        self._bench = bench
+        self._store = store
+        self._toolchain = toolchain
         self._plan = plan
         self._sizes = sizes
 
@@ -38,11 +38,11 @@ class Proven:
     ) -> list[Winner]:
         """Winners that are not in force where `environment` puts them. Raises PlumblineError when
         that is no single winner's doing."""
-        lab, suite = self._lab, Suite("confirm", turn).name
+        store, suite = self._store, Suite("confirm", turn).name
         proofs = Suite("proof", turn)
-        with lab.starter.folder(f"{lab.campaign}/{proofs.name}") as folder:
+        with store.starter.folder(f"{store.campaign}/{proofs.name}") as folder:
             evidence = proof.prove(
-                self._bench.family,
+                self._toolchain.family,
                 partial(self._try, proofs),
                 self._plan,
                 environment,
@@ -61,7 +61,7 @@ class Proven:
                     "the exported files are not in force: " + "; ".join(evidence.problems)
                 )
             for problem in evidence.problems:
-                lab.tell("not in force", problem, suite)
+                store.tell("not in force", problem, suite)
             return [
                 winner
                 for winner in winners
@@ -69,9 +69,9 @@ class Proven:
                 and proof.cell_of(winner, self._sizes) in evidence.missed
             ]
         for statement in evidence.statements:
-            lab.tell("in force", statement, suite)
+            store.tell("in force", statement, suite)
         for function, text in evidence.unproven:
-            lab.tell("not proven", text, suite, function)
+            store.tell("not proven", text, suite, function)
         return []
 
     def _not_started_with(
@@ -79,22 +79,22 @@ class Proven:
     ) -> list[Winner]:
         """Winners for the whole process that the library does not know of."""
         found: list[Winner] = []
-        lab, suite = self._lab, Suite("confirm", turn).name
+        store, suite = self._store, Suite("confirm", turn).name
         for winner in winners:
             if winner.function != EVERY_FUNCTION:
                 continue
             what = outcome.label(winner.variant, winner.configuration)
-            if self._bench.space.hot is None:
+            if self._toolchain.space.hot is None:
                 text = f"{what}: the library does not say"
-                lab.tell("not proven", text, suite, winner.function)
+                store.tell("not proven", text, suite, winner.function)
                 continue
             try_out = partial(self._try, Suite("proof", turn))
             reason = proof.started_with(try_out, self._plan, environment, winner, self._sizes)
             if reason:
-                lab.tell("not in force", f"{what}: {reason}", suite)
+                store.tell("not in force", f"{what}: {reason}", suite)
                 found.append(winner)
             else:
-                lab.tell("in force", f"{what}: read back", suite)
+                store.tell("in force", f"{what}: read back", suite)
         return found
 
     def _try(
@@ -103,8 +103,8 @@ class Proven:
         """One launch for a proof, kept like any other."""
         own = suite.part(name)
         named = msgspec.structs.replace(plan, name=own.name)
-        done = self._lab.launch(own, number, named, environment)
+        done = self._store.launch(own, number, named, environment)
         if done.run.failure is not None:
             return proof.Failed(done.run.failure, done.run.stderr, done.stored)
-        checks = runs.checks(self._lab.db, self._lab.campaign, own.name, number)
+        checks = runs.checks(self._store.db, self._store.campaign, own.name, number)
         return {(case.function, case.bytes): check.outcome for case, check in checks}

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from plumbline.campaign.circumstances import everywhere
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search.fixed_point import is_part
 from plumbline.settings import Settings
 from plumbline.system.words import counted
@@ -38,11 +38,11 @@ class Trials:
 
     def __init__(
         self,
-        lab: Laboratory,
+        store: LaunchStore,
         settings: Settings,
         sizes: Mapping[str, Sequence[int]],
     ) -> None:
-        self._lab = lab
+        self._store = store
         self._settings = settings
         self._sizes = sizes
         self._right: list[Winner] = []
@@ -62,12 +62,14 @@ class Trials:
         }
         if not cases:
             return []
-        lab, suite = self._lab, Suite("trial", turn)
+        store, suite = self._store, Suite("trial", turn)
         calls = sum(case.calls for case in cases)
-        lab.progress.step(f"checking {counted(calls, 'result')} of {counted(len(fresh), 'winner')}")
+        store.progress.step(
+            f"checking {counted(calls, 'result')} of {counted(len(fresh), 'winner')}"
+        )
         seed = self._settings.sampling.seed
         plan = Plan(suite.name, seed, tuple(cases), blocks=1, warmup=0, rewarm=0)
-        series = Series(lab, suite, plan, environment)
+        series = Series(store, suite, plan, environment)
         series.advance()
         found = {
             case: "launches fail with calls of it under way"
@@ -75,8 +77,8 @@ class Trials:
             if case in series.dropped
         }
         left = [case for case in cases if case not in series.dropped]
-        done = runs.listing(lab.db, lab.campaign, [suite.name])[-1]
-        for _, check in runs.checks(lab.db, lab.campaign, suite.name, done.sequence):
+        done = runs.listing(store.db, store.campaign, [suite.name])[-1]
+        for _, check in runs.checks(store.db, store.campaign, suite.name, done.sequence):
             if check.outcome != "ok":
                 case = left[check.case]
                 data = case.data or plan.data
@@ -86,7 +88,7 @@ class Trials:
         culprits = [trial for trial in wrong if not _is_around_another(trial[0], wrong)]
         self._right += [winner for winner in fresh if not any(winner is bad for bad, _ in wrong)]
         if not wrong:
-            lab.tell(
+            store.tell(
                 "results checked",
                 f"{counted(len(fresh), 'winner')}, {counted(calls, 'call')} at volumes in their "
                 "ranges: all results are right",

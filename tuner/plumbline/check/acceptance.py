@@ -76,7 +76,7 @@ def run(
     winners = _chosen(found, functions)
     sides = Sides(found, bind, progress or Silent())
     wanted, notes = _wanted(found, winners)
-    program = paths.layout().loops(paths.build_id(found.bench.installation.library))
+    program = paths.layout().loops(paths.build_id(found.toolchain.installation.library))
     ours = loops.Loops(program, iterations, found.settings.cases.root)
     judged: list[tuple[Program, Judgement]] = []
     for one in (ours, *programs):
@@ -112,7 +112,7 @@ def _chosen(found: Files, functions: Sequence[str]) -> list[Winner]:
 
 def _wanted(found: Files, winners: list[Winner]) -> tuple[Wanted, list[str]]:
     settings = found.settings
-    sizes = tables.sizes_of(found.bench.guidelines, settings)
+    sizes = tables.sizes_of(found.toolchain.guidelines, settings)
     data, notes = (settings.cases.type, settings.cases.op), []
     if data[0] not in loops.TYPES or data[1] not in loops.OPS:
         notes.append(

@@ -23,7 +23,7 @@ def programs(
         if by_function:
             made.append(osu.Osu(by_function, nprocs, iterations))
     if imb_program != NONE:
-        program = imb.find(imb_program, found.bench.installation.mpirun)
+        program = imb.find(imb_program, found.toolchain.installation.mpirun)
         if program is not None:
             made.append(imb.Imb(program, nprocs, iterations))
     return made

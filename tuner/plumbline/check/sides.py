@@ -20,7 +20,7 @@ from plumbline.launch.batch import Queue
 from plumbline.launch.starter import ended
 from plumbline.measure.launches import Progress
 from plumbline.settings import Settings
-from plumbline.settings.workbench import OUT, set_by_site
+from plumbline.settings.toolchain import OUT, set_by_site
 from plumbline.system.placement import Placement
 from plumbline.system.process import Finished
 from plumbline.system.words import counted
@@ -53,19 +53,19 @@ class Sides:
 
     def __init__(self, found: Files, bind: str, progress: Progress) -> None:
         """Raises PlumblineError where the installation cannot be had as it is."""
-        bench = found.bench
+        toolchain = found.toolchain
         if found.settings.ranks.simulate is not None:
             raise UsageError(
                 f"campaign {found.campaign.id} is of a simulated machine: there is nothing there "
                 "that a benchmark program could be started on"
             )
-        site = set_by_site(bench)
+        site = set_by_site(toolchain)
         if site:
             raise PlumblineError(f"{'; '.join(site)}: {OUT}")
-        self.placement = placement_of(found.settings, bench.launcher.processing_units(), bind)
+        self.placement = placement_of(found.settings, toolchain.launcher.processing_units(), bind)
         self._found = found
         self._progress = progress
-        ranks = campaign.starter(bench, found.settings)
+        ranks = campaign.starter(toolchain, found.settings)
         self._clean = ranks.clean_environment()
         self._beyond = ranks.beyond
         self._extra: dict[Side, dict[str, str]] = {
@@ -73,7 +73,9 @@ class Sides:
             "plain": {},
         }
         own = dict(os.environ)
-        self.left_out = [name for name in bench.family.settings_in(own) if name not in self._clean]
+        self.left_out = [
+            name for name in toolchain.family.settings_in(own) if name not in self._clean
+        ]
         self._timeout_seconds = max(_LEAST_SECONDS, found.settings.sampling.launch_timeout_seconds)
         # What an earlier check has left of its jobs is not this one's.
         self._mark = f"check-{time.time_ns()}-{os.getpid()}"
@@ -119,12 +121,12 @@ class Sides:
     def _launch(
         self, program: Program, offered: Sequence[ProgramCell], words: Sequence[str], side: Side
     ) -> Seconds:
-        bench = self._found.bench
+        toolchain = self._found.toolchain
         self._number += 1
         suite = f"{program.name} {'with' if side == 'tuned' else 'without'} the files"
         id = f"{self._found.campaign.id}/{self._mark}-{self._number:04d}"
         started = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-        with bench.launcher.folder(id) as folder:
+        with toolchain.launcher.folder(id) as folder:
             program.prepare(offered, folder)
             job = Job(
                 id=id,
@@ -135,14 +137,14 @@ class Sides:
                 extra=self._beyond(self._extra[side]),
                 timeout_seconds=self._timeout_seconds,
             )
-            done = bench.launcher.run(bench.family, bench.installation, job)
+            done = toolchain.launcher.run(toolchain.family, toolchain.installation, job)
             failure = self._failure(done)
             try:
                 seconds = {} if failure else program.read(job.program, folder, done.stdout)
             except Unreadable as error:
                 failure = Failure("bad records", str(error))
-        if isinstance(bench.launcher, Queue):
-            bench.launcher.stored(id)
+        if isinstance(toolchain.launcher, Queue):
+            toolchain.launcher.stored(id)
         run = Run(
             id=id,
             campaign=self._found.campaign.id,
@@ -167,7 +169,7 @@ class Sides:
             return Failure("hung", f"no end after {self._timeout_seconds:g} s")
         if done.status != 0:
             return ended(done.status)
-        family = self._found.bench.family
+        family = self._found.toolchain.family
         said = family.complaint(done.stderr) or family.complaint(done.stdout)
         text = f"the library did not take a setting: {said}"
         return Failure("not in force", text) if said else None

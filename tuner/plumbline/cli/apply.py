@@ -46,7 +46,7 @@ def command(
       plumbline apply --user --dry-run && plumbline apply --user
     """
     from plumbline.applied import apply, places, readback
-    from plumbline.applied.sets import Source
+    from plumbline.applied.generations import Source
     from plumbline.libraries import fits
     from plumbline.settings import default_campaign, identity
     from plumbline_db.connection import Database

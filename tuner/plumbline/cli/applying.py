@@ -42,6 +42,6 @@ def show(done: AppliedOutcome, *, as_json: bool) -> int:
         said = "nothing to change; in force is"
     else:
         said = "in force would be" if done.dry_run else "in force is"
-    number = f" (set {done.set} of {done.name})" if done.set else ""
+    number = f" (generation {done.generation} of {done.name})" if done.generation else ""
     click.echo(f"plumbline: {said} {campaigns}{number}", err=True)
     return status

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from plumbline.core.plan import Data
     from plumbline.settings import Settings
-    from plumbline.settings.workbench import Catalogue
+    from plumbline.settings.toolchain import Catalogue
     from plumbline.verify.statistics import Comparison
     from plumbline_db.records import ProbeRecord, Run
 

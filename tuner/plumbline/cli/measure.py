@@ -90,15 +90,15 @@ def command(
     from plumbline.core.plan import Plan, PlanCase, StoppingRule
     from plumbline.measure import at_start, conditions, settling
     from plumbline.settings import campaign_file
-    from plumbline.settings.workbench import workbench
+    from plumbline.settings.toolchain import find_toolchain
     from plumbline.verify.statistics import exact_ratio, paired_ratio
     from plumbline_db.errors import UsageError
 
     of_plan = {name: asked.pop(name) for name in (*_OF_PLAN, "cache", "window_us")}
     all_settings = campaign_file.load(None, asked)
-    bench = workbench(program.mpi, settings=all_settings)
-    known = bench.catalogue.variants_of()
-    common.require_functions(bench.catalogue, [function])
+    toolchain = find_toolchain(program.mpi, settings=all_settings)
+    known = toolchain.catalogue.variants_of()
+    common.require_functions(toolchain.catalogue, [function])
     chosen = known.get(function, []) if variants == "all" else common.specs_of(variants)
     unknown = (
         {variant_name(word) for word in chosen}
@@ -113,11 +113,11 @@ def command(
     hot: list[Configuration] = []
     cold: list[Configuration] = []
     for name, value in map(_knob, knobs):
-        if bench.knobs and name not in bench.knobs:
-            raise UsageError(f"{bench.installation.library.id} reports no parameter {name}")
-        writable = name not in bench.knobs or bench.knobs[name].writable
-        kind = hot if writable and bench.space.is_hot(name) else cold
-        kind.append(Configuration.of(bench.space.with_needs(name, value)))
+        if toolchain.knobs and name not in toolchain.knobs:
+            raise UsageError(f"{toolchain.installation.library.id} reports no parameter {name}")
+        writable = name not in toolchain.knobs or toolchain.knobs[name].writable
+        kind = hot if writable and toolchain.space.is_hot(name) else cold
+        kind.append(Configuration.of(toolchain.space.with_needs(name, value)))
     cases = [
         case
         for size in sizes
@@ -137,12 +137,12 @@ def command(
         reps=all_settings.sampling.reps,
         nrep=StoppingRule(rule) if rule is not None else None,
         **of_plan,
-        knobs=bench.space.switch,
+        knobs=toolchain.space.switch,
     )
     if not (simulated and rule is not None):
         plan = settling.until_settled(plan, simulated=simulated)
-    environment = bench.space.hot_environment if hot else {}
-    ranks = campaign.starter(bench, all_settings)
+    environment = toolchain.space.hot_environment if hot else {}
+    ranks = campaign.starter(toolchain, all_settings)
     refusal = ranks.refusal(plan.text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this plan: {refusal}")

@@ -77,13 +77,13 @@ def command(
     from plumbline.core.plan import Plan, PlanCase, least_bytes, measurable
     from plumbline.measure import nrep
     from plumbline.settings import campaign_file
-    from plumbline.settings.workbench import workbench
+    from plumbline.settings.toolchain import find_toolchain
     from plumbline_db.errors import UsageError
 
     if budget is not None and not 0.001 <= budget < math.inf:
         raise UsageError(f"--budget {budget:g}: it takes seconds, a thousandth at least")
-    bench = workbench(program.mpi)
-    common.require_functions(bench.catalogue, functions)
+    toolchain = find_toolchain(program.mpi)
+    common.require_functions(toolchain.catalogue, functions)
     settings = campaign_file.load(None, asked)
     data = common.data_of(settings)
     cases = [
@@ -107,7 +107,7 @@ def command(
                 f"--sizes {','.join(map(str, sizes))} names no cell of {function}: there is "
                 f"nothing to repeat without data; its smallest size here is {smallest} bytes"
             )
-    ranks = campaign.starter(bench, settings)
+    ranks = campaign.starter(toolchain, settings)
     refusal = ranks.refusal(plan.text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this plan: {refusal}")

@@ -149,7 +149,7 @@ def command(
     import msgspec
 
     from plumbline.campaign import loop
-    from plumbline.measure.launches import Laboratory
+    from plumbline.measure.launches import LaunchStore
     from plumbline.overlap import (
         aids,
         classes,
@@ -161,7 +161,7 @@ def command(
     )
     from plumbline.overlap import benches as names
     from plumbline.overlap import knobs as settings_of
-    from plumbline.settings.workbench import workbench
+    from plumbline.settings.toolchain import find_toolchain
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 
@@ -187,24 +187,26 @@ def command(
     )
     where = place.settings(campaign_file, asked)
     database = program.database
-    bench = workbench(program.mpi, settings=where, beside=database.parent)
+    toolchain = find_toolchain(program.mpi, settings=where, beside=database.parent)
     settings = msgspec.structs.replace(
         settings,
         nprocs=where.ranks.nprocs,
-        knobs=settings_of.given(bench, knobs, where),
-        benches=names.expanded(chosen, [function.name for function in bench.catalogue.functions]),
+        knobs=settings_of.given(toolchain, knobs, where),
+        benches=names.expanded(
+            chosen, [function.name for function in toolchain.catalogue.functions]
+        ),
     )
-    settings = aids.in_force(suite.with_loads(settings, bench), bench, where)
+    settings = aids.in_force(suite.with_loads(settings, toolchain), toolchain, where)
     where = place.patient(where, duration.limit(suite.every_plan(settings)))
-    starter = loop.starter(bench, where)
+    starter = loop.starter(toolchain, where)
     for name in settings.benches:
         refusal = starter.refusal(suite.plan(settings, name).text())
         if refusal is not None:
             raise UsageError(f"the probe refuses {name}: {refusal}")
     with Database.open(database, write=True) as db:
-        placement = where.ranks.placement(bench.launcher.processing_units())
+        placement = where.ranks.placement(toolchain.launcher.processing_units())
         row = suite.begin(
-            db, bench, settings, new=new, placement=placement, place=place.facts(where)
+            db, toolchain, settings, new=new, placement=placement, place=place.facts(where)
         )
         starter.keep_apart("".join(filter(str.isdigit, row.started))[:14])
         if row.state == "finished":
@@ -213,8 +215,8 @@ def command(
             click.echo(f"plumbline: {suite.announced(settings)}", err=True)
             settings_of.require_in_force(starter, settings.knobs)
             with common.Bar() as bar:
-                lab = Laboratory(db, row.id, starter, bar)
-                found = suite.run(lab, row, settings, bar.expect)
+                store = LaunchStore(db, row.id, starter, bar)
+                found = suite.run(store, row, settings, bar.expect)
         weak = conditions.found(db, row)
         threshold = thresholds.stored(db, row, settings.knobs, place.facts(where))
     known = classes.of(found)
@@ -224,7 +226,7 @@ def command(
     if picture is not None:
         from plumbline.overlap import sheet
 
-        title = suite.title(bench.installation.library, settings)
+        title = suite.title(toolchain.installation.library, settings)
         common.draw(picture, sheet.of_one(title, found, dots=dots))
     if program.json:
         head = {"id": row.id, "nprocs": settings.nprocs, "settings": settings.knobs.as_dict()}

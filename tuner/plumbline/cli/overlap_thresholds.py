@@ -44,10 +44,10 @@ def command(
     import msgspec
 
     from plumbline.campaign import loop
-    from plumbline.measure.launches import Laboratory
+    from plumbline.measure.launches import LaunchStore
     from plumbline.overlap import knobs as settings_of
     from plumbline.overlap import place, thresholds, words
-    from plumbline.settings.workbench import workbench
+    from plumbline.settings.toolchain import find_toolchain
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 
@@ -55,22 +55,22 @@ def command(
         raise UsageError(f"--triples {triples}: fewer than {LEAST_TRIPLES} show no threshold")
     where = place.settings(campaign_file, asked)
     database = program.database
-    bench = workbench(program.mpi, settings=where, beside=database.parent)
-    chosen = settings_of.given(bench, knobs, where)
+    toolchain = find_toolchain(program.mpi, settings=where, beside=database.parent)
+    chosen = settings_of.given(toolchain, knobs, where)
     facts = tuple(place.facts(where))
     settings = ThresholdSettings(where.ranks.nprocs, chosen, triples, seed, facts)
-    starter = loop.starter(bench, where)
+    starter = loop.starter(toolchain, where)
     refusal = starter.refusal(thresholds.first(settings).text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this: {refusal}")
     with Database.open(database, write=True) as db:
-        placement = where.ranks.placement(bench.launcher.processing_units())
-        row = thresholds.begin(db, bench, settings, placement, new=new)
+        placement = where.ranks.placement(toolchain.launcher.processing_units())
+        row = thresholds.begin(db, toolchain, settings, placement, new=new)
         starter.keep_apart("".join(filter(str.isdigit, row.started))[:14])
         if row.state != "finished":
             settings_of.require_in_force(starter, settings.knobs)
         with common.Bar(in_all=thresholds.USUAL_LAUNCHES) as bar:
-            found = thresholds.run(Laboratory(db, row.id, starter, bar), row, settings)
+            found = thresholds.run(LaunchStore(db, row.id, starter, bar), row, settings)
     if program.json:
         common.print_json(
             {"id": row.id, "nprocs": where.ranks.nprocs, **msgspec.to_builtins(found)}

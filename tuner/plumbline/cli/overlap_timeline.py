@@ -69,12 +69,12 @@ def command(
       plumbline overlap timeline --benches receiver --part all --output receiver.json
     """
     from plumbline.campaign import loop
-    from plumbline.measure.launches import Laboratory
+    from plumbline.measure.launches import LaunchStore
     from plumbline.overlap import benches as names
     from plumbline.overlap import duration, place, suite, timeline, traced
     from plumbline.overlap import knobs as settings_of
     from plumbline.overlap.settings import OverlapSettings
-    from plumbline.settings.workbench import workbench
+    from plumbline.settings.toolchain import find_toolchain
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 
@@ -88,7 +88,7 @@ def command(
         raise UsageError("events are written of one benchmark; name one, or leave out --output")
     where = place.settings(campaign_file, asked)
     database = program.database
-    bench = workbench(program.mpi, settings=where, beside=database.parent)
+    toolchain = find_toolchain(program.mpi, settings=where, beside=database.parent)
     wanted = OverlapSettings(
         where.ranks.nprocs,
         chosen,
@@ -97,32 +97,34 @@ def command(
         kernel,
         "test" if test_us else "none",
         1000 * test_us,
-        settings_of.given(bench, knobs, where),
+        settings_of.given(toolchain, knobs, where),
         launches=1,
         seed=seed,
         command="overlap timeline",
     )
     limit = duration.limit(traced.plan(wanted, name) for name in chosen)
-    starter = loop.starter(bench, place.patient(where, limit))
+    starter = loop.starter(toolchain, place.patient(where, limit))
     for name in chosen:
         refusal = starter.refusal(traced.plan(wanted, name).text())
         if refusal is not None:
             raise UsageError(f"the probe refuses this: {refusal}")
     with Database.open(database, write=True) as db:
-        placement = where.ranks.placement(bench.launcher.processing_units())
-        row = suite.begin(db, bench, wanted, new=new, placement=placement, place=place.facts(where))
+        placement = where.ranks.placement(toolchain.launcher.processing_units())
+        row = suite.begin(
+            db, toolchain, wanted, new=new, placement=placement, place=place.facts(where)
+        )
         starter.keep_apart("".join(filter(str.isdigit, row.started))[:14])
         if row.state != "finished":
             settings_of.require_in_force(starter, wanted.knobs)
         with common.Bar(in_all=len(chosen)) as bar:
-            records = traced.run(Laboratory(db, row.id, starter, bar), row, wanted)
+            records = traced.run(LaunchStore(db, row.id, starter, bar), row, wanted)
     parts: tuple[Part, ...] = ("communication", "both")
     shown = [shown_part for shown_part in parts if part in (shown_part, "all")]
     found = [drawn for name in chosen for drawn in timeline.timelines(records[name], shown)]
     if picture is not None:
         from plumbline.overlap import timeline_chart
 
-        sheet = timeline_chart.sheet(suite.title(bench.installation.library, wanted), found)
+        sheet = timeline_chart.sheet(suite.title(toolchain.installation.library, wanted), found)
         common.draw(picture, sheet)
     if output is not None:
         common.write(output, _trace_file(found[0], records[chosen[0]]))

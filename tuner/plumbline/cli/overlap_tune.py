@@ -122,30 +122,30 @@ def _run(
 ) -> tuple[Campaign, list[TunedGuideline]]:
     """To the end; from the database where it is there already."""
     from plumbline.campaign import export_folder, loop
-    from plumbline.measure.launches import Laboratory
+    from plumbline.measure.launches import LaunchStore
     from plumbline.overlap import tune, tuned
-    from plumbline.settings.workbench import workbench
+    from plumbline.settings.toolchain import find_toolchain
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
 
     database = program.database
     if settings.ranks.simulate is not None:
         raise UsageError("a simulated machine has no computation to overlap with")
-    bench = workbench(program.mpi, settings=settings, beside=database.parent)
-    starter = loop.starter(bench, settings)
+    toolchain = find_toolchain(program.mpi, settings=settings, beside=database.parent)
+    starter = loop.starter(toolchain, settings)
     refusal = starter.refusal(tune.pilot_plan(asked, settings).text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this: {refusal}")
-    tune.check(bench, asked, settings)
+    tune.check(toolchain, asked, settings)
     with Database.open(database, write=True) as db:
-        campaign = tune.begin(db, bench, asked, settings, new=new)
+        campaign = tune.begin(db, toolchain, asked, settings, new=new)
         starter.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
         if campaign.state != "finished":
             folder = output or export_folder.claim(db, database, campaign)
             with common.Bar(settings.budget) as bar:
-                lab = Laboratory(db, campaign.id, starter, bar)
-                campaign = tune.Loop(lab, bench, campaign, asked, settings, folder).run()
-        return campaign, tuned.lines(db, campaign, bench.guidelines)
+                store = LaunchStore(db, campaign.id, starter, bar)
+                campaign = tune.Loop(store, toolchain, campaign, asked, settings, folder).run()
+        return campaign, tuned.lines(db, campaign, toolchain.guidelines)
 
 
 def _document(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> dict[str, object]:

@@ -58,9 +58,9 @@ def command(
 
     from plumbline.campaign import loop
     from plumbline.measure import pingpong
-    from plumbline.measure.launches import Laboratory
+    from plumbline.measure.launches import LaunchStore
     from plumbline.settings import campaign_file
-    from plumbline.settings.workbench import workbench
+    from plumbline.settings.toolchain import find_toolchain
     from plumbline.system.machine import processing_units
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
@@ -68,18 +68,18 @@ def command(
     wanted = tuple(sorted(set(sizes or SIZES)))
     ranks = nprocs or max(_FEWEST, processing_units())
     settings = PingPongSettings(ranks, wanted, reps, launches, seed)
-    bench = workbench(program.mpi)
-    starter = loop.starter(bench, campaign_file.load(None, {"nprocs": ranks}))
+    toolchain = find_toolchain(program.mpi)
+    starter = loop.starter(toolchain, campaign_file.load(None, {"nprocs": ranks}))
     refusal = starter.refusal(pingpong.plan(settings).text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this: {refusal}")
     with Database.open(program.database, write=True) as db:
-        row = pingpong.begin(db, bench, settings, new=new)
+        row = pingpong.begin(db, toolchain, settings, new=new)
         if row.state == "finished":
             found = pingpong.read(db, row)
         else:
             with common.Bar(in_all=launches) as bar:
-                found = pingpong.run(Laboratory(db, row.id, starter, bar), row, settings)
+                found = pingpong.run(LaunchStore(db, row.id, starter, bar), row, settings)
     if program.json:
         common.print_json({"id": row.id, "nprocs": ranks, "pairs": msgspec.to_builtins(found)})
     else:

@@ -91,21 +91,21 @@ def command(program: Program, quick: bool, new: bool, picture: Path | None, **as
     from plumbline.reproducibility.report import conditions_of, report
     from plumbline.reproducibility.settings import checked, full
     from plumbline.reproducibility.settings import quick as quick_settings
-    from plumbline.settings.workbench import workbench
+    from plumbline.settings.toolchain import find_toolchain
     from plumbline_db.connection import Database
 
-    bench = workbench(program.mpi)
-    known = [function.name for function in bench.catalogue.functions]
+    toolchain = find_toolchain(program.mpi)
+    known = [function.name for function in toolchain.catalogue.functions]
     settings = checked(_overridden(quick_settings() if quick else full(known), asked), known)
     path = program.database
     with (
         Database.open(path, write=True) as db,
         common.Bar(in_all=experiment.launches_in_all(settings)) as bar,
     ):
-        ranks = experiment.begin(db, bench, settings, bar, new=new)
+        ranks = experiment.begin(db, toolchain, settings, bar, new=new)
         outcome = experiment.Experiment(ranks, settings).run()
         warnings = conditions_of(ranks)
-    done = report(bench, ranks, settings, outcome, warnings)
+    done = report(toolchain, ranks, settings, outcome, warnings)
     if picture is not None:
         from plumbline.reproducibility.picture import specification
 

@@ -48,8 +48,8 @@ def command(
         names = [name]
     if not names:
         raise PlumblineError(
-            f"nothing was applied there: there are no sets in {root} (--store or --mpi, as they "
-            "were given to plumbline apply, name another place)"
+            f"nothing was applied there: there are no generations in {root} (--store or --mpi, as "
+            "they were given to plumbline apply, name another place)"
         )
     if len(names) > 1:
         names = [name for name in names if rollback.is_in_force(scope, root, name)] or names[:1]

@@ -117,31 +117,31 @@ def _one(
     `output`."""
     from plumbline.campaign import export_folder, going_on, loop
     from plumbline.launch import launcher_for
-    from plumbline.measure.launches import Laboratory
+    from plumbline.measure.launches import LaunchStore
     from plumbline.settings import identity
-    from plumbline.settings.workbench import OUT, set_by_site, workbench
+    from plumbline.settings.toolchain import OUT, find_toolchain, set_by_site
     from plumbline.system.words import counted
     from plumbline_db import runs
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError
 
-    bench = workbench(task.mpi_prefix, settings=task.settings, beside=database.parent)
-    settings = task.settings.on(bench.launcher.processing_units())
-    site = set_by_site(bench)
+    toolchain = find_toolchain(task.mpi_prefix, settings=task.settings, beside=database.parent)
+    settings = task.settings.on(toolchain.launcher.processing_units())
+    site = set_by_site(toolchain)
     if site:
         raise PlumblineError(f"{'; '.join(site)}: {OUT}")
-    ranks = loop.starter(bench, settings)
-    loop.check(bench, settings, ranks)
+    ranks = loop.starter(toolchain, settings)
+    loop.check(toolchain, settings, ranks)
     with Database.open(database, write=True) as db:
-        campaign = identity.begin(db, bench, settings, new=new)
+        campaign = identity.begin(db, toolchain, settings, new=new)
         mark = "".join(filter(str.isdigit, campaign.started))[:14]
         ranks.keep_apart(mark)
         going = going_on.go_on(db, campaign, settings, ranks)
         if going.settings != settings:
             settings = going.settings
             there = launcher_for(settings.ranks.place, database.parent)
-            bench = msgspec.structs.replace(bench, launcher=there)
-            ranks = loop.starter(bench, settings)
+            toolchain = msgspec.structs.replace(toolchain, launcher=there)
+            ranks = loop.starter(toolchain, settings)
             ranks.keep_apart(mark)
         campaign = going.campaign
         if begun is not None:
@@ -160,14 +160,14 @@ def _one(
         if campaign.oversubscribed:
             click.echo(
                 f"plumbline: {campaign.nprocs} ranks on "
-                f"{counted(bench.machine.processing_units, 'processing unit')}: oversubscribed, "
-                f"and marked as such{_held(ranks)}",
+                f"{counted(toolchain.machine.processing_units, 'processing unit')}: "
+                f"oversubscribed, and marked as such{_held(ranks)}",
                 err=True,
             )
         try:
             with common.Bar(settings.budget) as bar:
-                lab = Laboratory(db, campaign.id, ranks, bar)
-                loop.Loop(lab, bench, campaign, settings, folder, earlier=going.earlier).run()
+                store = LaunchStore(db, campaign.id, ranks, bar)
+                loop.Loop(store, toolchain, campaign, settings, folder, earlier=going.earlier).run()
         except KeyboardInterrupt:
             kept = counted(len(runs.listing(db, campaign.id)), "launch")
             with contextlib.suppress(OSError):  # the terminal may be gone

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from plumbline.results.best import BestOfCell, FastestOfSide
-from plumbline.settings.workbench import Variant
+from plumbline.settings.toolchain import Variant
 
 from . import common
 

@@ -13,7 +13,7 @@ from .base import Program
 if TYPE_CHECKING:
     from plumbline.results.best import BestOfCell
     from plumbline.settings import Settings
-    from plumbline.settings.workbench import Workbench
+    from plumbline.settings.toolchain import Toolchain
 
 KINDS = ("algorithm", "mockup", "naive")
 FIRST, LAUNCHES = 3, 10
@@ -70,7 +70,7 @@ def command(
     import msgspec
 
     from plumbline.settings import campaign_file
-    from plumbline.settings.workbench import workbench
+    from plumbline.settings.toolchain import find_toolchain
     from plumbline.system.words import counted
 
     from . import variant_tables
@@ -79,15 +79,15 @@ def command(
         raise click.UsageError("--best: naive variants do not race; take another --kind, or none")
     counts: Sequence[int | None] = nprocs or [None]
     settings = [campaign_file.load(None, asked | {"nprocs": count}) for count in counts]
-    bench = workbench(program.mpi, settings=settings[0])
-    common.require_functions(bench.catalogue, functions)
-    known = {variant.function for variant in bench.catalogue.variants}
+    toolchain = find_toolchain(program.mpi, settings=settings[0])
+    common.require_functions(toolchain.catalogue, functions)
+    known = {variant.function for variant in toolchain.catalogue.variants}
     if measure and not known.issuperset(functions):
         bare = ", ".join(function for function in functions if function not in known)
         raise click.UsageError(f"--best: there are no variants of {bare} to race")
     chosen = [
         variant
-        for variant in bench.catalogue.variants
+        for variant in toolchain.catalogue.variants
         if (not functions or variant.function in functions) and kind in (None, variant.kind)
     ]
     if not measure:
@@ -99,13 +99,13 @@ def command(
             common.show(variant_tables.catalogue(chosen), counted(len(chosen), "variant"))
         return 0
     wanted = functions or tuple(dict.fromkeys(variant.function for variant in chosen))
-    bench = msgspec.structs.replace(
-        bench, catalogue=msgspec.structs.replace(bench.catalogue, variants=chosen)
+    toolchain = msgspec.structs.replace(
+        toolchain, catalogue=msgspec.structs.replace(toolchain.catalogue, variants=chosen)
     )
     cells = [
         cell
         for setting in settings
-        for cell in _best(bench, setting, wanted, sizes, first_launches, launches)
+        for cell in _best(toolchain, setting, wanted, sizes, first_launches, launches)
     ]
     if program.json:
         common.print_json([msgspec.to_builtins(cell) for cell in cells])
@@ -117,7 +117,7 @@ def command(
 
 
 def _best(
-    bench: Workbench,
+    toolchain: Toolchain,
     settings: Settings,
     functions: Sequence[str],
     sizes: Sequence[int],
@@ -128,22 +128,22 @@ def _best(
     from plumbline.core.plan import Plan, measurable
     from plumbline.measure.settling import until_settled
     from plumbline.results import best
-    from plumbline.search.candidates import Menu
+    from plumbline.search.candidates import CandidateSpace
     from plumbline.search.cells import Target
     from plumbline.verify.statistics import exact_ratio, paired_ratio
 
     simulated = settings.ranks.simulate is not None
     data = common.data_of(settings)
-    menu = Menu(
-        bench.space,
-        bench.installation.library,
-        bench.knobs,
-        bench.catalogue.variants,
+    candidate_space = CandidateSpace(
+        toolchain.space,
+        toolchain.installation.library,
+        toolchain.knobs,
+        toolchain.catalogue.variants,
         settings.ranks.nprocs,
         unsafe=True,
     )
     return best.find(
-        campaign.starter(bench, settings),
+        campaign.starter(toolchain, settings),
         until_settled(
             Plan(
                 "best",
@@ -152,14 +152,14 @@ def _best(
                 data,
                 blocks=settings.sampling.blocks,
                 reps=settings.sampling.reps,
-                knobs=bench.space.switch,
+                knobs=toolchain.space.switch,
             ),
             simulated=simulated,
         ),
-        bench.space.hot_environment,
+        toolchain.space.hot_environment,
         {
             Target(function, size): best.field(
-                menu, bench.catalogue, function, size, settings.ranks.nprocs
+                candidate_space, toolchain.catalogue, function, size, settings.ranks.nprocs
             )
             for function in functions
             for size in measurable(function, sizes, settings.ranks.nprocs, data)

@@ -30,7 +30,7 @@ from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding, first_of, label
 from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of
-from plumbline.settings.workbench import list_of
+from plumbline.settings.toolchain import list_of
 from plumbline.system import paths
 from plumbline_db import runs
 from plumbline_db.connection import Database

@@ -14,11 +14,12 @@ from plumbline.explain import traffic
 from plumbline.explain.basis import FLOODS, INSIDE, SUITE
 from plumbline.libraries import CountsMessages
 from plumbline.measure import pingpong
-from plumbline.measure.launches import Laboratory, Progress, Series
+from plumbline.measure.launches import LaunchStore, Progress, Series
 from plumbline.measure.settling import until_settled
 from plumbline.search.cells import Target
 from plumbline.search.outcome import first_of
-from plumbline.settings import Settings, stored, workbench
+from plumbline.settings import Settings, stored
+from plumbline.settings import toolchain as toolchains
 from plumbline_db import hockney as table
 from plumbline_db import machines, searches, verdicts
 from plumbline_db.connection import Database
@@ -71,28 +72,30 @@ def measure(
     the library that is found here is not the campaign's."""
     settings = settings_of(campaign)
     prefix = Path(machines.library(db, campaign.library_fingerprint).prefix)
-    bench = workbench.workbench(prefix, settings=settings, beside=beside)
-    here, library = bench.installation.library, campaign.library_fingerprint
-    if (here.fingerprint, bench.machine.id) != (library, campaign.machine):
+    toolchain = toolchains.find_toolchain(prefix, settings=settings, beside=beside)
+    here, library = toolchain.installation.library, campaign.library_fingerprint
+    if (here.fingerprint, toolchain.machine.id) != (library, campaign.machine):
         raise UsageError(
             f"campaign {campaign.id} was run on another machine or with another build of its "
             f"library than {here.id} under {prefix}: it can be explained there"
         )
-    starter = loop.starter(bench, settings)
+    starter = loop.starter(toolchain, settings)
     refusal = starter.refusal(plan(settings).text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this: {refusal}")
     starter.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
-    lab = Laboratory(db, campaign.id, starter, progress)
-    lab.progress.step("messages to and fro, reductions inside a rank")
-    Series(lab, SUITE, plan(settings), {}).advance(launches(campaign))
+    store = LaunchStore(db, campaign.id, starter, progress)
+    store.progress.step("messages to and fro, reductions inside a rank")
+    Series(store, SUITE, plan(settings), {}).advance(launches(campaign))
     table.put(db, campaign.id, pingpong.fitted(table.half_trips(db, campaign.id, [SUITE.name])))
     # Beneath rules of the site no algorithm can be forced in every version.
-    family, few = bench.family, campaign.nprocs <= traffic.MOST_RANKS
+    family, few = toolchain.family, campaign.nprocs <= traffic.MOST_RANKS
     asks = few and campaign.site_rules is None
-    if asks and isinstance(family, CountsMessages) and family.counts in bench.knobs:
-        lab.progress.step("who sends how much to whom")
-        traffic.observe(family, lab, settings, _violated(db, campaign), bench.space.hot_environment)
+    if asks and isinstance(family, CountsMessages) and family.counts in toolchain.knobs:
+        store.progress.step("who sends how much to whom")
+        traffic.observe(
+            family, store, settings, _violated(db, campaign), toolchain.space.hot_environment
+        )
 
 
 def _violated(db: Database, campaign: Campaign) -> dict[Target, list[Trial]]:

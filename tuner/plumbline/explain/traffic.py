@@ -15,7 +15,7 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.explain.basis import SUITE
 from plumbline.libraries import CountsMessages, Family
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search.cells import Target
 from plumbline.settings import Settings
 from plumbline_db import runs
@@ -47,18 +47,18 @@ def to_try(trials: Sequence[Trial]) -> list[Trial]:
 
 def observe(
     family: CountsMessages,
-    lab: Laboratory,
+    store: LaunchStore,
     settings: Settings,
     searched: Mapping[Target, Sequence[Trial]],
     hot: Mapping[str, str],
 ) -> None:
     """Launches what tells the defaults of these cells."""
     for target, trials in searched.items():
-        default = _launched(family, lab, settings, target, 0, {}, hot)
+        default = _launched(family, store, settings, target, 0, {}, hot)
         if default is None:
             return  # it counts nothing here
         for position, trial in enumerate(to_try(trials), 1):
-            found = _launched(family, lab, settings, target, position, trial.knobs, hot)
+            found = _launched(family, store, settings, target, position, trial.knobs, hot)
             if found is not None and same(found, default):
                 break
 
@@ -112,7 +112,7 @@ def agreed(family: CountsMessages, texts: Iterable[str]) -> Matrix | None:
 
 def _launched(
     family: CountsMessages,
-    lab: Laboratory,
+    store: LaunchStore,
     settings: Settings,
     target: Target,
     position: int,
@@ -139,7 +139,7 @@ def _launched(
     )
     texts: list[str] = []
     for sequence in range(TRIES):
-        run = lab.launch(own, sequence, plan, dict(hot) | family.counting).run
+        run = store.launch(own, sequence, plan, dict(hot) | family.counting).run
         texts += [run.stderr] if run.finished else []
         found = agreed(family, texts)
         if found is not None or not run.finished or family.counted not in run.stderr:

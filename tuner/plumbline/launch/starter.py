@@ -295,7 +295,7 @@ class Starter:
     ) -> Failure | None:
         """Why a launch counts as failed; None when it does not. One that still wrote records when
         its time was up has too long a plan, and no case is to blame. Whose records are `bad` may
-        have been spoilt by what was under way."""
+        have been corrupted by what was under way."""
         complaint = self.family.complaint(done.stderr) or self.family.complaint(done.stdout)
         if done.timed_out and records and silent_seconds < self._timeout_seconds / 4:
             return Failure(

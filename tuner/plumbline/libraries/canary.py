@@ -41,9 +41,9 @@ class Canary(msgspec.Struct, frozen=True):
 
 
 def in_copy(
-    environment: Mapping[str, str], original: str, spoil: Callable[[str], str], folder: Path
+    environment: Mapping[str, str], original: str, corrupt: Callable[[str], str], folder: Path
 ) -> dict[str, str]:
-    """`environment` with a spoilt copy, in `folder`, wherever it names the file `original`."""
+    """`environment` with a corrupted copy, in `folder`, wherever it names the file `original`."""
     copy = folder / f"canary-{Path(original).name}"
-    copy.write_text(spoil(Path(original).read_text()))
+    copy.write_text(corrupt(Path(original).read_text()))
     return {key: value.replace(original, str(copy)) for key, value in environment.items()}

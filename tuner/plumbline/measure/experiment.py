@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from plumbline.core.plan import Plan
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.system.placement import Placement
 from plumbline.verify.design import Design
 from plumbline_db.records import Suite
@@ -61,9 +61,9 @@ def looks(design: Design) -> Iterator[NextLook]:
         yield NextLook(number, there - launches, launches)
 
 
-def take_turns(lab: Laboratory, arms: Sequence[Arm], launches: int) -> None:
+def take_turns(store: LaunchStore, arms: Sequence[Arm], launches: int) -> None:
     """`launches` launches of each arm, in turn. Raises PlumblineError as Series does."""
-    series = [Series(lab, arm.suite, arm.plan, arm.environment, arm.placement) for arm in arms]
+    series = [Series(store, arm.suite, arm.plan, arm.environment, arm.placement) for arm in arms]
     if len(series) == 1:
         series[0].advance(launches)
         return

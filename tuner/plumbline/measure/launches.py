@@ -58,7 +58,7 @@ class LaunchOutcome(msgspec.Struct, frozen=True):
     stored: bool
 
 
-class Laboratory:
+class LaunchStore:
     """Starts launches for one campaign and keeps every one of them. `spent_seconds` is the wall
     time of the launches this process has asked for, stored or started: a decision that rests on it
     comes out the same when a campaign is replayed."""
@@ -209,14 +209,14 @@ class Series:
 
     def __init__(
         self,
-        lab: Laboratory,
+        store: LaunchStore,
         suite: Suite,
         plan: Plan,
         environment: Mapping[str, str],
         placement: Placement | None = None,
     ) -> None:
         self.dropped: set[PlanCase] = set()
-        self._lab = lab
+        self._store = store
         self._suite = suite
         self._plan = plan
         self._environment = environment
@@ -233,14 +233,14 @@ class Series:
         fail and no case is to blame."""
         missing = launches
         while missing:
-            missing -= self._round(min(missing, self._lab.starter.at_once))
+            missing -= self._round(min(missing, self._store.starter.at_once))
 
     def _round(self, count: int) -> int:
         """How many of `count` launches have finished."""
         cases = tuple(
             case
             for case in self._plan.cases
-            if case not in self.dropped and not self._lab.aside.why(case, self._environment)
+            if case not in self.dropped and not self._store.aside.why(case, self._environment)
         )
         if not cases and self._plan.cases:
             return count  # nothing is left to be measured
@@ -256,10 +256,10 @@ class Series:
         if count == 1:
             ((sequence, plan),) = plans.items()
             outcomes = [
-                self._lab.launch(self._suite, sequence, plan, self._environment, self._placement)
+                self._store.launch(self._suite, sequence, plan, self._environment, self._placement)
             ]
         else:
-            found = self._lab.launch_together(
+            found = self._store.launch_together(
                 self._suite, plans, self._environment, self._placement
             )
             outcomes = list(found.values())
@@ -272,14 +272,14 @@ class Series:
         if failure is None:
             self._blamed.clear()
             for condemned in self._condemned if self._puts_aside else ():
-                self._lab.tell_aside(*condemned)
+                self._store.tell_aside(*condemned)
             self._condemned.clear()
             return True
         if failure.case is not None:
             case = cases[failure.case]
             self._blamed[case] += 1
             # What hangs is too dear to be tried again; a simulated machine repeats itself.
-            once = self._lab.starter.family.simulates or failure.timed_out
+            once = self._store.starter.family.simulates or failure.timed_out
             if once or self._blamed[case] >= IN_A_ROW:
                 self._condemn(case, outcome.run, failure)
                 if len(self._condemned) % blame.SUSPICIOUS == 0:
@@ -298,13 +298,13 @@ class Series:
 
     @property
     def _puts_aside(self) -> bool:
-        return self._lab.aside.is_as_it_is(self._environment)
+        return self._store.aside.is_as_it_is(self._environment)
 
     def _condemn(self, case: PlanCase, run: Run, failure: Failure) -> None:
         self.dropped.add(case)
         self._condemned.append((case, run))
         if self._puts_aside:
-            self._lab.aside.put(case, failure.how)
+            self._store.aside.put(case, failure.how)
 
     def _look_before(
         self, victim: PlanCase, before: Sequence[PlanCase], run: Run, failure: Failure
@@ -316,14 +316,14 @@ class Series:
             return
         for case, _ in self._condemned:
             self.dropped.discard(case)
-            self._lab.aside.take_back(case)
+            self._store.aside.take_back(case)
         self._condemned.clear()
         for case in self._plan.cases:
             if msgspec.structs.replace(case, bytes=found.bytes) == found:
                 self.dropped.add(case)
                 self._condemned.append((case, run))
                 if self._puts_aside:
-                    self._lab.aside.put(case, f"in later calls, {failure.how}")
+                    self._store.aside.put(case, f"in later calls, {failure.how}")
 
     def _fails(self, cases: Sequence[PlanCase]) -> bool:
         """Whether a launch of these cases alone does."""
@@ -333,6 +333,6 @@ class Series:
             name=suite.launch(self._trials),
             cases=tuple(dict.fromkeys(cases)),
         )
-        done = self._lab.launch(suite, self._trials, plan, self._environment, self._placement)
+        done = self._store.launch(suite, self._trials, plan, self._environment, self._placement)
         self._trials += 1
         return not done.run.finished

@@ -11,9 +11,9 @@ import msgspec
 
 from plumbline.core.plan import Plan, RoundTrips
 from plumbline.measure import hockney
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.settings import identity
-from plumbline.settings.workbench import Workbench
+from plumbline.settings.toolchain import Toolchain
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import here
 from plumbline_db import campaigns
@@ -57,29 +57,29 @@ def plan(settings: PingPongSettings) -> Plan:
     return Plan("check", settings.seed, (), pingpongs=trips, blocks=1)
 
 
-def begin(db: Database, bench: Workbench, settings: PingPongSettings, *, new: bool) -> Campaign:
+def begin(db: Database, toolchain: Toolchain, settings: PingPongSettings, *, new: bool) -> Campaign:
     """The row that the launches of these settings belong to."""
     text = msgspec.json.encode(settings).decode()
     return identity.enter(
-        db, bench, text, here(settings.nprocs, processing_units()), new=new, mark="pp"
+        db, toolchain, text, here(settings.nprocs, processing_units()), new=new, mark="pp"
     )
 
 
-def run(lab: Laboratory, campaign: Campaign, settings: PingPongSettings) -> list[PairLatencies]:
+def run(store: LaunchStore, campaign: Campaign, settings: PingPongSettings) -> list[PairLatencies]:
     """Launches what is missing, fits, stores. Raises PlumblineError when launches fail or no pair
     of ranks is in any class."""
-    lab.progress.step("messages to and fro")
-    Series(lab, SUITE, plan(settings), {}).advance(settings.launches)
-    measured = table.half_trips(lab.db, campaign.id, [SUITE.name])
+    store.progress.step("messages to and fro")
+    Series(store, SUITE, plan(settings), {}).advance(settings.launches)
+    measured = table.half_trips(store.db, campaign.id, [SUITE.name])
     if not measured:
         raise PlumblineError(
             "no pair of ranks is in a class: each may run in several sockets; bind the ranks "
             "(mpirun --bind-to core or socket)"
         )
-    table.put(lab.db, campaign.id, fitted(measured))
+    table.put(store.db, campaign.id, fitted(measured))
     done = msgspec.structs.replace(campaign, state="finished", finished=identity.now())
-    campaigns.put(lab.db, done)
-    return read(lab.db, campaign)
+    campaigns.put(store.db, done)
+    return read(store.db, campaign)
 
 
 def read(db: Database, campaign: Campaign) -> list[PairLatencies]:

@@ -12,7 +12,7 @@ from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Data, Plan, PlanCase, least_bytes, measurable, part_bytes
 from plumbline.measure import factors
 from plumbline.measure.experiment import Arm, looks, take_turns
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.measure.settling import until_settled
 from plumbline.settings import Settings
 from plumbline.settings.way_of_use import SYNCHRONISED, USES
@@ -108,7 +108,7 @@ class ViolationTable:
 
     def __init__(
         self,
-        lab: Laboratory,
+        store: LaunchStore,
         stage: str,
         guidelines: Guidelines,
         settings: Settings,
@@ -116,7 +116,7 @@ class ViolationTable:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """`environment` is that of its launches."""
-        self._lab = lab
+        self._store = store
         self._suites: list[str] = []
         self._suite = suite
         self._samples: list[runs.LaunchSamples] = []
@@ -142,19 +142,19 @@ class ViolationTable:
         differ in a factor that must be equal."""
         suite = self._suite.at(len(self._suites) + 1).name
         self._suites.append(suite)
-        launches = runs.surroundings(self._lab.db, self._lab.campaign, self._suites)
+        launches = runs.surroundings(self._store.db, self._store.campaign, self._suites)
         factors.require_joinable(factors.named(launches))
-        found = runs.launch_samples(self._lab.db, self._lab.campaign, [suite])
+        found = runs.launch_samples(self._store.db, self._store.campaign, [suite])
         self._samples += found
         self._medians += map(runs.medians_of, found)
-        self._obstacles += _obstacles(self._lab, [suite])
-        refused = _refused(self._lab, self._suites, self._medians)
+        self._obstacles += _obstacles(self._store, [suite])
+        refused = _refused(self._store, self._suites, self._medians)
         obstacles = [*self._obstacles, *self._put_aside(), *refused]
         self._verification.look(Look(self._medians, self._suites, obstacles, self._samples))
         return self._verification.verdicts()
 
     def _put_aside(self) -> list[Obstacle]:
-        aside = self._lab.aside
+        aside = self._store.aside
         return [
             Obstacle(Side(case.function, case.variant, case.bytes, case.ranks), why)
             for case in self._planned
@@ -174,7 +174,7 @@ class ViolationTable:
 
 
 def decide(
-    lab: Laboratory,
+    store: LaunchStore,
     stage: str,
     guidelines: Guidelines,
     settings: Settings,
@@ -183,19 +183,19 @@ def decide(
 ) -> list[Verdict]:
     """The final verdicts of a table whose first look's launches are there: launches are added for
     what is undecided, look by look, until nothing is or the design ends."""
-    table = ViolationTable(lab, stage, guidelines, settings, suite, environment)
+    table = ViolationTable(store, stage, guidelines, settings, suite, environment)
     _, *others = looks(design_of(settings))
     verdicts = table.look()
     for look in others:
         wanted = table.open_cases()
         if not wanted:
             break
-        lab.progress.step(
+        store.progress.step(
             f"{stage}: {table.open_cells()} of {counted(len(verdicts), 'cell')} undecided after "
             f"{counted(look.before, 'launch')}, {look.launches} more"
         )
         arm = Arm(look.suite(suite), look.plan(plan(settings, wanted)), environment)
-        take_turns(lab, [arm], look.launches)
+        take_turns(store, [arm], look.launches)
         verdicts = table.look()
     return verdicts
 
@@ -212,28 +212,30 @@ def _case_of(plan_text: str, number: int) -> Side:
     raise ValueError(f"the plan has no case {number}")
 
 
-def _obstacles(lab: Laboratory, suites: Sequence[str]) -> list[Obstacle]:
+def _obstacles(store: LaunchStore, suites: Sequence[str]) -> list[Obstacle]:
     """Why a planned case was not timed, from the checks of all launches."""
     found: dict[Side, str] = {}
-    for run in runs.listing(lab.db, lab.campaign, suites):
+    for run in runs.listing(store.db, store.campaign, suites):
         if run.failure is not None:
             if run.failure.case is not None:
                 side = _case_of(run.plan, run.failure.case)
                 found[side] = f"a launch failed: {run.failure.text}"
             continue
-        for case, check in runs.checks(lab.db, lab.campaign, run.suite, run.sequence):
+        for case, check in runs.checks(store.db, store.campaign, run.suite, run.sequence):
             if check.outcome != "ok":
                 reason = f"{check.outcome}: {check.detail}" if check.detail else check.outcome
                 found[side_of(case)] = reason
     return [Obstacle(side, reason) for side, reason in found.items()]
 
 
-def _refused(lab: Laboratory, suites: Sequence[str], medians: Sequence[Medians]) -> list[Obstacle]:
+def _refused(
+    store: LaunchStore, suites: Sequence[str], medians: Sequence[Medians]
+) -> list[Obstacle]:
     """Why no launch gave a result of a case that was timed; where some did, those that were refused
     are simply not there."""
     timed = {side_of(median.case) for median in medians}
     return [
         Obstacle(side_of(case), refused.reason)
-        for case, refused in runs.refusals(lab.db, lab.campaign, suites)
+        for case, refused in runs.refusals(store.db, store.campaign, suites)
         if side_of(case) not in timed
     ]

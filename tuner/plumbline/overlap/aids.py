@@ -21,7 +21,7 @@ from plumbline_db.errors import UsageError
 if TYPE_CHECKING:
     from plumbline.overlap.settings import OverlapSettings
     from plumbline.settings import Settings as CampaignSettings
-    from plumbline.settings.workbench import Workbench
+    from plumbline.settings.toolchain import Toolchain
 
 HELPERS = ("helper", "spare")  # a thread of the probe
 
@@ -45,22 +45,24 @@ def environment(plan: Plan) -> dict[str, str]:
 
 
 def in_force(
-    settings: OverlapSettings, bench: Workbench, where: CampaignSettings
+    settings: OverlapSettings, toolchain: Toolchain, where: CampaignSettings
 ) -> OverlapSettings:
     """The settings with the knobs that their aid wants. Raises UsageError where the library or the
     machine of the ranks does not have what it takes."""
-    units = bench.launcher.processing_units() or processing_units()
+    units = toolchain.launcher.processing_units() or processing_units()
     ranks = where.ranks.ppn
     if settings.aid == "spare":
         every = [benches.of(name).bench for name in settings.benches]
         if benches.LOAD in every or benches.MULTIPLE in every:
             raise UsageError("--aid spare: threads of load and multiple take the spare cores")
-        pairs = all(bench in benches.IN_PAIRS for bench in every)
+        pairs = all(toolchain in benches.IN_PAIRS for toolchain in every)
         require_spare(ranks, min(2, ranks) if pairs else ranks, units)
     if settings.aid != "library":
         return settings
-    values = {name: knob.value for name, knob in bench.knobs.items()} | settings.knobs.as_dict()
-    knobs = of_library(bench.space.progress, bench.installation.library.id, values, ranks, units)
+    values = {name: knob.value for name, knob in toolchain.knobs.items()} | settings.knobs.as_dict()
+    knobs = of_library(
+        toolchain.space.progress, toolchain.installation.library.id, values, ranks, units
+    )
     merged = settings.knobs.as_dict() | knobs
     return msgspec.structs.replace(settings, knobs=Configuration.of(merged))
 

@@ -11,12 +11,12 @@ from plumbline.launch.starter import Starter
 from plumbline.measure import side_by_side
 from plumbline.search.process import refuse_without_core
 from plumbline.settings import Settings
-from plumbline.settings.workbench import Workbench
+from plumbline.settings.toolchain import Toolchain
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import ConfigRecord
 
 
-def given(bench: Workbench, words: Sequence[str], where: Settings) -> Configuration:
+def given(toolchain: Toolchain, words: Sequence[str], where: Settings) -> Configuration:
     """Of `NAME=VALUE`, with what the library wants beside them. Raises UsageError for what it does
     not know, and for threads that want cores which are not there."""
     found: dict[str, str] = {}
@@ -24,12 +24,12 @@ def given(bench: Workbench, words: Sequence[str], where: Settings) -> Configurat
         name, equals, value = word.partition("=")
         if not (name and equals and value):
             raise UsageError(f"--knob takes NAME=VALUE, not {word!r}")
-        if bench.knobs and name not in bench.knobs:
-            raise UsageError(f"{bench.installation.library.id} reports no parameter {name}")
-        for knob, need in bench.space.with_needs(name, value).items():
+        if toolchain.knobs and name not in toolchain.knobs:
+            raise UsageError(f"{toolchain.installation.library.id} reports no parameter {name}")
+        for knob, need in toolchain.space.with_needs(name, value).items():
             if found.setdefault(knob, need) != need:
                 raise UsageError(f"--knob: {knob} cannot be {found[knob]} and {need}")
-    refuse_without_core(bench.space, found, spare_cores=spare_cores(bench, where))
+    refuse_without_core(toolchain.space, found, spare_cores=spare_cores(toolchain, where))
     return Configuration.of(found)
 
 

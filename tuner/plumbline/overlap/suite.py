@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from plumbline.core.plan import OverlapCell, Plan
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.overlap import aids, benches, delivered, duration, grid
 from plumbline.overlap.metric import Ratio, latency, ratio, slowdown
 from plumbline.overlap.settings import OverlapSettings
 from plumbline.settings import identity
-from plumbline.settings.workbench import Workbench
+from plumbline.settings.toolchain import Toolchain
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import Placement, here
 from plumbline.system.words import counted
@@ -96,12 +96,12 @@ def _upwards(settings: OverlapSettings, one: benches.Bench) -> list[tuple[int, i
     return [(work, one.threads) for work in settings.work_ns]
 
 
-def with_loads(settings: OverlapSettings, bench: Workbench) -> OverlapSettings:
+def with_loads(settings: OverlapSettings, toolchain: Toolchain) -> OverlapSettings:
     """With the numbers of threads of `load`, where it is asked for: up to the processing units of
     the ranks' machine."""
     if benches.LOAD not in settings.benches:
         return settings
-    units = bench.launcher.processing_units() or processing_units()
+    units = toolchain.launcher.processing_units() or processing_units()
     return msgspec.structs.replace(settings, loads=loads(units))
 
 
@@ -152,7 +152,7 @@ def title(library: Library, settings: OverlapSettings) -> str:
 
 def begin(
     db: Database,
-    bench: Workbench,
+    toolchain: Toolchain,
     settings: OverlapSettings,
     *,
     new: bool,
@@ -163,11 +163,11 @@ def begin(
     `place`: what else says where its ranks are."""
     text = msgspec.json.encode(settings).decode()
     where = placement or here(settings.nprocs, processing_units())
-    return identity.enter(db, bench, text, where, new=new, mark="ov", more=place)
+    return identity.enter(db, toolchain, text, where, new=new, mark="ov", more=place)
 
 
 def run(
-    lab: Laboratory,
+    store: LaunchStore,
     campaign: Campaign,
     settings: OverlapSettings,
     expect: Callable[[float], None] = lambda seconds: None,
@@ -176,25 +176,25 @@ def run(
     seconds the stage has left. Raises PlumblineError when launches fail."""
     clock = duration.TimeLeft()
     stage = 1
-    while plans := _plans(lab.db, campaign, settings, stage):
-        _launch(lab, settings, plans, stage, clock, expect)
+    while plans := _plans(store.db, campaign, settings, stage):
+        _launch(store, settings, plans, stage, clock, expect)
         stage += 1
     done = msgspec.structs.replace(campaign, state="finished", finished=identity.now())
-    campaigns.put(lab.db, done)
-    return read(lab.db, campaign, settings)
+    campaigns.put(store.db, done)
+    return read(store.db, campaign, settings)
 
 
 def _launch(
-    lab: Laboratory,
+    store: LaunchStore,
     settings: OverlapSettings,
     plans: Mapping[str, Plan],
     stage: int,
     clock: duration.TimeLeft,
     expect: Callable[[float], None],
 ) -> None:
-    environment = lab.starter.family.in_environment(settings.knobs.as_dict())
+    environment = store.starter.family.in_environment(settings.knobs.as_dict())
     series = {
-        bench: Series(lab, suite_of(bench, stage), plan, environment | aids.environment(plan))
+        bench: Series(store, suite_of(bench, stage), plan, environment | aids.environment(plan))
         for bench, plan in plans.items()
     }
     modelled = {bench: duration.seconds(plan.overlaps) for bench, plan in plans.items()}
@@ -205,13 +205,13 @@ def _launch(
     ):
         seconds = clock.left(left)
         expect(seconds)
-        lab.progress.step(
+        store.progress.step(
             f"overlap: {bench}{part}, launch {launch + 1} of {settings.launches}, "
             f"about {duration.words(seconds)} left{of_it}"
         )
-        before = lab.spent_seconds
+        before = store.spent_seconds
         series_of_bench.advance()
-        clock.took(modelled[bench], lab.spent_seconds - before)
+        clock.took(modelled[bench], store.spent_seconds - before)
         left -= modelled[bench]
 
 

@@ -10,10 +10,10 @@ import msgspec
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import OverlapCell, Plan
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.overlap import delivered, suite
 from plumbline.settings import identity
-from plumbline.settings.workbench import Workbench
+from plumbline.settings.toolchain import Toolchain
 from plumbline.system.placement import Placement
 from plumbline_db import campaigns, overlaps, runs
 from plumbline_db.connection import Database
@@ -53,10 +53,15 @@ _NOTHING = Thresholds(None, None, 0, 0)
 
 
 def begin(
-    db: Database, bench: Workbench, settings: ThresholdSettings, placement: Placement, *, new: bool
+    db: Database,
+    toolchain: Toolchain,
+    settings: ThresholdSettings,
+    placement: Placement,
+    *,
+    new: bool,
 ) -> Campaign:
     """The row that the launches of these settings belong to."""
-    return identity.enter(db, bench, _text(settings), placement, new=new, mark="et")
+    return identity.enter(db, toolchain, _text(settings), placement, new=new, mark="et")
 
 
 def _text(settings: ThresholdSettings) -> str:
@@ -82,20 +87,20 @@ def late_ns(size: int) -> int:
     return max(_LATE_NS, _LATE_NS_PER_BYTE * size)
 
 
-def run(lab: Laboratory, campaign: Campaign, settings: ThresholdSettings) -> Thresholds:
+def run(store: LaunchStore, campaign: Campaign, settings: ThresholdSettings) -> Thresholds:
     """Launches what is missing. Raises PlumblineError when launches fail."""
     found, plan = _NOTHING, first(settings)
-    environment = lab.starter.family.in_environment(settings.knobs.as_dict())
+    environment = store.starter.family.in_environment(settings.knobs.as_dict())
     for number in range(_MOST_LAUNCHES):
-        lab.progress.step(f"overlap thresholds: {len(plan.overlaps)} sizes")
-        Series(lab, _suite(number), plan, environment).advance()
-        found = narrowed(found, _early(lab.db, campaign, number))
+        store.progress.step(f"overlap thresholds: {len(plan.overlaps)} sizes")
+        Series(store, _suite(number), plan, environment).advance()
+        found = narrowed(found, _early(store.db, campaign, number))
         closer = between(found)
         if not closer:
             break
         plan = _plan(settings, closer)
     done = msgspec.structs.replace(campaign, state="finished", finished=identity.now())
-    campaigns.put(lab.db, done)
+    campaigns.put(store.db, done)
     return found
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import msgspec
 
 from plumbline.core.plan import Plan
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.overlap import delivered, suite
 from plumbline.overlap.settings import OverlapSettings
 from plumbline.settings import identity
@@ -23,22 +23,22 @@ def plan(settings: OverlapSettings, bench: str) -> Plan:
 
 
 def run(
-    lab: Laboratory, campaign: Campaign, settings: OverlapSettings
+    store: LaunchStore, campaign: Campaign, settings: OverlapSettings
 ) -> dict[str, list[ProbeRecord]]:
     """The records of a launch by benchmark. Raises PlumblineError where launches fail, or data do
     not come as they were sent."""
-    environment = lab.starter.family.in_environment(settings.knobs.as_dict())
+    environment = store.starter.family.in_environment(settings.knobs.as_dict())
     found = {}
     for bench in settings.benches:
-        lab.progress.step(f"timeline: {bench}")
-        Series(lab, suite.suite_of(bench), plan(settings, bench), environment).advance()
+        store.progress.step(f"timeline: {bench}")
+        Series(store, suite.suite_of(bench), plan(settings, bench), environment).advance()
         launched = [
             run
-            for run in runs.listing(lab.db, campaign.id, [suite.suite_of(bench).name])
+            for run in runs.listing(store.db, campaign.id, [suite.suite_of(bench).name])
             if run.finished
         ]
-        found[bench] = measurements.records(lab.db, launched[-1].id)
+        found[bench] = measurements.records(store.db, launched[-1].id)
         delivered.require(found[bench])
     done = msgspec.structs.replace(campaign, state="finished", finished=identity.now())
-    campaigns.put(lab.db, done)
+    campaigns.put(store.db, done)
     return found

@@ -22,13 +22,13 @@ from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import OverlapCell, Plan
 from plumbline.measure import factors, tables
 from plumbline.measure.experiment import Arm, log_ratios, looks, take_turns
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import candidates, delivered, sides
 from plumbline.overlap.sides import OverlapGrid
 from plumbline.search.outcome import label
 from plumbline.search.turns import Turns
 from plumbline.settings import Settings, identity, stored
-from plumbline.settings.workbench import Workbench
+from plumbline.settings.toolchain import Toolchain
 from plumbline.verify.index import Side
 from plumbline.verify.statistics import Comparison
 from plumbline.verify.verify import Look, Verification, VerifySettings
@@ -62,52 +62,52 @@ def pilot_plan(asked: Asked, settings: Settings) -> Plan:
     return plan(sides.pilot(asked.benches, asked.sizes, asked.triples), settings.sampling.seed)
 
 
-def check(bench: Workbench, asked: Asked, settings: Settings) -> None:
+def check(toolchain: Toolchain, asked: Asked, settings: Settings) -> None:
     """Raises UsageError for settings that cannot be tried."""
-    tried(bench, asked, settings)
+    tried(toolchain, asked, settings)
 
 
 def tried(
-    bench: Workbench, asked: Asked, settings: Settings
+    toolchain: Toolchain, asked: Asked, settings: Settings
 ) -> tuple[list[Configuration], list[str]]:
     """The values of a search, and the knobs that need a core that is not there."""
     return candidates.values(
-        bench.space,
-        bench.knobs,
+        toolchain.space,
+        toolchain.knobs,
         asked.benches,
         nodes=settings.ranks.node_count,
         named=settings.search.settings if isinstance(settings.search.settings, list) else None,
         fixed=[
             knob
-            for knob in bench.knobs
+            for knob in toolchain.knobs
             if not settings.fixed.environment.keys().isdisjoint(
-                bench.family.in_environment({knob: ""})
+                toolchain.family.in_environment({knob: ""})
             )
         ],
-        spare_cores=spare_cores(bench, settings),
+        spare_cores=spare_cores(toolchain, settings),
     )
 
 
 def begin(
-    db: Database, bench: Workbench, asked: Asked, settings: Settings, *, new: bool
+    db: Database, toolchain: Toolchain, asked: Asked, settings: Settings, *, new: bool
 ) -> Campaign:
     """The row that the launches of this run belong to. What a site has set of the settings that are
     searched is part of the library as it is."""
     site = [
         f"{setting.knob}={installed.value} ({installed.source})"
-        for setting in bench.space.setting
-        if setting.overlap and (installed := bench.knobs.get(setting.knob)) and installed.source
+        for setting in toolchain.space.setting
+        if setting.overlap and (installed := toolchain.knobs.get(setting.knob)) and installed.source
     ]
     return identity.enter(
         db,
-        bench,
+        toolchain,
         text_of(asked, settings),
-        settings.ranks.placement(bench.launcher.processing_units()),
+        settings.ranks.placement(toolchain.launcher.processing_units()),
         new=new,
         mark="ot",
         left_out=set(settings.fixed.environment),
-        more=[*site, f"work_us={bench.guidelines.overlap.work_us}"]
-        if bench.guidelines.overlap
+        more=[*site, f"work_us={toolchain.guidelines.overlap.work_us}"]
+        if toolchain.guidelines.overlap
         else site,
     )
 
@@ -117,13 +117,13 @@ class Objective(Turns[Side]):
     longer by more than the tolerance."""
 
     def __init__(
-        self, lab: Laboratory, settings: Settings, grid: OverlapGrid, wanted: Sequence[Side]
+        self, store: LaunchStore, settings: Settings, grid: OverlapGrid, wanted: Sequence[Side]
     ) -> None:
         super().__init__(
-            lab,
+            store,
             tables.compare_of(settings),
             alpha=settings.claims.alpha,
-            has_time=lambda: lab.spent_seconds < settings.budget,
+            has_time=lambda: store.spent_seconds < settings.budget,
             tolerance=settings.claims.tolerance,
         )
         self._grid = grid
@@ -136,15 +136,15 @@ class Objective(Turns[Side]):
         return self._plan
 
     def checked(self, suite: str, sequence: int) -> str:
-        lab = self._lab
-        run = runs.get(lab.db, lab.campaign, suite, sequence)
-        found = overlaps.of_launch(lab.db, run.id) if run else []
+        store = self._store
+        run = runs.get(store.db, store.campaign, suite, sequence)
+        found = overlaps.of_launch(store.db, run.id) if run else []
         return delivered.flaw(found)
 
     def seconds(self, suite: str, value: Configuration) -> dict[Side, dict[int, float]]:
         del value
-        lab = self._lab
-        found = self._grid.medians(sides.read(lab.db, lab.campaign, [suite]))
+        store = self._store
+        found = self._grid.medians(sides.read(store.db, store.campaign, [suite]))
         return {
             side: {
                 number: seconds
@@ -164,17 +164,17 @@ class Loop:
 
     def __init__(
         self,
-        lab: Laboratory,
-        bench: Workbench,
+        store: LaunchStore,
+        toolchain: Toolchain,
         campaign: Campaign,
         asked: Asked,
         settings: Settings,
         folder: Path,
     ) -> None:
-        self._lab, self._bench, self._campaign = lab, bench, campaign
+        self._store, self._toolchain, self._campaign = store, toolchain, campaign
         self._asked, self._settings = asked, settings
-        self._guidelines = bench.guidelines
-        self._files = Files(lab, bench, campaign, folder, unsafe=False, site_rules="")
+        self._guidelines = toolchain.guidelines
+        self._files = Files(store, toolchain, campaign, folder, unsafe=False, site_rules="")
 
         self._before: list[Verdict] = []
         self._after: list[Verdict] = []
@@ -199,19 +199,19 @@ class Loop:
         return True  # values for which none is left are named in what is kept of the search
 
     def take(self, step: Step) -> None:
-        lab, settings = self._lab, self._settings
+        store, settings = self._store, self._settings
         if step is Step.BEFORE:
             self._grid = self._measured_grid()
-            lab.progress.step("overlap: measuring the library as it is")
+            store.progress.step("overlap: measuring the library as it is")
             own = Suite("before")
             first = plan_of(self._grid, settings.sampling.seed)
-            take_turns(lab, [Arm(own, first)], settings.sampling.launches)
-            self._before = decide(lab, self._grid, self._guidelines, settings, "before", own, {})
+            take_turns(store, [Arm(own, first)], settings.sampling.launches)
+            self._before = decide(store, self._grid, self._guidelines, settings, "before", own, {})
             self._after = self._before
-            verdicts.put(lab.db, lab.campaign, "before", self._before)
+            verdicts.put(store.db, store.campaign, "before", self._before)
             return
         violated = [verdict for verdict in self._before if verdict.verdict == "violated"]
-        objective = Objective(lab, settings, self._grid, _wanted(violated))
+        objective = Objective(store, settings, self._grid, _wanted(violated))
         if step is Step.SETTINGS:
             self._searched = True
             self._winners = self._search(objective, violated)
@@ -221,28 +221,28 @@ class Loop:
             self._after, self._winners = self._confirm(objective, winner)
 
     def end(self) -> Campaign:
-        lab, kept = self._lab, self._winners
+        store, kept = self._store, self._winners
         done = msgspec.structs.replace(self._campaign, state="finished", finished=identity.now())
         self._files.finish(done, kept)
         after = [msgspec.structs.replace(verdict, stage="after") for verdict in self._after]
-        verdicts.put(lab.db, lab.campaign, "after", after)
-        winners.put(lab.db, lab.campaign, kept)
-        campaigns.put(lab.db, done)
+        verdicts.put(store.db, store.campaign, "after", after)
+        winners.put(store.db, store.campaign, kept)
+        campaigns.put(store.db, done)
         return done
 
     def _measured_grid(self) -> OverlapGrid:
-        lab, asked = self._lab, self._asked
-        lab.progress.step("overlap: how long messages take")
-        take_turns(lab, [Arm(Suite("pilot"), pilot_plan(asked, self._settings))], _PILOT)
-        sides.require_delivered(lab.db, lab.campaign, ["pilot"])
-        own = sides.own_ns(sides.read(lab.db, lab.campaign, ["pilot"]), LEAST_NS)
+        store, asked = self._store, self._asked
+        store.progress.step("overlap: how long messages take")
+        take_turns(store, [Arm(Suite("pilot"), pilot_plan(asked, self._settings))], _PILOT)
+        sides.require_delivered(store.db, store.campaign, ["pilot"])
+        own = sides.own_ns(sides.read(store.db, store.campaign, ["pilot"]), LEAST_NS)
         return grid_of(asked, self._guidelines, own)
 
     def _search(self, objective: Objective, violated: Sequence[Verdict]) -> list[Winner]:
         settings = self._settings
-        values, left_out = tried(self._bench, self._asked, settings)
+        values, left_out = tried(self._toolchain, self._asked, settings)
         for knob in left_out:
-            self._lab.tell("left out", f"{knob} needs a spare core for each rank; there is none")
+            self._store.tell("left out", f"{knob} needs a spare core for each rank; there is none")
         entered, best = objective.race(_SEARCH, values, {})
         nprocs, ppn = settings.ranks.nprocs, settings.ranks.ppn
         opened = [named(verdict) for verdict in violated]
@@ -251,13 +251,13 @@ class Loop:
 
     def _confirm(self, objective: Objective, winner: Winner) -> tuple[list[Verdict], list[Winner]]:
         """The table with the exported files in force and the winner, or what was there before."""
-        lab, settings = self._lab, self._settings
+        store, settings = self._store, self._settings
         self._files.stage(_CONFIRM.name)
         self._files.write([winner])
         environment = self._files.environment()
-        lab.progress.step("overlap: confirming the winner, with the exported files in force")
+        store.progress.step("overlap: confirming the winner, with the exported files in force")
         short = tables.plan(settings, [])
-        proven = Proven(lab, self._bench, short, _PROOF)
+        proven = Proven(store, self._toolchain, short, _PROOF)
         if proven.missed(1, [winner], environment):
             return self._dropped(winner, "not in force with the exported files")
         found, ratios = self._pairs(objective, environment)
@@ -271,7 +271,9 @@ class Loop:
             return self._dropped(winner, f"slower: {where}")
         if found is None or found.high is None or found.high >= 1:
             return self._dropped(winner, "no gain is left with the exported files")
-        after = decide(lab, self._grid, self._guidelines, settings, "after", _CONFIRM, environment)
+        after = decide(
+            store, self._grid, self._guidelines, settings, "after", _CONFIRM, environment
+        )
         left = {named(verdict) for verdict in after if verdict.verdict != "holds"}
         kept = msgspec.structs.replace(
             winner,
@@ -287,7 +289,7 @@ class Loop:
     ) -> tuple[Comparison | None, dict[Side, list[float]]]:
         """Launches with the files in force in turn with launches without, more of them while the
         gain is unclear: its ratio, and log(with / without) of each side by pair."""
-        lab, settings = self._lab, self._settings
+        store, settings = self._store, self._settings
         design, found = tables.design_of(settings), None
         ratios: dict[Side, list[float]] = {}
         for look in looks(design):
@@ -305,7 +307,7 @@ class Loop:
             )
             if not unclear:
                 break
-            lab.progress.step("overlap: the gain is not clear yet, more launches")
+            store.progress.step("overlap: the gain is not clear yet, more launches")
         return found, ratios
 
     def _turns(
@@ -319,7 +321,7 @@ class Loop:
     ) -> dict[Side, list[float]]:
         full = msgspec.structs.replace(of or objective.plan(AS_IT_IS), seed=seed)
         arm = Arm(suite, full, environment)
-        take_turns(self._lab, [arm, arm.beside()], count)
+        take_turns(self._store, [arm, arm.beside()], count)
         ours, theirs = (
             {side: list(by_launch.values()) for side, by_launch in seconds.items()}
             for seconds in (
@@ -335,7 +337,7 @@ class Loop:
         harm: Sequence[Side],
     ) -> list[Side]:
         """What is slower in fresh launches too: cells of one launch share its luck."""
-        self._lab.progress.step("overlap: perhaps slower; measuring again")
+        self._store.progress.step("overlap: perhaps slower; measuring again")
         settings = self._settings
         cells = plan(self._grid.cells(harm), settings.sampling.seed)
         seed = settings.sampling.seed + settings.sampling.launches_max
@@ -345,7 +347,7 @@ class Loop:
 
     def _dropped(self, winner: Winner, why: str) -> tuple[list[Verdict], list[Winner]]:
         what = label(winner.variant, winner.configuration)
-        self._lab.tell("winner dropped", f"{what}: {why}", _CONFIRM.name)
+        self._store.tell("winner dropped", f"{what}: {why}", _CONFIRM.name)
         return self._before, []
 
 
@@ -368,7 +370,7 @@ def named(verdict: Verdict) -> str:
 
 
 def decide(
-    lab: Laboratory,
+    store: LaunchStore,
     grid: OverlapGrid,
     guidelines: Guidelines,
     settings: Settings,
@@ -394,15 +396,15 @@ def decide(
             wanted = table.open_sides()
             if not wanted:
                 break
-            lab.progress.step(f"overlap, {stage}: {table.open_cells()} cells undecided")
+            store.progress.step(f"overlap, {stage}: {table.open_cells()} cells undecided")
             own = look.suite(suite)
             suites.append(own.name)
             more = look.plan(plan(grid.cells(wanted), settings.sampling.seed))
-            take_turns(lab, [Arm(own, more, environment)], look.launches)
-        launches = runs.surroundings(lab.db, lab.campaign, suites)
+            take_turns(store, [Arm(own, more, environment)], look.launches)
+        launches = runs.surroundings(store.db, store.campaign, suites)
         factors.require_joinable(factors.named(launches))
-        sides.require_delivered(lab.db, lab.campaign, suites[-1:])
-        found = grid.medians(sides.read(lab.db, lab.campaign, suites))
+        sides.require_delivered(store.db, store.campaign, suites[-1:])
+        found = grid.medians(sides.read(store.db, store.campaign, suites))
         table.look(Look(found, list(suites)))
     return table.verdicts()
 

@@ -15,7 +15,7 @@ import msgspec
 
 from plumbline.verify import statistics
 from plumbline.verify.design import Design, over
-from plumbline.verify.sequential import Family, Question
+from plumbline.verify.sequential import Family, Hypothesis
 
 ALPHA = 0.05
 POWER = 0.9
@@ -122,7 +122,7 @@ def with_looks(comparisons: Sequence[TwinComparison]) -> list[tuple[bool, int]]:
     most = max((len(comparison.log_ratios) for comparison in comparisons), default=1)
     design = design_of(most)
     family = Family(
-        [[Question(number, limit=1.0)] for number in range(len(comparisons))], design, alpha=ALPHA
+        [[Hypothesis(number, limit=1.0)] for number in range(len(comparisons))], design, alpha=ALPHA
     )
     for launches in design.launches:
         family.look(lambda number, first=launches: comparisons[number].log_ratios[:first])  # type: ignore[misc]

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from plumbline.campaign import loop
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import Starter
-from plumbline.measure.launches import Laboratory, Progress
+from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.measure.settling import until_settled
 from plumbline.reproducibility import effects, spread
 from plumbline.reproducibility.settings import Cell, ReproducibilitySettings
 from plumbline.settings import campaign_file, identity
-from plumbline.settings.workbench import Workbench
+from plumbline.settings.toolchain import Toolchain
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import here
 from plumbline.verify.estimators import ESTIMATORS
@@ -48,7 +48,7 @@ class RanksUnderTest(msgspec.Struct, frozen=True):
 
     nprocs: int
     campaign: Campaign
-    lab: Laboratory
+    store: LaunchStore
 
     @property
     def ranks_per_core(self) -> int:
@@ -76,7 +76,7 @@ class ExperimentOutcome(msgspec.Struct, frozen=True):
 
 def begin(
     db: Database,
-    bench: Workbench,
+    toolchain: Toolchain,
     settings: ReproducibilitySettings,
     progress: Progress | None = None,
     *,
@@ -87,14 +87,14 @@ def begin(
     for nprocs in settings.nprocs:
         row = identity.enter(
             db,
-            bench,
+            toolchain,
             settings.text(nprocs),
             here(nprocs, processing_units()),
             new=new,
             mark="r",
         )
-        lab = Laboratory(db, row.id, _starter(bench, settings, nprocs), progress)
-        ranks.append(RanksUnderTest(nprocs, row, lab))
+        store = LaunchStore(db, row.id, _starter(toolchain, settings, nprocs), progress)
+        ranks.append(RanksUnderTest(nprocs, row, store))
     return ranks
 
 
@@ -120,7 +120,7 @@ class Experiment:
         for rank in self._ranks:
             done = msgspec.structs.replace(rank.campaign, state="finished", finished=identity.now())
             if rank.campaign.state != "finished":
-                campaigns.put(rank.lab.db, done)
+                campaigns.put(rank.store.db, done)
         seconds = Seconds(ours, plain, effect_seconds)
         return ExperimentOutcome(spreads, trials, compared, seconds, list(self._missing))
 
@@ -133,13 +133,13 @@ class Experiment:
         series = [_Effects(rank, self._settings) for rank in self._ranks]
         for number in range(PILOTS):
             for time in series:
-                time.rank.lab.progress.step(
+                time.rank.store.progress.step(
                     f"pilot {number + 1} of {PILOTS}, {time.rank.nprocs} ranks"
                 )
                 time.pilot(number)
         for number in range(self._settings.effect_launches):
             for time in series:
-                time.rank.lab.progress.step(
+                time.rank.store.progress.step(
                     f"planted effects, launch {number + 1} of {self._settings.effect_launches}, "
                     f"{time.rank.nprocs} ranks"
                 )
@@ -162,7 +162,7 @@ class Experiment:
             start = self._spent()
             for trial in trials:
                 trial.begin(done)
-                trial.rank.lab.progress.step(f"trial {done + 1} of {self._settings.trials}")
+                trial.rank.store.progress.step(f"trial {done + 1} of {self._settings.trials}")
                 for name in spread.PLAIN:
                     plain[name] += trial.plain(name, done)
             for number in range(self._settings.launches):
@@ -180,15 +180,15 @@ class Experiment:
         return limit > 0 and self._spent() + seconds > limit
 
     def _spent(self) -> float:
-        return sum(rank.lab.spent_seconds for rank in self._ranks)
+        return sum(rank.store.spent_seconds for rank in self._ranks)
 
 
 class _Series:
     """Launches of one suite until as many have finished as are wanted; failed ones are passed by.
     What was measured stays in the database and is read launch by launch."""
 
-    def __init__(self, lab: Laboratory, suite: Suite) -> None:
-        self._lab = lab
+    def __init__(self, store: LaunchStore, suite: Suite) -> None:
+        self._store = store
         self._suite = suite
         self._sequence = 0
 
@@ -199,10 +199,12 @@ class _Series:
             sequence = self._sequence
             self._sequence += 1
             named = msgspec.structs.replace(plan, name=self._suite.launch(sequence))
-            outcome = self._lab.launch(self._suite, sequence, named, {})
+            outcome = self._store.launch(self._suite, sequence, named, {})
             failure = outcome.run.failure
             if failure is None:
-                return cases.samples(self._lab.db, self._lab.campaign, self._suite.name, sequence)
+                return cases.samples(
+                    self._store.db, self._store.campaign, self._suite.name, sequence
+                )
             failures += not outcome.stored
             if failures == 3:
                 blame = ""
@@ -227,8 +229,8 @@ class _Effects:
         self.rank = rank
         self._settings = settings
         self._cells = settings.effect_cells(rank.nprocs)
-        self._pilots = _Series(rank.lab, Suite("pilot"))
-        self._launches = _Series(rank.lab, Suite("effects"))
+        self._pilots = _Series(rank.store, Suite("pilot"))
+        self._launches = _Series(rank.store, Suite("effects"))
         self._recent: list[deque[float]] = [deque(maxlen=RECENT) for _ in self._cells]
         self._medians: list[list[float]] = [[] for _ in self._cells]
         # by estimator, cell and effect (0: the twin): log ratios, one a launch
@@ -292,18 +294,20 @@ class _Trials:
         self.rank = rank
         self._settings = settings
         self._cells = settings.spread_cells(rank.nprocs)
-        self._plain = {name: _Series(rank.lab, Suite("plain", step=name)) for name in spread.PLAIN}
+        self._plain = {
+            name: _Series(rank.store, Suite("plain", step=name)) for name in spread.PLAIN
+        }
         self._reported: dict[str, list[dict[int, float]]] = {name: [] for name in spread.PLAIN}
         self._ours: list[list[dict[int, float]]] = []
         self._series: _Series
 
     def begin(self, trial: int) -> None:
-        self._series = _Series(self.rank.lab, Suite("trial", step=f"{trial:03d}"))
+        self._series = _Series(self.rank.store, Suite("trial", step=f"{trial:03d}"))
         self._ours.append([])
 
     def plain(self, scheme: str, trial: int) -> float:
         """One launch; returns its seconds."""
-        before = self.rank.lab.spent_seconds
+        before = self.rank.store.spent_seconds
         listed = [
             PlanCase(function, size, reps=spread.plain_repetitions(size))
             for function, size in self._cells
@@ -314,18 +318,18 @@ class _Trials:
         # One value a rank; what these programs print is their mean (with the least and the most).
         means = {index: 1e-9 * float(np.mean(blocks[0])) for index, blocks in found.items()}
         self._reported[scheme].append(means)
-        return self.rank.lab.spent_seconds - before
+        return self.rank.store.spent_seconds - before
 
     def ours(self, trial: int, number: int) -> float:
         """One launch of the trial that has begun; returns its seconds."""
-        before = self.rank.lab.spent_seconds
+        before = self.rank.store.spent_seconds
         listed = [PlanCase(*cell) for cell in self._cells]
         seed = self._settings.seed + 1000 * (trial + 1) + number
         found = self._series.next(_plan(self._settings, seed, listed))
         self._ours[-1].append(
             {i: 1e-9 * float(np.median(np.concatenate(b))) for i, b in found.items()}
         )
-        return self.rank.lab.spent_seconds - before
+        return self.rank.store.spent_seconds - before
 
     def spreads(self) -> list[spread.CellSpread]:
         return [
@@ -370,9 +374,9 @@ def _missing(cells: Sequence[Cell], whole: Sequence[bool], nprocs: int) -> list[
     ]
 
 
-def _starter(bench: Workbench, settings: ReproducibilitySettings, nprocs: int) -> Starter:
+def _starter(toolchain: Toolchain, settings: ReproducibilitySettings, nprocs: int) -> Starter:
     options: Mapping[str, object] = {
         "nprocs": nprocs,
         "launch_timeout_seconds": settings.launch_timeout_seconds,
     }
-    return loop.starter(bench, campaign_file.load(None, options))
+    return loop.starter(toolchain, campaign_file.load(None, options))

@@ -11,7 +11,7 @@ from plumbline.measure import conditions
 from plumbline.reproducibility import effects, spread
 from plumbline.reproducibility.experiment import ExperimentOutcome, RanksUnderTest, Seconds
 from plumbline.reproducibility.settings import ReproducibilitySettings
-from plumbline.settings.workbench import Workbench
+from plumbline.settings.toolchain import Toolchain
 from plumbline_db import runs
 from plumbline_db.records import Library, Machine
 
@@ -66,7 +66,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def report(
-    bench: Workbench,
+    toolchain: Toolchain,
     ranks: Sequence[RanksUnderTest],
     settings: ReproducibilitySettings,
     outcome: ExperimentOutcome,
@@ -74,8 +74,8 @@ def report(
 ) -> Report:
     """`warnings`: what weakens the result, of `conditions_of`."""
     return Report(
-        machine=bench.machine,
-        library=bench.installation.library,
+        machine=toolchain.machine,
+        library=toolchain.installation.library,
         campaigns=[rank.campaign.id for rank in ranks],
         settings=settings,
         warnings=list(warnings),
@@ -95,7 +95,7 @@ def conditions_of(ranks: Sequence[RanksUnderTest]) -> list[str]:
     return [
         f"{rank.nprocs} ranks: {launch.text}"
         for rank in ranks
-        for launch in conditions.of_launches(runs.surroundings(rank.lab.db, rank.campaign.id))
+        for launch in conditions.of_launches(runs.surroundings(rank.store.db, rank.campaign.id))
     ]
 
 

@@ -17,10 +17,10 @@ from plumbline.core.plan import Plan
 from plumbline.launch.starter import Starter
 from plumbline.measure import side_by_side
 from plumbline.measure.side_by_side import MeasuredCase
-from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.cells import Target
 from plumbline.search.outcome import label
-from plumbline.settings.workbench import Catalogue
+from plumbline.settings.toolchain import Catalogue
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db.errors import PlumblineError
 
@@ -56,17 +56,19 @@ class Field(msgspec.Struct, frozen=True):
     ours: Sequence[Candidate]
 
 
-def field(menu: Menu, catalogue: Catalogue, function: str, size: int, nprocs: int) -> Field:
+def field(
+    candidate_space: CandidateSpace, catalogue: Catalogue, function: str, size: int, nprocs: int
+) -> Field:
     """The library's algorithms, and our variants but the naive ones, each with the standard values
     of its parameters and with one parameter at a time at its other values."""
     library: dict[Candidate, None] = {}
-    for candidate in menu.first(function):
+    for candidate in candidate_space.first(function):
         if not candidate.is_knobs:
             continue
         library[candidate] = None
-        for knob, values in menu.choices(function, candidate, size).items():
+        for knob, values in candidate_space.choices(function, candidate, size).items():
             for value in values:
-                library[menu.with_parameters(candidate, {knob: value})] = None
+                library[candidate_space.with_parameters(candidate, {knob: value})] = None
     ours = [
         Candidate(variant=spec)
         for variant in catalogue.variants

@@ -20,7 +20,7 @@ from plumbline.libraries.space import differences
 from plumbline.measure import conditions
 from plumbline.settings import Settings, campaign_file, site_rules
 from plumbline.settings.ranks import default_nprocs
-from plumbline.settings.workbench import OUT, Workbench, set_by_site, workbench
+from plumbline.settings.toolchain import OUT, Toolchain, find_toolchain, set_by_site
 from plumbline.system import process
 from plumbline.system.machine import processing_units
 from plumbline.system.words import counted
@@ -81,9 +81,9 @@ def _library(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
 
 def _probe(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     del database
-    bench = workbench(mpi_prefix)
-    variants = len(bench.catalogue.variants)
-    yield Finding("probe", "fine", f"{bench.probe}, {variants} variants; {bench.preload}")
+    toolchain = find_toolchain(mpi_prefix)
+    variants = len(toolchain.catalogue.variants)
+    yield Finding("probe", "fine", f"{toolchain.probe}, {variants} variants; {toolchain.preload}")
 
 
 def _applied(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
@@ -91,7 +91,7 @@ def _applied(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     del database
     for state in standing.standing(mpi_prefix):
         campaigns = ", ".join(source.campaign.id for source in state.applied.sources)
-        text = f"set {state.applied.number} of {state.applied.name} is in force (--{state.scope}): "
+        text = f"generation {state.applied.number} of {state.applied.name} is in force (--{state.scope}): "
         if state.other is None:
             yield Finding("applied", "fine", text + campaigns)
         else:
@@ -101,15 +101,15 @@ def _applied(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
 
 def _space(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     del database
-    bench = workbench(mpi_prefix)
-    for text in set_by_site(bench):
+    toolchain = find_toolchain(mpi_prefix)
+    for text in set_by_site(toolchain):
         yield Finding("search space", "fails", f"{text}: {OUT}")
-    whole = bench.family.reports_all
-    found = differences(bench.space, bench.knobs, reports_all=whole)
+    whole = toolchain.family.reports_all
+    found = differences(toolchain.space, toolchain.knobs, reports_all=whole)
     for text in found:
         yield Finding("search space", "warns", text)
-    known = bench.space.knobs()
-    shown = len(known.keys() & bench.knobs.keys())
+    known = toolchain.space.knobs()
+    shown = len(known.keys() & toolchain.knobs.keys())
     if not found:
         which = "all" if whole else f"{shown} of"
         text = f"{which} {len(known)} parameters agree with the library"
@@ -122,26 +122,26 @@ def _space(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
 
 def _launch(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     del database
-    bench = workbench(mpi_prefix)
+    toolchain = find_toolchain(mpi_prefix)
     settings = campaign_file.load(None, {"launch_timeout_seconds": 60.0})
-    finding, records = _one_launch(bench, settings, {}, AS_IT_IS, "starts")
+    finding, records = _one_launch(toolchain, settings, {}, AS_IT_IS, "starts")
     yield finding
-    yield from _switched(bench, settings)
-    yield from _components(bench, settings)
+    yield from _switched(toolchain, settings)
+    yield from _components(toolchain, settings)
     yield from _factors(records)
-    if bench.family.untried:
-        yield Finding("launch", "notes", bench.family.untried)
+    if toolchain.family.untried:
+        yield Finding("launch", "notes", toolchain.family.untried)
 
 
-def _switched(bench: Workbench, settings: Settings) -> Iterator[Finding]:
+def _switched(toolchain: Toolchain, settings: Settings) -> Iterator[Finding]:
     """A broadcast with the first algorithm that any number of ranks can take: in a launch, or for
     the whole of one."""
-    site = site_rules.find(bench, settings)
+    site = site_rules.find(toolchain, settings)
     if site is not None:
         text = f"{site.path}, by {site.where}, is in force: a campaign takes it for part of the "
         yield Finding("launch", "notes", text + "library, and tries all else in its place")
         return
-    space, entry = bench.space, bench.space.of("MPI_Bcast")
+    space, entry = toolchain.space, toolchain.space.of("MPI_Bcast")
     algorithms = entry.algorithms if entry else []
     chosen = next(
         (algorithm for algorithm in algorithms if algorithm.fits(settings.ranks.nprocs)), None
@@ -151,21 +151,21 @@ def _switched(bench: Workbench, settings: Settings) -> Iterator[Finding]:
     wanted = space.with_needs(entry.knob, chosen.name)
     if space.hot:
         hot, environment = Configuration.of(wanted), space.hot_environment
-        yield _one_launch(bench, settings, environment, hot, "switches knobs")[0]
+        yield _one_launch(toolchain, settings, environment, hot, "switches knobs")[0]
     else:
-        environment = bench.family.in_environment(wanted)
+        environment = toolchain.family.in_environment(wanted)
         yield _one_launch(
-            bench, settings, environment, AS_IT_IS, f"takes {entry.knob}={chosen.name}"
+            toolchain, settings, environment, AS_IT_IS, f"takes {entry.knob}={chosen.name}"
         )[0]
 
 
-def _components(bench: Workbench, settings: Settings) -> Iterator[Finding]:
+def _components(toolchain: Toolchain, settings: Settings) -> Iterator[Finding]:
     """Who answers collectives, where the library says so."""
-    family = bench.family
+    family = toolchain.family
     if not isinstance(family, libraries.TellsComponents):
         return
     plan = Plan("doctor", 1, (PlanCase("MPI_Bcast", 64),), blocks=1, reps=1)
-    starter = campaign.starter(bench, settings)
+    starter = campaign.starter(toolchain, settings)
     run, _ = starter.start("doctor", "doctor", 0, plan.text(), family.component_talk)
     if found := family.components(run.stderr):
         text = f"collectives are answered by {found[0]}, what it lacks by {', '.join(found[1:])}"
@@ -203,15 +203,15 @@ def _factors(records: Sequence[ProbeRecord]) -> Iterator[Finding]:
 
 
 def _one_launch(
-    bench: Workbench,
+    toolchain: Toolchain,
     settings: Settings,
     environment: dict[str, str],
     chosen: Configuration,
     what: str,
 ) -> tuple[Finding, Sequence[ProbeRecord]]:
     case = PlanCase("MPI_Bcast", 64, configuration=chosen)
-    plan = Plan("doctor", 1, (case,), blocks=1, reps=5, knobs=bench.space.switch)
-    starter = campaign.starter(bench, settings)
+    plan = Plan("doctor", 1, (case,), blocks=1, reps=5, knobs=toolchain.space.switch)
+    starter = campaign.starter(toolchain, settings)
     run, records = starter.start("doctor", "doctor", 0, plan.text(), environment)
     if not run.finished:
         text = f"{run.reason}: {run.stderr.strip()[-500:]}"
@@ -312,11 +312,11 @@ def _simulator(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     del mpi_prefix, database
     try:
         settings = campaign_file.load(None, {"simulate": SELECTORS[0], "nprocs": 4})
-        bench = workbench(None, settings=settings)
+        toolchain = find_toolchain(None, settings=settings)
     except PlumblineError as error:
         yield Finding("simulator", "notes", f"--simulate does not work: {error}")
         return
-    finding, _ = _one_launch(bench, settings, {}, AS_IT_IS, "starts under SimGrid")
+    finding, _ = _one_launch(toolchain, settings, {}, AS_IT_IS, "starts under SimGrid")
     yield msgspec.structs.replace(finding, subject="simulator")
-    for text in differences(bench.space, bench.knobs):
+    for text in differences(toolchain.space, toolchain.knobs):
         yield Finding("simulator", "warns", text)

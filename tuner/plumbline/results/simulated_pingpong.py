@@ -12,7 +12,7 @@ from plumbline.libraries.simgrid import Selector
 from plumbline.measure import pingpong
 from plumbline.results import twin
 from plumbline.settings.campaign_file import load
-from plumbline.settings.workbench import workbench
+from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import campaigns, hockney
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
@@ -48,7 +48,7 @@ def half_trips(
     """Between two ranks on two nodes, or on one."""
     settings = load(None, {"nprocs": 2, "nodes": 1 if near else 2, "simulate": simulation.library})
     settings = settings.but(simulate=simulation)
-    bench = workbench(mpi_prefix, settings=settings)
+    toolchain = find_toolchain(mpi_prefix, settings=settings)
     plan = Plan(
         "pingpong",
         1,
@@ -57,7 +57,7 @@ def half_trips(
         warmup=1,
         pingpongs=tuple(RoundTrips(size, 1) for size in sizes),
     )
-    run, records = loop.starter(bench, settings).start("pingpong", "twin", 0, plan.text(), {})
+    run, records = loop.starter(toolchain, settings).start("pingpong", "twin", 0, plan.text(), {})
     if not run.finished:
         raise PlumblineError(f"no simulated ping-pong: {run.reason}\n{run.stderr[-800:]}")
     return {

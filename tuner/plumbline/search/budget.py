@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
 
 # Kinds of events: so few cells that they are not worth a round; cells that nothing is left for.
@@ -44,13 +44,13 @@ class Budget:
 
     def __init__(
         self,
-        lab: Laboratory,
+        store: LaunchStore,
         settings: Settings,
         *,
         earlier: Settings | None = None,
         parted: Callable[[], None] = lambda: None,
     ) -> None:
-        self._lab = lab
+        self._store = store
         self._limit = _Limit(settings)
         self._earlier = None if earlier is None else _Limit(earlier)
         self._parted = parted
@@ -58,21 +58,21 @@ class Budget:
     def measured(self) -> None:
         """The table of the library as it is has come to its end."""
         for limit in self._limits():
-            limit.measured(self._lab.spent_seconds)
+            limit.measured(self._store.spent_seconds)
 
     def left(self) -> bool:
-        return self._says(lambda one: self._lab.spent_seconds < one.until_seconds)
+        return self._says(lambda one: self._store.spent_seconds < one.until_seconds)
 
     def has_room(self, seconds: float) -> bool:
         """Whether so much more comes to its end within what the budget was at first, and half of it
         where that may grow."""
-        return self._says(lambda one: one.has_room(self._lab.spent_seconds + seconds))
+        return self._says(lambda one: one.has_room(self._store.spent_seconds + seconds))
 
     def part(self, share: float) -> Callable[[], bool]:
         """Whether a share of it is left, counted from now."""
-        begun = self._lab.spent_seconds
+        begun = self._store.spent_seconds
         return lambda: self._says(
-            lambda one: self._lab.spent_seconds - begun < share * one.until_seconds
+            lambda one: self._store.spent_seconds - begun < share * one.until_seconds
         )
 
     def earned(self) -> None:

@@ -17,7 +17,7 @@ from plumbline.core.variant_spec import VariantSpec, variant_name
 from plumbline.libraries import Knob
 from plumbline.libraries.space import Algorithm, FunctionSpace, Parameter, Space
 from plumbline.model.names import names
-from plumbline.settings.workbench import Variant
+from plumbline.settings.toolchain import Variant
 from plumbline.system import version
 from plumbline_db.records import Library
 from plumbline_exporters import by_size
@@ -43,7 +43,7 @@ class Candidate(msgspec.Struct, frozen=True, order=True):
 DEFAULT = Candidate()
 
 
-class Menu:
+class CandidateSpace:
     """What may be tried for each function on this library at this number of ranks."""
 
     def __init__(
@@ -72,11 +72,11 @@ class Menu:
         self._nprocs = nprocs
         self._unsafe = unsafe
 
-    def without_knobs(self) -> Menu:
+    def without_knobs(self) -> CandidateSpace:
         """Our variants alone."""
         bare = msgspec.structs.replace(self._space, function=[])
         variants = self._variants.values()
-        return Menu(bare, self._library, self._installed, variants, self._nprocs)
+        return CandidateSpace(bare, self._library, self._installed, variants, self._nprocs)
 
     def mockups(self, function: str) -> set[str]:
         """Names of the variants that are made of other functions."""

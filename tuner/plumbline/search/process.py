@@ -15,7 +15,7 @@ from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Knob
 from plumbline.libraries.space import FunctionSpace, Parameter, Setting, Space
 from plumbline.measure import tables
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
 from plumbline_db import runs
 from plumbline_db.errors import UsageError
@@ -115,7 +115,7 @@ class ProcessWide(Turns[Target]):
 
     def __init__(
         self,
-        lab: Laboratory,
+        store: LaunchStore,
         settings: Settings,
         cells: Sequence[Target],
         *,
@@ -124,7 +124,7 @@ class ProcessWide(Turns[Target]):
         weights: Weights | None = None,
     ) -> None:
         super().__init__(
-            lab,
+            store,
             tables.compare_of(settings),
             alpha=settings.claims.alpha,
             has_time=has_time,
@@ -157,8 +157,8 @@ class ProcessWide(Turns[Target]):
 
     def checked(self, suite: str, sequence: int) -> str:
         """In the first cell where something is wrong."""
-        lab = self._lab
-        for case, check in runs.checks(lab.db, lab.campaign, suite, sequence):
+        store = self._store
+        for case, check in runs.checks(store.db, store.campaign, suite, sequence):
             if check.outcome != "ok":
                 where = f"{case.function} at {case.bytes} B"
                 return f"{where}: {check.outcome.replace('_', ' ')}: {check.detail}"
@@ -166,5 +166,5 @@ class ProcessWide(Turns[Target]):
 
     def seconds(self, suite: str, value: Configuration) -> dict[Target, dict[int, float]]:
         candidate = Candidate(configuration=value) if value and self._read_back else DEFAULT
-        found = index(runs.medians(self._lab.db, self._lab.campaign, [suite]))
+        found = index(runs.medians(self._store.db, self._store.campaign, [suite]))
         return {cell: found[cell, candidate] for cell in self._cells if (cell, candidate) in found}

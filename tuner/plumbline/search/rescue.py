@@ -12,12 +12,12 @@ import msgspec
 
 from plumbline import libraries
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure.launches import IN_A_ROW, Laboratory
+from plumbline.measure.launches import IN_A_ROW, LaunchStore
 from plumbline.system.words import counted
 from plumbline_db import runs
 from plumbline_db.records import Search, Suite, Trial
 
-from .candidates import DEFAULT, Candidate, Menu
+from .candidates import DEFAULT, Candidate, CandidateSpace
 from .cells import Flaw, Target, index
 from .outcome import label
 
@@ -25,8 +25,8 @@ Tried = float | Flaw  # the seconds of a call, or why there are none
 
 
 def rescue(
-    lab: Laboratory,
-    menu: Menu,
+    store: LaunchStore,
+    candidate_space: CandidateSpace,
     plan: Plan,
     cells: Sequence[Target],
     number: int,
@@ -36,7 +36,7 @@ def rescue(
     """Tries the library's candidates in `cells`, all of one function, in round `number`, as long as
     there is time."""
     function = cells[0].function
-    candidates = [candidate for candidate in menu.first(function) if candidate.is_knobs]
+    candidates = [candidate for candidate in candidate_space.first(function) if candidate.is_knobs]
     name = function.removeprefix("MPI_").lower()
     tried: dict[Candidate, dict[Target, Tried]] = {}
     suites: list[Suite] = []
@@ -44,18 +44,18 @@ def rescue(
         if not has_time():
             break
         suites.append(Suite("search", number, f"aside-{name}", arm=f"{place:02d}"))
-        tried[candidate] = _tried(lab, menu, plan, cells, candidate, suites[-1])
+        tried[candidate] = _tried(store, candidate_space, plan, cells, candidate, suites[-1])
     return [
         Search(
             round=number,
             function=function,
-            nprocs=lab.starter.placement.nprocs,
+            nprocs=store.starter.placement.nprocs,
             ppn=ppn,
             bytes=cell.bytes,
             opened_by=[],
             outcome="nothing better",
             reason=_said(
-                lab.aside.how(function, cell.bytes),
+                store.aside.how(function, cell.bytes),
                 {candidate: found[cell] for candidate, found in tried.items()},
                 len(candidates),
             ),
@@ -80,27 +80,27 @@ def _said(how: str, tried: dict[Candidate, Tried], candidates: int) -> str:
 
 
 def _tried(
-    lab: Laboratory,
-    menu: Menu,
+    store: LaunchStore,
+    candidate_space: CandidateSpace,
     plan: Plan,
     cells: Sequence[Target],
     candidate: Candidate,
     suite: Suite,
 ) -> dict[Target, Tried]:
     """By cell. What ends a launch is left out of the next one."""
-    extra = libraries.beside(lab.starter.family, {}, candidate.configuration.as_dict())
-    enough = 1 if lab.starter.family.simulates else IN_A_ROW
+    extra = libraries.beside(store.starter.family, {}, candidate.configuration.as_dict())
+    enough = 1 if store.starter.family.simulates else IN_A_ROW
     failures: Counter[Target] = Counter()
     found: dict[Target, Tried] = {}
     left, sequence = list(cells), 0
     while left:
-        cases = [(cell, case) for cell in left for case in _cases(menu, cell)]
+        cases = [(cell, case) for cell in left for case in _cases(candidate_space, cell)]
         those = tuple(case for _, case in cases)
         full = msgspec.structs.replace(plan, name=suite.launch(sequence), cases=those)
-        run = lab.launch(suite, sequence, full, extra).run
+        run = store.launch(suite, sequence, full, extra).run
         failure = run.failure
         if failure is None:
-            return found | _results(lab, suite.name, sequence, left)
+            return found | _results(store, suite.name, sequence, left)
         blamed = left if failure.case is None else [cases[failure.case][0]]
         failures.update(blamed)
         found |= {cell: Flaw("failed", failure.text) for cell in blamed if failures[cell] >= enough}
@@ -109,21 +109,21 @@ def _tried(
     return found
 
 
-def _cases(menu: Menu, cell: Target) -> list[PlanCase]:
-    reference_variants = menu.reference_variants(cell.function)[:1]
+def _cases(candidate_space: CandidateSpace, cell: Target) -> list[PlanCase]:
+    reference_variants = candidate_space.reference_variants(cell.function)[:1]
     ours = [PlanCase(cell.function, cell.bytes, name) for name in reference_variants]
     return [DEFAULT.case(cell.function, cell.bytes), *ours]
 
 
 def _results(
-    lab: Laboratory, suite: str, sequence: int, cells: Sequence[Target]
+    store: LaunchStore, suite: str, sequence: int, cells: Sequence[Target]
 ) -> dict[Target, Tried]:
     wrong = {
         Target(case.function, case.bytes): Flaw.of(check)
-        for case, check in runs.checks(lab.db, lab.campaign, suite, sequence)
+        for case, check in runs.checks(store.db, store.campaign, suite, sequence)
         if check.outcome != "ok"
     }
-    medians = index(runs.medians(lab.db, lab.campaign, [suite]))
+    medians = index(runs.medians(store.db, store.campaign, [suite]))
     found: dict[Target, Tried] = {}
     for cell in cells:
         times = medians.get((cell, DEFAULT))

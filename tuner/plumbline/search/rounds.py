@@ -18,7 +18,7 @@ from plumbline.core.application import worth
 from plumbline.core.plan import Plan
 from plumbline.core.variant_spec import variant_name
 from plumbline.launch.simulated import MANY
-from plumbline.measure.launches import PUT_ASIDE, Laboratory
+from plumbline.measure.launches import PUT_ASIDE, LaunchStore
 from plumbline.settings import Settings
 from plumbline.settings.way_of_use import BARRIER, OWN_BARRIER
 from plumbline.system.words import counted
@@ -27,7 +27,7 @@ from plumbline_db.records import EVERY_FUNCTION, Suite, Trial, Verdict, Winner
 
 from . import crossover, outcome, ranges
 from .budget import Budget
-from .candidates import DEFAULT, Candidate, Menu
+from .candidates import DEFAULT, Candidate, CandidateSpace
 from .cells import Target
 from .order import Neighbours, Order
 from .race import neighbours
@@ -54,8 +54,8 @@ class Rounds:
 
     def __init__(
         self,
-        lab: Laboratory,
-        menu: Menu,
+        store: LaunchStore,
+        candidate_space: CandidateSpace,
         plan: Plan,
         settings: Settings,
         sizes: Mapping[str, Sequence[int]],
@@ -69,11 +69,11 @@ class Rounds:
         self._grid = crossover.SizeGrid(
             settings.ranks.nprocs, settings.cases.type, switches, at_once=self._at_once
         )
-        self._lab = lab
+        self._store = store
         self._order = order
         self._budget = budget
-        self._menu = menu
-        if menu.is_all_cold and plan.sync == BARRIER:
+        self._candidate_space = candidate_space
+        if candidate_space.is_all_cold and plan.sync == BARRIER:
             # Its candidates, and what a library sets beside any, would be under every start.
             plan = msgspec.structs.replace(plan, sync=OWN_BARRIER)
         self._plan = plan
@@ -83,9 +83,9 @@ class Rounds:
         self._searched: set[Target] = set()
         self._along: dict[Target, list[Trial]] = {}
         self._again: set[Target] = set()
-        self._seconds = SecondChoices(menu, sizes, self._select)
+        self._seconds = SecondChoices(candidate_space, sizes, self._select)
         self._past: Past | None = None
-        self._company = Company(menu, plan.harness)
+        self._company = Company(candidate_space, plan.harness)
         self._told: set[str] = set()
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
@@ -102,18 +102,24 @@ class Rounds:
         there, as far as a share of the budget goes."""
         has_time = self._budget.part(_RESCUE)
         cells: dict[str, list[Target]] = {}
-        for function, size in self._lab.aside.calls():
+        for function, size in self._store.aside.calls():
             cell = Target(function, size)
             if cell not in self._searched and size in self._sizes.get(function, ()):
                 cells.setdefault(function, []).append(cell)
         for function, those in cells.items():
             self._searched.update(those)
             for search in rescue(
-                self._lab, self._menu, self._plan, those, number, self._settings.ranks.ppn, has_time
+                self._store,
+                self._candidate_space,
+                self._plan,
+                those,
+                number,
+                self._settings.ranks.ppn,
+                has_time,
             ):
-                searches.put(self._lab.db, self._lab.campaign, search)
+                searches.put(self._store.db, self._store.campaign, search)
                 text = f"{function} at {search.bytes} B: {search.reason}"
-                self._lab.tell(PUT_ASIDE, text, function=function)
+                self._store.tell(PUT_ASIDE, text, function=function)
 
     def not_asked(self, winners: Sequence[Winner], table: Iterable[Verdict]) -> str:
         """Which measured cells no search was opened for, and what is known to be faster there than
@@ -142,7 +148,7 @@ class Rounds:
 
     def _there(self, cells: Iterable[Target]) -> list[Target]:
         """Those where the library's own call can be measured."""
-        return [cell for cell in cells if not self._lab.aside.how(cell.function, cell.bytes)]
+        return [cell for cell in cells if not self._store.aside.how(cell.function, cell.bytes)]
 
     def stuck(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violated pattern that were searched once, with the library as it is."""
@@ -169,7 +175,7 @@ class Rounds:
             suite = Suite("search", number, f"step-{step}" if step > 1 else "")
             entered = dict.fromkeys(targets)
             for target in targets:
-                if self._menu.one_for_all_sizes(target.function):
+                if self._candidate_space.one_for_all_sizes(target.function):
                     entered |= dict.fromkeys(
                         self._there(
                             Target(target.function, size) for size in self._sizes[target.function]
@@ -192,14 +198,14 @@ class Rounds:
             ]
             if others:
                 around |= in_force(others, suite.name)
-            race = self._race(self._menu, suite, around, others)
+            race = self._race(self._candidate_space, suite, around, others)
             of = f", {step} of {len(layers)}" if len(layers) > 1 else ""
-            self._lab.progress.step(
+            self._store.progress.step(
                 f"searching {counted(len(targets), 'cell')}, round {number}{of}"
             )
             new = self._run(
                 race,
-                self._menu,
+                self._candidate_space,
                 number,
                 targets,
                 raced,
@@ -225,23 +231,23 @@ class Rounds:
         targets = self.stuck(verdicts)
         self._again |= set(targets)
         replaced = {winner.function for winner in standing if winner.variant != DEFAULT.variant}
-        menu = self._menu.without_knobs()
+        candidate_space = self._candidate_space.without_knobs()
         suite = Suite("search", number, "in-force")
-        race = self._race(menu, suite, in_force(standing, suite.name), standing)
-        self._lab.progress.step(
+        race = self._race(candidate_space, suite, in_force(standing, suite.name), standing)
+        self._store.progress.step(
             f"searching {counted(len(targets), 'cell')} with the files in force"
         )
         barred = {
             target: {
                 name
-                for name in menu.mockups(target.function)
+                for name in candidate_space.mockups(target.function)
                 if not replaced.isdisjoint(self._order.made_of(target.function, name))
             }
             for target in targets
         }
         new = self._run(
             race,
-            menu,
+            candidate_space,
             number,
             targets,
             targets,
@@ -264,13 +270,13 @@ class Rounds:
 
     def _select(
         self,
-        menu: Menu,
+        candidate_space: CandidateSpace,
         trials: Trials,
         opened_by: Mapping[Target, Sequence[str]],
         between: Trials | None = None,
     ) -> list[Winner]:
         return select(
-            menu,
+            candidate_space,
             {target: self._seconds.left(target, tried) for target, tried in trials.items()},
             self._sizes,
             opened_by,
@@ -282,7 +288,11 @@ class Rounds:
         )
 
     def _between(
-        self, race: Race, menu: Menu, trials: Trials, opened_by: Mapping[Target, Sequence[str]]
+        self,
+        race: Race,
+        candidate_space: CandidateSpace,
+        trials: Trials,
+        opened_by: Mapping[Target, Sequence[str]],
     ) -> Trials:
         """What was tried between the measured sizes, to see where one choice ends. An application
         calls little between its own."""
@@ -290,7 +300,7 @@ class Rounds:
             return {}
         choice = partial(
             choose,
-            menu,
+            candidate_space,
             {target: self._seconds.left(target, tried) for target, tried in trials.items()},
             self._sizes,
             opened_by,
@@ -300,7 +310,7 @@ class Rounds:
             weights=self._weights,
         )
         return crossover.search(
-            choice, race.first_look, self._grid, self._budget.left, menu.is_cold
+            choice, race.first_look, self._grid, self._budget.left, candidate_space.is_cold
         )
 
     def _tell_apart(self, race: Race) -> None:
@@ -308,7 +318,7 @@ class Rounds:
             if function not in self._told:
                 self._told.add(function)
                 text = f"{function}: {seen}"
-                self._lab.tell("measured alone", text, race.suite.name, function)
+                self._store.tell("measured alone", text, race.suite.name, function)
 
     def _compare_duplicate(self, race: Race) -> None:
         found = race.duplicate()
@@ -321,20 +331,20 @@ class Rounds:
                 "long on a duplicate as on MPI_COMM_WORLD; ratios of knobs in this search carry "
                 "that factor"
             )
-            self._lab.tell("communicators differ", text, race.suites[-1])
+            self._store.tell("communicators differ", text, race.suites[-1])
 
     def _race(
         self,
-        menu: Menu,
+        candidate_space: CandidateSpace,
         suite: Suite,
         environment: Mapping[str, str],
         in_force: Sequence[Winner],
     ) -> Race:
-        settings, lab = self._settings, self._lab
+        settings, store = self._settings, self._store
         past, before = None, None
         if settings.ranks.simulate is None:
             # How far launches lie apart here is seen in the table.
-            effort = Effort(spread=spread_of(runs.medians(lab.db, lab.campaign, ["before"])))
+            effort = Effort(spread=spread_of(runs.medians(store.db, store.campaign, ["before"])))
         else:
             effort = ONE_LAUNCH
             past = self._known()
@@ -343,7 +353,7 @@ class Rounds:
                 before = None if whole else past.evidence
                 touched = {*self._plan.harness, EVERY_FUNCTION}
                 if touched.isdisjoint(winner.function for winner in in_force):
-                    past = Past(past.evidence.only(partial(_is_anchor, menu)))
+                    past = Past(past.evidence.only(partial(_is_anchor, candidate_space)))
                 else:
                     past = Past(Evidence(exact=True))
         effort = msgspec.structs.replace(
@@ -353,10 +363,10 @@ class Rounds:
             tolerance=settings.claims.tolerance,
             weights=self._weights,
         )
-        earlier = neighbours.earlier(lab.db, lab.campaign)
+        earlier = neighbours.earlier(store.db, store.campaign)
         return Race(
-            lab,
-            menu,
+            store,
+            candidate_space,
             self._plan,
             environment,
             effort,
@@ -373,14 +383,14 @@ class Rounds:
         """Of a simulated machine with the library as it is, from the table on."""
         if self._past is None:
             self._past = Past(Evidence(exact=True))
-            found = runs.launch_samples(self._lab.db, self._lab.campaign, ["before"])
+            found = runs.launch_samples(self._store.db, self._store.campaign, ["before"])
             self._past.evidence.add(found, self._plan.blocks)
         return self._past
 
     def _run(
         self,
         race: Race,
-        menu: Menu,
+        candidate_space: CandidateSpace,
         number: int,
         targets: Sequence[Target],
         entered: Sequence[Target],
@@ -398,7 +408,7 @@ class Rounds:
                 opened_by[target].append(f"{verdict.guideline}@{verdict.bytes}")
         beside = [cell for cell in close.of(targets) if cell in entered] if close else []
         bound = bounds(verdicts)
-        without = idle(menu, [*targets, *beside], entered, verdicts)
+        without = idle(candidate_space, [*targets, *beside], entered, verdicts)
         for more in (self._seconds.refused, barred or {}):
             without = {cell: {*names, *more.get(cell, ())} for cell, names in without.items()}
         along: list[Target] = []
@@ -419,8 +429,8 @@ class Rounds:
                 f"{function} {outcome.label(of.variant, of.configuration.as_dict())}: {reason}"
                 for (function, of), reason in race.passed_over.items()
             )
-            self._lab.tell("passed over", "; ".join(said), race.suite.name)
-        found = self._select(menu, trials, opened_by)
+            self._store.tell("passed over", "; ".join(said), race.suite.name)
+        found = self._select(candidate_space, trials, opened_by)
         while close is not None:
             # What a winner breaks at a smaller size is a violation there, before it is measured.
             left = [cell for cell in beside if cell not in opened_by]
@@ -428,13 +438,13 @@ class Rounds:
             if not broken:
                 break
             opened_by |= {target: [name] for target, name in broken.items()}
-            found = self._select(menu, trials, opened_by)
-        between = self._between(race, menu, trials, opened_by)
+            found = self._select(candidate_space, trials, opened_by)
+        between = self._between(race, candidate_space, trials, opened_by)
         self._tell_apart(race)
-        found = self._select(menu, trials, opened_by, between)
+        found = self._select(candidate_space, trials, opened_by, between)
         reasons = race.reasons
         self._searched |= opened_by.keys()
-        self._seconds.add(Raced(race, in_force, menu, trials, opened_by))
+        self._seconds.add(Raced(race, in_force, candidate_space, trials, opened_by))
         nprocs = self._settings.ranks.nprocs
         for target, tried in {**trials, **between}.items():
             if target in beside and target not in opened_by:
@@ -452,7 +462,7 @@ class Rounds:
                 bound_ratio=race.bound_ratio(target),
                 stopped=reasons.get(target, ""),
             )
-            searches.put(self._lab.db, self._lab.campaign, record)
+            searches.put(self._store.db, self._store.campaign, record)
         return found
 
 
@@ -460,9 +470,9 @@ def _ratio(trial: Trial) -> float:
     return trial.ratio or 1.0
 
 
-def _is_anchor(menu: Menu, target: Target, candidate: Candidate) -> bool:
+def _is_anchor(candidate_space: CandidateSpace, target: Target, candidate: Candidate) -> bool:
     """It sends messages and is made of nothing that a winner in force can be about."""
-    return variant_name(candidate.variant) in menu.reference_variants(target.function)
+    return variant_name(candidate.variant) in candidate_space.reference_variants(target.function)
 
 
 def _becomes(

@@ -10,7 +10,7 @@ import msgspec
 from plumbline_db.records import Trial, Winner
 
 from . import outcome, ranges
-from .candidates import Candidate, Menu
+from .candidates import Candidate, CandidateSpace
 from .cells import Target
 from .race.race import Race
 from .select import Trials, candidate_of
@@ -18,7 +18,7 @@ from .select import Trials, candidate_of
 # Puts winners in force: the environment of a launch, from the winners and the name of the search.
 InForce = Callable[[Sequence[Winner], str], Mapping[str, str]]
 # Winners by what was measured; each cell with the names of its violations.
-Select = Callable[[Menu, Trials, Mapping[Target, Sequence[str]]], list[Winner]]
+Select = Callable[[CandidateSpace, Trials, Mapping[Target, Sequence[str]]], list[Winner]]
 
 _RIVALS = 2  # candidates of a second choice
 
@@ -29,7 +29,7 @@ class Raced(msgspec.Struct, frozen=True):
 
     race: Race
     in_force: Sequence[Winner]
-    menu: Menu
+    candidate_space: CandidateSpace
     trials: Mapping[Target, Sequence[Trial]]
     opened_by: Mapping[Target, list[str]]
 
@@ -38,9 +38,11 @@ class SecondChoices:
     """Those of one campaign. `sizes` are the measured sizes by function. `refused` are algorithms
     that have lost their place in a cell."""
 
-    def __init__(self, menu: Menu, sizes: Mapping[str, Sequence[int]], select: Select) -> None:
+    def __init__(
+        self, candidate_space: CandidateSpace, sizes: Mapping[str, Sequence[int]], select: Select
+    ) -> None:
         self.refused: dict[Target, set[str]] = {}
-        self._menu = menu
+        self._candidate_space = candidate_space
         self._sizes = sizes
         self._select = select
         self._races: list[Raced] = []
@@ -52,7 +54,9 @@ class SecondChoices:
     def refuse(self, lost: Iterable[Winner]) -> None:
         """What these are has no place in their cells any more, with whatever parameters."""
         for winner in lost:
-            what = self._menu.algorithm(winner.function, winner.variant, winner.configuration)
+            what = self._candidate_space.algorithm(
+                winner.function, winner.variant, winner.configuration
+            )
             for size in self._sizes.get(winner.function, ()):
                 if outcome.holds(winner, target := Target(winner.function, size)):
                     self.refused.setdefault(target, set()).add(what)
@@ -63,7 +67,8 @@ class SecondChoices:
         return [
             trial
             for trial in trials
-            if self._menu.algorithm(target.function, trial.variant, trial.knobs) not in refused
+            if self._candidate_space.algorithm(target.function, trial.variant, trial.knobs)
+            not in refused
         ]
 
     def instead(
@@ -85,7 +90,10 @@ class SecondChoices:
                 and outcome.deciding([*standing, *found], cell) is None
             }
             self._done |= cells.keys()
-            whole = raced.menu.one_for_all_sizes(winner.function) and winner.variant == "default"
+            whole = (
+                raced.candidate_space.one_for_all_sizes(winner.function)
+                and winner.variant == "default"
+            )
             if not cells:
                 continue
             others = {
@@ -98,7 +106,7 @@ class SecondChoices:
                     # The environment of its launches names files that others have been written to.
                     in_force(raced.in_force, raced.race.suite.name)
                 others |= raced.race.measure(rivals)
-            chosen = self._select(raced.menu, others, cells)
+            chosen = self._select(raced.candidate_space, others, cells)
             found += ranges.beside(chosen, [*standing, *found], self._sizes)
         return found
 

@@ -16,7 +16,7 @@ import msgspec
 from plumbline.core.configuration import Configuration
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Trial, Winner
 
-from .candidates import DEFAULT, Candidate, Menu
+from .candidates import DEFAULT, Candidate, CandidateSpace
 from .cells import Target
 
 # How far a choice reaches from a measured size: nobody has measured what lies between.
@@ -59,7 +59,7 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 def choose(
-    menu: Menu,
+    candidate_space: CandidateSpace,
     trials: Trials,
     sizes: Mapping[str, Sequence[int]],
     opened_by: Mapping[Target, Sequence[str]],
@@ -83,13 +83,15 @@ def choose(
         known = sorted({*sizes[function], *added})
         share = {size: (weights or {}).get((function, size), 1.0) for size in known}
         base: Winner | None = None
-        if menu.one_for_all_sizes(function):
-            base = _one_for_all(menu, function, here, wanted, share, nprocs, ppn, tolerance)
+        if candidate_space.one_for_all_sizes(function):
+            base = _one_for_all(
+                candidate_space, function, here, wanted, share, nprocs, ppn, tolerance
+            )
         options = {
             size: those
             for size, measured in (here | added).items()
             if (size in wanted or size in added)
-            and (those := _options(menu, function, measured, base))
+            and (those := _options(candidate_space, function, measured, base))
         }
         by_size = fewest_rules(options, known, share)
         found.append(Chosen(function, list(sizes[function]), known, base, by_size))
@@ -97,7 +99,7 @@ def choose(
 
 
 def winners(
-    menu: Menu,
+    candidate_space: CandidateSpace,
     trials: Trials,
     sizes: Mapping[str, Sequence[int]],
     opened_by: Mapping[Target, Sequence[str]],
@@ -110,7 +112,7 @@ def winners(
 ) -> list[Winner]:
     """The choices as ranges of sizes, with the violations that they are to remove."""
     chosen = choose(
-        menu,
+        candidate_space,
         trials,
         sizes,
         opened_by,
@@ -149,7 +151,9 @@ def winners(
             }
             those = [taken.by_size[size] for size in inside]
             found.append(
-                _winner(menu, taken.function, those, low, high, sorted(removes), nprocs, ppn)
+                _winner(
+                    candidate_space, taken.function, those, low, high, sorted(removes), nprocs, ppn
+                )
             )
     return found
 
@@ -182,13 +186,13 @@ def candidate_of(trial: Trial) -> Candidate:
 
 
 def _options(
-    menu: Menu, function: str, trials: Sequence[Trial], base: Winner | None
+    candidate_space: CandidateSpace, function: str, trials: Sequence[Trial], base: Winner | None
 ) -> list[Trial]:
     """The fastest eligible trial of one cell, and those that are as good. With a `base` (an
     algorithm of the library that holds for all sizes) only our variants can still be chosen, and
     must beat it."""
     eligible = [trial for trial in trials if _faster(trial)]
-    if menu.one_for_all_sizes(function):
+    if candidate_space.one_for_all_sizes(function):
         eligible = [trial for trial in eligible if trial.variant != "default"]
         if base is not None:
             under_base = next(
@@ -247,7 +251,7 @@ def _further(cost: _Cost, way: list[Trial], one: Trial, weight: float) -> tuple[
 
 
 def _one_for_all(
-    menu: Menu,
+    candidate_space: CandidateSpace,
     function: str,
     by_size: Mapping[int, Sequence[Trial]],
     wanted: set[int],
@@ -257,8 +261,8 @@ def _one_for_all(
     tolerance: float,
 ) -> Winner | None:
     """The library's algorithm that saves the most time, weighted over all sizes, helps a wanted
-    one, and is slower at none; of equals the first on the menu."""
-    order = {candidate: number for number, candidate in enumerate(menu.first(function))}
+    one, and is slower at none; of equals the first on the candidate_space."""
+    order = {candidate: number for number, candidate in enumerate(candidate_space.first(function))}
     candidates = {
         candidate_of(trial)
         for trials in by_size.values()
@@ -284,11 +288,11 @@ def _one_for_all(
     if best is None:
         return None
     # Over all sizes; those that get a choice of their own are not its cells in the end.
-    return _winner(menu, function, best[1], 0, UNBOUNDED_BYTES, [], nprocs, ppn)
+    return _winner(candidate_space, function, best[1], 0, UNBOUNDED_BYTES, [], nprocs, ppn)
 
 
 def _winner(
-    menu: Menu,
+    candidate_space: CandidateSpace,
     function: str,
     trials: Sequence[Trial],
     low: int,
@@ -313,7 +317,7 @@ def _winner(
         speedup_low=1.0,
         speedup_high=1.0,
         removes=removes,
-        restrictions=menu.restrictions(function, candidate),
+        restrictions=candidate_space.restrictions(function, candidate),
     )
     return _with_gain(winner, trials)
 

@@ -18,7 +18,7 @@ from plumbline import libraries
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan
 from plumbline.libraries import Family
-from plumbline.measure.launches import IN_A_ROW, Laboratory, Series
+from plumbline.measure.launches import IN_A_ROW, LaunchStore, Series
 from plumbline.system.words import counted
 from plumbline.verify.statistics import Comparison, slower
 from plumbline_db import searches
@@ -61,14 +61,14 @@ class Turns(ABC, Generic[Key]):
 
     def __init__(
         self,
-        lab: Laboratory,
+        store: LaunchStore,
         compare: Callable[[Sequence[float], float], Comparison],
         *,
         alpha: float,
         has_time: Callable[[], bool],
         tolerance: float = 0.0,
     ) -> None:
-        self._lab = lab
+        self._store = store
         self._compare = compare
         self._alpha = alpha
         self._has_time = has_time
@@ -99,7 +99,7 @@ class Turns(ABC, Generic[Key]):
         stages: Sequence[tuple[int, int]] = STAGES,
     ) -> tuple[list[Entered[Key]], Entered[Key] | None]:
         """All values, and the one that is kept. `environment` is in force on both sides."""
-        plain = Series(self._lab, suite.beside(), self.plan(AS_IT_IS), environment)
+        plain = Series(self._store, suite.beside(), self.plan(AS_IT_IS), environment)
         entered: list[Entered[Key]] = [
             Entered(configuration, suite.of(f"{place:03d}"), rounds=[], ratios={})
             for place, configuration in enumerate(tried, 1)
@@ -108,7 +108,7 @@ class Turns(ABC, Generic[Key]):
         for launches, keep in stages:
             if not left:
                 break
-            self._lab.progress.step(f"trying {counted(len(left), 'setting')} of the process")
+            self._store.progress.step(f"trying {counted(len(left), 'setting')} of the process")
             since = done
             for turn in range(done, launches):
                 plain.advance()
@@ -212,7 +212,7 @@ class Turns(ABC, Generic[Key]):
             trials=[self._trial(entered) for entered in begun],
             suites=[suite.beside().name, *(entered.suite.name for entered in begun)],
         )
-        searches.put(self._lab.db, self._lab.campaign, record)
+        searches.put(self._store.db, self._store.campaign, record)
 
     def _trial(self, one: Entered[Key]) -> Trial:
         found = None if one.flaw else self.overall(one.ratios)
@@ -232,15 +232,15 @@ class Turns(ABC, Generic[Key]):
     def _launch(self, one: Entered[Key], turn: int, environment: Mapping[str, str]) -> None:
         """The launch of a value in a turn; one that fails is tried again."""
         plan = self.plan(one.value)
-        aside = self._lab.aside
+        aside = self._store.aside
         cases = tuple(case for case in plan.cases if not aside.why(case, environment))
         plan = msgspec.structs.replace(plan, cases=cases)
-        extra = in_force_beside(environment, self._lab.starter.family, one.value)
+        extra = in_force_beside(environment, self._store.starter.family, one.value)
         while not one.flaw:
             named = msgspec.structs.replace(
                 plan, name=one.suite.launch(one.sequence), seed=plan.seed + turn
             )
-            run = self._lab.launch(one.suite, one.sequence, named, extra).run
+            run = self._store.launch(one.suite, one.sequence, named, extra).run
             one.sequence += 1
             if run.finished:
                 one.in_a_row = 0

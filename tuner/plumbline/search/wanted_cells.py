@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from plumbline.core.variant_spec import variant_name
 from plumbline_db.records import Verdict
 
-from .candidates import Menu
+from .candidates import CandidateSpace
 from .cells import Target
 
 # A guideline whose left side takes this much of its right side may be violated in the next round.
@@ -41,7 +41,7 @@ def near(
 
 
 def idle(
-    menu: Menu,
+    candidate_space: CandidateSpace,
     targets: Collection[Target],
     entered: Iterable[Target],
     verdicts: Iterable[Verdict],
@@ -55,10 +55,12 @@ def idle(
             names = faster.setdefault(Target(verdict.function, verdict.bytes), set())
             names.add(variant_name(verdict.rhs))
     return {
-        target: menu.mockups(target.function) - faster.get(target, set())
+        target: candidate_space.mockups(target.function) - faster.get(target, set())
         if target in targets
         else {
-            candidate.variant for candidate in menu.first(target.function) if not candidate.is_knobs
+            candidate.variant
+            for candidate in candidate_space.first(target.function)
+            if not candidate.is_knobs
         }
         for target in entered
     }

@@ -16,7 +16,7 @@ from plumbline.core import unmeasured
 from plumbline.core.guidelines import Guidelines
 from plumbline.libraries import reaching
 from plumbline.settings import site_rules as rules_of_site
-from plumbline.settings.workbench import Workbench
+from plumbline.settings.toolchain import Toolchain
 from plumbline.system.placement import Placement
 from plumbline_db import campaigns, machines
 from plumbline_db.connection import Database
@@ -29,14 +29,14 @@ from .cases import EVERY
 from .stored import text_of
 
 
-def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> Campaign:
+def begin(db: Database, toolchain: Toolchain, settings: Settings, *, new: bool) -> Campaign:
     """The last campaign of these settings on this machine and library, or another one. Raises
     UsageError when the settings ask for what the probe or the guidelines do not know."""
-    chosen(bench, settings)
-    if settings.cases.op not in bench.catalogue.ops:
-        raise UsageError(f"op must be one of {', '.join(bench.catalogue.ops)}")
-    require_sync(bench, settings)
-    known = {variant.name for variant in bench.catalogue.variants}
+    chosen(toolchain, settings)
+    if settings.cases.op not in toolchain.catalogue.ops:
+        raise UsageError(f"op must be one of {', '.join(toolchain.catalogue.ops)}")
+    require_sync(toolchain, settings)
+    known = {variant.name for variant in toolchain.catalogue.variants}
     unknown = set(settings.search.variants or ()) - known
     if unknown:
         raise UsageError(
@@ -44,13 +44,13 @@ def begin(db: Database, bench: Workbench, settings: Settings, *, new: bool) -> C
             "`plumbline variants` shows them"
         )
     left_out = set(settings.fixed.environment)  # they stand in the settings
-    placement = settings.ranks.placement(bench.launcher.processing_units())
-    site = rules_of_site.find(bench, settings)
+    placement = settings.ranks.placement(toolchain.launcher.processing_units())
+    site = rules_of_site.find(toolchain, settings)
     more = [] if site is None else [f"{site.path}\n{site.text}"]
     more += [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in settings.fixed.preload]
     return enter(
         db,
-        bench,
+        toolchain,
         text_of(settings),
         placement,
         new=new,
@@ -71,7 +71,7 @@ def identifying(settings: Settings) -> dict[str, Any]:
 
 def enter(
     db: Database,
-    bench: Workbench,
+    toolchain: Toolchain,
     text: str,
     placement: Placement,
     *,
@@ -86,13 +86,13 @@ def enter(
     stands between number of ranks and hash in its id. `left_out` are variables of this shell that
     do not count; `more` are facts that do. `asked`: what of `text` makes the row what it is, where
     that is not all of it. `site_rules`: the text of the site's rules file that is in force."""
-    library = bench.installation.library
+    library = toolchain.installation.library
     facts = "\n".join(
         [
-            bench.machine.id,
+            toolchain.machine.id,
             library.fingerprint,
             asked or text,
-            *_circumstances(bench, left_out),
+            *_circumstances(toolchain, left_out),
             *more,
         ]
     )
@@ -103,13 +103,13 @@ def enter(
     if same and not new:
         return max(same, key=lambda one: int(one.key.partition("-")[2] or 1))
     key = f"{hashed}-{len(same) + 1}"
-    machines.put_machine(db, bench.machine)
+    machines.put_machine(db, toolchain.machine)
     machines.put_library(db, library)
     campaign = Campaign(
         id=f"{library.id}-{placement.nprocs}{mark}{hashed[:6]}"
         + (f"-{len(same) + 1}" if same else ""),
         key=key,
-        machine=bench.machine.id,
+        machine=toolchain.machine.id,
         library_fingerprint=library.fingerprint,
         nprocs=placement.nprocs,
         nodes=placement.nodes,
@@ -125,10 +125,10 @@ def enter(
     return campaign
 
 
-def _circumstances(bench: Workbench, own: Set[str]) -> list[str]:
+def _circumstances(toolchain: Toolchain, own: Set[str]) -> list[str]:
     """Variables that reach the library as they are: with other values it is another campaign."""
-    environment = os.environ | bench.installation.environment
-    left_out = own | set(bench.family.settings_in(environment))
+    environment = os.environ | toolchain.installation.environment
+    left_out = own | set(toolchain.family.settings_in(environment))
     return [
         f"{name}={value}"
         for name, value in sorted(reaching(environment).items())
@@ -136,11 +136,11 @@ def _circumstances(bench: Workbench, own: Set[str]) -> list[str]:
     ]
 
 
-def require_sync(bench: Workbench, settings: Settings) -> None:
-    if settings.start_scheme not in bench.catalogue.syncs:
+def require_sync(toolchain: Toolchain, settings: Settings) -> None:
+    if settings.start_scheme not in toolchain.catalogue.syncs:
         raise UsageError(
             f"sync = {settings.start_scheme}: the probe has no such start scheme; it has "
-            f"{', '.join(bench.catalogue.syncs)}"
+            f"{', '.join(toolchain.catalogue.syncs)}"
         )
 
 
@@ -148,11 +148,13 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def chosen(bench: Workbench, settings: Settings) -> Guidelines:
+def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
     """The guidelines that the settings name; the default ones when they name none. Monotony and
     split-robustness belong to every function that is measured, with a pattern or without."""
     names = [
-        function.name for function in bench.catalogue.functions if function.name != "MPI_Barrier"
+        function.name
+        for function in toolchain.catalogue.functions
+        if function.name != "MPI_Barrier"
     ]
     strangers = [name for name in settings.cases.functions if name not in names]
     if strangers:
@@ -161,17 +163,17 @@ def chosen(bench: Workbench, settings: Settings) -> Guidelines:
             f"{', '.join(names)}"
         )
     if not settings.cases.guidelines:
-        found = bench.guidelines.selected(())
+        found = toolchain.guidelines.selected(())
         if settings.cases.profile is None:
             return found
         # What the application does not call has no share in its time.
         called = [pattern for pattern in found.patterns if pattern.lhs in settings.called]
         return msgspec.structs.replace(found, patterns=called)
     if settings.cases.guidelines == [EVERY]:
-        return bench.guidelines
-    known = {entry.id for entry in bench.guidelines.entries()}
+        return toolchain.guidelines
+    known = {entry.id for entry in toolchain.guidelines.entries()}
     others = sorted(
-        {benchmark.id for benchmark in bench.guidelines.of_benchmarks()}
+        {benchmark.id for benchmark in toolchain.guidelines.of_benchmarks()}
         & set(settings.cases.guidelines)
     )
     if others:
@@ -185,7 +187,7 @@ def chosen(bench: Workbench, settings: Settings) -> Guidelines:
             f"no guideline is called {', '.join(unknown)}; there are "
             f"{', '.join(sorted(known, key=by_number))}"
         )
-    found = bench.guidelines.selected(settings.cases.guidelines)
+    found = toolchain.guidelines.selected(settings.cases.guidelines)
     if not found.patterns and not settings.cases.functions:
         raise UsageError(
             "guidelines: name at least one pattern guideline, whose left side is measured, or name "

@@ -14,7 +14,7 @@ import msgspec
 
 from plumbline.libraries.space import Algorithm, Space
 from plumbline.settings import Settings
-from plumbline.settings.workbench import Workbench
+from plumbline.settings.toolchain import Toolchain
 from plumbline_db.errors import UsageError
 
 
@@ -26,30 +26,30 @@ class InForce(msgspec.Struct, frozen=True):
     where: str
 
 
-def variables(bench: Workbench) -> set[str]:
+def variables(toolchain: Toolchain) -> set[str]:
     """The names of variables by which a site has its rules in force: a campaign may find them set,
     though it sets them itself."""
-    rules = bench.space.site_rules
-    return set(bench.family.in_environment(rules.knobs())) if rules else set()
+    rules = toolchain.space.site_rules
+    return set(toolchain.family.in_environment(rules.knobs())) if rules else set()
 
 
-def find(bench: Workbench, settings: Settings) -> InForce | None:
+def find(toolchain: Toolchain, settings: Settings) -> InForce | None:
     """The file that the settings name (table `environment`), or a parameter file of the library.
     UsageError where it cannot be read, or is named and not in force."""
-    rules = bench.space.site_rules
+    rules = toolchain.space.site_rules
     if rules is None:
         return None
     fixed = settings.fixed.environment
     values = {
-        knob: fixed.get(variable, _of_site(bench, knob))
+        knob: fixed.get(variable, _of_site(toolchain, knob))
         for knob in (rules.knob, *rules.needs)
-        for variable in bench.family.in_environment({knob: ""})
+        for variable in toolchain.family.in_environment({knob: ""})
     }
     name = values[rules.knob]
     if not name:
         return None
-    by_settings = set(fixed) & set(bench.family.in_environment({rules.knob: ""}))
-    where = "the settings" if by_settings else bench.knobs[rules.knob].source
+    by_settings = set(fixed) & set(toolchain.family.in_environment({rules.knob: ""}))
+    where = "the settings" if by_settings else toolchain.knobs[rules.knob].source
     missing = [knob for knob, value in rules.needs.items() if not _same(values[knob], value)]
     if missing:
         wanted = " and ".join(f"{knob} = {rules.needs[knob]}" for knob in missing)
@@ -66,8 +66,8 @@ def find(bench: Workbench, settings: Settings) -> InForce | None:
         raise UsageError(f"{where}: the rules file {name} cannot be read: {error}") from error
 
 
-def _of_site(bench: Workbench, knob: str) -> str:
-    found = bench.knobs.get(knob)
+def _of_site(toolchain: Toolchain, knob: str) -> str:
+    found = toolchain.knobs.get(knob)
     return found.value if found and found.source else ""
 
 

@@ -25,7 +25,7 @@ Key = TypeVar("Key")
 Evidence = Sequence[float] | str | None
 
 
-class Question(msgspec.Struct, Generic[Key], frozen=True):
+class Hypothesis(msgspec.Struct, Generic[Key], frozen=True):
     """One test: is the ratio of `key` above `limit`? `weight` multiplies its p inside its cell: the
     sum of 1/weight over a cell is at most 1 (weighted Bonferroni)."""
 
@@ -39,7 +39,7 @@ class HypothesisState(msgspec.Struct, Generic[Key]):
     itself; `p` is its sequential p, which never grows from look to look, as a test of its cell;
     `look` is the last one that it was measured for."""
 
-    question: Question[Key]
+    hypothesis: Hypothesis[Key]
     word: Word = "undecided"
     comparison: Comparison | None = None
     p: float | None = None
@@ -58,14 +58,14 @@ class Family(Generic[Key]):
 
     def __init__(
         self,
-        cells: Iterable[Iterable[Question[Key]]],
+        cells: Iterable[Iterable[Hypothesis[Key]]],
         design: Design,
         *,
         alpha: float,
         min_launches: int = 1,
         compare: Compare = paired_ratio,
     ) -> None:
-        self.cells = [[HypothesisState(question) for question in cell] for cell in cells]
+        self.cells = [[HypothesisState(hypothesis) for hypothesis in cell] for cell in cells]
         self._design = design
         self._alpha = alpha
         self._min_launches = min_launches
@@ -102,7 +102,7 @@ class Family(Generic[Key]):
 
     def _compare(self, standing: HypothesisState[Key], evidence: Callable[[Key], Evidence]) -> bool:
         """Brings a test up to this look; whether there is anything new to judge."""
-        known = evidence(standing.question.key)
+        known = evidence(standing.hypothesis.key)
         if known is None:
             return False
         standing.look = self._look
@@ -110,8 +110,8 @@ class Family(Generic[Key]):
             standing.comparison, standing.reason = None, known
             return False
         confidence = self._design.confidence(self._look, self._alpha)
-        found = above(known, standing.question.limit, confidence, self._test)
-        p = self._design.sequential(found.p * standing.question.weight, self._look)
+        found = above(known, standing.hypothesis.limit, confidence, self._test)
+        p = self._design.sequential(found.p * standing.hypothesis.weight, self._look)
         standing.comparison = found
         standing.p = p if standing.p is None else min(p, standing.p)
         return True
@@ -129,7 +129,7 @@ class Family(Generic[Key]):
             standing.p_adjusted = p
 
     def _judge(self, standing: HypothesisState[Key]) -> None:
-        found, limit, p = standing.comparison, standing.question.limit, standing.p_adjusted
+        found, limit, p = standing.comparison, standing.hypothesis.limit, standing.p_adjusted
         if found is None or p is None:
             raise ValueError("a test without a comparison cannot be judged")
         if found.n < self._min_launches:

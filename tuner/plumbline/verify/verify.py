@@ -17,7 +17,7 @@ from plumbline.system.words import counted
 from plumbline.verify.design import ONE_LOOK, Design
 from plumbline.verify.index import Index, Obstacle, Side
 from plumbline.verify.kinds import Candidate, Cell, all_kinds
-from plumbline.verify.sequential import Family, HypothesisState, Question, shown
+from plumbline.verify.sequential import Family, Hypothesis, HypothesisState, shown
 from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.significance.exact import SAME
 from plumbline_db.records import Medians, Verdict
@@ -104,7 +104,7 @@ class Verification:
         """What more launches must measure to decide what is undecided and can be decided."""
         if self._family is None or self._settings.deterministic:
             return []
-        tests = [standing.question.key for standing in self._family.open()]
+        tests = [standing.hypothesis.key for standing in self._family.open()]
         return list(dict.fromkeys(side for test in tests for side in (test.left, test.right)))
 
     def open_cells(self) -> int:
@@ -119,7 +119,7 @@ class Verification:
         return Family(
             (
                 [
-                    Question(
+                    Hypothesis(
                         candidate, 1 + max(settings.tolerance, cell.tolerance), candidate.weight
                     )
                     for candidate in cell.candidates
@@ -133,7 +133,7 @@ class Verification:
 
     def _verdict(self, cell: Cell, row: Sequence[HypothesisState[Candidate]]) -> Verdict:
         standing = shown(row)
-        candidate, found = standing.question.key, standing.comparison
+        candidate, found = standing.hypothesis.key, standing.comparison
         tested = found is not None and standing.p_adjusted is not None
         return Verdict(
             stage=self._stage,
@@ -192,7 +192,7 @@ def _log_ratios(index: Index, candidate: Candidate) -> list[float] | str:
 def _repeat(standing: HypothesisState[Candidate], index: Index) -> None:
     """A deterministic platform: the ratio of the first launch, which all others must repeat; there
     is nothing to test."""
-    ratios = _log_ratios(index, standing.question.key)
+    ratios = _log_ratios(index, standing.hypothesis.key)
     if not isinstance(ratios, str) and max(ratios) - min(ratios) > SAME:
         ratios = "launches differ, so the platform is not deterministic"
     if isinstance(ratios, str):
@@ -200,5 +200,5 @@ def _repeat(standing: HypothesisState[Candidate], index: Index) -> None:
         return
     ratio = math.exp(ratios[0])
     standing.comparison = Comparison(ratio, ratio, ratio, 1.0, len(ratios), "")
-    standing.word = "violated" if ratio > standing.question.limit else "holds"
+    standing.word = "violated" if ratio > standing.hypothesis.limit else "holds"
     standing.reason = DETERMINISTIC

@@ -192,7 +192,7 @@ def _choice(bundle: Bundle, winner: Winner, branch: Tree) -> Tree:
     return tree
 
 
-class Spoilt(msgspec.Struct, frozen=True):
+class Corrupted(msgspec.Struct, frozen=True):
     """A table whose choice for one winner is that of another function, for winners that start from
     `bytes_from` to `bytes_to`."""
 
@@ -202,9 +202,9 @@ class Spoilt(msgspec.Struct, frozen=True):
     text: str
 
 
-def spoilt(text: str) -> Iterator[Spoilt]:
+def corrupted(text: str) -> Iterator[Corrupted]:
     """A copy of the table `text`, of either kind, for each choice of ours in it. The library ends a
-    process that meets what is spoilt."""
+    process that meets what is corrupted."""
     table = json.loads(text)
     for key in table:
         name = key.removeprefix("collective=")
@@ -216,7 +216,7 @@ def spoilt(text: str) -> Iterator[Spoilt]:
                     leaf.clear()
                     leaf[f"{kind}={_STRANGERS[kind][name == 'barrier']}"] = {}
             first = int(mark.removeprefix(_MARK).partition("-")[0])
-            yield Spoilt(f"MPI_{name.capitalize()}", first, first, json.dumps(changed))
+            yield Corrupted(f"MPI_{name.capitalize()}", first, first, json.dumps(changed))
 
 
 def _marks(tree: Tree) -> Iterator[tuple[Tree, str]]:

@@ -121,7 +121,7 @@ class IntelMpi(hydra.Started):
         return [
             Canary(
                 name=name,
-                environment={**loud, name: spoilt(value)},
+                environment={**loud, name: corrupted(value)},
                 functions=(_function(name),),
                 fails="nothing" if _function(name) in SILENT else "launch",
                 says=rf"\b{name.removeprefix(ADJUST)}: algo #\S+ has fallback",
@@ -163,7 +163,7 @@ class IntelMpi(hydra.Started):
         return None
 
 
-def spoilt(value: str) -> str:
+def corrupted(value: str) -> str:
     """`0:0-63;8:64-64` with a preset that does not exist in place of every one of ours; 0, the
     library's own decision, stays."""
     entries = []

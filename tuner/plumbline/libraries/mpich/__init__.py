@@ -105,16 +105,16 @@ class Mpich(hydra.Started):
             table = Path(environment.get(variable, ""))
             if variable not in environment:
                 continue
-            for number, spoilt in enumerate(selection.spoilt(table.read_text())):
+            for number, corrupted in enumerate(selection.corrupted(table.read_text())):
                 copy = folder / f"canary-{number}-{table.name}"
-                copy.write_text(spoilt.text)
+                copy.write_text(corrupted.text)
                 found.append(
                     Canary(
                         name=table.name,
                         environment=dict(environment) | {variable: str(copy)},
-                        functions=(spoilt.function,),
-                        bytes_from=spoilt.bytes_from,
-                        bytes_to=spoilt.bytes_to,
+                        functions=(corrupted.function,),
+                        bytes_from=corrupted.bytes_from,
+                        bytes_to=corrupted.bytes_to,
                         fails="launch",
                     )
                 )

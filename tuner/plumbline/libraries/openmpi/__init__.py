@@ -94,8 +94,8 @@ class OpenMpi:
         rules = environment.get(RULES)
         if rules is None:
             return []
-        spoilt = in_copy(environment, rules, rules_canary, folder)
-        return [Canary(name=Path(rules).name, environment=spoilt)]
+        corrupted = in_copy(environment, rules, rules_canary, folder)
+        return [Canary(name=Path(rules).name, environment=corrupted)]
 
     def into_ranks(
         self,

@@ -112,12 +112,16 @@ class SimGrid:
             knob = word.removeprefix(_PREFIX).partition(":")[0]
             if knob == _SELECTOR:
                 continue
-            spoilt = [*words[:number], f"{_PREFIX}{knob}:{NO_SUCH_ALGORITHM}", *words[number + 1 :]]
+            corrupted = [
+                *words[:number],
+                f"{_PREFIX}{knob}:{NO_SUCH_ALGORITHM}",
+                *words[number + 1 :],
+            ]
             function = f"MPI_{knob.removeprefix('smpi/').capitalize()}"
             found.append(
                 Canary(
                     name=f"{knob} of {OPTIONS}",
-                    environment={**environment, OPTIONS: " ".join(spoilt)},
+                    environment={**environment, OPTIONS: " ".join(corrupted)},
                     functions=(function,),
                     fails="launch",
                     says=f"has no algorithm '{NO_SUCH_ALGORITHM}'",

@@ -19,7 +19,7 @@ import msgspec
 from plumbline import libraries
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Family
-from plumbline.measure.launches import IN_A_ROW, Laboratory
+from plumbline.measure.launches import IN_A_ROW, LaunchStore
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline.search.cells import Flaw, Target, index
 from plumbline_db import runs
@@ -103,7 +103,7 @@ class ColdLaunches:
 
     def __init__(
         self,
-        lab: Laboratory,
+        store: LaunchStore,
         suite: Suite,
         plan: Plan,
         environment: Mapping[str, str],
@@ -117,7 +117,7 @@ class ColdLaunches:
     ) -> None:
         """`references`: of which some stand beside settings that should leave them alone."""
         self.flaws: dict[tuple[Target, Candidate], Flaw] = {}
-        self._lab = lab
+        self._store = store
         self._plan = plan
         self._environment = environment
         self._reference_variants = reference_variants
@@ -188,10 +188,12 @@ class ColdLaunches:
     def _logs(
         self, plain: Sequence[Mapping[tuple[Target, Candidate], float]]
     ) -> Iterator[tuple[Setting, Target, float]]:
-        lab = self._lab
+        store = self._store
         for setting in self._all:
-            here = index(runs.medians(lab.db, lab.campaign, [setting.suite.name]))
-            for run, number in zip(_finished(lab, setting.suite.name), setting.rounds, strict=True):
+            here = index(runs.medians(store.db, store.campaign, [setting.suite.name]))
+            for run, number in zip(
+                _finished(store, setting.suite.name), setting.rounds, strict=True
+            ):
                 if number is None:
                     continue
                 logs = {
@@ -235,9 +237,9 @@ class ColdLaunches:
             seed=self._plan.seed + setting.sequence,
             cases=tuple(dict.fromkeys(cases)),
         )
-        family: Family = self._lab.starter.family
+        family: Family = self._store.starter.family
         extra = libraries.beside(family, self._environment, setting.knobs())
-        done = self._lab.launch(setting.suite, setting.sequence, plan, extra)
+        done = self._store.launch(setting.suite, setting.sequence, plan, extra)
         setting.sequence += 1
         failure = done.run.failure
         if failure is not None:
@@ -247,7 +249,7 @@ class ColdLaunches:
         flaws = self._checks(setting)
         suspects = list(dict.fromkeys(target.function for target in flaws))
         if suspects and len(setting.chosen) > 1:
-            # One may spoil the results of another, so that each is tried without the others.
+            # One may corrupt the results of another, so that each is tried without the others.
             setting.rounds.append(None)
             return self._apart(setting, suspects)
         for target, flaw in flaws.items():
@@ -289,9 +291,9 @@ class ColdLaunches:
     def _checks(self, setting: Setting) -> dict[Target, Flaw]:
         """What the last launch found wrong: a reference variant that has another result than
         the library's own call says so of this one."""
-        lab = self._lab
+        store = self._store
         found: dict[Target, Flaw] = {}
-        checks = runs.checks(lab.db, lab.campaign, setting.suite.name, setting.sequence - 1)
+        checks = runs.checks(store.db, store.campaign, setting.suite.name, setting.sequence - 1)
         for case, check in checks:
             target = Target(case.function, case.bytes)
             if check.outcome == "ok" or target in {*found, *setting.references}:
@@ -303,6 +305,8 @@ class ColdLaunches:
         return found
 
 
-def _finished(lab: Laboratory, suite: str) -> list[int]:
+def _finished(store: LaunchStore, suite: str) -> list[int]:
     """Numbers of the finished launches of a suite, in order."""
-    return [surrounding.number for surrounding in runs.surroundings(lab.db, lab.campaign, [suite])]
+    return [
+        surrounding.number for surrounding in runs.surroundings(store.db, store.campaign, [suite])
+    ]

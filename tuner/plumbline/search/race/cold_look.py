@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from plumbline.core.plan import Plan
-from plumbline.measure.launches import Laboratory
+from plumbline.measure.launches import LaunchStore
 from plumbline.search.candidates import DEFAULT, Candidate
 from plumbline.search.cells import Flaw, Target
 from plumbline_db.records import Suite
@@ -25,7 +25,7 @@ class ColdLook:
 
     def __init__(
         self,
-        lab: Laboratory,
+        store: LaunchStore,
         plan: Plan,
         environment: Mapping[str, str],
         reference_variants: ReferenceVariants,
@@ -41,7 +41,7 @@ class ColdLook:
         self.suites: list[str] = []
         self.flaws: dict[tuple[Target, Candidate], Flaw] = {}
         self.touched: set[str] = set()
-        self._lab = lab
+        self._store = store
         self._plan = plan
         self._environment = environment
         self._reference_variants = reference_variants
@@ -83,7 +83,7 @@ class ColdLook:
 
     def _launch(self, suite: Suite, entries: Entries) -> ColdLaunches:
         launches = ColdLaunches(
-            self._lab,
+            self._store,
             suite,
             self._plan,
             self._environment,

@@ -13,7 +13,7 @@ import math
 import statistics
 from collections.abc import Collection, Mapping, Sequence
 
-from plumbline.search.candidates import Candidate, Menu
+from plumbline.search.candidates import Candidate, CandidateSpace
 from plumbline.search.cells import Target
 
 # So much may a case take more, or less, in company: what a simulated machine leaves open.
@@ -30,9 +30,9 @@ class Company:
     """`harness`: the functions that the harness calls around a timed call. `apart`: functions whose
     candidates stand alone, with what was seen."""
 
-    def __init__(self, menu: Menu, harness: Collection[str] = ()) -> None:
+    def __init__(self, candidate_space: CandidateSpace, harness: Collection[str] = ()) -> None:
         self.apart: dict[str, str] = {}
-        self._menu = menu
+        self._candidate_space = candidate_space
         self._harness = harness
         self._seen: dict[tuple[str, str], list[float]] = {}
         self._sampled: list[tuple[str, Candidate]] = []
@@ -50,7 +50,7 @@ class Company:
     def called(self, function: str, chosen: Chosen) -> set[str]:
         """The other functions that one of its cases calls, on whatever way, with `chosen` in force;
         those of the harness too."""
-        return self._menu.called([function, *self._harness], chosen) - {function}
+        return self._candidate_space.called([function, *self._harness], chosen) - {function}
 
     def _meets(self, function: str, chosen: Chosen) -> bool:
         return not chosen.keys().isdisjoint(self.called(function, chosen))

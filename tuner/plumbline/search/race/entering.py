@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from plumbline.core.plan import PlanCase
 from plumbline.core.variant_spec import variant_name
-from plumbline.search.candidates import Candidate, Menu
+from plumbline.search.candidates import Candidate, CandidateSpace
 from plumbline.search.cells import Target
 from plumbline_db.records import Trial
 from plumbline_exporters import by_size
@@ -31,7 +31,7 @@ class Entering:
 
     def __init__(
         self,
-        menu: Menu,
+        candidate_space: CandidateSpace,
         evidence: Evidence,
         judge: Judge,
         effort: Effort,
@@ -42,9 +42,9 @@ class Entering:
         self.decisions: list[Decision] = []
         self.bounds: Mapping[Target, Bound] = {}
         self.exploring = Exploring(
-            menu, evidence, judge, effort, seed, self.decisions, self._measured_at
+            candidate_space, evidence, judge, effort, seed, self.decisions, self._measured_at
         )
-        self._menu = menu
+        self._candidate_space = candidate_space
         self._evidence = evidence
         self._judge = judge
         self._effort = effort
@@ -69,7 +69,7 @@ class Entering:
         self._idle, self.bounds, self._refine = idle, bounds, refine
         self._enter(targets, set(beside))
         for cell in along:
-            mockups = self._menu.mockups(cell.function)
+            mockups = self._candidate_space.mockups(cell.function)
             self._add(
                 cell,
                 [candidate for candidate in self._first(cell) if candidate.variant not in mockups],
@@ -81,7 +81,7 @@ class Entering:
         together: dict[str, list[Target]] = {}
         knobs: dict[str, dict[Candidate, None]] = {}
         for target, candidates in entries.items():
-            whole = self._menu.one_for_all_sizes(target.function)
+            whole = self._candidate_space.one_for_all_sizes(target.function)
             alone = [candidate for candidate in candidates if not (whole and candidate.is_knobs)]
             if alone:
                 self.decisions.append(Decision([target], alone, {}, most=most))
@@ -140,7 +140,7 @@ class Entering:
 
     def by_range(self, of: Decision) -> list[Candidate]:
         """What the algorithms of a choice for all sizes come to, each where it is best."""
-        knob = self._menu.ranged(of.cells[0].function)
+        knob = self._candidate_space.ranged(of.cells[0].function)
         if not knob or len(of.all_cells) < 2:
             return []
         known = {candidate for cell in of.all_cells for candidate in self._ever.get(cell, ())}
@@ -164,7 +164,7 @@ class Entering:
                 for hint in self.exploring.leaders_near(cell)
                 if hint not in known
                 and variant_name(hint.variant) not in self._idle.get(cell, ())
-                and self._menu.offers(cell.function, hint, cell.bytes)
+                and self._candidate_space.offers(cell.function, hint, cell.bytes)
             ]
 
     def admit(self) -> None:
@@ -184,18 +184,18 @@ class Entering:
             ):
                 self._waiting.append(cell)
                 continue
-            menu = [
+            candidate_space = [
                 candidate
-                for candidate in self._menu.first(cell.function)
+                for candidate in self._candidate_space.first(cell.function)
                 if not self._is_bad(candidate, ends)
             ]
-            deviations = self._effort.deviations(len(menu))
-            racing = neighbours.unbeaten(self._evidence, ends, menu, deviations)
+            deviations = self._effort.deviations(len(candidate_space))
+            racing = neighbours.unbeaten(self._evidence, ends, candidate_space, deviations)
             racing += [
                 candidate
                 for end in (low, high)
                 for candidate in self._judge.ranked(end, self._measured_at(end.cells[0]))[:2]
-                if self._menu.offers(cell.function, candidate, cell.bytes)
+                if self._candidate_space.offers(cell.function, candidate, cell.bytes)
             ]
             idle = self._idle.get(cell, ())
             self._add(
@@ -215,7 +215,7 @@ class Entering:
         for function in dict.fromkeys(target.function for target in targets):
             cells = sorted(target for target in targets if target.function == function)
             wanted = [cell for cell in cells if cell not in beside] or cells
-            if self._menu.one_for_all_sizes(function):
+            if self._candidate_space.one_for_all_sizes(function):
                 self._enter_whole(wanted, [cell for cell in cells if cell not in wanted])
                 continue
             # Launches for what comes later are dear where candidates are cold.
@@ -244,7 +244,8 @@ class Entering:
 
     def _is_cold_at_all(self, function: str) -> bool:
         return any(
-            self._menu.is_cold(function, candidate) for candidate in self._menu.first(function)
+            self._candidate_space.is_cold(function, candidate)
+            for candidate in self._candidate_space.first(function)
         )
 
     def _add(self, cell: Target, candidates: Sequence[Candidate]) -> None:
@@ -256,23 +257,29 @@ class Entering:
         return {cell: self.bounds[cell] for cell in cells if cell in self.bounds}
 
     def _first(self, cell: Target) -> list[Candidate]:
-        """The menu, each algorithm that shares launches in the middle of its parameters too (where
-        cases are cheap with all of them, if they are few), and what was found for the cell
-        elsewhere."""
-        menu = self._menu.first(cell.function)
-        hot = [candidate for candidate in menu if not self._menu.is_cold(cell.function, candidate)]
+        """The candidate_space, each algorithm that shares launches in the middle of its parameters
+        too (where cases are cheap with all of them, if they are few), and what was found for the
+        cell elsewhere."""
+        candidate_space = self._candidate_space.first(cell.function)
+        hot = [
+            candidate
+            for candidate in candidate_space
+            if not self._candidate_space.is_cold(cell.function, candidate)
+        ]
         if self._refine:
             most = _FEW if self._effort.at_once else 1
             for candidate in hot:
-                menu = menu + self._menu.every(cell.function, candidate, cell.bytes, most)
+                candidate_space = candidate_space + self._candidate_space.every(
+                    cell.function, candidate, cell.bytes, most
+                )
         found = [
             candidate
             for candidate in self._earlier(cell)
-            if self._menu.offers(cell.function, candidate, cell.bytes)
+            if self._candidate_space.offers(cell.function, candidate, cell.bytes)
         ]
         idle = self._idle.get(cell, ())
         return [
             candidate
-            for candidate in dict.fromkeys([*menu, *found])
+            for candidate in dict.fromkeys([*candidate_space, *found])
             if variant_name(candidate.variant) not in idle
         ]

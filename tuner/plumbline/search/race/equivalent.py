@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from plumbline.core.variant_spec import variant_name
-from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.cells import Target
 
 from .evidence import Evidence
@@ -39,7 +39,9 @@ class _Behind(msgspec.Struct, frozen=True):
     source: str
 
 
-def equivalent_variants(menu: Menu, entries: Entries, cold: Entries) -> dict[Target, list[str]]:
+def equivalent_variants(
+    candidate_space: CandidateSpace, entries: Entries, cold: Entries
+) -> dict[Target, list[str]]:
     """Variants of ours that do not race, and whose times say what candidates are worth whose
     equivalents do not race either. None where no variant races: such a cell must only not get
     slower."""
@@ -48,9 +50,9 @@ def equivalent_variants(menu: Menu, entries: Entries, cold: Entries) -> dict[Tar
         if _is_guard(entries[target]):
             continue
         racing = {_name(candidate) for candidate in entries[target]}
-        allowed = menu.reference_variants(target.function)
+        allowed = candidate_space.reference_variants(target.function)
         for candidate in candidates:
-            equivalents = menu.equivalents(target.function, candidate)
+            equivalents = candidate_space.equivalents(target.function, candidate)
             if equivalents.isdisjoint({*racing, *found.get(target, ())}):
                 found.setdefault(target, []).extend(
                     [name for name in allowed if name in equivalents][:1]
@@ -59,7 +61,11 @@ def equivalent_variants(menu: Menu, entries: Entries, cold: Entries) -> dict[Tar
 
 
 def passed_over(
-    menu: Menu, evidence: Evidence, entries: Entries, cold: Entries, rule: EntryRule
+    candidate_space: CandidateSpace,
+    evidence: Evidence,
+    entries: Entries,
+    cold: Entries,
+    rule: EntryRule,
 ) -> dict[tuple[str, Candidate], str]:
     """Those of `cold`, by function, with the reason. `entries` is all that races in the cells. A
     candidate is passed over where it is too far behind the best in every cell that it races in.
@@ -75,9 +81,13 @@ def passed_over(
         known = {
             target: behind
             for target in targets
-            if (behind := _behind(menu, evidence, rule, target, candidate, entries[target]))
+            if (
+                behind := _behind(
+                    candidate_space, evidence, rule, target, candidate, entries[target]
+                )
+            )
         }
-        whole = menu.one_for_all_sizes(function) and not menu.ranged(function)
+        whole = candidate_space.one_for_all_sizes(function) and not candidate_space.ranged(function)
         if not known or not (whole or len(known) == len(targets)):
             continue
         faster = {cell: known[cell] for cell in known if not _is_guard(entries[cell])} or known
@@ -95,21 +105,21 @@ def _said(source: str, log: float, other: str, target: Target) -> str:
 
 
 def _behind(
-    menu: Menu,
+    candidate_space: CandidateSpace,
     evidence: Evidence,
     rule: EntryRule,
     target: Target,
     candidate: Candidate,
     racing: Sequence[Candidate],
 ) -> _Behind | None:
-    called = menu.called(menu.calls(target.function, candidate), {})
+    called = candidate_space.called(candidate_space.calls(target.function, candidate), {})
     if rule.before is not None and rule.changed.isdisjoint(called):
         logs = _logs(rule.before, target)
         if candidate in logs:
             within, source = math.log1p(rule.tolerance), "it took"
             return _Behind(logs[candidate] - _best(logs, racing), logs[candidate], within, source)
     logs = _logs(evidence, target)
-    equivalents = menu.equivalents(target.function, candidate)
+    equivalents = candidate_space.equivalents(target.function, candidate)
     of_equivalents = [log for candidate, log in logs.items() if _name(candidate) in equivalents]
     if not of_equivalents:
         return None

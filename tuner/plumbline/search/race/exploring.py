@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.cells import Target
 
 from .effort import Effort
@@ -36,7 +36,7 @@ class Exploring:
 
     def __init__(
         self,
-        menu: Menu,
+        candidate_space: CandidateSpace,
         evidence: Evidence,
         judge: Judge,
         effort: Effort,
@@ -44,7 +44,7 @@ class Exploring:
         decisions: Sequence[Decision],
         measured: Callable[[Target], list[Candidate]],
     ) -> None:
-        self._menu = menu
+        self._candidate_space = candidate_space
         self._evidence = evidence
         self._judge = judge
         self._effort = effort
@@ -129,7 +129,7 @@ class Exploring:
         for decision in ready:
             function = decision.cells[0].function
             front = self._front(decision)
-            cold = [each for each in front if self._menu.is_cold(function, each)]
+            cold = [each for each in front if self._candidate_space.is_cold(function, each)]
             hot = [each for each in front if each not in cold]
             if hot:
                 groups.append(([decision], hot))
@@ -161,7 +161,7 @@ class Exploring:
         ]
         self._seed += 1
         return Study(
-            self._menu,
+            self._candidate_space,
             largest.function,
             largest.bytes,
             survivors,
@@ -181,8 +181,8 @@ class Exploring:
         ]
         found: dict[Candidate, Candidate] = {}  # of each algorithm the best
         for candidate in near:
-            if self._menu.choices(cell.function, candidate, cell.bytes):
-                found.setdefault(self._menu.base(cell.function, candidate), candidate)
+            if self._candidate_space.choices(cell.function, candidate, cell.bytes):
+                found.setdefault(self._candidate_space.base(cell.function, candidate), candidate)
         return list(found.values())[: self._effort.front]
 
     def _measured(self, of: Decision) -> list[Candidate]:

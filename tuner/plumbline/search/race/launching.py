@@ -11,9 +11,9 @@ import msgspec
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure.launches import Laboratory, Series
+from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search import plausible
-from plumbline.search.candidates import DEFAULT, Candidate, Menu
+from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.cells import Flaw, Target
 from plumbline_db import runs
 from plumbline_db.records import Suite, Trial
@@ -39,8 +39,8 @@ class RaceLaunches:
 
     def __init__(
         self,
-        lab: Laboratory,
-        menu: Menu,
+        store: LaunchStore,
+        candidate_space: CandidateSpace,
         plan: Plan,
         environment: Mapping[str, str],
         suite: Suite,
@@ -58,9 +58,9 @@ class RaceLaunches:
         self.passed_over: dict[tuple[str, Candidate], str] = {}
         self._go_on = go_on
         self._rule = rule or EntryRule()
-        self._company = company or Company(menu, plan.harness)
-        self._lab = lab
-        self._menu = menu
+        self._company = company or Company(candidate_space, plan.harness)
+        self._store = store
+        self._candidate_space = candidate_space
         self._plan = plan
         self._environment = environment
         self._suite = suite
@@ -82,7 +82,7 @@ class RaceLaunches:
             self._plan, blocks=blocks, seed=self._plan.seed + 1000 * self._looks
         )
         if self.evidence.exact:
-            reference_variants = equivalent_variants(self._menu, entries, cold)
+            reference_variants = equivalent_variants(self._candidate_space, entries, cold)
         else:
             reference_variants = self._reference_variants(cold)
         cases = self._cases(entries, hot, cold, reference_variants)
@@ -99,7 +99,7 @@ class RaceLaunches:
 
     def duplicates(self) -> list[float]:
         """log(default on a plain duplicate / default on MPI_COMM_WORLD), a launch each."""
-        medians = runs.medians(self._lab.db, self._lab.campaign, self.suites)
+        medians = runs.medians(self._store.db, self._store.campaign, self.suites)
         world = {
             (median.case.function, median.case.bytes): dict(
                 zip(median.runs, median.seconds, strict=True)
@@ -124,7 +124,7 @@ class RaceLaunches:
     def _worth_a_launch(
         self, entries: Entries, cold: dict[Target, list[Candidate]]
     ) -> dict[Target, list[Candidate]]:
-        over = passed_over(self._menu, self.evidence, entries, cold, self._rule)
+        over = passed_over(self._candidate_space, self.evidence, entries, cold, self._rule)
         self.passed_over |= over
         left = {
             target: [candidate for candidate in those if (target.function, candidate) not in over]
@@ -159,16 +159,16 @@ class RaceLaunches:
                     continue
                 if self.evidence.exact and self.evidence.knows(target, candidate):
                     continue
-                side = cold if self._menu.is_cold(target.function, candidate) else hot
+                side = cold if self._candidate_space.is_cold(target.function, candidate) else hot
                 side.setdefault(target, []).append(candidate)
         return hot, cold
 
     def _is_aside(self, target: Target, candidate: Candidate) -> bool:
         """Of those that share launches: it ended some, which is an outcome."""
         why = ""
-        if not self._menu.is_cold(target.function, candidate):
+        if not self._candidate_space.is_cold(target.function, candidate):
             case = candidate.case(target.function, target.bytes)
-            why = self._lab.aside.why(case, self._environment)
+            why = self._store.aside.why(case, self._environment)
         if why:
             self.fail(target, candidate, Flaw("failed", why))
         return bool(why)
@@ -208,7 +208,7 @@ class RaceLaunches:
             # apart.
             cases.append(msgspec.structs.replace(default, plain_duplicate=True))
         plan = msgspec.structs.replace(plan, cases=tuple(dict.fromkeys(cases)))
-        series = Series(self._lab, suite, plan, self._environment)
+        series = Series(self._store, suite, plan, self._environment)
         series.advance()
         self.suites.append(suite.name)
         running = {
@@ -216,24 +216,24 @@ class RaceLaunches:
             for target, candidates in entered.items()
             for candidate in candidates
         }
-        lab = self._lab
+        store = self._store
         for planned in plan.cases:
             cell = (
                 Target(planned.function, planned.bytes),
                 Candidate(planned.variant, planned.configuration),
             )
-            why = lab.aside.why(planned, self._environment)
+            why = store.aside.why(planned, self._environment)
             if planned in series.dropped:
                 why = why or "a launch failed with this case under way"
             if why and cell in running:
                 self.fail(*cell, Flaw("failed", why))
-        for run in runs.listing(lab.db, lab.campaign, [suite.name]):
-            for case, check in runs.checks(lab.db, lab.campaign, suite.name, run.sequence):
+        for run in runs.listing(store.db, store.campaign, [suite.name]):
+            for case, check in runs.checks(store.db, store.campaign, suite.name, run.sequence):
                 candidate = Candidate(case.variant, Configuration.of(case.knobs))
                 cell = Target(case.function, case.bytes), candidate
                 if check.outcome != "ok" and cell in running:
                     self.fail(*cell, Flaw.of(check))
-        found = runs.launch_samples(lab.db, lab.campaign, [suite.name])
+        found = runs.launch_samples(store.db, store.campaign, [suite.name])
         self._refuse_impossible(found, plan, running)
         self.evidence.add(found, plan.blocks)
         self._launch = max((run for samples in found for run in samples.runs), default=self._launch)
@@ -245,7 +245,7 @@ class RaceLaunches:
         running: Collection[tuple[Target, Candidate]],
     ) -> None:
         """What takes less than a message cannot have waited for one."""
-        message = plausible.latency(self._lab.db, self._lab.campaign)
+        message = plausible.latency(self._store.db, self._store.campaign)
         for samples in found:
             case = samples.case
             candidate = Candidate(case.variant, Configuration.of(case.knobs))
@@ -273,7 +273,7 @@ class RaceLaunches:
         }
 
         look = ColdLook(
-            self._lab,
+            self._store,
             plan,
             self._environment,
             reference_variants,
@@ -282,7 +282,9 @@ class RaceLaunches:
             error=0.0 if self.evidence.exact else COLD * self.evidence.spread,
             go_on=self._go_on,
             whole=[
-                cell.function for cell in entered if self._menu.one_for_all_sizes(cell.function)
+                cell.function
+                for cell in entered
+                if self._candidate_space.one_for_all_sizes(cell.function)
             ],
         )
         found = look.run(suite, entered)
@@ -303,8 +305,8 @@ class RaceLaunches:
         for target in cold:
             names = [
                 variant
-                for variant in self._menu.reference_variants(target.function)
-                if not self._lab.aside.why(PlanCase(target.function, target.bytes, variant))
+                for variant in self._candidate_space.reference_variants(target.function)
+                if not self._store.aside.why(PlanCase(target.function, target.bytes, variant))
             ]
             known = {
                 name: seconds

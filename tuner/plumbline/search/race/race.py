@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from plumbline.core.plan import Plan
-from plumbline.measure.launches import Laboratory
-from plumbline.search.candidates import Candidate, Menu
+from plumbline.measure.launches import LaunchStore
+from plumbline.search.candidates import Candidate, CandidateSpace
 from plumbline.search.cells import Target
 from plumbline.system.words import counted
 from plumbline.verify.statistics import Comparison
@@ -36,8 +36,8 @@ class Race:
 
     def __init__(
         self,
-        lab: Laboratory,
-        menu: Menu,
+        store: LaunchStore,
+        candidate_space: CandidateSpace,
         plan: Plan,
         environment: Mapping[str, str],
         effort: Effort,
@@ -63,8 +63,8 @@ class Race:
         past = past or Past(Evidence(exact=effort.repeats, spread=effort.spread))
         self._evidence = past.evidence
         self._launches = RaceLaunches(
-            lab,
-            menu,
+            store,
+            candidate_space,
             plan,
             environment,
             suite,
@@ -80,7 +80,7 @@ class Race:
         )
         self._judge = Judge(self._evidence, effort)
         self._entering = Entering(
-            menu, self._evidence, self._judge, effort, plan.seed, past.failed, earlier
+            candidate_space, self._evidence, self._judge, effort, plan.seed, past.failed, earlier
         )
 
     def _has_time(self) -> bool:

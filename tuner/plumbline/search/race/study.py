@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import optuna
 
-from plumbline.search.candidates import Candidate, Menu
+from plumbline.search.candidates import Candidate, CandidateSpace
 
 ENUMERATE_UP_TO = 60
 _ATTEMPTS = 50
@@ -47,7 +47,7 @@ class Study:
 
     def __init__(
         self,
-        menu: Menu,
+        candidate_space: CandidateSpace,
         function: str,
         size: int,
         survivors: Sequence[Candidate],
@@ -58,9 +58,9 @@ class Study:
         limit: float | None = None,
     ) -> None:
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self._menu = menu
+        self._candidate_space = candidate_space
         self._choices = {
-            index: menu.choices(function, survivor, size)
+            index: candidate_space.choices(function, survivor, size)
             for index, survivor in enumerate(survivors)
         }
         self._survivors = list(survivors)
@@ -163,7 +163,7 @@ class Study:
     def _nearest(self, index: int) -> _Point:
         """Where a survivor stands in its own space; a value that is none of the choices is taken
         for the one beside it."""
-        settings = self._menu.settings(self._survivors[index])
+        settings = self._candidate_space.settings(self._survivors[index])
         places = []
         for knob, values in self._choices[index].items():
             text = settings.get(knob, "")
@@ -177,14 +177,18 @@ class Study:
             knob: values[trial.suggest_int(f"{index}.{knob}", 0, len(values) - 1)]
             for knob, values in self._choices[index].items()
         }
-        return self._menu.with_parameters(self._survivors[index], values)
+        return self._candidate_space.with_parameters(self._survivors[index], values)
 
     def _place(self, candidate: Candidate) -> _Point | None:
         """None for what does not lie in the space, or not on one of its choices."""
-        settings = self._menu.settings(candidate)
+        settings = self._candidate_space.settings(candidate)
         for index, survivor in enumerate(self._survivors):
             choices = self._choices[index]
-            others = {k: v for k, v in self._menu.settings(survivor).items() if k not in choices}
+            others = {
+                k: v
+                for k, v in self._candidate_space.settings(survivor).items()
+                if k not in choices
+            }
             if {k: v for k, v in settings.items() if k not in choices} != others:
                 continue
             try:

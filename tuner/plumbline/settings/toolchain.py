@@ -102,7 +102,7 @@ class Catalogue(msgspec.Struct, frozen=True):
         return found
 
 
-class Workbench(msgspec.Struct, frozen=True):
+class Toolchain(msgspec.Struct, frozen=True):
     machine: Machine
     family: Family
     installation: Installation
@@ -115,12 +115,12 @@ class Workbench(msgspec.Struct, frozen=True):
     launcher: Launcher = msgspec.field(default_factory=lambda: launcher_for(None))
 
 
-def workbench(
+def find_toolchain(
     mpi_prefix: Path | None = None,
     guidelines: Path | None = None,
     settings: Settings | None = None,
     beside: Path | None = None,
-) -> Workbench:
+) -> Toolchain:
     """Finds all of it; every part that is missing is an error with its remedy. `settings` may ask
     for a simulated machine, or for several; `beside`: the folder of the database."""
     simulation = settings.ranks.simulate if settings else None
@@ -135,7 +135,7 @@ def workbench(
     catalogue = list_of(probe, partial(launcher.alone, installation))
     rules = guideline_file.load(guidelines)
     guideline_file.check_against(rules, {variant.name for variant in catalogue.variants})
-    return Workbench(
+    return Toolchain(
         machine=launcher.machine(placement),
         family=family,
         installation=installation,
@@ -155,16 +155,16 @@ def workbench(
 OUT = "take it out while a campaign runs (what plumbline apply put there: plumbline rollback)"
 
 
-def set_by_site(bench: Workbench) -> list[str]:
+def set_by_site(toolchain: Toolchain) -> list[str]:
     """Parameters of the search space that a parameter file of the installation or the user sets:
     with them the library is not as it is, and what they set cannot be searched. Rules of the site
     are another thing (site_rules.py)."""
-    rules = bench.space.site_rules
+    rules = toolchain.space.site_rules
     replaced = rules.knobs() if rules else {}
     return [
         f"{knob.name} = {knob.value} is set by {knob.source}"
-        for name, knob in sorted(bench.knobs.items())
-        if bench.space.must_be_untouched(name) and knob.source and name not in replaced
+        for name, knob in sorted(toolchain.knobs.items())
+        if toolchain.space.must_be_untouched(name) and knob.source and name not in replaced
     ]
 
 

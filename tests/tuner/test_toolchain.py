@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.settings import workbench as module
-from plumbline.settings.workbench import list_of, workbench
+from plumbline.settings import toolchain as module
+from plumbline.settings.toolchain import find_toolchain, list_of
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner import simulated
 from tests.tuner.families.installations import script, write
@@ -76,7 +76,7 @@ def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_all_of_it_is_found(prefix: Path) -> None:
-    found = workbench(prefix / "mpi")
+    found = find_toolchain(prefix / "mpi")
     assert found.installation.library.id == "openmpi-4.1.4"
     assert found.probe == prefix / "libexec" / "plumbline" / "openmpi-4.1.4" / "probe"
     assert found.preload.name == "libplumbline.so"
@@ -89,15 +89,15 @@ def test_every_part_that_is_missing_is_named(prefix: Path) -> None:
     programs = prefix / "libexec" / "plumbline" / "openmpi-4.1.4"
     (programs / "libplumbline.so").unlink()
     with pytest.raises(PlumblineError, match=r"libplumbline\.so is missing: build"):
-        workbench(prefix / "mpi")
+        find_toolchain(prefix / "mpi")
     script(programs / "probe", f"echo '{LIST}'")
     with pytest.raises(UsageError, match="the probe has no variant"):
-        workbench(prefix / "mpi")
+        find_toolchain(prefix / "mpi")
     (programs / "probe").unlink()
     with pytest.raises(
         PlumblineError, match=r"probe is missing: build the probes for openmpi-4\.1"
     ):
-        workbench(prefix / "mpi")
+        find_toolchain(prefix / "mpi")
 
 
 def test_a_library_without_a_space(prefix: Path) -> None:
@@ -105,4 +105,4 @@ def test_a_library_without_a_space(prefix: Path) -> None:
     programs = prefix / "libexec" / "plumbline"
     (programs / "openmpi-4.1.4").rename(programs / "openmpi-4.0.3")
     with pytest.raises(PlumblineError, match=r"no search space in .* fits openmpi-4\.0\.3"):
-        workbench(prefix / "mpi")
+        find_toolchain(prefix / "mpi")

@@ -1,6 +1,7 @@
-"""Sets on disk: STORE/NAME/NUMBER holds the files of one, what it was made from (set.json), and
-copies of the files of others as they were before. A set is there as a whole or not at all, and
-stays as it is: jobs that have begun may still read it when another one is in force."""
+"""Generations on disk: STORE/NAME/NUMBER holds the files of one, what it was made from
+(generation.json), and copies of the files of others as they were before. A generation is there as a
+whole or not at all, and stays as it is: jobs that have begun may still read it when another one is
+in force."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ from plumbline_db import own
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.records import Campaign, Library, Machine, Winner
 
-RECORD = "set.json"
-FORMAT = "plumbline-set"
+RECORD = "generation.json"
+FORMAT = "plumbline-generation"
 PRELOAD = "libplumbline.so"
 
 
@@ -51,7 +52,7 @@ class AppliedFile(msgspec.Struct, frozen=True):
     made: list[str] = []
 
 
-class Set(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Generation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`previous` was in force before (0: nothing); `files` are names and checksums. `scope`: for
     whom it is; empty where that is not known."""
 
@@ -71,7 +72,7 @@ class Set(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Store:
-    """The sets of one name. `shared`: other users read them."""
+    """The generations of one name. `shared`: other users read them."""
 
     def __init__(self, root: Path, name: str, *, shared: bool) -> None:
         self.folder = root / name
@@ -86,25 +87,25 @@ class Store:
             return []
         return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdecimal())
 
-    def sets(self, scope: str) -> list[Set]:
-        """Those of one scope. Two may have their sets in one folder (--store)."""
+    def generations(self, scope: str) -> list[Generation]:
+        """Those of one scope. Two may have their generations in one folder (--store)."""
         known = [one for number in self.numbers() if (one := self.read(number)) is not None]
-        return [kept_set for kept_set in known if kept_set.scope in ("", scope)]
+        return [generation for generation in known if generation.scope in ("", scope)]
 
-    def read(self, number: int) -> Set | None:
+    def read(self, number: int) -> Generation | None:
         """None where it is gone. Raises PlumblineError where its record cannot be read, or where
         somebody else may have written it, or a file beside it."""
         path = self.path(number) / RECORD
         for inside in [path, *self.path(number).glob("*")]:
             own.require(inside, self.folder.parent)
         try:
-            return msgspec.json.decode(path.read_bytes(), type=Set)
+            return msgspec.json.decode(path.read_bytes(), type=Generation)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:
             raise PlumblineError(f"{path} cannot be read: {error}") from error
 
-    def intact(self, one: Set) -> bool:
+    def intact(self, one: Generation) -> bool:
         """Its files are what they were written as."""
         folder = self.path(one.number)
         try:
@@ -114,8 +115,8 @@ class Store:
         except OSError:
             return False
 
-    def write(self, one: Set, contents: Mapping[str, bytes]) -> None:
-        """All of a new set. A text that starts with #! is a program."""
+    def write(self, one: Generation, contents: Mapping[str, bytes]) -> None:
+        """All of a new generation. A text that starts with #! is a program."""
         part = self.folder / f".{one.number}.{os.getpid()}"
         try:
             part.mkdir()
@@ -140,8 +141,8 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Nobody else changes these sets meanwhile, or could have. What an interrupted run has left
-        goes."""
+        """Nobody else changes these generations meanwhile, or could have. What an interrupted run
+        has left goes."""
         own.require(self.folder, self.folder.parent)
         self._make()
         path = self.folder / ".lock"
@@ -149,7 +150,7 @@ class Store:
             lock = os.fdopen(own.open_lock(path), "rb")
         except OSError as error:
             raise PlumblineError(
-                f"cannot write {path}: {error.strerror}; ask who owns these sets"
+                f"cannot write {path}: {error.strerror}; ask who owns these generations"
             ) from error
         with lock:
             try:
@@ -179,7 +180,7 @@ class Store:
             ) from error
 
 
-def _encoded(one: Set) -> bytes:
+def _encoded(one: Generation) -> bytes:
     return msgspec.json.format(msgspec.json.encode(one), indent=1) + b"\n"
 
 
