@@ -26,6 +26,7 @@ from plumbline_db.records import (
     ProbeRecord,
     Samples,
 )
+from tests import own_core
 
 R = TypeVar("R")
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,7 +102,7 @@ class Probe:
     faulty: Path
 
     def command(self, ranks: int, environment: dict[str, str]) -> list[str]:
-        argv = ["mpirun", "--oversubscribe", "-np", str(ranks)]
+        argv = [*own_core.words(), "mpirun", "--oversubscribe", "-np", str(ranks)]
         for name, value in environment.items():
             argv += ["-x", f"{name}={value}"]
         return argv

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from plumbline_db.records import ClockError, ClockModel, ClockSync, Refused
+from tests import busy
 from tests.hosts import Hosts
 from tests.probes.launch import Launch, Probe
 
@@ -140,4 +141,6 @@ def test_starts_across_hosts(probe: Probe, two_hosts: Hosts, sync: str) -> None:
         assert made == 30 or record.budget_spent
         if record.ns:
             break
+    if not record.ns:
+        busy.undecided("every start was late")
     assert 2_999_000 <= min(record.ns) < 9_000_000

@@ -113,14 +113,14 @@ def test_wrong_data_on_one_rank_are_seen(
 ) -> None:
     """A last byte that is another; messages of two peers in each other's place."""
     name, _, more = bench.partition(" ")
-    known = {"LD_PRELOAD": str(corrupt), "SPOIL": how}
-    found = overlaps(probe.run(line(0, name, more), 3, known | {"SPOIL_RANK": str(where)}))
+    known = {"LD_PRELOAD": str(corrupt), "CORRUPT": how}
+    found = overlaps(probe.run(line(0, name, more), 3, known | {"CORRUPT_RANK": str(where)}))
     assert found and not any(one.delivered or one.both_ns for one in found)
 
 
 def test_what_is_corrupted_on_a_rank_that_sleeps_is_not(probe: Probe, corrupt: Path) -> None:
     """The library that the test above preloads does no harm by itself."""
-    known = {"LD_PRELOAD": str(corrupt), "SPOIL": "flip", "SPOIL_RANK": "1"}
+    known = {"LD_PRELOAD": str(corrupt), "CORRUPT": "flip", "CORRUPT_RANK": "1"}
     (one,) = overlaps(probe.run(line(0, "both"), 3, known))
     assert one.delivered
 

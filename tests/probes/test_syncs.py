@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from plumbline_db.records import ClockSync
+from tests import busy
 from tests.probes.launch import Launch, Probe, listed
 
 pytestmark = pytest.mark.mpi
@@ -42,6 +41,8 @@ def test_nobody_starts_before_all_are_ready(probe: Probe, sync: str, ranks: int)
         ns += launch.samples[0].ns[3:]
         if ns:
             break
+    if not ns:
+        busy.undecided("every start was late")
     assert min(ns) >= 2_999_000
     assert min(ns) < 9_000_000  # without a scheme it is 12 ms there, and more
     assert bool(launch.header.clock.shared) and launch.header.sync == sync.split()[0]
@@ -70,9 +71,8 @@ def test_windows_that_are_too_short(probe: Probe, ranks: int) -> None:
         samples += len(record.ns)
         if overrun and late and samples:
             return
-    if late and samples and os.getloadavg()[0] > 1.5 * len(os.sched_getaffinity(0)):
-        pytest.skip("others have the cores: every start was late before a call could overrun")
-    raise AssertionError(f"overruns {overrun}, late starts {late}, samples {samples}")
+    assert late and samples
+    busy.undecided("every start was late before a call could overrun")
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 5])

@@ -84,7 +84,12 @@ def test_what_the_library_does_not_read_has_an_exit_status(
 
 def test_as_json(finished: Finished, home: Path) -> None:
     done = plumbline("apply", "--user", "--json", "--db", finished[0]).json
-    assert (done["scope"], done["generation"], done["previous"], done["dry_run"]) == ("user", 1, 0, False)
+    assert (done["scope"], done["generation"], done["previous"], done["dry_run"]) == (
+        "user",
+        1,
+        0,
+        False,
+    )
     (change,) = done["changes"]
     assert (change["action"], Path(change["path"]).name) == ("create", "mca-params.conf")
     assert {Path(one).name for one in done["files"]} >= {"ompi-rules.conf", "plumbline-run"}
@@ -153,7 +158,10 @@ def test_the_doctor_knows_what_is_applied_and_whether_it_still_fits(
     plumbline("apply", "--user", "--db", finished[0])
     assert told() == ["user 1 None"]
     (one,) = doctor._applied(None, finished[0])
-    assert one.state == "fine" and "generation 1 of openmpi is in force (--user): openmpi-4" in one.text
+    assert (
+        one.state == "fine"
+        and "generation 1 of openmpi is in force (--user): openmpi-4" in one.text
+    )
     monkeypatch.setattr(fits, "other", lambda _: "made for another one")
     (one,) = doctor._applied(None, finished[0])
     assert one.state == "warns"

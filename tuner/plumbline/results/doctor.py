@@ -91,7 +91,8 @@ def _applied(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     del database
     for state in standing.standing(mpi_prefix):
         campaigns = ", ".join(source.campaign.id for source in state.applied.sources)
-        text = f"generation {state.applied.number} of {state.applied.name} is in force (--{state.scope}): "
+        applied = state.applied
+        text = f"generation {applied.number} of {applied.name} is in force (--{state.scope}): "
         if state.other is None:
             yield Finding("applied", "fine", text + campaigns)
         else:

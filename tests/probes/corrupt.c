@@ -1,6 +1,6 @@
-/* A library that delivers wrong data on rank SPOIL_RANK, to be preloaded: with SPOIL=flip the last
- * byte that a receive or collective brings is another, with SPOIL=swap the messages of the first
- * two receives lie in each other's place. PMPI_ functions stay as they are. */
+/* A library that delivers wrong data on rank CORRUPT_RANK, to be preloaded: with CORRUPT=flip the
+ * last byte that a receive or collective brings is another, with CORRUPT=swap the messages of the
+ * first two receives lie in each other's place. PMPI_ functions stay as they are. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +22,9 @@ static void post(void *data, int elements, MPI_Datatype type)
     }
 }
 
-static void spoil(void)
+static void corrupt(void)
 {
-    const char *how = getenv("SPOIL"), *where = getenv("SPOIL_RANK");
+    const char *how = getenv("CORRUPT"), *where = getenv("CORRUPT_RANK");
     int rank;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (how && where && atoi(where) == rank && count > 0) {
@@ -56,13 +56,13 @@ int MPI_Iallreduce(const void *mine, void *data, int elements, MPI_Datatype type
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
     int result = PMPI_Wait(request, status);
-    spoil();
+    corrupt();
     return result;
 }
 
 int MPI_Waitall(int requests, MPI_Request *all, MPI_Status *statuses)
 {
     int result = PMPI_Waitall(requests, all, statuses);
-    spoil();
+    corrupt();
     return result;
 }
