@@ -10,7 +10,9 @@ DESTDIR ?=
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
-JOBS ?= 2
+CORES := $(shell nproc)
+# Twice as many test processes as processors: half of their time they wait for launches.
+JOBS ?= $(shell expr 2 '*' $(CORES))
 FUZZ_SECONDS ?= 600
 export MPICC
 # Tests start many Pythons: what is compiled once is compiled for all of them.
@@ -32,7 +34,6 @@ PACKAGES_mpich-4.3 = mpich==4.3.2
 PACKAGES_impi-2021 = impi-rt==2021.17.2 impi-devel==2021.17.2
 MPI4PY = mpi4py==4.1.2
 
-CORES := $(shell nproc)
 BIN = $(VENV)/bin
 STAMPS = $(VENV)/stamps
 MPI_ID = $(shell probes/mpi-id.sh $(MPICC))
@@ -41,7 +42,7 @@ LOOPS = $(if $(filter simgrid-%,$(MPI_ID)),,build/$(MPI_ID)/loops)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
-.PHONY: FORCE help setup setup-mpis build probes campaign test test-variants test-hosts \
+.PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts \
         test-campaigns test-applications test-kills test-scale fuzz check bench bench-company bench-power bench-scale \
         bench-search bench-search-machine lock install clean distclean
 
@@ -65,10 +66,13 @@ setup-mpis: $(MPIS:%=build/mpis/%/built)  ## other MPI libraries, from the Pytho
 campaign: setup build  ## the main job on this machine: measure, verify, search, confirm, export
 	@$(BIN)/plumbline campaign $(ARGS)
 
-test: setup $(STAMPS)/test-packages build setup-mpis build/lmod build/mpi4py/ready  ## all tests, JOBS files at a time (ARGS for pytest)
+test: setup $(STAMPS)/test-packages build setup-mpis build/lmod build/mpi4py/ready  ## all tests but those that want the machine alone, JOBS files at a time (ARGS for pytest)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
 	@$(MAKE) --no-print-directory -C probes check-unit
-	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile -m "not alone" $(ARGS)
+
+test-alone: setup $(STAMPS)/test-packages build setup-mpis  ## tests that measure, and long ones, one after the other on a quiet machine (some 6 minutes)
+	$(BIN)/python -m pytest -m alone $(ARGS)
 
 test-variants: setup $(STAMPS)/test-packages build setup-mpis  ## variants: all combinations, sanitizers, valgrind (hours)
 	$(BIN)/python -m pytest $(ARGS) tests/collectives_alt/full_matrix.py

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.hosts import two_hosts  # noqa: F401
@@ -18,3 +19,9 @@ def pytest_configure() -> None:
     # How long an example takes says how busy the machine is.
     settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("any")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first: the last ones are not waited for."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)

@@ -28,6 +28,7 @@ REDUCTIONS = {
 
 
 RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 13)
+FEW = [pytest.param(n, marks=[pytest.mark.alone] * (n in (6, 7, 13))) for n in RANKS]
 
 # Mutants with right results.
 UNTIDY = {"sends_openly_gather", "keeps_a_communicator_scatter"}
@@ -50,7 +51,7 @@ def passed(done: subprocess.CompletedProcess[str]) -> dict[str, tuple[int, int]]
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("nprocs", RANKS)
+@pytest.mark.parametrize("nprocs", FEW)
 def test_same_results_as_the_library(build: Build, nprocs: int) -> None:
     """Every pair of factors: communicator, count, layout, root, operation, in place."""
     counts = passed(mpirun(nprocs, build.program("variants"), env=GARBAGE, timeout=280))
@@ -63,7 +64,7 @@ def test_same_results_as_the_library(build: Build, nprocs: int) -> None:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("nprocs", [2, 5, 13])
+@pytest.mark.parametrize("nprocs", [2, 5, pytest.param(13, marks=pytest.mark.alone)])
 def test_large(build: Build, nprocs: int) -> None:
     """2^20 elements: in each vector, or in all blocks together; integers, one root. Data movers
     once more, with a layout of its own on each rank."""
@@ -145,7 +146,7 @@ def test_untidy_variants_are_found(build: Build) -> None:
 
 @pytest.mark.mpi
 @pytest.mark.slow
-@pytest.mark.parametrize("nprocs", [2, 3])
+@pytest.mark.parametrize("nprocs", [2, pytest.param(3, marks=pytest.mark.alone)])
 def test_memory_under_valgrind(build: Build, tmp_path: Path, nprocs: int) -> None:
     """One case in ten."""
     under_valgrind(build, tmp_path, nprocs, "--every", "10")

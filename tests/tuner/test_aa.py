@@ -20,7 +20,7 @@ from plumbline.settings.toolchain import find_toolchain
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite
 
-pytestmark = [pytest.mark.mpi, pytest.mark.slow]
+pytestmark = [pytest.mark.mpi, pytest.mark.alone]
 
 
 def test_a_function_does_not_violate_a_guideline_against_itself(tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     return Whole(tmp_path_factory.mktemp("killed"))
 
 
+@pytest.mark.alone
 def test_at_random_moments(whole: Whole) -> None:
     whole.at_random_moments(3, seed=1)
 

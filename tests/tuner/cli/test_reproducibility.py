@@ -98,7 +98,7 @@ def test_bad_options(
 
 
 @pytest.mark.mpi
-@pytest.mark.slow
+@pytest.mark.alone
 def test_for_real(tmp_path: Path) -> None:
     """Everything is measured and adds up; how large the numbers are is up to the machine. A planted
     300 % stands out of whatever runs here beside it."""

@@ -322,6 +322,7 @@ def campaign_file(home: Path, more: str = "") -> Path:
     return path
 
 
+@pytest.mark.alone
 def test_a_campaign_by_mpirun_to_its_end(home: Path, slurm: Cluster, built: None) -> None:
     before, database = numbers(slurm), home / "plumbline.db"
     said = plumbline("campaign", campaign_file(home), "--db", database)
@@ -335,6 +336,7 @@ def test_a_campaign_by_mpirun_to_its_end(home: Path, slurm: Cluster, built: None
     assert not any((home / "jobs").iterdir())
 
 
+@pytest.mark.alone
 def test_by_srun_killed_between_submit_and_result(home: Path, slurm: Cluster, built: None) -> None:
     """The same command finds the jobs, submits none of them again, and repeats no launch."""
     before, database = numbers(slurm), home / "plumbline.db"

@@ -17,7 +17,7 @@ from tests.probes.launch import Probe
 from tests.tuner.simulated import ROOT
 from tests.tuner.test_end_to_end import plumbline
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.alone]
 ATTEMPTS = 3  # others use the cores too
 MPICH = ROOT / "build" / "mpis" / "mpich-5.0"
 

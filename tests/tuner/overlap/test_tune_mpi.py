@@ -73,7 +73,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.mpi
-@pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.timeout(900)
 def test_a_badly_configured_site_is_cured(site: Path) -> None:
     """Others use the cores too: three tries, each with another seed."""
