@@ -25,7 +25,7 @@ from plumbline.reproducibility import experiment
 from plumbline.reproducibility import report as reproducibility_report
 from plumbline.reproducibility import settings as experiment_settings
 from plumbline.reproducibility.spread import PLAIN
-from plumbline.search.candidates import DEFAULT, CandidateSpace
+from plumbline.search.space.candidates import DEFAULT, CandidateSpace
 from plumbline.settings import campaign_file, identity
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.verify.verify import VerifySettings, verify

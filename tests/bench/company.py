@@ -21,8 +21,8 @@ from plumbline.campaign import loop as campaign
 from plumbline.core.plan import PlanCase, measurable
 from plumbline.libraries.simgrid import SELECTORS
 from plumbline.measure import tables
-from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.race.company import AGREE, Company
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain

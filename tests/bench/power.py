@@ -25,15 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.campaign import acceptance, pairs
-from plumbline.search.candidates import DEFAULT
-from plumbline.search.cells import Target, index
+from plumbline.search.space.candidates import DEFAULT
+from plumbline.search.space.cells import Target, index
 from plumbline.settings.stored import settings_of
 from plumbline.system import paths
 from plumbline.verify import design, estimators
 from plumbline.verify.design import Design
 from plumbline.verify.index import LIBRARY
 from plumbline.verify.limit import slower
-from plumbline.verify.sequential import Family, Hypothesis, Word
+from plumbline.verify.sequential import Hypothesis, HypothesisFamily, Word
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db import campaigns, runs, suites, verdicts, winners
 from plumbline_db.connection import Database
@@ -175,7 +175,7 @@ def pairs_inside(
     found = []
     for cell in cells:
         logs = math.log(ratio) + rng.choice(cell.logs, looks.launches[-1]) * rng.choice([-1, 1])
-        family = Family([[Hypothesis(0, LIMIT)]], looks, alpha=ALPHA)
+        family = HypothesisFamily([[Hypothesis(0, LIMIT)]], looks, alpha=ALPHA)
         for launches in looks.launches:
             known = logs[:launches].tolist()
             family.look({0: known}.get)
@@ -212,7 +212,7 @@ class ColdPairs:
     def slower(self, planted: Mapping[int, float]) -> dict[int, int]:
         """Cells that are called slower than before, and slower again in fresh pairs, by the number
         of pairs: as plumbline/campaign/confirm.py asks. `planted`: log ratios by cell."""
-        family = Family(
+        family = HypothesisFamily(
             [[Hypothesis(n, LIMIT)] for n in range(len(self.drawn))],
             COLD_LOOKS,
             alpha=ALPHA,

@@ -11,7 +11,7 @@ import pytest
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
-from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
 from plumbline_db.records import Samples

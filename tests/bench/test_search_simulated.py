@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.campaign import loop as campaign
 from plumbline.core.plan import PlanCase
-from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline_db.errors import PlumblineError
 from tests.bench.search import record
 from tests.bench.search.around import AS_IT_IS, Around, chosen

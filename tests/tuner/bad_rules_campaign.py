@@ -21,8 +21,8 @@ from plumbline.core.configuration import Configuration
 from plumbline.libraries.openmpi import RULES
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.search.cells import index
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
+from plumbline.search.space.cells import index
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain, find_toolchain

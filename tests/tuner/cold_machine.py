@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline.search.candidates import CandidateSpace
+from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings.toolchain import Variant
 from plumbline.system.placement import Placement
 from plumbline_db.records import CaseRecord, Failure, ProbeRecord, Run

@@ -12,8 +12,8 @@ import pytest
 
 from plumbline.campaign import loop
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
+from plumbline.search.space.cells import Target
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain

@@ -16,7 +16,7 @@ import pytest
 from plumbline.campaign import loop
 from plumbline.core.plan import PlanCase
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.candidates import Candidate
+from plumbline.search.space.candidates import Candidate
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain

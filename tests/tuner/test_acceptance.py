@@ -15,8 +15,8 @@ from plumbline.campaign.circumstances import Circumstance
 from plumbline.core.plan import Data
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.candidates import Candidate, CandidateSpace
-from plumbline.search.cells import Target
+from plumbline.search.space.candidates import Candidate, CandidateSpace
+from plumbline.search.space.cells import Target
 from plumbline.settings.campaign_file import load
 from plumbline.verify.sequential import Hypothesis, HypothesisState
 from plumbline.verify.statistics import Comparison

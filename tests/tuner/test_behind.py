@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from plumbline.results.behind import behind, whole_functions
-from plumbline.search.cells import Target
 from plumbline.search.outcome import record
+from plumbline.search.space.cells import Target
 from plumbline_db.records import Trial, Winner
 from tests.db import build
 

@@ -7,8 +7,8 @@ import pytest
 
 from plumbline.core.plan import Plan
 from plumbline.results import best
-from plumbline.search.candidates import Candidate, CandidateSpace
-from plumbline.search.cells import Target
+from plumbline.search.space.candidates import Candidate, CandidateSpace
+from plumbline.search.space.cells import Target
 from plumbline.settings.toolchain import Variant, VariantParameter
 from plumbline_db.errors import PlumblineError
 from tests.db import build

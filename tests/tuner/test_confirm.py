@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.campaign.confirm import judge_winners, reaching, slower_cells, speed
 from plumbline.campaign.pairs import REFERENCE_CELLS, without_launch_factor
-from plumbline.search.cells import Target
+from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db.records import UNBOUNDED_BYTES, Verdict, Winner

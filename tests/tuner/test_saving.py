@@ -9,7 +9,7 @@ from plumbline.campaign.pairs import Pairs
 from plumbline.core.plan import PlanCase
 from plumbline.measure.launches import LaunchStore
 from plumbline.results import saving
-from plumbline.search.cells import Target
+from plumbline.search.space.cells import Target
 from plumbline.settings import stored
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from plumbline.verify import design
 from plumbline.verify.corrections import benjamini_hochberg
 from plumbline.verify.design import Design
-from plumbline.verify.sequential import Family, Hypothesis
+from plumbline.verify.sequential import Hypothesis, HypothesisFamily
 from plumbline.verify.significance.null_distributions import signed_rank_counts
 
 CELLS = 645
@@ -86,9 +86,11 @@ def _table(
     )
 
 
-def judged(chosen: Design, logs: NDArray[np.float64]) -> tuple[Family[int], list[int]]:
+def judged(chosen: Design, logs: NDArray[np.float64]) -> tuple[HypothesisFamily[int], list[int]]:
     """A table after all looks that it needs, and how many cells each of these measured."""
-    family = Family([[Hypothesis(n, LIMIT)] for n in range(len(logs))], chosen, alpha=0.05)
+    family = HypothesisFamily(
+        [[Hypothesis(n, LIMIT)] for n in range(len(logs))], chosen, alpha=0.05
+    )
     measured = []
     for look, launches in enumerate(chosen.launches):
         cells = len(logs) if look == 0 else len(family.open())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from plumbline.verify import design
 from plumbline.verify.between import Estimate, between_campaigns, estimate, widened
-from plumbline.verify.sequential import Family, Hypothesis
+from plumbline.verify.sequential import Hypothesis, HypothesisFamily
 from plumbline.verify.statistics import paired_ratio
 
 LOOKS = design.over(9, 30)
@@ -29,7 +29,7 @@ def campaign(rng: np.random.Generator, planted: float) -> list[Estimate]:
     spread = 0.01
     centre = planted * spread / math.sqrt(12) * rng.standard_normal(CELLS)
     logs = centre[:, None] + spread * rng.standard_normal((CELLS, 30))
-    family = Family([[Hypothesis(n, 1.05)] for n in range(CELLS)], LOOKS, alpha=0.05)
+    family = HypothesisFamily([[Hypothesis(n, 1.05)] for n in range(CELLS)], LOOKS, alpha=0.05)
     for launches in LOOKS.launches:
         family.look(partial(first, logs, launches))
     found = []

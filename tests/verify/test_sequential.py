@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from plumbline.verify import design
-from plumbline.verify.sequential import Family, Hypothesis, shown
+from plumbline.verify.sequential import Hypothesis, HypothesisFamily, shown
 from plumbline.verify.statistics import above, benjamini_hochberg, paired_ratio
 
 DESIGN = design.over(9, 30)
 LIMIT = 1.05
 
 
-def family(cells: Sequence[Sequence[str]], **changes: float) -> Family[str]:
+def family(cells: Sequence[Sequence[str]], **changes: float) -> HypothesisFamily[str]:
     asked = [[Hypothesis(key, LIMIT) for key in cell] for cell in cells]
-    return Family(asked, DESIGN, alpha=changes.get("alpha", 0.05))
+    return HypothesisFamily(asked, DESIGN, alpha=changes.get("alpha", 0.05))
 
 
 def noise(ratio: float, spread: float, seed: int, n: int = 30) -> list[float]:
@@ -67,7 +67,7 @@ def test_p_pays_for_its_look_and_never_grows() -> None:
 def test_p_is_about_the_limit_and_the_interval_about_the_ratio() -> None:
     """8 % slower with a limit of 5 % is as significant as 2.9 % with none."""
     logs = {"a": noise(1.08, 0.04, 1), "b": noise(1.08 / LIMIT, 0.04, 1)}
-    found = Family(
+    found = HypothesisFamily(
         [[Hypothesis("a", LIMIT)], [Hypothesis("b", 1.0)]],
         DESIGN,
         alpha=0.05,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from plumbline.core.guidelines import Guidelines
 from plumbline.verify import design
-from plumbline.verify.sequential import Family, Hypothesis
+from plumbline.verify.sequential import Hypothesis, HypothesisFamily
 from plumbline.verify.significance.null_distributions import signed_rank_counts, signed_rank_order
 from plumbline.verify.statistics import paired_ratio
 from plumbline.verify.verify import Look, Verification, VerifySettings
@@ -32,7 +32,9 @@ def heavy(rng: np.random.Generator, shape: tuple[int, ...], spread: float) -> Lo
 
 def violated(logs: Logs, limit: float = 1.0) -> NDArray[np.bool_]:
     """Which cells (rows) are called violated at any look: what is called so once stays so."""
-    family = Family([[Hypothesis(n, limit)] for n in range(len(logs))], DESIGN, alpha=0.05)
+    family = HypothesisFamily(
+        [[Hypothesis(n, limit)] for n in range(len(logs))], DESIGN, alpha=0.05
+    )
     for n in DESIGN.launches:
         family.look(partial(_first, logs, n))
     return np.array([cell[0].word == "violated" for cell in family.cells])
@@ -59,7 +61,7 @@ def p_of_looks(logs: Logs) -> Logs:
 
 def test_the_short_cut_is_the_product() -> None:
     logs = heavy(np.random.default_rng(0), (4, 30), 0.02) + math.log(1.05)
-    family = Family([[Hypothesis(n, 1.05)] for n in range(4)], DESIGN, alpha=1e-9)
+    family = HypothesisFamily([[Hypothesis(n, 1.05)] for n in range(4)], DESIGN, alpha=1e-9)
     for look, expected in enumerate(p_of_looks(logs - math.log(1.05))):
         family.look(partial(_first, logs, DESIGN.launches[look]))
         assert [cell[0].p for cell in family.cells] == pytest.approx(expected.tolist())

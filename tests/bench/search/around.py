@@ -12,7 +12,7 @@ import msgspec
 from plumbline.campaign.proof import PROFILE, REFUSING_VARIANT
 from plumbline.libraries.into_ranks import for_ranks
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, options_in
-from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.space.candidates import DEFAULT, Candidate
 from tests.tuner.simulated import Rules
 
 from .sweeps import Here

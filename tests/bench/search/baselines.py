@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 import optuna
 
 from plumbline.measure import tables
-from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.space.candidates import DEFAULT, Candidate
 
 from .answers import Answers
 from .sweeps import Here

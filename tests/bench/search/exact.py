@@ -14,7 +14,7 @@ from plumbline.campaign import loop as campaign
 from plumbline.campaign.proof import PROFILE, REFUSING_VARIANT
 from plumbline.core.plan import PlanCase
 from plumbline.launch.known import calls
-from plumbline.search.candidates import DEFAULT
+from plumbline.search.space.candidates import DEFAULT
 from plumbline_db.records import Header
 
 from .answers import Answer

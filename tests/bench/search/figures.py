@@ -13,8 +13,8 @@ import msgspec
 from plumbline.campaign import loop as campaign
 from plumbline.campaign import proof
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.candidates import DEFAULT
 from plumbline.search.outcome import label
+from plumbline.search.space.candidates import DEFAULT
 from plumbline.settings import identity
 from plumbline_db import runs, searches, suites
 from plumbline_db.connection import Database

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import PlanCase
 from plumbline.launch.known import calls
-from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline_db.records import Header
 
 from .answers import Answer, Lacking

@@ -20,7 +20,7 @@ from plumbline.campaign import loop as campaign
 from plumbline.core.plan import PlanCase
 from plumbline.launch.starter import Starter
 from plumbline.measure import blame, tables
-from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CaseRecord, Check, Footer, Header, ProbeRecord, Run, Samples
 

@@ -15,7 +15,7 @@ from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.libraries.simgrid import SELECTORS
 from plumbline.measure import tables
-from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import of
 from plumbline.settings.toolchain import Toolchain, find_toolchain

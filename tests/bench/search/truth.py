@@ -13,7 +13,7 @@ import msgspec
 
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
-from plumbline.search.candidates import DEFAULT, Candidate
+from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.verify.index import Obstacle, Side
 from plumbline.verify.verify import VerifySettings, verify
 from plumbline_db.records import Case, Medians, Verdict

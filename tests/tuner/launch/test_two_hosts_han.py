@@ -15,7 +15,7 @@ from plumbline.core.plan import Plan
 from plumbline.launch.starter import Starter
 from plumbline.libraries import space_file
 from plumbline.libraries.space import Space
-from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.system.placement import Placement
 from plumbline_db.records import Check, ConfigRecord, Winner
 from plumbline_exporters import plumbline_sh

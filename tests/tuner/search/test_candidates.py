@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.core.configuration import Configuration
-from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings.toolchain import Variant, VariantParameter
 from plumbline_db.records import Winner
 from plumbline_exporters.families.openmpi import rules as ompi_rules

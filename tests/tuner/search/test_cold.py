@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from plumbline.core.configuration import Configuration
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.candidates import Candidate
-from plumbline.search.cells import Target
 from plumbline.search.race.cold_launches import settings_of
 from plumbline.search.race.company import Company
 from plumbline.search.race.effort import ONE_LAUNCH, Effort
 from plumbline.search.race.evidence import Evidence
 from plumbline.search.race.launching import Past
 from plumbline.search.race.race import Race
-from plumbline.search.select import winners
+from plumbline.search.space.candidates import Candidate
+from plumbline.search.space.cells import Target
+from plumbline.search.space.select import winners
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database

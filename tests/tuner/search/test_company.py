@@ -16,14 +16,14 @@ from plumbline.libraries.space_file import for_library
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.budget import Budget
-from plumbline.search.candidates import Candidate, CandidateSpace
-from plumbline.search.cells import Target
 from plumbline.search.order import Order
 from plumbline.search.race.cold_launches import settings_of
 from plumbline.search.race.company import AGREE, Company
 from plumbline.search.race.effort import ONE_LAUNCH, Effort
 from plumbline.search.race.race import Race
 from plumbline.search.rounds import Rounds
+from plumbline.search.space.candidates import Candidate, CandidateSpace
+from plumbline.search.space.cells import Target
 from plumbline.settings.campaign_file import load
 from plumbline.system import paths
 from plumbline_db import events, runs

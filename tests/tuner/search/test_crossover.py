@@ -18,13 +18,13 @@ from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
 from plumbline.search import crossover
 from plumbline.search.budget import Budget
-from plumbline.search.candidates import Candidate
-from plumbline.search.cells import Target
 from plumbline.search.crossover import MOST_LOOKS, SizeGrid
 from plumbline.search.order import Order
 from plumbline.search.rounds import Rounds
-from plumbline.search.select import Trials, choose
-from plumbline.search.select import winners as select
+from plumbline.search.space.candidates import Candidate
+from plumbline.search.space.cells import Target
+from plumbline.search.space.select import Trials, choose
+from plumbline.search.space.select import winners as select
 from plumbline.settings.campaign_file import load
 from plumbline_db import searches
 from plumbline_db.connection import Database

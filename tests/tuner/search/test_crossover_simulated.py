@@ -14,11 +14,11 @@ from plumbline.campaign import loop as campaign
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.launch.starter import Starter
 from plumbline.search import crossover
-from plumbline.search.candidates import Candidate
-from plumbline.search.cells import Target
 from plumbline.search.crossover import SizeGrid
-from plumbline.search.select import choose
-from plumbline.search.select import winners as select
+from plumbline.search.space.candidates import Candidate
+from plumbline.search.space.cells import Target
+from plumbline.search.space.select import choose
+from plumbline.search.space.select import winners as select
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db.errors import PlumblineError

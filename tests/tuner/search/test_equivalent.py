@@ -8,10 +8,10 @@ import pytest
 
 from plumbline.core.configuration import Configuration
 from plumbline.libraries import space_file
-from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.search.cells import Target
 from plumbline.search.race.equivalent import EntryRule, equivalent_variants, passed_over
 from plumbline.search.race.evidence import Evidence
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
+from plumbline.search.space.cells import Target
 from plumbline.settings.toolchain import Variant
 from plumbline_db.records import Case
 from plumbline_db.runs import LaunchSamples

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.core.guidelines import Guidelines, load
-from plumbline.search.cells import Target
 from plumbline.search.order import Neighbours, Order
+from plumbline.search.space.cells import Target
 from plumbline_db.records import Verdict, Winner
 from tests.db import build
 

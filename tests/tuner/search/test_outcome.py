@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding, holds, label, record
+from plumbline.search.space.cells import Target
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from tests.db import build
 from tests.tuner.search.test_select import trial

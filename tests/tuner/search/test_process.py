@@ -17,9 +17,9 @@ from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.libraries.simgrid import OPTIONS, SimGrid
 from plumbline.measure.launches import LaunchStore
 from plumbline.search import process, turns
-from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
 from plumbline.search.process import ProcessWide
+from plumbline.search.space.cells import Target
 from plumbline.search.turns import STAGES
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load

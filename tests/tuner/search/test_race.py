@@ -11,12 +11,12 @@ from plumbline.core.configuration import Configuration
 from plumbline.libraries.space import Algorithm, FunctionSpace
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.search.cells import Target, index
 from plumbline.search.race.bound import Bound
 from plumbline.search.race.effort import Effort
 from plumbline.search.race.race import Race
-from plumbline.search.select import winners
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
+from plumbline.search.space.cells import Target, index
+from plumbline.search.space.select import winners
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from plumbline.core.configuration import Configuration
-from plumbline.search.candidates import Candidate
 from plumbline.search.race import ranged
+from plumbline.search.space.candidates import Candidate
 from plumbline_db.records import Trial
 
 KNOB = "MV2_INTER_REDUCE_TUNING"

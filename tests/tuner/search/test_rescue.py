@@ -5,8 +5,8 @@ from __future__ import annotations
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
 from plumbline.measure.launches import IN_A_ROW, LaunchStore
-from plumbline.search.cells import Target
 from plumbline.search.rescue import rescue
+from plumbline.search.space.cells import Target
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database

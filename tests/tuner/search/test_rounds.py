@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.budget import Budget
-from plumbline.search.cells import Target
 from plumbline.search.order import Order
 from plumbline.search.ranges import cut_back, measured
 from plumbline.search.rounds import Rounds
+from plumbline.search.space.cells import Target
 from plumbline.search.wanted_cells import idle
 from plumbline.settings.campaign_file import load
 from plumbline_db import campaigns, searches

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.search.cells import Target
-from plumbline.search.select import Weights, by_benefit
-from plumbline.search.select import winners as select
+from plumbline.search.space.cells import Target
+from plumbline.search.space.select import Weights, by_benefit
+from plumbline.search.space.select import winners as select
 from plumbline_db.records import UNBOUNDED_BYTES, Trial, Winner
 from plumbline_exporters.bundle import groups, is_profile
 from plumbline_exporters.families.openmpi.knobs import is_rule

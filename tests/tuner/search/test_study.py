@@ -8,8 +8,8 @@ import math
 import optuna
 import pytest
 
-from plumbline.search.candidates import Candidate, CandidateSpace
 from plumbline.search.race.study import ENUMERATE_UP_TO, Study
+from plumbline.search.space.candidates import Candidate, CandidateSpace
 from tests.tuner.search.test_candidates import candidate_space, ours
 
 SEGMENT = "coll_tuned_bcast_algorithm_segmentsize"

@@ -28,16 +28,16 @@ from plumbline.campaign.circumstances import (
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.search.candidates import Candidate, CandidateSpace
-from plumbline.search.cells import Target
 from plumbline.search.fixed_point import is_part
 from plumbline.search.outcome import deciding, holds
+from plumbline.search.space.candidates import Candidate, CandidateSpace
+from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.system.placement import Placement
 from plumbline.system.words import counted
 from plumbline.verify import design, estimators
 from plumbline.verify.index import LIBRARY
-from plumbline.verify.sequential import Family, Hypothesis, HypothesisState
+from plumbline.verify.sequential import Hypothesis, HypothesisFamily, HypothesisState
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Case, Suite, Tried, Winner
@@ -242,7 +242,7 @@ class Acceptance:
         """Look by look, until each is decided or has no more launches. A size at which the winner
         is slower in one circumstance is not measured in the others."""
         limit = 1 + self._settings.claims.tolerance
-        family = Family(
+        family = HypothesisFamily(
             ([Hypothesis(trial, limit)] for trial in trials),
             LOOKS,
             alpha=self._settings.claims.alpha,

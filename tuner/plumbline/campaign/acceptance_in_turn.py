@@ -21,8 +21,8 @@ from plumbline.measure.experiment import (
     without_shared_factor,
 )
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
+from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.system.placement import Placement
 from plumbline.system.words import counted

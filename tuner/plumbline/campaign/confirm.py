@@ -15,12 +15,12 @@ from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.measure import experiment, tables
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.cells import Target
 from plumbline.search.fixed_point import is_part
 from plumbline.search.outcome import deciding, holds
+from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.system.words import counted
-from plumbline.verify.sequential import Family, Hypothesis
+from plumbline.verify.sequential import Hypothesis, HypothesisFamily
 from plumbline.verify.statistics import Comparison, paired_ratio, slower
 from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
 
@@ -142,7 +142,7 @@ class _Looks:
         self._compare = tables.compare_of(settings)
         self._look = 0
         limit = 1 + settings.claims.tolerance
-        self._harm = Family(
+        self._harm = HypothesisFamily(
             ([Hypothesis(cell, limit)] for cell, logs in pairs.ratios.items() if logs),
             self._design,
             alpha=settings.claims.alpha,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from plumbline.campaign import proof
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.select import Weights, by_benefit
+from plumbline.search.space.select import Weights, by_benefit
 from plumbline.settings.identity import now
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns, exports, started

@@ -26,13 +26,14 @@ from plumbline.launch.starter import Starter
 from plumbline.measure import tables
 from plumbline.measure.experiment import REFERENCE_CELLS
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.search import crossover, outcome, plausible, process, ranges
+from plumbline.search import crossover, outcome, process, ranges
 from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW, Budget
-from plumbline.search.candidates import CandidateSpace
-from plumbline.search.cells import Target
 from plumbline.search.fixed_point import FixedPoint, violations
 from plumbline.search.order import Order
 from plumbline.search.rounds import Rounds
+from plumbline.search.space import plausible
+from plumbline.search.space.candidates import CandidateSpace
+from plumbline.search.space.cells import Target
 from plumbline.settings import Settings, site_rules
 from plumbline.settings.identity import chosen, now, require_sync
 from plumbline.settings.stored import text_of

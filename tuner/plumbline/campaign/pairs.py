@@ -18,9 +18,9 @@ from plumbline.measure.experiment import (
     without_shared_factor,
 )
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.candidates import DEFAULT, Candidate
-from plumbline.search.cells import Target, index
 from plumbline.search.outcome import holds
+from plumbline.search.space.candidates import DEFAULT, Candidate
+from plumbline.search.space.cells import Target, index
 from plumbline.settings import Settings
 from plumbline_db import runs
 from plumbline_db.records import EVERY_FUNCTION, Suite, Winner

@@ -11,8 +11,8 @@ import msgspec
 
 from plumbline.campaign.circumstances import REDUCED, is_for
 from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS, TYPE_BYTES
-from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding
+from plumbline.search.space.cells import Target
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
 
 

@@ -128,8 +128,8 @@ def _best(
     from plumbline.core.plan import Plan, measurable
     from plumbline.measure.settling import until_settled
     from plumbline.results import best
-    from plumbline.search.candidates import CandidateSpace
-    from plumbline.search.cells import Target
+    from plumbline.search.space.candidates import CandidateSpace
+    from plumbline.search.space.cells import Target
     from plumbline.verify.statistics import exact_ratio, paired_ratio
 
     simulated = settings.ranks.simulate is not None

@@ -26,8 +26,8 @@ from plumbline.model.costs import deviation, formula, hockney, loggp, middle_dev
 from plumbline.model.names import Followed, followed
 from plumbline.model.schedules import Shape
 from plumbline.results.report import Report
-from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding, first_of, label
+from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of
 from plumbline.settings.toolchain import list_of

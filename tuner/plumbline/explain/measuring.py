@@ -16,8 +16,8 @@ from plumbline.libraries import CountsMessages
 from plumbline.measure import pingpong
 from plumbline.measure.launches import LaunchStore, Progress, Series
 from plumbline.measure.settling import until_settled
-from plumbline.search.cells import Target
 from plumbline.search.outcome import first_of
+from plumbline.search.space.cells import Target
 from plumbline.settings import Settings, stored
 from plumbline.settings import toolchain as toolchains
 from plumbline_db import hockney as table

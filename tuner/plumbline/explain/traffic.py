@@ -16,7 +16,7 @@ from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.explain.basis import SUITE
 from plumbline.libraries import CountsMessages, Family
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.cells import Target
+from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline_db import runs
 from plumbline_db.connection import Database

@@ -15,7 +15,7 @@ import msgspec
 
 from plumbline.verify import statistics
 from plumbline.verify.design import Design, over
-from plumbline.verify.sequential import Family, Hypothesis
+from plumbline.verify.sequential import Hypothesis, HypothesisFamily
 
 ALPHA = 0.05
 POWER = 0.9
@@ -121,7 +121,7 @@ def with_looks(comparisons: Sequence[TwinComparison]) -> list[tuple[bool, int]]:
     """For each comparison whether looks find it, and how many launches that takes."""
     most = max((len(comparison.log_ratios) for comparison in comparisons), default=1)
     design = design_of(most)
-    family = Family(
+    family = HypothesisFamily(
         [[Hypothesis(number, limit=1.0)] for number in range(len(comparisons))], design, alpha=ALPHA
     )
     for launches in design.launches:

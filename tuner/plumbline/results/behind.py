@@ -9,9 +9,9 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from plumbline.libraries import space_file
-from plumbline.search import select
-from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding, first_of, is_of, label
+from plumbline.search.space import select
+from plumbline.search.space.cells import Target
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Search, Trial, Winner

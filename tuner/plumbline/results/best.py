@@ -17,9 +17,9 @@ from plumbline.core.plan import Plan
 from plumbline.launch.starter import Starter
 from plumbline.measure import side_by_side
 from plumbline.measure.side_by_side import MeasuredCase
-from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.search.cells import Target
 from plumbline.search.outcome import label
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
+from plumbline.search.space.cells import Target
 from plumbline.settings.toolchain import Catalogue
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db.errors import PlumblineError

@@ -16,8 +16,8 @@ from plumbline.results import saving, spread
 from plumbline.results.behind import Behind, behind, whole_functions
 from plumbline.results.saving import Saving
 from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW
-from plumbline.search.cells import Target
 from plumbline.search.outcome import deciding, label
+from plumbline.search.space.cells import Target
 from plumbline.settings.cases import EVERY
 from plumbline.verify.summary import as_json
 from plumbline_db import (

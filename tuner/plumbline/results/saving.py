@@ -12,9 +12,9 @@ from plumbline.campaign.pairs import cold_ratios
 from plumbline.core import application
 from plumbline.core.application import Application, Calls
 from plumbline.measure import tables
-from plumbline.search.candidates import DEFAULT
-from plumbline.search.cells import Target, index
 from plumbline.search.outcome import deciding, label
+from plumbline.search.space.candidates import DEFAULT
+from plumbline.search.space.cells import Target, index
 from plumbline.settings.stored import settings_of
 from plumbline.verify.statistics import Comparison
 from plumbline_db import runs, suites

@@ -18,9 +18,9 @@ from plumbline.libraries import Knob
 from plumbline.libraries.space import Space
 from plumbline_db.records import Trial
 
-from .candidates import DEFAULT, Candidate
-from .cells import Target
-from .select import REACH, Chosen
+from .space.candidates import DEFAULT, Candidate
+from .space.cells import Target
+from .space.select import REACH, Chosen
 
 # RaceLaunches of one race at most: a gap of a factor 2^8 is closed by two.
 MOST_LOOKS = 3

@@ -13,8 +13,8 @@ from plumbline.core.guidelines import Guidelines
 from plumbline.core.variant_spec import variant_name
 from plumbline_db.records import Verdict, Winner
 
-from .cells import Target
 from .outcome import deciding
+from .space.cells import Target
 
 
 class Order:

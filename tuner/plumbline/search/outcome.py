@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from plumbline_db.records import EVERY_FUNCTION, Search, Trial, Winner
 
-from .cells import Target
+from .space.cells import Target
 
 
 def record(

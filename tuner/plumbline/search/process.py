@@ -21,9 +21,9 @@ from plumbline_db import runs
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Suite, Winner
 
-from .candidates import DEFAULT, Candidate
-from .cells import Target, index
-from .select import Weights
+from .space.candidates import DEFAULT, Candidate
+from .space.cells import Target, index
+from .space.select import Weights
 from .turns import STAGES, Turns
 
 _ONE_LAUNCH = ((1, 3),)

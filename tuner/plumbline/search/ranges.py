@@ -8,8 +8,8 @@ import msgspec
 
 from plumbline_db.records import EVERY_FUNCTION, Winner
 
-from .cells import Target
 from .outcome import holds
+from .space.cells import Target
 
 Sizes = Mapping[str, Sequence[int]]
 

@@ -17,9 +17,9 @@ from plumbline.system.words import counted
 from plumbline_db import runs
 from plumbline_db.records import Search, Suite, Trial
 
-from .candidates import DEFAULT, Candidate, CandidateSpace
-from .cells import Flaw, Target, index
 from .outcome import label
+from .space.candidates import DEFAULT, Candidate, CandidateSpace
+from .space.cells import Flaw, Target, index
 
 Tried = float | Flaw  # the seconds of a call, or why there are none
 

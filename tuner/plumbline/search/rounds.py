@@ -27,8 +27,6 @@ from plumbline_db.records import EVERY_FUNCTION, Suite, Trial, Verdict, Winner
 
 from . import crossover, outcome, ranges
 from .budget import Budget
-from .candidates import DEFAULT, Candidate, CandidateSpace
-from .cells import Target
 from .order import Neighbours, Order
 from .race import neighbours
 from .race.bound import bounds
@@ -39,8 +37,10 @@ from .race.launching import Past
 from .race.race import Race
 from .rescue import rescue
 from .second_choice import InForce, Raced, SecondChoices
-from .select import Trials, choose
-from .select import winners as select
+from .space.candidates import DEFAULT, Candidate, CandidateSpace
+from .space.cells import Target
+from .space.select import Trials, choose
+from .space.select import winners as select
 from .wanted_cells import idle, near, violated
 
 _RESCUE = 0.1  # of the budget

@@ -10,10 +10,10 @@ import msgspec
 from plumbline_db.records import Trial, Winner
 
 from . import outcome, ranges
-from .candidates import Candidate, CandidateSpace
-from .cells import Target
 from .race.race import Race
-from .select import Trials, candidate_of
+from .space.candidates import Candidate, CandidateSpace
+from .space.cells import Target
+from .space.select import Trials, candidate_of
 
 # Puts winners in force: the environment of a launch, from the winners and the name of the search.
 InForce = Callable[[Sequence[Winner], str], Mapping[str, str]]

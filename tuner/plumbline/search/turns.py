@@ -24,8 +24,8 @@ from plumbline.verify.statistics import Comparison, slower
 from plumbline_db import searches
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Search, Suite, Trial, Winner
 
-from .candidates import DEFAULT
 from .outcome import label
+from .space.candidates import DEFAULT
 
 # Launches of each value by the end of a stage, and how many values go on after it. Those of the
 # last stage alone decide: the others have chosen what is in it.

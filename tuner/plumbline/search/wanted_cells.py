@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from plumbline.core.variant_spec import variant_name
 from plumbline_db.records import Verdict
 
-from .candidates import CandidateSpace
-from .cells import Target
+from .space.candidates import CandidateSpace
+from .space.cells import Target
 
 # A guideline whose left side takes this much of its right side may be violated in the next round.
 _NEAR = 0.5

@@ -52,7 +52,7 @@ class HypothesisState(msgspec.Struct, Generic[Key]):
         return self.comparison.ratio if self.comparison else math.inf
 
 
-class Family(Generic[Key]):
+class HypothesisFamily(Generic[Key]):
     """Tests in cells: a cell is violated if one of its tests is, holds if all hold. A cell that is
     decided stays so. The family of the correction is the cells."""
 

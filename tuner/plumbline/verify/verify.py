@@ -17,7 +17,7 @@ from plumbline.system.words import counted
 from plumbline.verify.design import ONE_LOOK, Design
 from plumbline.verify.index import Index, Obstacle, Side
 from plumbline.verify.kinds import Candidate, Cell, all_kinds
-from plumbline.verify.sequential import Family, Hypothesis, HypothesisState, shown
+from plumbline.verify.sequential import Hypothesis, HypothesisFamily, HypothesisState, shown
 from plumbline.verify.significance.comparison import Comparison
 from plumbline.verify.significance.exact import SAME
 from plumbline_db.records import Medians, Verdict
@@ -77,7 +77,7 @@ class Verification:
         self._stage, self._nprocs, self._ppn = stage, nprocs, ppn
         self._settings = settings or VerifySettings()
         self._cells: list[Cell] = []
-        self._family: Family[Candidate] | None = None
+        self._family: HypothesisFamily[Candidate] | None = None
         self._suites: list[list[str]] = []
 
     def look(self, at: Look) -> None:
@@ -114,9 +114,9 @@ class Verification:
         waiting = {id(standing) for standing in self._family.open()}
         return sum(any(id(state) in waiting for state in cell) for cell in self._family.cells)
 
-    def _questions(self) -> Family[Candidate]:
+    def _questions(self) -> HypothesisFamily[Candidate]:
         settings = self._settings
-        return Family(
+        return HypothesisFamily(
             (
                 [
                     Hypothesis(

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import msgspec
 
 from plumbline.core.plan import PlanCase
-from plumbline.search.candidates import DEFAULT, Candidate
-from plumbline.search.cells import Target
+from plumbline.search.space.candidates import DEFAULT, Candidate
+from plumbline.search.space.cells import Target
 from plumbline_db.records import Verdict
 
 

@@ -20,8 +20,8 @@ from plumbline import libraries
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries import Family
 from plumbline.measure.launches import IN_A_ROW, LaunchStore
-from plumbline.search.candidates import DEFAULT, Candidate
-from plumbline.search.cells import Flaw, Target, index
+from plumbline.search.space.candidates import DEFAULT, Candidate
+from plumbline.search.space.cells import Flaw, Target, index
 from plumbline_db import runs
 from plumbline_db.records import Failure, Suite
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from plumbline.core.plan import Plan
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.candidates import DEFAULT, Candidate
-from plumbline.search.cells import Flaw, Target
+from plumbline.search.space.candidates import DEFAULT, Candidate
+from plumbline.search.space.cells import Flaw, Target
 from plumbline_db.records import Suite
 
 from .cold_launches import ColdLaunches, Entries, ReferenceVariants

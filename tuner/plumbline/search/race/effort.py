@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import msgspec
 
-from plumbline.search.cells import Target
+from plumbline.search.space.cells import Target
 from plumbline.verify.design import ONE_LOOK, Design
 from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
 

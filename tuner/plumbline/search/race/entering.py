@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from plumbline.core.plan import PlanCase
 from plumbline.core.variant_spec import variant_name
-from plumbline.search.candidates import Candidate, CandidateSpace
-from plumbline.search.cells import Target
+from plumbline.search.space.candidates import Candidate, CandidateSpace
+from plumbline.search.space.cells import Target
 from plumbline_db.records import Trial
 from plumbline_exporters import by_size
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from plumbline.core.variant_spec import variant_name
-from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.search.cells import Target
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
+from plumbline.search.space.cells import Target
 
 from .evidence import Evidence
 

@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 
 from plumbline.core.configuration import Configuration
-from plumbline.search.candidates import DEFAULT, Candidate
-from plumbline.search.cells import Target
+from plumbline.search.space.candidates import DEFAULT, Candidate
+from plumbline.search.space.cells import Target
 from plumbline_db.records import Medians
 from plumbline_db.runs import LaunchSamples
 

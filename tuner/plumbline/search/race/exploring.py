@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.search.cells import Target
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
+from plumbline.search.space.cells import Target
 
 from .effort import Effort
 from .evidence import Evidence

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from plumbline.search.candidates import DEFAULT, Candidate
-from plumbline.search.cells import Target
-from plumbline.search.select import slower
+from plumbline.search.space.candidates import DEFAULT, Candidate
+from plumbline.search.space.cells import Target
+from plumbline.search.space.select import slower
 from plumbline.verify.significance.exact import SAME
 from plumbline_db.records import Trial
 

@@ -12,9 +12,9 @@ import msgspec
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.search import plausible
-from plumbline.search.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.search.cells import Flaw, Target
+from plumbline.search.space import plausible
+from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
+from plumbline.search.space.cells import Flaw, Target
 from plumbline_db import runs
 from plumbline_db.records import Suite, Trial
 

@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from plumbline.core.configuration import Configuration
-from plumbline.search.candidates import DEFAULT, Candidate
-from plumbline.search.cells import Target
+from plumbline.search.space.candidates import DEFAULT, Candidate
+from plumbline.search.space.cells import Target
 from plumbline_db import campaigns, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Winner

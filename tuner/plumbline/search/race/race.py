@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from plumbline.core.plan import Plan
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.candidates import Candidate, CandidateSpace
-from plumbline.search.cells import Target
+from plumbline.search.space.candidates import Candidate, CandidateSpace
+from plumbline.search.space.cells import Target
 from plumbline.system.words import counted
 from plumbline.verify.statistics import Comparison
 from plumbline_db.records import Suite, Trial

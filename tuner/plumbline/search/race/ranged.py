@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 
 from plumbline.core.configuration import Configuration
-from plumbline.search.candidates import DEFAULT, Candidate
-from plumbline.search.select import fewest_rules, tie
+from plumbline.search.space.candidates import DEFAULT, Candidate
+from plumbline.search.space.select import fewest_rules, tie
 from plumbline_db.records import Trial
 from plumbline_exporters import by_size, families
 from plumbline_exporters.by_size import Range

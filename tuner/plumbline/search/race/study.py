@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import optuna
 
-from plumbline.search.candidates import Candidate, CandidateSpace
+from plumbline.search.space.candidates import Candidate, CandidateSpace
 
 ENUMERATE_UP_TO = 60
 _ATTEMPTS = 50

@@ -1,0 +1,1 @@
+"""What may be chosen where: candidates, cells, and what trials say of them."""
