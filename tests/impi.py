@@ -15,7 +15,7 @@ from plumbline.system.placement import Placement
 from plumbline.system.process import Finished
 from plumbline_db import ndjson
 from plumbline_db.records import UNBOUNDED_BYTES, ProbeRecord, Samples, Winner
-from plumbline_exporters.families.intelmpi.ranges import knob
+from plumbline_exporters.family.intelmpi.ranges import knob
 from tests.db import build
 from tests.tuner.families import installations
 from tests.tuner.families.started import started

@@ -187,7 +187,7 @@ def test_a_variant_is_two_files(tmp_path: Path) -> None:
 # --- a library family ----------------------------------------------------------------------------
 
 LIBRARY = "tuner/plumbline/libraries/strangempi"
-FILES = "exporters/plumbline_exporters/families/strangempi"
+FILES = "exporters/plumbline_exporters/family/strangempi"
 SPACE = "search-spaces/strangempi.toml"
 MPI_ID = "probes/mpi-id.sh"
 RECORDED = "tests/tuner/families/recorded/strangempi.py"

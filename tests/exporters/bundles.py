@@ -8,7 +8,7 @@ import msgspec
 
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.families.openmpi.tuned import prefix
+from plumbline_exporters.family.openmpi.tuned import prefix
 from tests.db import build
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from plumbline_exporters.families.openmpi import rules_reader as ompi_rules_reader
+from plumbline_exporters.family.openmpi import rules_reader as ompi_rules_reader
 
 Blocks = dict[int, list[list[int]]]
 

@@ -10,7 +10,7 @@ import pytest
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters.families.openmpi import env, mca_params
+from plumbline_exporters.family.openmpi import env, mca_params
 from plumbline_exporters.registry import write
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, library, tuned, variant

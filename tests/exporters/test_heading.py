@@ -7,7 +7,7 @@ import pytest
 
 from plumbline_exporters import modulefile, profile, winners_json
 from plumbline_exporters.bundle import Bundle, heading
-from plumbline_exporters.families.openmpi import env
+from plumbline_exporters.family.openmpi import env
 from tests.exporters.bundles import bundle, tuned, variant
 
 WAYS = [

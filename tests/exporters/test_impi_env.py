@@ -13,7 +13,7 @@ from plumbline.libraries import Installation
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.families.intelmpi import env as impi_env
+from plumbline_exporters.family.intelmpi import env as impi_env
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, library, variant
 from tests.impi import FAMILY, tuned

@@ -12,7 +12,7 @@ from plumbline.libraries.mpich import Mpich
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import registry
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.families.mpich.coll import stem
+from plumbline_exporters.family.mpich.coll import stem
 from tests.db import build
 from tests.exporters.bundles import bundle
 from tests.probes.launch import Launch

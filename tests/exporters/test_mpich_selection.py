@@ -12,9 +12,9 @@ import pytest
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.families.mpich import coll as mpich_coll
-from plumbline_exporters.families.mpich import env as mpich_env
-from plumbline_exporters.families.mpich import selection as mpich_selection
+from plumbline_exporters.family.mpich import coll as mpich_coll
+from plumbline_exporters.family.mpich import env as mpich_env
+from plumbline_exporters.family.mpich import selection as mpich_selection
 from tests.db import build
 from tests.exporters.bundles import bundle, library
 from tests.tuner.families.installations import write

@@ -12,8 +12,8 @@ import pytest
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.families import hydra
-from plumbline_exporters.families.mvapich2 import env as mvapich_env
+from plumbline_exporters.family import hydra
+from plumbline_exporters.family.mvapich2 import env as mvapich_env
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, everywhere, library, variant
 from tests.tuner.families.installations import prefix_of

@@ -10,11 +10,11 @@ import pytest
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters.families.openmpi import han as ompi_han
-from plumbline_exporters.families.openmpi import mca_params
-from plumbline_exporters.families.openmpi import rules as ompi_rules
-from plumbline_exporters.families.openmpi.knobs import PAST_HAN
-from plumbline_exporters.families.openmpi.tuned import COLLECTIVES
+from plumbline_exporters.family.openmpi import han as ompi_han
+from plumbline_exporters.family.openmpi import mca_params
+from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi.knobs import PAST_HAN
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, tuned
 from tests.hosts import Hosts

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters.families.openmpi import env, mca_params
-from plumbline_exporters.families.openmpi import rules as ompi_rules
-from plumbline_exporters.families.openmpi.tuned import COLLECTIVES
+from plumbline_exporters.family.openmpi import env, mca_params
+from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
 from tests.exporters import json_rules_reader, rules_reader
 from tests.exporters.bundles import bundle, library, tuned
 from tests.exporters.test_ompi_rules import tables

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters.families.openmpi import rules as ompi_rules
-from plumbline_exporters.families.openmpi.rules import obstacle
-from plumbline_exporters.families.openmpi.tuned import COLLECTIVES
+from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi.rules import obstacle
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
 from tests.exporters.bundles import bundle, library, tuned
 from tests.exporters.rules_reader import RulesFile, read
 

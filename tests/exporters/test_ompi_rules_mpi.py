@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters.families.openmpi import rules as ompi_rules
-from plumbline_exporters.families.openmpi.tuned import (
+from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi.tuned import (
     COLLECTIVES,
     Collective,
     prefix,

@@ -13,7 +13,7 @@ from plumbline.libraries.openmpi import NO_SUCH_ALGORITHM, rules_canary
 from plumbline_db.connection import Database
 from plumbline_db.records import Winner
 from plumbline_exporters.bundle import load_bundle
-from plumbline_exporters.families.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi import rules as ompi_rules
 from tests.db import build
 from tests.exporters.bundles import bundle, tuned
 from tests.exporters.rules_reader import read

@@ -16,7 +16,7 @@ from plumbline.applied.blocks import block
 from plumbline_db.errors import PlumblineError
 from plumbline_exporters import modulefile, quoting
 from plumbline_exporters.bundle import heading
-from plumbline_exporters.families.openmpi import mca_params
+from plumbline_exporters.family.openmpi import mca_params
 from plumbline_exporters.registry import texts, write
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, everywhere, library, tuned

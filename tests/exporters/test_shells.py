@@ -25,7 +25,7 @@ from plumbline_exporters import (
     run_script,
 )
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.families.openmpi import env
+from plumbline_exporters.family.openmpi import env
 from plumbline_exporters.registry import exporters, write
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, everywhere, library, tuned, variant

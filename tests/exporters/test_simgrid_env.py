@@ -7,7 +7,7 @@ import pytest
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
-from plumbline_exporters.families.simgrid.env import files
+from plumbline_exporters.family.simgrid.env import files
 from plumbline_exporters.plumbline_sh import FILE_NAME
 from tests.db import build
 from tests.exporters.bundles import bundle, variant

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from plumbline_db.records import EVERY_FUNCTION
-from plumbline_exporters.families.openmpi import mca_params
+from plumbline_exporters.family.openmpi import mca_params
 from plumbline_exporters.plumbline_sh import FILE_NAME
 from plumbline_exporters.registry import exporters, texts
 from tests.exporters.bundles import bundle, everywhere, library, tuned

@@ -25,10 +25,10 @@ from plumbline_db import ndjson, runs, scratch
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, PingPong
-from plumbline_exporters.families.openmpi import site as ompi_site
-from plumbline_exporters.families.openmpi.site import SiteRule
+from plumbline_exporters.family.openmpi import site as ompi_site
+from plumbline_exporters.family.openmpi.site import SiteRule
+from plumbline_exporters.finding import Context
 from plumbline_exporters.lint import formats
-from plumbline_exporters.lint.finding import Context
 from tests.db import build
 from tests.exporters import hostile
 from tests.exporters.bundles import library

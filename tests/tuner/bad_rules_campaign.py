@@ -29,8 +29,8 @@ from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite
-from plumbline_exporters.families.openmpi import rules as ompi_rules
-from plumbline_exporters.families.openmpi.tuned import COLLECTIVES, prefix
+from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, prefix
 from tests.exporters import rules_reader
 from tests.tuner.test_end_to_end import plumbline
 

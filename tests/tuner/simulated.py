@@ -40,7 +40,7 @@ from plumbline_db.records import (
     Run,
     Samples,
 )
-from plumbline_exporters.families.openmpi.tuned import COLLECTIVES
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
 from tests.db import build
 from tests.exporters import rules_reader
 

@@ -37,7 +37,7 @@ from plumbline_db.records import (
     Winner,
 )
 from plumbline_exporters import profile
-from plumbline_exporters.families.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi import rules as ompi_rules
 from tests.exporters.bundles import tuned
 from tests.tuner import planted
 from tests.tuner.simulated import PARTS, Costs, Interrupted, SimulatedStarter, toolchain

@@ -15,7 +15,7 @@ from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns, exports
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters.families.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi import rules as ompi_rules
 from tests.tuner import planted
 from tests.tuner.simulated import SimulatedStarter, toolchain
 from tests.tuner.test_campaign import run

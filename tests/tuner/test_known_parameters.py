@@ -10,10 +10,10 @@ import pytest
 from plumbline.libraries import known_parameters
 from plumbline.libraries.space import Space
 from plumbline.libraries.space_file import load
+from plumbline_exporters.assignments import Assignment
 from plumbline_exporters.families import linted
+from plumbline_exporters.finding import Context, LintTarget
 from plumbline_exporters.lint import names
-from plumbline_exporters.lint.assignments import Assignment
-from plumbline_exporters.lint.finding import Context, LintTarget
 
 FOLDER = Path(__file__).parents[2] / "search-spaces"
 KNOWN = known_parameters.known(FOLDER)

@@ -18,8 +18,8 @@ from plumbline.libraries.openmpi import OpenMpi, rules_canary
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Failure, Winner
 from plumbline_exporters import plumbline_sh, profile
-from plumbline_exporters.families.openmpi import rules as ompi_rules
-from plumbline_exporters.families.openmpi.tuned import COLLECTIVES
+from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
 from plumbline_exporters.registry import write
 from tests.exporters import rules_reader
 from tests.exporters.bundles import bundle, everywhere, tuned, variant

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline_db.errors import UsageError
-from plumbline_exporters.lint.finding import Context, Finding, NamedFile, in_order
+from plumbline_exporters.finding import Context, Finding, NamedFile, in_order
 from plumbline_exporters.lint.formats import check, choose
 
 _MOST_BYTES = 16 * 1024 * 1024

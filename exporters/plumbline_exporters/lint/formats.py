@@ -12,8 +12,8 @@ import msgspec
 
 from plumbline_db.errors import UsageError
 from plumbline_exporters import families
+from plumbline_exporters.finding import Context, Finding, NamedFile, in_order
 from plumbline_exporters.lint import shell_file
-from plumbline_exporters.lint.finding import Context, Finding, NamedFile, in_order
 
 # What exported files say in their heads.
 _MADE_FOR = re.compile(

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from plumbline_exporters import families
-from plumbline_exporters.lint.assignments import Assignment, is_plain, of_shell
-from plumbline_exporters.lint.finding import Context, Finding, NamedFile, named
+from plumbline_exporters.assignments import Assignment, is_plain, of_shell
+from plumbline_exporters.finding import Context, Finding, NamedFile, named
 
 SUMMARY = "environment: shell file, module file, job script, or NAME=VALUE lines"
 _SPACED = re.compile(r"\s*(?:export\s+)?(?P<name>\w+)(?:\s+=\s*|\s*=\s+)(?P<value>[^\s=]\S*)")

@@ -15,11 +15,11 @@ from plumbline_db.errors import UsageError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import registry
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.families.mpich import selection as mpich_selection
-from plumbline_exporters.families.openmpi import rules as ompi_rules
-from plumbline_exporters.families.openmpi.tuned import COLLECTIVES
+from plumbline_exporters.family.mpich import selection as mpich_selection
+from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
+from plumbline_exporters.finding import Context
 from plumbline_exporters.lint import files, formats
-from plumbline_exporters.lint.finding import Context
 from tests.exporters.bundles import bundle, everywhere, library, tuned, variant
 from tests.exporters.test_mpich_selection import winner as mpich_winner
 from tests.exporters.test_ompi_rules import tables

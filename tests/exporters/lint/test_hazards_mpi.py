@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_exporters.families.openmpi import rules as ompi_rules
-from plumbline_exporters.families.openmpi.tuned import COLLECTIVES
+from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
+from plumbline_exporters.finding import Context, Finding
 from plumbline_exporters.lint import formats
-from plumbline_exporters.lint.finding import Context, Finding
 from tests.exporters.bundles import bundle, tuned
 from tests.exporters.lint.conftest import OpenMpi, rules_in_force
 

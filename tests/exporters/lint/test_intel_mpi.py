@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.libraries import Installation
 from plumbline.system import process
-from plumbline_exporters.families.intelmpi.ranges import NOT_COMMUTATIVE, knob
+from plumbline_exporters.family.intelmpi.ranges import NOT_COMMUTATIVE, knob
 from tests.exporters import mpi
 from tests.impi import FAMILY, WHEEL
 from tests.tuner.families import installations

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_exporters.families.openmpi import rules_reader as ompi_rules_reader
-from plumbline_exporters.families.openmpi.tuned import COLLECTIVES, version_reads_second
+from plumbline_exporters.family.openmpi import rules_reader as ompi_rules_reader
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, version_reads_second
 from tests.exporters.lint.conftest import OpenMpi
 
 pytestmark = pytest.mark.mpi

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from plumbline_exporters.finding import Context
+from plumbline_exporters.known import Known, Parameter
 from plumbline_exporters.lint import formats
-from plumbline_exporters.lint.finding import Context
-from plumbline_exporters.lint.known import Known, Parameter
 
 MANY = 30_000
 pytestmark = pytest.mark.timeout(40)

@@ -10,9 +10,9 @@ import pytest
 
 import plumbline_exporters
 from plumbline.libraries import known_parameters
-from plumbline_exporters.families.mpich.lint.tables import _BLOCKING, _OTHERS
+from plumbline_exporters.family.mpich.lint_tables import _BLOCKING, _OTHERS
+from plumbline_exporters.finding import EFFECTS, Context, Finding
 from plumbline_exporters.lint import formats
-from plumbline_exporters.lint.finding import EFFECTS, Context, Finding
 
 ROOT = Path(__file__).parents[3]
 KNOWN = known_parameters.known(ROOT / "search-spaces")

@@ -11,8 +11,8 @@ import pytest
 from plumbline.applied import apply
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import EVERY_FUNCTION, Library
-from plumbline_exporters.families.openmpi import rules_reader as ompi_rules_reader
-from plumbline_exporters.families.openmpi.tuned import COLLECTIVES
+from plumbline_exporters.family.openmpi import rules_reader as ompi_rules_reader
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
 from tests.db import build
 from tests.exporters.bundles import everywhere, tuned, variant
 from tests.tuner.applied.people import EIGHT, FOREIGN, FOUR, User, wish

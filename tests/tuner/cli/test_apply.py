@@ -19,7 +19,7 @@ from plumbline.libraries.openmpi import OpenMpi
 from plumbline.results import doctor
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters.families.openmpi import mca_params
+from plumbline_exporters.family.openmpi import mca_params
 from tests.db import build
 from tests.tuner import simulated
 from tests.tuner.cli.command import Result, plumbline

@@ -28,8 +28,8 @@ from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.records import Winner
 from plumbline_exporters import families, installed, plumbline_sh
+from plumbline_exporters.finding import Context
 from plumbline_exporters.lint import formats
-from plumbline_exporters.lint.finding import Context
 from plumbline_exporters.registry import exporters
 from plumbline_exporters.registry import write as export
 from tests.exporters.bundles import bundle, variant

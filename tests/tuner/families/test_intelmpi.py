@@ -21,7 +21,7 @@ from plumbline.libraries.intelmpi import LOUD, corrupted
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db.records import Check, Failure, Winner
-from plumbline_exporters.families.intelmpi.ranges import knob
+from plumbline_exporters.family.intelmpi.ranges import knob
 from plumbline_exporters.registry import write as write_files
 from tests.exporters.bundles import bundle
 from tests.impi import FAMILY, RANKS, WHEEL, launch, run, tuned

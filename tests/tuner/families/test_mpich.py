@@ -12,7 +12,7 @@ from plumbline import libraries
 from plumbline.libraries.mpich import Mpich
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters.families.mpich import selection as mpich_selection
+from plumbline_exporters.family.mpich import selection as mpich_selection
 from tests.db import build
 from tests.tuner.families.conformance import Conformance
 from tests.tuner.families.installations import script, write

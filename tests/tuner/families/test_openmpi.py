@@ -16,7 +16,7 @@ from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters.families.openmpi.tuned import COLLECTIVES, prefix
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, prefix
 from tests.exporters import rules_reader
 from tests.exporters.bundles import bundle, library, tuned
 from tests.tuner.families.conformance import Conformance

@@ -11,13 +11,14 @@ import pytest
 
 from plumbline import libraries
 from plumbline_exporters import families
+from plumbline_exporters import family as exporters
 from tests.tuner.families import installations
 from tests.tuner.families.installations import ROOT
 
 PARTS = {
     "tuner": {module.name for module in pkgutil.iter_modules(libraries.__path__) if module.ispkg},
     "exporters": {
-        module.name for module in pkgutil.iter_modules(families.__path__) if module.ispkg
+        module.name for module in pkgutil.iter_modules(exporters.__path__) if module.ispkg
     },
     "search space": {path.stem for path in (ROOT / "search-spaces").glob("*.toml")},
     "recorded installation": set(installations.all_recorded()),

@@ -13,7 +13,7 @@ from plumbline.libraries import space_file
 from plumbline.libraries.simgrid import SELECTORS, SimGrid
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters.families.simgrid.env import OPTIONS
+from plumbline_exporters.family.simgrid.env import OPTIONS
 from tests.db import build
 from tests.tuner.families.conformance import Conformance
 from tests.tuner.families.installations import ON_PATH, ROOT, write

@@ -11,7 +11,7 @@ from plumbline.core.configuration import Configuration
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings.toolchain import Variant, VariantParameter
 from plumbline_db.records import Winner
-from plumbline_exporters.families.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi import rules as ompi_rules
 from tests.db import build
 from tests.tuner.simulated import SPACE, installed_knobs, variants, variants_of
 

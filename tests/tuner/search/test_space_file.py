@@ -12,7 +12,7 @@ from plumbline import libraries
 from plumbline.libraries.space import differences
 from plumbline.libraries.space_file import for_library, load
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_exporters.families.openmpi.tuned import COLLECTIVES, prefix
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, prefix
 from tests.db import build
 from tests.tuner.families.installations import prefix_of
 from tests.tuner.simulated import ROOT

@@ -41,8 +41,8 @@ def command(
 
     from plumbline.libraries import known_parameters
     from plumbline.system import paths
+    from plumbline_exporters.finding import Context, check_library
     from plumbline_exporters.lint import files as disk
-    from plumbline_exporters.lint.finding import Context, check_library
     from plumbline_exporters.lint.formats import formats
 
     if listing:

@@ -1,6 +1,6 @@
 """How variables enter the ranks that a user's own mpirun starts, and nothing else of his shell:
 mpirun itself must not be preloaded. Each family knows how; exported files do the same in sh
-(exporters/plumbline_exporters/families)."""
+(exporters/plumbline_exporters/family)."""
 
 from __future__ import annotations
 

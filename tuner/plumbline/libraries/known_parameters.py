@@ -10,7 +10,7 @@ from plumbline.libraries.space import FunctionSpace, Setting, Space
 from plumbline.libraries.space_file import load
 from plumbline.system import version
 from plumbline_exporters import families
-from plumbline_exporters.lint.known import Known, Parameter
+from plumbline_exporters.known import Known, Parameter
 
 
 def known(folder: Path) -> tuple[Known, ...]:

@@ -20,7 +20,7 @@ from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
-from plumbline_exporters.families.intelmpi.ranges import ADJUST, SILENT
+from plumbline_exporters.family.intelmpi.ranges import ADJUST, SILENT
 
 FALLBACKS_FAIL = "I_MPI_ADJUST_FAILURE_ON_COLL_FALLBACK"
 # What makes a launch end at a preset that does not fit. On some processors the one that the library

@@ -19,7 +19,7 @@ from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
-from plumbline_exporters.families.mpich import coll, selection
+from plumbline_exporters.family.mpich import coll, selection
 
 FALLBACK = "MPIR_CVAR_COLLECTIVE_FALLBACK"
 _COMPLAINTS = (

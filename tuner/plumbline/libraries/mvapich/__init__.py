@@ -16,7 +16,7 @@ import msgspec
 from plumbline.libraries import Installation, Knob, family, hydra, mpiname
 from plumbline.libraries.canary import Canary
 from plumbline.libraries.mpich import OF_THE_SITE, Mpich
-from plumbline_exporters.families.mpich import coll
+from plumbline_exporters.family.mpich import coll
 
 TUNES_ITSELF = "MPIR_CVAR_ENABLE_DYNAMIC_TUNING"
 _SETTINGS = re.compile(rf"(MPIR_CVAR|MPIR_PARAM|MPICH|MVP)_(?!{OF_THE_SITE})")

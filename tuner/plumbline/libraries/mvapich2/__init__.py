@@ -26,7 +26,7 @@ from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters import by_size
-from plumbline_exporters.families.mvapich2 import ranges as mv2_ranges
+from plumbline_exporters.family.mvapich2 import ranges as mv2_ranges
 
 TWO_LEVEL_CALLS = 16
 # What in MPI_T chooses the same as a variable of the environment: with both, MPI_Init fails.

@@ -14,8 +14,8 @@ from plumbline.libraries.canary import Canary, in_copy
 from plumbline.libraries.openmpi.info import SETTINGS, folders, installed, reported, say
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters.families.openmpi import mca_params
-from plumbline_exporters.families.openmpi.site import MARK
+from plumbline_exporters.family.openmpi import mca_params
+from plumbline_exporters.family.openmpi.site import MARK
 
 _COMPLAINTS = (
     "An invalid value was supplied for an enum variable",

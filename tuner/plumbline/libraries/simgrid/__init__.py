@@ -22,7 +22,7 @@ from plumbline.system.placement import Placement
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
-from plumbline_exporters.families.simgrid.env import OPTIONS
+from plumbline_exporters.family.simgrid.env import OPTIONS
 
 # SMPI re-creates the decisions of these libraries (smpi/coll-selector).
 Selector = Literal["ompi", "mpich", "mvapich2", "impi"]

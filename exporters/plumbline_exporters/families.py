@@ -1,0 +1,130 @@
+"""Families of MPI libraries, as files for their users know them: a folder each, which says in
+`FAMILY` all that exporters and the linter ask of it. A module beside the folders is what several of
+them share.
+
+Nothing outside of the folders names a family: it asks here."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from plumbline_db.records import Library
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from plumbline_exporters.assignments import Assignment
+    from plumbline_exporters.bundle import Bundle
+    from plumbline_exporters.finding import Effect, Finding, LintTarget
+    from plumbline_exporters.installed import Question
+    from plumbline_exporters.known import Version
+
+
+class Linting(msgspec.Struct, frozen=True, kw_only=True):
+    """How files that set its parameters are read. `versions` stand for all that are known, where no
+    library is named. `variables`, a pattern, are those that `findings` speaks of. `refusal`: what
+    the library does with a value that it does not take. `own_decision`: what a choice may be
+    besides an algorithm. `files`: variables that name a file, with what happens where it is not
+    there. `options`: words of its mpirun that set a variable, with the beginning of its name.
+    `formats`: modules of its own files, in the order in which they are asked. `instead_of`: the
+    family whose variables it has too, and which speaks of them where no library is named."""
+
+    versions: tuple[Version, ...]
+    variables: str
+    findings: Callable[[Sequence[Assignment], LintTarget], Iterable[Finding]]
+    refusal: tuple[Effect, str]
+    own_decision: tuple[str, ...] = ()
+    files: Mapping[str, tuple[Effect, str]] = {}
+    options: Mapping[str, str] = {}
+    formats: Mapping[str, ModuleType] = {}
+    instead_of: str = ""
+
+
+class ParameterFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that the library reads by itself, whatever the shell. `parameters` are what winners
+    put there, `line` is one of them, `read` gives those of such a file. `prefix` makes a variable
+    of a name, which is heard first; the variable `elsewhere` names other files in its place.
+    `silences`: why a line of others takes ours out of force, for a library or (None) for some."""
+
+    parameters: Callable[[Bundle], dict[str, str]]
+    line: Callable[[str, str], str]
+    read: Callable[[str], list[Assignment]]
+    prefix: str
+    elsewhere: str
+    silences: Callable[[Assignment, Mapping[str, str], Library | None], str]
+
+
+class Family(msgspec.Struct, frozen=True, kw_only=True):
+    """`prefixes`: beginnings of its variables. `script`: the format that writes plumbline.sh.
+    `variables`: what files of a campaign set, whatever language says it. `question`: how a shell
+    sees that the library is the one that files were made for; None where nobody can be asked.
+    `in_ranges`: variables that may name an algorithm for each range of sizes, with those that may
+    stand there. `algorithms`: those that its modules know by name, by knob; the search space has
+    them too. `lint` is None where nobody sets parameters in files of his own."""
+
+    script: str
+    variables: Callable[[Bundle], dict[str, str]]
+    question: Callable[[Library], Question | None]
+    prefixes: tuple[str, ...] = ()
+    lint: Linting | None = None
+    parameter_file: ParameterFile | None = None
+    in_ranges: Mapping[str, frozenset[int]] = {}
+    algorithms: Mapping[str, Sequence[str]] = {}
+
+
+@cache
+def families() -> dict[str, Family]:
+    """By name, which is that of the folder."""
+    package = importlib.import_module("plumbline_exporters.family")
+    folders = [module.name for module in pkgutil.iter_modules(package.__path__) if module.ispkg]
+    return {name: importlib.import_module(f"{package.__name__}.{name}").FAMILY for name in folders}
+
+
+def of(library: Library) -> Family:
+    return families()[library.family]
+
+
+def linted() -> dict[str, Linting]:
+    """Those that the linter knows."""
+    return {name: family.lint for name, family in families().items() if family.lint is not None}
+
+
+def speaking(named: str) -> Iterator[tuple[str, Linting]]:
+    """Those that speak of their variables, where `named` (or '') is the family of a file."""
+    known = linted()
+    instead_of = known[named].instead_of if named in known else ""
+    for name, lint in known.items():
+        if name == named or (name != instead_of and not lint.instead_of):
+            yield name, lint
+
+
+@cache
+def prefixes() -> tuple[str, ...]:
+    """The beginnings of the variables of all of them."""
+    return tuple(prefix for family in families().values() for prefix in family.prefixes)
+
+
+def in_ranges(variable: str) -> frozenset[int]:
+    """The algorithms that the value of `variable` may name for a range of sizes."""
+    found = (family.in_ranges.get(variable, frozenset()) for family in families().values())
+    return frozenset[int]().union(*found)
+
+
+@cache
+def options() -> dict[str, str]:
+    """Words of all mpiruns that set a variable, with the beginning of its name."""
+    return {word: prefix for lint in linted().values() for word, prefix in lint.options.items()}
+
+
+def parameter_file(library: Library) -> ParameterFile:
+    """That of a family which reads one."""
+    found = of(library).parameter_file
+    if found is None:
+        raise ValueError(f"{library.id} reads no file of parameters")
+    return found

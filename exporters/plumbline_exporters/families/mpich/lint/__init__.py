@@ -1,1 +1,0 @@
-"""MPICH's variables and tables, as anybody wrote them."""

@@ -1,0 +1,1 @@
+"""Families of MPI libraries, a folder each (families.py)."""

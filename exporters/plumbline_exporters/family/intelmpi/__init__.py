@@ -1,0 +1,37 @@
+"""Intel MPI 2021."""
+
+from __future__ import annotations
+
+from plumbline_db.records import Library
+from plumbline_exporters.families import Family, Linting
+from plumbline_exporters.family import hydra
+from plumbline_exporters.family.intelmpi import env, lint, ranges
+from plumbline_exporters.installed import Question
+
+
+def question(library: Library) -> Question | None:
+    build = library.build
+    if "revision" not in build:
+        return None
+    said = f"Version {build['released']} Build {build['built']} (id: {build['revision']})"
+    return Question(("mpiexec.hydra", "-V"), said)
+
+
+FAMILY = Family(
+    prefixes=("I_MPI_",),
+    script="impi-env",
+    variables=env.variables,
+    question=question,
+    algorithms={
+        ranges.knob(function): sorted(presets)
+        for function, presets in ranges.NOT_COMMUTATIVE.items()
+    },
+    lint=Linting(
+        versions=((2021, 17, 2),),
+        variables="I_MPI_",
+        findings=lint.findings,
+        refusal=("ignored", "makes it drop the whole variable"),
+        own_decision=("-1", "0"),
+        options=hydra.OPTIONS,
+    ),
+)

@@ -1,0 +1,188 @@
+"""MPICH's tables of collective algorithms and of compositions (JSON, 4.x and 5.x). A file takes the
+place of the library's whole table; what the library does not understand ends every program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from plumbline_exporters.family.mpich import coll
+from plumbline_exporters.finding import Context, Finding
+from plumbline_exporters.lint.json_reader import Node, NotJson, read
+
+SUMMARY = "MPICH's table of algorithms or compositions (JSON)"
+_LEAF = re.compile(r"(?:algorithm|composition)=(?P<name>\w+)\Z")
+_NAME = re.compile(
+    r"MPIR_(?P<function>[A-Z][a-z_]*?)_(?P<kind>intra|allcomm|inter)_(?P<algorithm>\w+)\Z"
+)
+_TESTS = re.compile(
+    r"(?:collective=\w+|comm_type=(?:intra|inter)|is_\w+=(?:yes|no)|comm_hierarchy=\w+"
+    r"|comm_size(?:<=?[0-9]+|=(?:pow2|node_comm_size))"
+    r"|comm_avg_ppn<=?[0-9]+|(?:avg|total)_msg_size<=?[0-9]+"
+    r"|count(?:<=[0-9]+|<pow2)|(?:\w+=)?any)\Z"  # whatever is called any fits everything
+)
+_BOUND = re.compile(r"(?P<what>[a-z_]+)(?P<than><=?)(?P<number>[0-9]{1,18})\Z")
+_NUMBERED = re.compile(r"(?:comm_size|comm_avg_ppn|avg_msg_size|total_msg_size|count)\b")
+_BLOCKING = (
+    *("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallw", "barrier"),
+    *("bcast", "exscan", "gather", "gatherv", "reduce", "reduce_scatter", "reduce_scatter_block"),
+    *("scan", "scatter", "scatterv"),
+)
+_OTHERS = tuple(f"i{collective}" for collective in _BLOCKING) + tuple(
+    f"{i}neighbor_{collective}"
+    for i in ("", "i")
+    for collective in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
+)
+_ALWAYS_RIGHT_IN_PLACE = ("pairwise_sendrecv_replace", "nb")
+
+# Keys from the outside in, each with all those of the object that it stands in.
+Path = tuple[tuple[str, frozenset[str]], ...]
+
+
+def recognises(name: str, text: str) -> bool:
+    del name
+    return text.lstrip()[:1] == "{" and '"collective=' in text.replace(" ", "")
+
+
+def findings(text: str, context: Context) -> Iterator[Finding]:
+    del context
+    try:
+        root = read(text)
+    except NotJson as error:
+        yield Finding(
+            error.line, "fails", "not-json", f"{error}: every program ends in MPI_Init",
+            "put this right; without the variable the library's own table holds",
+        )  # fmt: skip
+        return
+    yield from _of_whole(root, text)
+    yield from _of_node(root, ())
+
+
+def _of_whole(root: Node, text: str) -> Iterator[Finding]:
+    there = {key.replace(" ", "").removeprefix("collective=") for key, _ in root.members}
+    if "MPIDI_POSIX" in text:
+        return  # what has no entry there is left to the other tables
+    wanted = _BLOCKING + (() if "composition=" in text else _OTHERS)
+    missing = [key for key in wanted if key not in there]
+    if missing:
+        named = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if missing[4:] else "")
+        yield Finding(
+            0, "fails", "missing-collectives",
+            f"the file takes the place of the whole table, and says nothing of {named}: programs "
+            "that call them end with \"Internal error\"",
+            "start from the library's own table, and put branches into it",
+        )  # fmt: skip
+
+
+def _of_node(node: Node, path: Path) -> Iterator[Finding]:
+    leaf = next(((key, below) for key, below in node.members if _LEAF.match(_bare(key))), None)
+    if leaf is not None:
+        yield from _of_leaf(_bare(leaf[0]), leaf[1], path)
+        return
+    yield from _of_keys(node)
+    beside = frozenset(_bare(key) for key, _ in node.members)
+    for key, below in node.members:
+        if _TESTS.match(_bare(key)):
+            if below.kind != "object" or not below.members:
+                yield Finding(
+                    below.line, "fails", "no-end",
+                    f"{key} leads to no algorithm: every program ends in MPI_Init",
+                    "let each branch end with algorithm=… or composition=…",
+                )  # fmt: skip
+            else:
+                yield from _of_node(below, (*path, (_bare(key), beside)))
+
+
+def _bare(key: str) -> str:
+    return key.replace(" ", "")
+
+
+def _of_keys(node: Node) -> Iterator[Finding]:
+    seen: dict[str, int] = {}
+    keys = [(_bare(key), below.line) for key, below in node.members]
+    for at, (key, line) in enumerate(keys):
+        if not _TESTS.match(key):
+            yield Finding(
+                line, "fails", "unknown-test", f"the library knows no test {key!r}, and ends every "
+                "program in MPI_Init", "tests are comm_size, avg_msg_size, is_commutative …",
+            )  # fmt: skip
+        if key in seen:
+            yield Finding(
+                line, "misread", "key-twice",
+                f"{key} stands here twice, and the second takes the place of the first",
+                "keep one of them",
+            )  # fmt: skip
+        seen[key] = line
+        if _fits_all(key) and at + 1 < len(keys):
+            yield Finding(
+                line, "fails", "any-not-last",
+                f"{key} fits everything and must be the last: the library ends every program",
+                "put it behind the others",
+            )  # fmt: skip
+    if keys and _NUMBERED.match(keys[-1][0]) and not _fits_all(keys[-1][0]):
+        what = re.split("[<=]", keys[-1][0])[0]
+        yield Finding(
+            keys[-1][1], "fails", "nothing-for-the-rest",
+            f"nothing is said for what {keys[-1][0]} does not fit: the library ends every program",
+            f"put {what}=any behind it",
+        )  # fmt: skip
+    yield from _of_bounds(keys)
+
+
+def _fits_all(key: str) -> bool:
+    return key == "any" or key.endswith("=any")
+
+
+def _of_bounds(keys: list[tuple[str, int]]) -> Iterator[Finding]:
+    largest: dict[str, int] = {}
+    for key, line in keys:
+        match = _BOUND.match(key)
+        if match is None:
+            continue
+        last = int(match["number"]) - (match["than"] == "<")
+        if last <= largest.get(match["what"], -1):
+            yield Finding(
+                line, "ignored", "unreached",
+                f"nothing comes to {key}: what stands above it takes everything up to "
+                f"{largest[match['what']]}", "put bounds in ascending order, each once",
+            )  # fmt: skip
+        largest[match["what"]] = max(last, largest.get(match["what"], -1))
+
+
+def _of_leaf(key: str, below: Node, path: Path) -> Iterator[Finding]:
+    name = key.partition("=")[2]
+    collective = next((test for test, _ in path if test.startswith("collective=")), "")
+    match = _NAME.match(name)
+    if match is None:
+        return
+    function = f"MPI_{match['function']}"
+    if collective != f"collective={match['function'].lower()}":
+        yield Finding(
+            below.line, "fails", "of-another-function",
+            f"{name} belongs to {function}, and stands under {collective}: a program that meets it "
+            "ends", f"take an algorithm MPIR_{collective.partition('=')[2].capitalize()}_…",
+        )  # fmt: skip
+        return
+    if function not in coll.COLLECTIVES or match["kind"] == "inter":
+        return
+    tests = [test for test, _ in path]
+    for what, value in coll.guards(function, match["algorithm"]):
+        if what == "is_sendbuf_inplace" and match["algorithm"] in _ALWAYS_RIGHT_IN_PLACE:
+            continue
+        if what == "count":
+            if "count=any" in tests and _after(path, "count=any", "count<pow2"):
+                continue
+            what, value = "count", "any behind a branch count<pow2"
+        elif f"{what}={value}" in tests:
+            continue
+        yield Finding(
+            below.line, "corrupts", "unguarded",
+            f"{function} {match['algorithm']} is not for every call, and the table does not look: "
+            f"it stands outside {what}={value}",
+            f"put it under {what}={value}, and another algorithm under the rest",
+        )  # fmt: skip
+
+
+def _after(path: Path, key: str, before: str) -> bool:
+    """Whether `before` stands in the same object as `key`."""
+    return any(test == key and before in beside for test, beside in path)

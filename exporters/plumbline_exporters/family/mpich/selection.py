@@ -1,0 +1,230 @@
+"""MPICH's tables of collective algorithms with the winners in them (JSON, 4.x and 5.x).
+
+A file replaces the library's whole table, so ours start from the library's own, which lie in it as
+text. For communicators with as many ranks as were measured, and the sizes of a winner, a branch of
+ours comes first; every other call meets the library's branches, unchanged."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
+from plumbline_exporters.bundle import Bundle, groups, heading, sizes
+from plumbline_exporters.family.mpich import coll
+from plumbline_exporters.registry import exporter
+
+FILE_NAME = "mpich-selection.json"
+COMPOSITIONS_FILE_NAME = "mpich-compositions.json"
+VARIABLE = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE"
+COMPOSITIONS_VARIABLE = "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE"
+_LIBRARIES = ("lib*/libmpi.so*", "lib*/libmpich.so*", "lib/*/libmpi.so*", "lib/*/libmpich.so*")
+_TABLE = re.compile(rb'\{"collective=[^\0]+\}(?=\0)')
+_MARK = "plumbline="  # parameters that an algorithm does not know are not looked at
+_HEAD = "written="
+_WHAT = "Tables of algorithms for MPICH, written by Plumbline."
+_MOST_BYTES = 2**31 - 1  # the library reads sizes as int
+
+# What is wrong for every function but its own, and what is for that one.
+_STRANGERS = {
+    "algorithm": ("MPIR_Barrier_intra_smp", "MPIR_Exscan_intra_recursive_doubling"),
+    "composition": (
+        "MPIDI_Barrier_intra_composition_alpha",
+        "MPIDI_Exscan_intra_composition_alpha",
+    ),
+}
+
+Tree = dict[str, Any]
+
+
+def tables(library: Library) -> tuple[Tree, Tree]:
+    """The library's own tables, of algorithms and of compositions. Raises PlumblineError."""
+    prefix = Path(library.prefix)
+    for pattern in _LIBRARIES:
+        for path in sorted(prefix.glob(pattern)):
+            found = [json.loads(text) for text in _TABLE.findall(path.read_bytes())]
+            algorithms = [branch for branch in found if "algorithm=MPIR_" in json.dumps(branch)]
+            compositions = [branch for branch in found if "composition=" in json.dumps(branch)]
+            if algorithms and compositions:
+                return algorithms[0], compositions[0]
+    raise PlumblineError(
+        f"no tables of algorithms in the libraries under {prefix}: {library.id} cannot be told "
+        "what to use for each size"
+    )
+
+
+@exporter(
+    "mpich-json",
+    "MPICH's tables of algorithms, by communicator and message size",
+    family="mpich",
+)
+def files(bundle: Bundle) -> dict[str, str]:
+    chosen = [winner for winner in bundle.winners if coll.algorithm(winner) is not None]
+    if not chosen:
+        return {}
+    algorithms, compositions = tables(bundle.library)
+    for (function, nprocs), group in groups(chosen).items():
+        for winner in group:
+            _require_sizes(winner)
+        collective = coll.COLLECTIVES[function]
+        _put(algorithms, function, nprocs, group, partial(_choice, bundle))
+        if collective.composition:
+            _put(compositions, function, nprocs, group, partial(_left_to_algorithms, bundle))
+    return {
+        FILE_NAME: json.dumps(algorithms, indent=1) + "\n",
+        COMPOSITIONS_FILE_NAME: json.dumps(compositions, indent=1) + "\n",
+    }
+
+
+def _require_sizes(winner: Winner) -> None:
+    whole = winner.bytes_from == 0 and winner.bytes_to == UNBOUNDED_BYTES
+    if coll.COLLECTIVES[winner.function].size or whole or winner.function == "MPI_Barrier":
+        return
+    raise PlumblineError(
+        f"{winner.function}, {winner.nprocs} ranks, {sizes(winner)}: not exported: the library's "
+        "tables know no size of such a call, so one algorithm must serve all"
+    )
+
+
+Leaf = Callable[[Winner, Tree], Tree]
+
+
+def _put(table: Tree, function: str, nprocs: int, group: list[Winner], leaf: Leaf) -> None:
+    """Into the branch of communicators within one group; those between two are left alone."""
+    key = f"collective={function.removeprefix('MPI_').lower()}"
+    branch = table.get(key)
+    if branch is None:
+        raise PlumblineError(f"{function}: the library's table has no branch for it")
+    if "comm_type=intra" in branch:
+        branch["comm_type=intra"] = _of_ranks(branch["comm_type=intra"], nprocs, group, leaf)
+    else:
+        table[key] = {"comm_type=intra": _of_ranks(branch, nprocs, group, leaf)}
+        if function not in ("MPI_Scan", "MPI_Exscan"):  # there are none between two groups
+            table[key]["comm_type=inter"] = branch
+
+
+def _of_ranks(branch: Tree, nprocs: int, group: list[Winner], leaf: Leaf) -> Tree:
+    return {
+        f"comm_size<{nprocs}": branch,
+        f"comm_size<={nprocs}": _of_sizes(branch, nprocs, group, leaf),
+        "comm_size=any": branch,
+    }
+
+
+def _of_sizes(branch: Tree, nprocs: int, group: list[Winner], leaf: Leaf) -> Tree:
+    """Branches in order of size: what is below and between winners is the library's."""
+    collective = coll.COLLECTIVES[group[0].function]
+    if not collective.size:
+        return leaf(group[0], branch)
+    found: Tree = {}
+    reached = -1  # the largest size that a branch so far serves
+    for winner, following in zip(group, [*group[1:], None], strict=True):
+        first, last = _bounds(collective, winner, following, nprocs)
+        if first > reached + 1:
+            found[f"{collective.size}<{first}"] = branch
+        if last >= _MOST_BYTES:
+            found[f"{collective.size}=any"] = leaf(winner, branch)
+            return found
+        found[f"{collective.size}<={last}"] = leaf(winner, branch)
+        reached = last
+    found[f"{collective.size}=any"] = branch
+    return found
+
+
+def _bounds(
+    collective: coll.Collective, winner: Winner, following: Winner | None, nprocs: int
+) -> tuple[int, int]:
+    """The sizes of a winner as the library counts them, ends included. Equal blocks are padded when
+    they are measured, so that the largest volume is rounded up; never into the next one's sizes."""
+    first, last = winner.bytes_from, winner.bytes_to
+    if collective.counts != "volume" and last != UNBOUNDED_BYTES:
+        last = -(-last // nprocs) * nprocs
+        if following is not None:
+            last = min(last, following.bytes_from - 1)
+    if collective.counts == "block":
+        first, last = -(-first // nprocs), last // nprocs
+    if last < first:
+        raise PlumblineError(
+            f"{winner.function}, {nprocs} ranks, {sizes(winner)}: the library cannot tell calls of "
+            "these sizes from their neighbours"
+        )
+    return first, last
+
+
+def _left_to_algorithms(bundle: Bundle, winner: Winner, branch: Tree) -> Tree:
+    del branch
+    composition = coll.COLLECTIVES[winner.function].composition
+    return {f"composition={composition}": _about(bundle, winner)}
+
+
+def _about(bundle: Bundle, winner: Winner) -> Tree:
+    """The mark of a winner's end, and where it comes from. No comment can stand in JSON, and no key
+    may be strange but those at an end."""
+    lines = heading(msgspec.structs.replace(bundle, winners=[winner]), _WHAT)
+    return {_mark(winner): {}} | {f"{_HEAD}{line.removeprefix('# ')}": {} for line in lines}
+
+
+def _mark(winner: Winner) -> str:
+    return f"{_MARK}{winner.bytes_from}-{winner.bytes_to}"
+
+
+def _choice(bundle: Bundle, winner: Winner, branch: Tree) -> Tree:
+    """The winner's algorithm, for calls that it is right for; `branch` for the others."""
+    name = coll.algorithm(winner) or ""
+    tree: Tree = coll.leaf(winner, name)
+    for inside in tree.values():
+        inside.update(_about(bundle, winner))
+    for key, value in reversed(coll.guards(winner.function, name)):
+        if key == "count":
+            tree = {"count<pow2": branch, "count=any": tree}
+        else:
+            tree = {
+                f"{key}={answer}": tree if answer == value else branch for answer in ("yes", "no")
+            }
+    return tree
+
+
+class Corrupted(msgspec.Struct, frozen=True):
+    """A table whose choice for one winner is that of another function, for winners that start from
+    `bytes_from` to `bytes_to`."""
+
+    function: str
+    bytes_from: int
+    bytes_to: int
+    text: str
+
+
+def corrupted(text: str) -> Iterator[Corrupted]:
+    """A copy of the table `text`, of either kind, for each choice of ours in it. The library ends a
+    process that meets what is corrupted."""
+    table = json.loads(text)
+    for key in table:
+        name = key.removeprefix("collective=")
+        for mark in sorted({mark for _, mark in _marks(table[key])}):
+            changed = copy.deepcopy(table)
+            for leaf, found in list(_marks(changed[key])):
+                if found == mark:
+                    kind = next(iter(leaf)).partition("=")[0]
+                    leaf.clear()
+                    leaf[f"{kind}={_STRANGERS[kind][name == 'barrier']}"] = {}
+            first = int(mark.removeprefix(_MARK).partition("-")[0])
+            yield Corrupted(f"MPI_{name.capitalize()}", first, first, json.dumps(changed))
+
+
+def _marks(tree: Tree) -> Iterator[tuple[Tree, str]]:
+    """Ends of branches that are ours, with their marks."""
+    for key, below in tree.items():
+        if key.startswith(tuple(f"{kind}=" for kind in _STRANGERS)):
+            for word in below:
+                if word.startswith(_MARK):
+                    yield tree, word
+        elif isinstance(below, dict):
+            yield from _marks(below)

@@ -1,0 +1,42 @@
+"""Open MPI 4.1, 5 and 6."""
+
+from __future__ import annotations
+
+from plumbline_db.records import Library
+from plumbline_exporters.families import Family, Linting, ParameterFile
+from plumbline_exporters.family.openmpi import env, lint, mca_params, tuned
+from plumbline_exporters.installed import Question
+
+
+def question(library: Library) -> Question:
+    return Question(("ompi_info", "--version"), f"Open MPI v{library.version}")
+
+
+FAMILY = Family(
+    prefixes=(mca_params.PREFIX,),
+    script="env",
+    variables=env.variables,
+    question=question,
+    algorithms={
+        tuned.prefix(function): (*collective.algorithms, *collective.since_5)
+        for function, collective in tuned.COLLECTIVES.items()
+    },
+    parameter_file=ParameterFile(
+        parameters=mca_params.parameters,
+        line=mca_params.line,
+        read=lambda text: mca_params.read(text)[0],
+        prefix=mca_params.PREFIX,
+        elsewhere=mca_params.ELSEWHERE,
+        silences=mca_params.silences,
+    ),
+    lint=Linting(
+        versions=((4, 1, 0), (4, 1, 7), (4, 1, 8), (5, 0, 0), (5, 0, 6), (5, 0, 11)),
+        variables=mca_params.PREFIX,
+        findings=lint.FINDINGS,
+        refusal=("ignored", "is not taken: the default stays"),
+        own_decision=("0", "ignore"),
+        files={mca_params.PREFIX + name: missing for name, missing in lint.FILES.items()},
+        options=dict.fromkeys(("--mca", "-mca"), mca_params.PREFIX),
+        formats=lint.FORMATS,
+    ),
+)

@@ -1,0 +1,57 @@
+"""Parameter files of Open MPI: `openmpi-mca-params.conf` and whatever OMPI_MCA_mca_base_param_files
+names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from plumbline_exporters.family.openmpi import lint_parameters as parameters
+from plumbline_exporters.family.openmpi import mca_params
+from plumbline_exporters.finding import Context, Finding, NamedFile, named
+
+SUMMARY = "parameter file of Open MPI (name = value)"
+
+
+def recognises(name: str, text: str) -> bool:
+    """Every line is `name = value` with a name of a framework, not of the environment."""
+    given, strange = mca_params.read(text)
+    if name.endswith("mca-params.conf"):
+        return True
+    return (
+        bool(given)
+        and not strange
+        and all(assignment.name == assignment.name.lower() for assignment in given)
+    )
+
+
+def refers(text: str) -> list[NamedFile]:
+    """The rules files that this file puts in force."""
+    return named(mca_params.read(text)[0], parameters.FILES)
+
+
+def findings(text: str, context: Context) -> Iterator[Finding]:
+    given, strange = mca_params.read(text)
+    lines = text.splitlines()
+    for number in strange:
+        yield Finding(
+            number, "ignored", "not-a-parameter",
+            f"{lines[number - 1].strip()!r} is not name = value: Open MPI complains at every start "
+            "and goes on without it", "write name = value",
+        )  # fmt: skip
+    for assignment in given:
+        if assignment.value and re.fullmatch(r"([\"']).*\1", assignment.value):
+            yield Finding(
+                assignment.line, "misread", "quoted-value",
+                f"{assignment.name}: the quotes are part of the value here",
+                "write it without quotes",
+            )  # fmt: skip
+    for assignment in given:
+        if assignment.name.startswith(mca_params.PREFIX):
+            yield Finding(
+                assignment.line, "ignored", "environment-name",
+                f"{assignment.name} is the name in the environment; in a file nothing has it",
+                f"write {assignment.name.removeprefix(mca_params.PREFIX)}",
+            )  # fmt: skip
+    ours = [assignment for assignment in given if not assignment.name.startswith(mca_params.PREFIX)]
+    yield from parameters.findings(ours, context.target("openmpi"))

@@ -1,0 +1,229 @@
+"""MCA parameters of Open MPI, in a parameter file, an environment, or mpirun's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from plumbline_exporters.assignments import Assignment
+from plumbline_exporters.family.openmpi import tuned
+from plumbline_exporters.family.openmpi.lint_tuned_rules import LIBRARY_DECIDES
+from plumbline_exporters.family.openmpi.mca_params import (
+    HAN_RULES,
+    HAN_SWITCH,
+    PREFIX,
+    RULES,
+    SWITCH,
+)
+from plumbline_exporters.finding import Effect, Finding, LintTarget
+from plumbline_exporters.lint import names
+
+COMPONENTS = "coll"
+# Parameters that name a file, with what happens where it is not there.
+_PASSED_OVER: tuple[Effect, str] = ("ignored", "the library says nothing and goes without")
+FILES = {RULES: _PASSED_OVER, HAN_RULES: _PASSED_OVER}
+_SPOILT = re.compile(r"(?<!\s)\s+[#;]")
+_STEMS = {tuned.prefix(function): function for function in tuned.COLLECTIVES}
+
+
+def findings(
+    given: Sequence[Assignment], target: LintTarget, prefix: str = ""
+) -> Iterator[Finding]:
+    """Of names without `prefix`, which is what they have in this file."""
+    if not prefix:
+        yield from _of_comments(given)
+        given = [
+            msgspec.structs.replace(assignment, value=_SPOILT.split(assignment.value or "")[0])
+            for assignment in given
+        ]
+    last = {assignment.name: assignment for assignment in given}
+    plain = [assignment for assignment in last.values() if assignment.name not in _STEMS]
+    yield from names.check(plain, target, prefix=prefix)
+    forced = {
+        _STEMS[assignment.name]: assignment
+        for assignment in last.values()
+        if assignment.name in _STEMS and assignment.value not in (str(LIBRARY_DECIDES), "ignore")
+    }
+    for function, assignment in forced.items():
+        yield from _of_forced(function, assignment, target, prefix)
+    yield from _of_switches(last, forced, prefix)
+    yield from _of_components(last, forced, prefix)
+    if RULES in last:
+        for function, assignment in forced.items():
+            yield _of_precedence(function, assignment, last[RULES], target, prefix)
+    yield from _of_parameters(last, forced, prefix)
+    yield from _of_files(last, prefix)
+    for assignment in last.values():
+        value = assignment.value or ""
+        if _is_octal(value):
+            yield Finding(
+                assignment.line, "misread", "octal",
+                f"{prefix}{assignment.name}: {value} starts with 0 and is octal"
+                + ("" if re.search("[89]", value) else f": {int(value, 8)}"), f"write {int(value)}",
+            )  # fmt: skip
+
+
+def of_variables(given: Sequence[Assignment], target: LintTarget) -> Iterator[Finding]:
+    """Of names with PREFIX."""
+    bare = [
+        msgspec.structs.replace(assignment, name=assignment.name.removeprefix(PREFIX))
+        for assignment in given
+    ]
+    yield from findings(bare, target, PREFIX)
+
+
+def _is_octal(value: str) -> bool:
+    """A number that says something else for starting with 0."""
+    if not re.fullmatch(r"0[0-9]{1,18}", value):
+        return False
+    return bool(re.search("[89]", value)) or int(value, 8) != int(value)
+
+
+def _of_forced(
+    function: str, one: Assignment, target: LintTarget, prefix: str
+) -> Iterator[Finding]:
+    if one.value is None or _is_octal(one.value):
+        return
+    collective = tuned.COLLECTIVES[function]
+    listed = tuned.names(function, target.versions)
+    number = listed.index(one.value) + 1 if one.value in listed else _number(one.value)
+    name = tuned.name_in(function, number, target.versions)
+    if not name:
+        yield Finding(
+            one.line, "ignored", "no-such-algorithm",
+            f"{prefix}{one.name}: {function} has no algorithm {one.value}; a warning, and the "
+            "library decides", f"take one of 1 to {len(listed)}, or a name",
+        )  # fmt: skip
+        return
+    if name in collective.commutative_only:
+        right = [
+            algorithm
+            for algorithm in collective.algorithms
+            if algorithm not in collective.commutative_only
+        ]
+        yield Finding(
+            one.line, "corrupts", "not-commutative",
+            f"{function} {name} ({number}) gives wrong results, without an error, for operations "
+            "that do not commute", f"take {', '.join(right)}, or leave it to the library",
+        )  # fmt: skip
+    if name == "two_proc":
+        yield Finding(
+            one.line, "fails", "two-processes",
+            f"{function} {name} ({number}) fails with MPI_ERR_UNSUPPORTED_OPERATION on every "
+            "communicator that does not have 2 ranks",
+            "take another one, or a rules file with a block for 2 ranks alone",
+        )  # fmt: skip
+
+
+def _number(value: str) -> int:
+    return int(value) if re.fullmatch(r"[0-9]{1,9}", value) else -1
+
+
+def _of_switches(
+    last: dict[str, Assignment], forced: dict[str, Assignment], prefix: str
+) -> Iterator[Finding]:
+    wanting = [*forced.values(), *(last[name] for name in (RULES,) if name in last)]
+    switch = last.get(SWITCH)
+    if wanting and (switch is None or not names.is_true(switch.value)):
+        yield Finding(
+            min(assignment.line for assignment in wanting), "ignored", "no-switch",
+            f"without {prefix}{SWITCH}=1 neither forced algorithms nor a rules file count, and "
+            "nothing says so", f"set {prefix}{SWITCH} to 1 beside it",
+        )  # fmt: skip
+    switch = last.get(HAN_SWITCH)
+    if HAN_RULES in last and (switch is None or not names.is_true(switch.value)):
+        yield Finding(
+            last[HAN_RULES].line, "ignored", "no-switch",
+            f"without {prefix}{HAN_SWITCH}=1 the rules file of coll/han is not read",
+            f"set {prefix}{HAN_SWITCH} to 1 beside it",
+        )  # fmt: skip
+
+
+def _of_components(
+    last: dict[str, Assignment], forced: dict[str, Assignment], prefix: str
+) -> Iterator[Finding]:
+    """`coll` names the components that the library takes, or those that it does not."""
+    listed = last.get(COMPONENTS)
+    if listed is None or not listed.value:
+        return
+    wanting = {
+        "tuned": [*forced.values(), *(last[name] for name in (RULES,) if name in last)],
+        "han": [last[name] for name in (HAN_RULES,) if name in last],
+    }
+    for component, unheard in wanting.items():
+        excluded = listed.value.startswith("^")
+        if unheard and (component in listed.value.removeprefix("^").split(",")) == excluded:
+            yield Finding(
+                listed.line, "ignored", "component-left-out",
+                f"{prefix}{COMPONENTS} = {listed.value} leaves coll/{component} out, so that "
+                f"{', '.join(prefix + assignment.name for assignment in unheard)} count for "
+                "nothing, and nothing says so",
+                f"take {component} {'out of' if excluded else 'into'} the list",
+            )  # fmt: skip
+
+
+def _of_precedence(
+    function: str, one: Assignment, rules: Assignment, target: LintTarget, prefix: str
+) -> Finding:
+    older = "in 4.1 the file wins where it has rules for it"
+    newer = "from 5.0 on this wins, and the file's rules for it are not looked at"
+    words = []
+    if target.some(lambda version: version < (5, 0, 0)):
+        words.append(older)
+    if target.some(lambda version: version >= (5, 0, 0)):
+        words.append(newer)
+    return Finding(
+        one.line, "ignored", "forced-and-rules",
+        f"{function} is forced here, and a rules file is named in line {rules.line}: "
+        + ", ".join(words), f"leave {prefix}{one.name} out, or the file's rules for {function}",
+    )  # fmt: skip
+
+
+def _of_parameters(
+    last: dict[str, Assignment], forced: dict[str, Assignment], prefix: str
+) -> Iterator[Finding]:
+    for stem, function in _STEMS.items():
+        for suffix in ("_segmentsize", "_chain_fanout", "_max_requests"):
+            one = last.get(stem + suffix)
+            if one is not None and function not in forced and one.value != "0":
+                yield Finding(
+                    one.line, "ignored", "parameters-without-algorithm",
+                    f"{prefix}{one.name} belongs to an algorithm that is forced, and none is: the "
+                    "library decides everything itself", f"set {prefix}{stem} too, or leave it out",
+                )  # fmt: skip
+
+
+def _of_files(last: dict[str, Assignment], prefix: str) -> Iterator[Finding]:
+    for name in (RULES, HAN_RULES):
+        one = last.get(name)
+        if one is not None and one.value and not one.value.startswith(("/", "~", "'", '"')):
+            yield Finding(
+                one.line, "ignored", "relative-path",
+                f"{prefix}{name}: {one.value} is looked for in the folder that each rank starts "
+                "in; where it is not there nothing is said", "write the path from / on",
+            )  # fmt: skip
+
+
+def _of_comments(given: Sequence[Assignment]) -> Iterator[Finding]:
+    """In a file a value goes on to the end of its line; of what must be a number, what follows the
+    number does no harm."""
+    for assignment in given:
+        if (
+            assignment.value
+            and _SPOILT.search(assignment.value)
+            and not assignment.value[:1].isdigit()
+        ):
+            yield Finding(
+                assignment.line, "misread", "comment-in-value",
+                f"{assignment.name}: the whole line is the value, what looks like a comment too",
+                "put comments in lines of their own",
+            )  # fmt: skip
+        elif assignment.value and assignment.name in _STEMS and _SPOILT.search(assignment.value):
+            yield Finding(
+                assignment.line, "ignored", "comment-in-value",
+                f"{assignment.name}: the whole line is the value, what looks like a comment too: a "
+                "warning, and the library decides",
+                "put comments in lines of their own",
+            )  # fmt: skip

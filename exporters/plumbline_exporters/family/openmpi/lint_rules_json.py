@@ -1,0 +1,272 @@
+"""Rules files of coll/tuned in JSON (Open MPI 6), by the reader in its source; no release of it was
+run."""
+
+from __future__ import annotations
+
+import difflib
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from operator import itemgetter
+
+import msgspec
+
+from plumbline_db.records import UNBOUNDED_BYTES
+from plumbline_exporters.family.openmpi import tuned
+from plumbline_exporters.family.openmpi.lint_tuned_rules import MOST_RANKS, Choice, Group, check
+from plumbline_exporters.finding import Context, Finding, LintTarget
+from plumbline_exporters.lint.json_reader import Node, NotJson, read
+
+SUMMARY = "JSON rules file of Open MPI's coll/tuned (from 6.0 on)"
+_TOP = ("rule_file_version", "module", "collectives", "comm_rank_distribution", "$schema")
+_HEAD = "plumbline"  # where an exported file says what it is
+_OF_RANKS = ("comm_size_min", "comm_size_max", "comm_rank_distribution", "rules")
+_OF_RULE = ("msg_size_min", "msg_size_max", "alg", "faninout", "seg_size", "reqs", "bine_imp")
+_DISTRIBUTIONS = ("any", "one-per-node", "single-node")
+_LIBRARY_DECIDES = ("ignore",)
+_KEYS = {function.removeprefix("MPI_").lower(): function for function in tuned.COLLECTIVES}
+_UNTUNED = {"alltoallw", "gatherv", "scatterv"} | {
+    f"neighbor_{collective}"
+    for collective in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")
+}
+
+
+Ranges = list[tuple[int, int]]  # in order, none meets another
+
+
+def recognises(name: str, text: str) -> bool:
+    del name
+    return text.lstrip()[:1] == "{" and ('"collectives"' in text or '"rule_file_version"' in text)
+
+
+def findings(text: str, context: Context) -> Iterator[Finding]:
+    target = _of_six(context)
+    if target is None:
+        yield Finding(
+            0, "ignored", "json-too-new",
+            f"{context.library} reads no rules in JSON, and drops the file without a word",
+            "write a classic rules file for it",
+        )  # fmt: skip
+        return
+    try:
+        root = read(text)
+    except NotJson as error:
+        yield _dropped(error.line, f"{error}: it is no JSON, is then read as a classic file")
+        return
+    yield from _of_members(root, (*_TOP, _HEAD), "the file")
+    collectives = root.get("collectives")
+    if collectives is None or collectives.kind != "object":
+        yield _dropped(root.line, 'an object of collectives is wanted under "collectives"')
+        return
+    for key, node in collectives.members:
+        yield from _of_collective(key, node, target)
+
+
+def _of_six(context: Context) -> LintTarget | None:
+    """The named library where it reads such a file; the first that does where none is named."""
+    target = context.target("openmpi")
+    if context.library.startswith("openmpi-"):
+        return target if target.every(lambda version: version >= tuned.JSON_SINCE) else None
+    return msgspec.structs.replace(target, versions=(tuned.JSON_SINCE,))
+
+
+def _dropped(line: int, reason: str) -> Finding:
+    return Finding(
+        line, "ignored", "dropped",
+        f"{reason}: the library drops the whole file, and says so under coll_tuned_verbose 1 alone",
+        "put this right; without the file the library decides",
+    )  # fmt: skip
+
+
+def _of_members(node: Node, known: tuple[str, ...], what: str) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for key, value in node.members:
+        if key in seen:
+            yield Finding(
+                value.line, "ignored", "key-twice", f"{what} says {key!r} twice", "keep one of them"
+            )
+        elif key not in known:
+            near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+            yield Finding(
+                value.line, "ignored", "unknown-key",
+                f"{what} has no {key!r}, and the library passes over keys that it does not know",
+                f"write {near[0]!r}" if near else f"there are {', '.join(known)}",
+            )  # fmt: skip
+        seen.add(key)
+
+
+def _of_collective(key: str, node: Node, target: LintTarget) -> Iterator[Finding]:
+    if key in _UNTUNED:
+        yield Finding(
+            node.line, "ignored", "no-rules", f"coll/tuned has no algorithms for {key}",
+            "leave it out",
+        )  # fmt: skip
+        return
+    if key not in _KEYS:
+        near = difflib.get_close_matches(key.lower().removeprefix("mpi_"), _KEYS, n=1)
+        hint = f"; write {near[0]!r}" if near else ""
+        yield _dropped(node.line, f"there is no collective {key!r}{hint}")
+        return
+    if node.kind != "array":
+        yield _dropped(node.line, f"{key}: a list of communicator sizes is wanted")
+        return
+    free = [(2, MOST_RANKS)]  # communicators that no entry so far serves: the first match wins
+    found: list[Finding] = []
+    for entry in node.items:
+        _of_entry(_KEYS[key], entry, free, found, target)
+    yield from found
+
+
+def _of_entry(
+    function: str, entry: Node, free: Ranges, found: list[Finding], target: LintTarget
+) -> None:
+    """What one entry of a collective serves is taken from `free`, which is what is left."""
+    found += _of_members(entry, _OF_RANKS, "an entry of a collective")
+    bounds = _bounds(entry, "comm_size_min", "comm_size_max", MOST_RANKS)
+    rules = entry.get("rules")
+    if isinstance(bounds, str):
+        found.append(_dropped(entry.line, f'{bounds} is neither a number nor "inf"'))
+        return
+    if rules is None or rules.kind != "array":
+        found.append(_dropped(entry.line, 'a list of rules is wanted under "rules"'))
+        return
+    where = entry.get("comm_rank_distribution")
+    if where is not None and where.value not in _DISTRIBUTIONS:
+        found.append(
+            Finding(
+                where.line,
+                "misread",
+                "unknown-distribution",
+                f'{where.value!r} is no distribution of ranks, and is taken for "any"',
+                f"write one of {', '.join(_DISTRIBUTIONS)}",
+            )
+        )
+    served = _common(free, bounds)
+    if not served:
+        found.append(_unreached(entry.line, "no communicator"))
+        return
+    choices = _choices(function, rules, found, target)
+    for least, most in served[:2]:  # the first may be for 2 ranks alone; the others are like these
+        found += check(Group(function, entry.line, least, most, choices), target)
+    if where is None or where.value not in _DISTRIBUTIONS[1:]:
+        _take(free, bounds)
+
+
+def _choices(
+    function: str, rules: Node, found: list[Finding], target: LintTarget
+) -> tuple[Choice, ...]:
+    """Every size once, in order: by the first rule that fits, else by the library."""
+    free: Ranges = [(0, UNBOUNDED_BYTES)]
+    choices: list[Choice] = []
+    for rule in rules.items:
+        found += _of_members(rule, _OF_RULE, "a rule")
+        bounds = _bounds(rule, "msg_size_min", "msg_size_max", UNBOUNDED_BYTES)
+        if isinstance(bounds, str):
+            found.append(_dropped(rule.line, f'{bounds} is neither a number nor "inf"'))
+            continue
+        numbers = [_number(rule, key, found) for key in ("faninout", "seg_size", "reqs")]
+        number = _algorithm(function, rule, found, target)
+        if number is None:
+            continue
+        served = _common(free, bounds)
+        if not served:
+            found.append(_unreached(rule.line, "no message size"))
+        name = tuned.name_in(function, number, target.versions)
+        choices += [Choice(rule.line, low, high, number, name, *numbers) for low, high in served]
+        _take(free, bounds)
+    choices += [Choice(rules.line, low, high, 0, "") for low, high in free]
+    return tuple(sorted(choices, key=lambda one: one.first))
+
+
+def _algorithm(function: str, rule: Node, found: list[Finding], target: LintTarget) -> int | None:
+    """Its number; None where the rule does nothing."""
+    node = rule.get("alg")
+    if node is None:
+        found.append(
+            Finding(
+                rule.line,
+                "misread",
+                "no-algorithm",
+                'a rule without "alg" leaves its sizes to the library',
+                "name an algorithm",
+            )
+        )
+        return 0
+    names = tuned.names(function, target.versions)
+    renamed = {new: old for old, new in tuned.COLLECTIVES[function].renamed_6}
+    if renamed.get(str(node.value), node.value) in names:
+        return names.index(renamed.get(str(node.value), str(node.value))) + 1
+    if node.value in _LIBRARY_DECIDES:
+        return 0
+    if node.number is not None and 0 <= node.number <= len(names):
+        return node.number
+    near = difflib.get_close_matches(str(node.value), names, n=1)
+    found.append(
+        Finding(
+            node.line,
+            "ignored",
+            "no-such-algorithm",
+            f"{function} has no algorithm {node.value!r}: the rule is switched off, and its sizes "
+            "go on to those below",
+            f"write {near[0]!r}" if near else f"take {', '.join(names)}",
+        )
+    )
+    return None
+
+
+def _number(rule: Node, key: str, found: list[Finding]) -> int:
+    node = rule.get(key)
+    if node is None:
+        return 0
+    if node.number is None:
+        found.append(_dropped(node.line, f"{key} is not a number"))
+        return 0
+    return node.number
+
+
+def _unreached(line: int, what: str) -> Finding:
+    return Finding(
+        line, "ignored", "unreached",
+        f"{what} comes to this: what stands above it, or bounds the wrong way round, take them all",
+        "the first that fits wins: put what is narrower first",
+    )  # fmt: skip
+
+
+def _met(free: Ranges, low: int, high: int) -> slice:
+    """Those that have a number from `low` to `high`."""
+    if low > high:
+        return slice(0, 0)
+    begin = bisect_left(free, low, key=itemgetter(1))
+    return slice(begin, bisect_right(free, high, lo=begin, key=itemgetter(0)))
+
+
+def _common(free: Ranges, bounds: tuple[int, int]) -> Ranges:
+    low, high = bounds
+    return [(max(low, first), min(high, last)) for first, last in free[_met(free, low, high)]]
+
+
+def _take(free: Ranges, bounds: tuple[int, int]) -> None:
+    """Leaves in `free` what is outside."""
+    low, high = bounds
+    met = _met(free, low, high)
+    parts = [
+        part
+        for first, last in free[met]
+        for part in ((first, min(last, low - 1)), (max(first, high + 1), last))
+    ]
+    free[met] = [(first, last) for first, last in parts if first <= last]
+
+
+def _bounds(node: Node, low: str, high: str, most: int) -> tuple[int, int] | str:
+    """Both ends, or the key whose value is neither a number nor inf."""
+    found = []
+    for key, default in ((low, 0), (high, most)):
+        value = node.get(key)
+        if value is None:
+            found.append(default)
+        elif value.number is not None:
+            found.append(min(value.number, most))
+        elif isinstance(value.value, str) and value.value[:3] in ("inf", "Inf", "INF"):
+            found.append(most)
+        else:
+            return key
+    return found[0], found[1]

@@ -1,0 +1,110 @@
+"""What the linter says, and whom a file is for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
+
+import msgspec
+
+from plumbline_db.errors import UsageError
+from plumbline_exporters import families
+from plumbline_exporters.assignments import Assignment
+from plumbline_exporters.known import Known, Version
+
+# What happens to a user of the file, worst first.
+Effect = Literal["corrupts", "fails", "ignored", "misread", "reaches"]
+EFFECTS: dict[Effect, str] = {
+    "corrupts": "a legal program gets wrong data, or hangs or ends without a reason",
+    "fails": "calls or whole launches end with an error",
+    "ignored": "the library drops it without a word",
+    "misread": "the library takes it for something else than it says",
+    "reaches": "it holds for more than it names",
+}
+
+
+class Finding(msgspec.Struct, frozen=True, order=True):
+    """`line` counts from 1; 0 is the file as a whole. `trap` is the name of what is wrong."""
+
+    line: int
+    effect: Effect
+    trap: str
+    reason: str
+    repair: str
+
+
+class NamedFile(msgspec.Struct, frozen=True):
+    """A file that another one puts in force, and what happens where it is not there."""
+
+    line: int
+    path: str
+    missing: tuple[Effect, str]
+
+
+def named(given: Iterable[Assignment], files: Mapping[str, tuple[Effect, str]]) -> list[NamedFile]:
+    """Those that the parameters `files` name."""
+    return [
+        NamedFile(assignment.line, assignment.value, files[assignment.name])
+        for assignment in given
+        if assignment.name in files and assignment.value
+    ]
+
+
+class LintTarget(msgspec.Struct, frozen=True):
+    """One family, in the versions that a file may meet, with what is known of them, and of its
+    other versions."""
+
+    family: str
+    versions: tuple[Version, ...]
+    known: tuple[Known, ...] = ()
+    others: tuple[Known, ...] = ()
+
+    def some(self, holds: Callable[[Version], bool]) -> bool:
+        return any(holds(version) for version in self.versions)
+
+    def every(self, holds: Callable[[Version], bool]) -> bool:
+        return all(holds(version) for version in self.versions)
+
+
+class Context(msgspec.Struct, frozen=True):
+    """The library that was named, if one was, and what is known of all of them."""
+
+    library: str = ""
+    known: tuple[Known, ...] = ()
+
+    def target(self, family: str) -> LintTarget:
+        """The named library where it is of this family, else all known versions of it."""
+        versions = families.linted()[family].versions
+        ours = [known for known in self.known if known.family == family]
+        fitting = ours
+        asked = _named(self.library) if self.library else None
+        if asked is not None and asked[0] == family:
+            versions = (asked[1],)
+            fitting = [known for known in ours if known.holds(asked[1])]
+        others = [known for known in ours if known not in fitting]
+        return LintTarget(family, versions, tuple(fitting), tuple(others))
+
+
+def _named(library: str) -> tuple[str, Version]:
+    family, _, version = library.partition("-")
+    match = re.match(r"[0-9]{1,9}(?:\.[0-9]{1,9})*(?![0-9])", version)
+    known = families.linted()
+    if family not in known or match is None:
+        raise UsageError(
+            f"no library {library!r}: name one as FAMILY-VERSION, for instance openmpi-5.0.11; "
+            f"families are {', '.join(known)}"
+        )
+    numbers = [int(part) for part in match[0].split(".")]
+    return family, (*numbers, 0, 0)[: max(3, len(numbers))]
+
+
+def check_library(library: str) -> None:
+    """Raises UsageError where `library` is not FAMILY-VERSION of a family that is known."""
+    _named(library)
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """By line, worst first; each once."""
+    ranks = {effect: rank for rank, effect in enumerate(EFFECTS)}
+    return sorted(set(findings), key=lambda one: (one.line, ranks[one.effect], one.trap, one))
