@@ -11,8 +11,8 @@ PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
 CORES := $(shell nproc)
-# Twice as many test processes as processors: half of their time they wait for launches.
-JOBS ?= $(shell expr 2 '*' $(CORES))
+# More test processes than processors: half of their time they wait for launches.
+JOBS ?= $(shell expr $(CORES) + '(' $(CORES) + 1 ')' / 2)
 FUZZ_SECONDS ?= 600
 export MPICC
 # Tests start many Pythons: what is compiled once is compiled for all of them.

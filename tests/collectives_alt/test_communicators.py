@@ -45,7 +45,7 @@ def test_private_communicators_are_not_without_limit(
 def test_ranks_agree_on_the_limit(build: Build, tmp_path: Path) -> None:
     """Ranks 0 and 1 have as many as they may; rank 2 has none."""
     rules = f"communicators most=3\n{ALL}"
-    run = Started(build, tmp_path, rules, "3", "pairs", program="crowd", nprocs=3, timeout=40)
+    run = Started(build, tmp_path, rules, "3", "pairs", program="crowd", nprocs=3, timeout=120)
     assert (run.done.returncode, run.done.stdout) == (0, "ok\n")
     # On the three pairs thrice, at the end on MPI_COMM_WORLD; not on the copy of it.
     counted = run.function("MPI_Allreduce")
@@ -107,7 +107,7 @@ def test_jobs_with_different_rules(build: Build, tmp_path: Path, kind: str, reco
     """On communicators with ranks of both the rules of neither hold."""
     command = other_job(build, tmp_path, kind)
     env = {"PLUMBLINE_CALLS": str(tmp_path)} if recorded else {}
-    run = Started(build, tmp_path, ALL, *command, program="jobs", nprocs=2, env=env, timeout=40)
+    run = Started(build, tmp_path, ALL, *command, program="jobs", nprocs=2, env=env, timeout=120)
     assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, "ok\n", "")
     for function in ("MPI_Allreduce", "MPI_Bcast", "MPI_Barrier"):
         counted = run.function(function)
@@ -128,7 +128,7 @@ def test_jobs_under_mpich(under_mpich: Build, tmp_path: Path, kind: str) -> None
 
 
 def test_callbacks_in_finalize(build: Build, tmp_path: Path) -> None:
-    run = Started(build, tmp_path, ALL, "world", program="farewell", nprocs=3, timeout=40)
+    run = Started(build, tmp_path, ALL, "world", program="farewell", nprocs=3, timeout=120)
     assert (run.done.returncode, run.done.stderr) == (0, "")
     assert run.done.stdout == "before ok\nself ok\nworld ok\n"
 
@@ -144,7 +144,7 @@ def by_mpiexec(
     profile = folder / "site.profile"
     profile.write_text(f"plumbline-profile 1\n{rules}\n")
     env = {"LD_PRELOAD": str(build.preload), "PLUMBLINE_PROFILE": str(profile)}
-    return mpiexec(nprocs, build.program(program), *arguments, env=env, timeout=60)
+    return mpiexec(nprocs, build.program(program), *arguments, env=env, timeout=200)
 
 
 @pytest.mark.parametrize("vectors", [2, 6])
@@ -154,6 +154,6 @@ def test_scratch_memory_of_all_communicators(build: Build, tmp_path: Path, vecto
     cap = vectors * 80_000
     profile.write_text(f"plumbline-profile 1\nmemory bytes={cap}\n{ALL}\n")
     env = {"PLUMBLINE_PROFILE": str(profile)}
-    done = mpirun(2, build.program("scratch"), str(cap), env=env, timeout=40)
+    done = mpirun(2, build.program("scratch"), str(cap), env=env, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "in turn 1 at the same time 1 left 0\n"

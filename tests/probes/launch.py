@@ -140,7 +140,7 @@ class Probe:
             argv,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=200,
             env=os.environ | ENVIRONMENT | (environment or {}),
             stdin=subprocess.DEVNULL,
             check=False,
