@@ -448,11 +448,15 @@ void pl_record_load(struct pl_record *record, const struct pl_hosts *hosts,
     end(record);
 }
 
-void pl_record_footer(struct pl_record *record, int cases, int64_t timed_ns, int64_t wall_ns)
+void pl_record_footer(struct pl_record *record, int cases, const struct pl_spent *spent,
+                      int64_t wall_ns)
 {
     struct pl_json *json = start(record, "footer");
     pl_json_integer(json, "cases", cases);
-    pl_json_integer(json, "timed_ns", timed_ns);
+    pl_json_integer(json, "timed_ns", spent->timed_ns);
     pl_json_integer(json, "wall_ns", wall_ns);
+    pl_json_integer(json, "start_ns", spent->start_ns);
+    pl_json_integer(json, "checks_ns", spent->checks_ns);
+    pl_json_integer(json, "warmup_ns", spent->warmup_ns);
     end(record);
 }

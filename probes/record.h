@@ -82,6 +82,16 @@ void pl_record_transit(struct pl_record *record, int case_id, int blocks);
 void pl_record_refused(struct pl_record *record, int case_id, const char *reason);
 void pl_record_load(struct pl_record *record, const struct pl_hosts *hosts,
                     const struct pl_host_load *loads);
-void pl_record_footer(struct pl_record *record, int cases, int64_t timed_ns, int64_t wall_ns);
+/* Where the time of a launch went, on rank 0, in nanoseconds: `start` until the first check,
+ * `checks` before, between and after blocks, `timed` in timed regions, `warmup` that part of it
+ * whose times are no results. What is left of the launch is synchronisation and what is written. */
+struct pl_spent {
+    int64_t start_ns;
+    int64_t checks_ns;
+    int64_t timed_ns;
+    int64_t warmup_ns;
+};
+void pl_record_footer(struct pl_record *record, int cases, const struct pl_spent *spent,
+                      int64_t wall_ns);
 
 #endif

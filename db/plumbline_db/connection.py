@@ -22,6 +22,7 @@ from plumbline_db.statements import Statements, explained
 from plumbline_db.way_back import DamagedError
 
 BUSY_MILLISECONDS = 5000
+IN_MEMORY = Path(":memory:")  # SQLite's name for no file
 
 # What reading damaged content ends in, where it has got past checksums.
 _CONFUSED = (apsw.Error, ValueError, TypeError, LookupError, ArithmeticError, AttributeError)
@@ -30,8 +31,15 @@ _CONFUSED = (apsw.Error, ValueError, TypeError, LookupError, ArithmeticError, At
 class Database(Statements):
     """A connection. Use as a context manager; one thread at a time."""
 
-    def __init__(self, path: Path, connection: apsw.Connection, lock: WriterLock | None) -> None:
-        super().__init__(path, connection, writable=lock is not None)
+    def __init__(
+        self,
+        path: Path,
+        connection: apsw.Connection,
+        lock: WriterLock | None,
+        *,
+        writable: bool = False,
+    ) -> None:
+        super().__init__(path, connection, writable=writable)
         self._lock = lock
 
     @classmethod
@@ -43,6 +51,14 @@ class Database(Statements):
         written."""
         path = Path(path).absolute()
         return cls._open_to_write(path) if write else cls._open_to_read(path)
+
+    @classmethod
+    def in_memory(cls) -> Database:
+        """An empty one, for what is not to be kept: it goes when it is closed."""
+        connection = apsw.Connection(str(IN_MEMORY))
+        connection.pragma("foreign_keys", True)
+        schema.advance(connection)
+        return cls(IN_MEMORY, connection, None, writable=True)
 
     @classmethod
     def _open_to_read(cls, path: Path) -> Database:
@@ -96,7 +112,7 @@ class Database(Statements):
         except BaseException:
             lock.release()
             raise
-        return cls(path, connection, lock)
+        return cls(path, connection, lock, writable=True)
 
     def close(self) -> None:
         with explained(self.path):
@@ -115,7 +131,7 @@ class Database(Statements):
         trace: TracebackType | None,
     ) -> None:
         try:
-            if isinstance(error, _CONFUSED):
+            if isinstance(error, _CONFUSED) and self.path != IN_MEMORY:
                 self._blame_damage(error)
         finally:
             self.close()

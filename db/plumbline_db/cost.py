@@ -22,6 +22,19 @@ class Cost(Record, frozen=True):
     timed_seconds: float
 
 
+class Spent(Record, frozen=True):
+    """Where the seconds of finished launches went. `start`: until the first check (mpirun,
+    MPI_Init, what the probe looks up) and after the last record; `timed`: inside timed regions, of
+    which `warmup` gave no results; `synchronisation`: start schemes, and what is written."""
+
+    launches: int
+    start_seconds: float
+    check_seconds: float
+    timed_seconds: float
+    warmup_seconds: float
+    synchronisation_seconds: float
+
+
 def cells(db: Statements, campaigns: Sequence[str]) -> int:
     """Distinct (function, bytes) that these campaigns timed, all together."""
     row = db.row(
@@ -51,3 +64,21 @@ def cost(db: Statements, campaign: str) -> Cost:
     )
     assert launches is not None  # noqa: S101 - aggregates give one row
     return Cost(launches[0], launches[1], cells(db, [campaign]), launches[2], launches[3])
+
+
+def spent(db: Statements, campaign: str) -> Spent | None:
+    """None where no launch says it."""
+    found = db.row(
+        """SELECT count(*), total(run.seconds), total(footer ->> '$.wall_ns') / 1e9,
+                  total(footer ->> '$.start_ns') / 1e9, total(footer ->> '$.checks_ns') / 1e9,
+                  total(footer ->> '$.timed_ns') / 1e9, total(footer ->> '$.warmup_ns') / 1e9
+           FROM run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign AND suite.stage <> :explaining
+             AND run.failure IS NULL AND footer ->> '$.start_ns' IS NOT NULL""",
+        {"campaign": campaign, "explaining": EXPLAINING},
+    )
+    if found is None or not found[0]:
+        return None
+    launches, seconds, inside, start, checks, timed, warmup = found
+    left = max(0.0, inside - start - checks - timed)
+    return Spent(launches, seconds - inside + start, checks, timed, warmup, left)

@@ -310,6 +310,10 @@ class Planned:
         # Where nothing keeps ranks together, one may begin a call while another is in the last one.
         if footer.timed_ns > self._most_ns and self._set.sync != "none":
             raise UnplannedError(f"timed_ns is {footer.timed_ns}, longer than the launch")
+        if footer.warmup_ns > footer.timed_ns:
+            raise UnplannedError(f"warmup_ns is {footer.warmup_ns}, of {footer.timed_ns} timed")
+        if footer.start_ns + footer.checks_ns > footer.wall_ns:
+            raise UnplannedError("start_ns and checks_ns are together more than wall_ns")
 
     def _require_ranks(self, *ranks: int) -> None:
         if max(ranks) >= self._nprocs:

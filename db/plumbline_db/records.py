@@ -290,9 +290,16 @@ class Load(Record, frozen=True, tag_field="record", tag="load"):
 
 
 class Footer(Record, frozen=True, tag_field="record", tag="footer"):
+    """Where the time of a launch went (docs/design/plan-and-records.md): of `wall_ns`, `start_ns`
+    until the first check, `checks_ns`, `timed_ns`, of which `warmup_ns`; the rest is
+    synchronisation."""
+
     cases: Count
     timed_ns: Count
     wall_ns: Count
+    start_ns: Count = 0
+    checks_ns: Count = 0
+    warmup_ns: Count = 0
 
 
 ProbeRecord = (

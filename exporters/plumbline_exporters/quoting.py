@@ -50,6 +50,8 @@ def word(text: str) -> str:
 
 def said(text: str) -> str:
     """For people: in one line, with the numbers of characters that nobody sees."""
+    if text.isprintable():
+        return text
     return "".join(
         character
         if character == "\t" or character.isprintable()

@@ -40,7 +40,9 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
     pl_rounds_add(rounds, index, reps, series, pl_world_elapsed_ns(timing->world) - began_ns);
     if (world->rank > 0 || series->failures > 0)
         return world->rank > 0;
-    timing->timed_ns += series->timed_ns;
+    timing->spent.timed_ns += series->timed_ns;
+    for (int i = 0; i < series->warmup; i++)
+        timing->spent.warmup_ns += series->ns[i];
     pl_record_samples(timing->record, c->id, block, series, timing->counters);
     return true;
 }
@@ -90,7 +92,9 @@ static void close_series(const struct pl_timing *timing, struct pl_series *all)
 static int look_between(struct pl_timing *timing, int block, int *cases, int count)
 {
     int before = timing->case_count, left = 0;
+    const int64_t began_ns = pl_world_elapsed_ns(timing->world);
     timing->case_count = pl_checks_between(timing, block, timing->cases, before);
+    timing->spent.checks_ns += pl_world_elapsed_ns(timing->world) - began_ns;
     if (timing->case_count == before)
         return count;
     for (int i = 0; i < count; i++) {

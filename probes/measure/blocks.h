@@ -22,7 +22,7 @@ struct pl_timing {
     int *cases; /* indices of the cases to time: those that have been right so far */
     int case_count;
     struct pl_delay delay; /* this rank's, where a case has a delay */
-    int64_t timed_ns;      /* out, rank 0: sum of all repetitions, warm-up too */
+    struct pl_spent spent; /* out, rank 0 */
 };
 
 /* Order of a block: `cases` permuted by the seed and the number of the block, equal on all ranks.

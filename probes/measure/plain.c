@@ -79,7 +79,8 @@ static int64_t time_case(struct pl_timing *timing, const struct pl_case *c, int6
     int64_t untimed = plan->plain->loop(timing, c, &arguments.call, warmup, &failures);
     int64_t total = plan->plain->loop(timing, c, &arguments.call, c->reps, &failures);
     int64_t mean = (total + c->reps / 2) / c->reps;
-    timing->timed_ns += untimed + total;
+    timing->spent.timed_ns += untimed + total;
+    timing->spent.warmup_ns += untimed;
     pl_counters_stop(timing->counters, world);
     pl_config_leave(config);
     PMPI_Barrier(world->sync);

@@ -290,8 +290,10 @@ static int measure(struct launch *launch)
         const char *failure = pl_refuse_open(&refusals);
         if (pl_p2p_agree(&launch->world, failure != NULL) && !failure)
             failure = "another host cannot do what PLUMBLINE_REFUSES asks for";
+        timing.spent.start_ns = pl_world_elapsed_ns(&launch->world);
         timing.case_count = failure ? 0 : pl_checks_before(&timing, good);
         pl_refuse_close(&refusals);
+        timing.spent.checks_ns = pl_world_elapsed_ns(&launch->world) - timing.spent.start_ns;
         if (any_delay(plan))
             timing.delay = pl_delay_calibrate(plan->clock);
         /* Blocks that need the global clock learn it themselves. */
@@ -301,14 +303,16 @@ static int measure(struct launch *launch)
             failure = "out of memory for the errors of clocks; ask for fewer ranks";
         if (!failure)
             failure = plan->plain ? pl_plain_run(&timing) : pl_blocks_run(&timing);
+        const int64_t checked_ns = pl_world_elapsed_ns(&launch->world);
         if (!failure)
             timing.case_count = pl_checks_after(&timing, good, timing.case_count);
+        timing.spent.checks_ns += pl_world_elapsed_ns(&launch->world) - checked_ns;
         if (!failure)
             failure = pl_pingpong_run(plan, &launch->world, &launch->seat, &launch->record,
-                                      &timing.timed_ns);
+                                      &timing.spent.timed_ns);
         if (!failure)
             failure = pl_overlap_run(plan, &launch->world, &launch->record, &launch->global,
-                                     &timing.timed_ns);
+                                     &timing.spent.timed_ns);
         if (!failure && stamped && pl_clocks_error(&launch->global, &launch->record, "end") < 0)
             failure = "out of memory for the errors of clocks; ask for fewer ranks";
         if (failure) {
@@ -316,7 +320,7 @@ static int measure(struct launch *launch)
         } else if (!write_load(launch)) {
             say(launch, "load", "out of memory");
         } else {
-            pl_record_footer(&launch->record, plan->case_count, timing.timed_ns,
+            pl_record_footer(&launch->record, plan->case_count, &timing.spent,
                              pl_world_elapsed_ns(&launch->world));
             result = PL_EXIT_FINE;
         }

@@ -64,7 +64,9 @@ def test_same_results_as_the_library(build: Build, nprocs: int) -> None:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("nprocs", [2, 5, pytest.param(13, marks=pytest.mark.alone)])
+@pytest.mark.parametrize(
+    "nprocs", [2, *(pytest.param(nprocs, marks=pytest.mark.alone) for nprocs in (5, 13))]
+)
 def test_large(build: Build, nprocs: int) -> None:
     """2^20 elements: in each vector, or in all blocks together; integers, one root. Data movers
     once more, with a layout of its own on each rank."""
@@ -76,7 +78,7 @@ def test_large(build: Build, nprocs: int) -> None:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("nprocs", [2, 3, 5])
+@pytest.mark.parametrize("nprocs", [2, 3, pytest.param(5, marks=pytest.mark.alone)])
 def test_addresses(guarded: Build, nprocs: int) -> None:
     passed(mpirun(nprocs, guarded.program("variants"), env=NO_LEAKS, timeout=280))
 
@@ -146,7 +148,8 @@ def test_untidy_variants_are_found(build: Build) -> None:
 
 @pytest.mark.mpi
 @pytest.mark.slow
-@pytest.mark.parametrize("nprocs", [2, pytest.param(3, marks=pytest.mark.alone)])
+@pytest.mark.alone
+@pytest.mark.parametrize("nprocs", [2, 3])
 def test_memory_under_valgrind(build: Build, tmp_path: Path, nprocs: int) -> None:
     """One case in ten."""
     under_valgrind(build, tmp_path, nprocs, "--every", "10")

@@ -229,7 +229,7 @@ def launches(draw: st.DrawFn) -> list[ProbeRecord]:
         fields = (times, times, small, small, events, counts, *[st.booleans()] * 2)
         written += [draw(whole(Samples, st.just(case), st.just(block), *fields)) for case in order]
     written += draw(_aftermath(cases))
-    written.append(draw(whole(Footer, small, counts, counts)))
+    written.append(draw(whole(Footer, small, *[counts] * 5)))
     return written[: draw(st.integers(1, len(written)))] if draw(st.booleans()) else written
 
 

@@ -29,6 +29,19 @@ def test_writing_creates_folder_and_file(tmp_path: Path) -> None:
     assert check(path) == []
 
 
+def test_what_is_in_memory_takes_no_file_and_no_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Database.in_memory() as one, Database.in_memory() as other:
+        build.started(one)
+        assert len(one.rows("SELECT id FROM campaign")) == 1
+        assert other.rows("SELECT id FROM campaign") == []
+    with pytest.raises(AttributeError, match="as it was"), Database.in_memory():
+        raise AttributeError("as it was")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_pragmas_that_durability_rests_on(db: Database) -> None:
     assert db.row("PRAGMA journal_mode") == ("wal",)
     assert db.row("PRAGMA synchronous") == (2,)

@@ -14,7 +14,7 @@ import pytest
 
 from plumbline.cli import COMMANDS, running
 from plumbline.cli.base import Program
-from plumbline.measure import at_start, tables
+from plumbline.measure import side_by_side, tables
 from plumbline.settings import GROUP_OF, identity
 from plumbline.settings.campaign_file import load
 from tests.predecessors.test_plans import misspelt
@@ -78,11 +78,11 @@ def test_the_order_of_options_means_nothing_to_measure(
     """2c: as above, for `plumbline measure`."""
     seen: list[tuple[object, ...]] = []
 
-    def capture(_: object, *what: object) -> None:
-        seen.append(what)
+    def capture(_: object, *what: object, **more: object) -> None:
+        seen.append((*what, more))
         raise Captured
 
-    monkeypatch.setattr(at_start, "run", capture)
+    monkeypatch.setattr(side_by_side, "run", capture)
     for words in orders(MEASURE):
         with pytest.raises(Captured):
             plumbline("measure", *words)

@@ -113,6 +113,7 @@ def medians(probe: Probe, mode: str, case: str, ranks: int, seed: int) -> float:
     return statistics.median(ns for record in launch.samples for ns in record.ns)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("mode", "case", "ranks", "least"),
     [  # seen here: 12, 6.9 and 1.9

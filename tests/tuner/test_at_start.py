@@ -9,11 +9,12 @@ import pytest
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure import at_start
+from plumbline.measure import side_by_side
+from plumbline.measure.launches import LaunchStore
 from plumbline.measure.side_by_side import MeasuredCase
 from plumbline.system.placement import Placement
-from plumbline.verify.statistics import paired_ratio
-from plumbline_db.records import Failure, ProbeRecord, Run
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Failure, ProbeRecord, Run
 from tests.tuner.simulated import SPACE, Costs, SimulatedStarter
 
 LIMIT = Configuration.of({"btl_vader_eager_limit": "8192", "pml": "ob1"})
@@ -54,14 +55,17 @@ class Watched(SimulatedStarter):
 FAILED = Failure("not in force", "the library did not take a setting: x")
 
 
-def run(starter: SimulatedStarter) -> list[MeasuredCase]:
+def run(db: Database, campaign: Campaign, starter: SimulatedStarter) -> list[MeasuredCase]:
     plan = Plan("", 1, CASES, blocks=2, reps=3)
-    return at_start.run(starter, plan, [LIMIT, ADAPT], 3, {"HOT": "1"}, paired_ratio)[0]
+    store = LaunchStore(db, campaign.id, starter)
+    return side_by_side.run(store, plan, 3, {"HOT": "1"}, [LIMIT, ADAPT])
 
 
-def test_launches_take_turns_and_are_started_with_the_setting() -> None:
+def test_launches_take_turns_and_are_started_with_the_setting(
+    db: Database, campaign: Campaign
+) -> None:
     starter = Watched(COSTS)
-    lines = run(starter)
+    lines = run(db, campaign, starter)
     order = [(suite, number) for suite, number, _, _ in starter.seen]
     assert order == [(s, n) for n in range(3) for s in ("measure", "measure-1", "measure-2")]
     plain, limit, adapt = (extra for _, _, extra, _ in starter.seen[:3])
@@ -80,11 +84,15 @@ def test_launches_take_turns_and_are_started_with_the_setting() -> None:
     assert hot is not None and hot.ratio == pytest.approx(2.0, rel=0.05)
 
 
-def test_a_setting_that_fails_leaves_the_others() -> None:
-    lines = run(Watched(COSTS, fails="measure-1"))
+def test_a_setting_that_fails_leaves_the_others(db: Database, campaign: Campaign) -> None:
+    starter = Watched(COSTS, fails="measure-1")
+    lines = run(db, campaign, starter)
+    assert [number for suite, number, _, _ in starter.seen if suite == "measure-1"] == [0, 1, 2]
     for line in lines:
         if line.knobs == LIMIT.as_dict():
-            assert line.outcome == "launch 1 failed: the library did not take a setting: x"
+            assert line.outcome == (
+                "failed: launches end with it in force: the library did not take a setting: x"
+            )
             assert (line.seconds, line.ratio) == ([], None)
         else:
             assert line.outcome == "ok" and len(line.seconds) == 3

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from plumbline.core.plan import Plan
+from plumbline.measure import unkept
 from plumbline.results import best
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
@@ -70,24 +71,16 @@ def test_a_field_has_every_algorithm_of_either_side() -> None:
     )
 
 
-def test_the_fastest_of_either_side_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_fastest_of_either_side_is_found() -> None:
     toolchain, starter = simulated.toolchain(), SimulatedStarter(planted.costs())
     fields = {
         Target("MPI_Allreduce", 16384): best.field(
             candidate_space(), toolchain.catalogue, "MPI_Allreduce", 16384, 4
         )
     }
-    told: list[str] = []
-    (cell,) = best.find(
-        starter,
-        Plan("best", 1, ()),
-        toolchain.space.hot_environment,
-        fields,
-        first=3,
-        finals=8,
-        step=told.append,
-    )
-    assert told == ["MPI_Allreduce, 4 ranks"]
+    plan, hot = Plan("best", 1, ()), toolchain.space.hot_environment
+    with unkept.store_for(toolchain, starter, "best") as store:
+        (cell,) = best.find(store, plan, hot, fields, first=3, finals=8)
     assert len(starter.launches) == 3 + 8
     assert cell.library is not None and cell.ours is not None
     # Planted: the default is slow here, Reduce + Bcast and a knob are faster (planted.py).
@@ -103,9 +96,8 @@ def test_the_fastest_of_either_side_is_found(capsys: pytest.CaptureFixture[str])
 def test_a_side_without_entrants() -> None:
     starter = SimulatedStarter(planted.costs())
     fields = {Target("MPI_Bcast", 1024): best.Field([], [])}
-    (cell,) = best.find(
-        starter, Plan("best", 1, ()), {}, fields, first=1, finals=2, step=lambda _: None
-    )
+    with unkept.store_for(simulated.toolchain(), starter, "best") as store:
+        (cell,) = best.find(store, Plan("best", 1, ()), {}, fields, first=1, finals=2)
     assert cell.library is None and cell.ours is None and cell.ours_over_library is None
     assert cell.default_seconds > 0
 
@@ -113,13 +105,9 @@ def test_a_side_without_entrants() -> None:
 def test_a_default_that_cannot_be_timed_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     starter = SimulatedStarter(planted.costs())
     monkeypatch.setattr(best, "_run", lambda *_: {Target("MPI_Bcast", 8): {}})
-    with pytest.raises(PlumblineError, match="MPI_Bcast at 8 bytes"):
-        best.find(
-            starter,
-            Plan("best", 1, ()),
-            {},
-            {Target("MPI_Bcast", 8): best.Field([], [])},
-            first=1,
-            finals=1,
-            step=lambda _: None,
-        )
+    fields = {Target("MPI_Bcast", 8): best.Field([], [])}
+    with (
+        unkept.store_for(simulated.toolchain(), starter, "best") as store,
+        pytest.raises(PlumblineError, match="MPI_Bcast at 8 bytes"),
+    ):
+        best.find(store, Plan("best", 1, ()), {}, fields, first=1, finals=1)

@@ -538,17 +538,17 @@ def test_no_winner_claims_what_the_last_look_denies(
     tmp_path: Path, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first look of the confirmation does not see the violation that a later one sees."""
-    decide = tables.decide
+    decide = tables.ViolationTable.decide
 
-    def sharp(store, stage, *rest):  # type: ignore[no-untyped-def]
+    def sharp(table: tables.ViolationTable) -> list[Verdict]:
         return [
             msgspec.structs.replace(one, verdict="violated")
-            if stage == "round-1" and (one.guideline, one.bytes) == ("GL12", 16384)
+            if one.stage == "round-1" and (one.guideline, one.bytes) == ("GL12", 16384)
             else one
-            for one in decide(store, stage, *rest)
+            for one in decide(table)
         ]
 
-    monkeypatch.setattr(tables, "decide", sharp)
+    monkeypatch.setattr(tables.ViolationTable, "decide", sharp)
     few = planted.settings(guidelines=["GL12"], sizes=[4096, 16384, 65536], rounds=1)
     finished = run(db, tmp_path / "out", SimulatedStarter(planted.costs()), few)
     assert ("GL12", "MPI_Allreduce", 16384) in finished.table("after", "violated")

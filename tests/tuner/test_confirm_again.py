@@ -10,6 +10,7 @@ import pytest
 from plumbline.campaign.confirm import Confirmation, confirm
 from plumbline.campaign.proof import environment_of
 from plumbline.measure.launches import LaunchStore
+from plumbline.measure.tables import ViolationTable
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
@@ -47,8 +48,9 @@ def confirmed(
     write(bundle(CHOSEN, directory=str(folder)), ["env"])
     environment = environment_of(folder / plumbline_sh.FILE_NAME, starter.clean_environment())
     store = LaunchStore(db, campaign.id, starter)
-    arguments = (FEW, SETTINGS, environment, [CHOSEN])
-    done = confirm(store, Suite("confirm", 1), "round-1", *arguments)
+    suite = Suite("confirm", 1)
+    table = ViolationTable(store, "round-1", FEW, SETTINGS, suite, environment)
+    done = confirm(store, suite, table, FEW, SETTINGS, environment, [CHOSEN])
     return done, [
         one for one in runs.listing(db, campaign.id) if one.suite.startswith("confirm-1-again")
     ]

@@ -10,7 +10,7 @@ import pytest
 from plumbline.campaign.confirm import Confirmation, confirm
 from plumbline.campaign.proof import environment_of
 from plumbline.measure.launches import LaunchStore
-from plumbline.measure.tables import design_of
+from plumbline.measure.tables import ViolationTable, design_of
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
@@ -42,12 +42,16 @@ def confirmed(
     folder: Path,
     of: SimulatedStarter,
     settings: Settings = SETTINGS,
+    turn: int = 1,
+    earlier: Confirmation | None = None,
 ) -> tuple[Confirmation, dict[str, list[str]]]:
     """The confirmation, and the plans of each suite of pairs."""
     write(bundle(CHOSEN, directory=str(folder)), ["env"])
     environment = environment_of(folder / plumbline_sh.FILE_NAME, of.clean_environment())
     store = LaunchStore(db, campaign.id, of)
-    done = confirm(store, Suite("confirm", 1), "round-1", FEW, settings, environment, [CHOSEN])
+    suite = Suite("confirm", turn)
+    table = ViolationTable(store, f"round-{turn}", FEW, settings, suite, environment)
+    done = confirm(store, suite, table, FEW, settings, environment, [CHOSEN], earlier=earlier)
     plans: dict[str, list[str]] = {}
     for run in runs.listing(db, campaign.id):
         plans.setdefault(run.suite, []).append(run.plan)
@@ -80,17 +84,41 @@ def test_pairs_are_added_for_what_is_unclear_alone(
     assert done.winners == []
     ((_, why),) = done.dropped
     assert why.startswith("no gain is left cold")
-    looks = [f"confirm-1-pairs-look-{look + 1:02d}" for look in range(1, DESIGN.looks)]
-    assert [suite for suite in plans if "pairs" in suite] == [
+    looks = [f"confirm-1-look-{look + 1:02d}" for look in range(1, DESIGN.looks)]
+    assert [suite for suite in plans if "look" in suite] == [
         name for look in looks for name in (look, f"{look}-default")
     ]
     for look, suite in enumerate(looks, start=1):
         for name in (suite, f"{suite}-default"):
             assert len(plans[name]) == DESIGN.new_launches(look)
     first = _cases(plans["confirm-1-default"][0])
-    later = _cases(plans["confirm-1-pairs-look-02-default"][0])
+    later = _cases(plans["confirm-1-look-02-default"][0])
     # The winner's cells, and those of functions that it does not touch: launches differ as a whole.
     assert {case for case in first if "MPI_Scatter " in case} <= later <= first
+
+
+def test_what_the_table_has_not_decided_rides_along(
+    db: Database, campaign: Campaign, tmp_path: Path
+) -> None:
+    """In the launches with the files in force; the other side of a pair does not need it."""
+    _, plans = confirmed(db, campaign, tmp_path, starter(1.0, 0.06))
+    ours, theirs = (_cases(plans[f"confirm-1-look-02{side}"][0]) for side in ("", "-default"))
+    more = {case for case in ours - theirs if "variant=library" not in case}
+    assert more and theirs <= ours
+
+
+def test_a_cell_that_was_not_slower_is_not_asked_about_again(
+    db: Database, campaign: Campaign, tmp_path: Path
+) -> None:
+    """Where no winner has changed that reaches it: here none has, so that no pairs are added though
+    cells seem slower in the noise."""
+    first, plans = confirmed(db, campaign, tmp_path, starter(0.7, 0.2))
+    assert "confirm-1-look-02-default" in plans
+    same, plans = confirmed(db, campaign, tmp_path, starter(0.7, 0.2), turn=2, earlier=first)
+    assert [suite for suite in plans if suite.startswith("confirm-2")] == [
+        *("confirm-2", "confirm-2-default")
+    ]
+    assert (len(same.winners), same.dropped) == (1, [])
 
 
 def test_what_may_be_slower_is_measured_until_it_is_known(
@@ -98,7 +126,7 @@ def test_what_may_be_slower_is_measured_until_it_is_known(
 ) -> None:
     """A choice that is worse at every size, by 12 % in noise of 6 %: nine pairs cannot tell."""
     done, plans = confirmed(db, campaign, tmp_path, starter(1.12, 0.06))
-    assert "confirm-1-pairs-look-02" in plans
+    assert "confirm-1-look-02" in plans
     assert done.winners == []
 
 
@@ -106,7 +134,7 @@ def test_the_same_launches_give_the_same_confirmation(
     db: Database, campaign: Campaign, tmp_path: Path
 ) -> None:
     done, plans = confirmed(db, campaign, tmp_path, starter(0.99))
-    assert "confirm-1-pairs-look-02" in plans
+    assert "confirm-1-look-02" in plans
     again, same = confirmed(db, campaign, tmp_path, starter(0.99, stop_after=0))
     assert (again, same) == (done, plans)
 

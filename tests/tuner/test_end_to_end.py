@@ -30,7 +30,8 @@ from tests.tuner.simulated import ROOT
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
-CAMPAIGN = ["--nprocs", "4", "--sizes", "4,16384", "--guidelines", "GL12", "--launches", "8"]
+CAMPAIGN = ["--sizes", "4096,16384", "--guidelines", "GL12", "--launches", "8"]
+CAMPAIGN += ["--rounds", "1", "--budget", "12"]
 ENTRY = "from plumbline.cli import main; main()"
 
 
@@ -56,7 +57,7 @@ def start(*words: object) -> subprocess.Popen[bytes]:
     )
 
 
-def plumbline(*words: object, seconds: float = 240) -> subprocess.CompletedProcess[str]:
+def plumbline(*words: object, seconds: float = 280) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", ENTRY, *map(str, words)],
         stdin=subprocess.DEVNULL,
@@ -102,6 +103,7 @@ def _parent(entry: Path) -> int:
 
 @dataclass
 class Done:
+    nprocs: int
     database: Path
     before_kill: list[Run]
     said: subprocess.CompletedProcess[str]
@@ -112,14 +114,18 @@ class Done:
         return [Path(one["path"]) for one in self.results["exports"]]
 
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
+# Four ranks on two processors take many times as long beside other work.
+@pytest.fixture(scope="module", params=[2, pytest.param(4, marks=pytest.mark.alone)])
+def done(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Done]:
+    nprocs = request.param
     if shutil.which("mpirun") is None:
         pytest.skip("no mpirun on PATH")
     _, installation = libraries.find()
     paths.layout().preload(installation.library.id)  # an error says how to build it
     database = tmp_path_factory.mktemp("end-to-end") / "plumbline.db"
-    command = ("campaign", *CAMPAIGN, "--budget", "150", "--db", database)
+    command = ("campaign", *CAMPAIGN, "--nprocs", nprocs, "--db", database)
     first = start(*command)
     limit = time.monotonic() + 120
     while len(launches(database)) < 12 and first.poll() is None and time.monotonic() < limit:
@@ -131,7 +137,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
     assert said.returncode == 0, said.stderr
     results = plumbline("results", "--json", "--db", database)
     assert results.returncode == 0, results.stderr
-    yield Done(database, before_kill, said, json.loads(results.stdout))
+    yield Done(nprocs, database, before_kill, said, json.loads(results.stdout))
 
 
 def test_a_killed_campaign_goes_on_and_repeats_nothing(done: Done) -> None:
@@ -148,28 +154,25 @@ def test_a_killed_campaign_goes_on_and_repeats_nothing(done: Done) -> None:
 
 def test_results_have_the_fields_of_the_contract(done: Done) -> None:
     contract(done.results)
-    assert done.results["nprocs"] == 4
+    assert done.results["nprocs"] == done.nprocs
     assert done.results["library"]["id"].startswith("openmpi-")
     cells = done.results["before"]["cells"]
-    assert cells == 4  # one of monotony, one of split-robustness, two of the pattern
+    assert cells == 5  # one of monotony, two of split-robustness, two of the pattern
     assert done.results["cost"]["launches"] == len(launches(done.database))
     assert 0 < done.results["cost"]["timed_share"] < 1
 
 
 def test_what_is_left_was_searched(done: Done) -> None:
-    """Within the budget, what is still violated has been searched in vain."""
+    """What is still violated has been searched in vain, or the budget has ended the search."""
     for one in done.results["remaining"]:
         assert one["reason"]
-    if done.results["cost"]["seconds"] < 150:
-        assert not any("not searched" in one["reason"] for one in done.results["remaining"])
 
 
 def test_the_known_violation_is_found_and_removed(done: Done) -> None:
     """Four ranks on two processing units, Open MPI 4.1: Allreduce of 16 KiB takes longer than
-    Reduce and Bcast in all ways of use, and something ends that. (What ends it at 4 B is slower for
-    one MPI_FLOAT.)"""
+    Reduce and Bcast in all ways of use, and something ends that."""
     known = done.results["library"]["version"].startswith("4.1.")
-    if not known or done.results["machine"]["processing_units"] > 2:
+    if not known or done.nprocs != 4 or done.results["machine"]["processing_units"] > 2:
         pytest.skip("the violation is known for Open MPI 4.1 with four ranks on two units only")
     before = {(one["guideline"], one["bytes"]) for one in done.results["before"]["violations"]}
     after = {(one["guideline"], one["bytes"]) for one in done.results["after"]["violations"]}
@@ -206,7 +209,7 @@ def test_every_winner_was_shown_to_be_in_force(done: Done) -> None:
 
 def test_run_again_it_only_reports(done: Done) -> None:
     count = len(launches(done.database))
-    again = plumbline("campaign", *CAMPAIGN, "--budget", "150", "--db", done.database)
+    again = plumbline("campaign", *CAMPAIGN, "--nprocs", done.nprocs, "--db", done.database)
     assert (again.returncode, again.stdout) == (0, done.said.stdout)
     assert len(launches(done.database)) == count
 
@@ -226,7 +229,7 @@ def test_run_puts_the_files_in_force_and_proves_it(done: Done) -> None:
 
 
 def test_verify_alone(done: Done, tmp_path: Path) -> None:
-    words = ["verify", "--guidelines", "GL12", "--sizes", "4,16384", "--nprocs", "4"]
+    words = ["verify", "--guidelines", "GL12", "--sizes", "4,16384", "--nprocs", done.nprocs]
     said = plumbline(*words, "--launches", "8", "--json", "--db", tmp_path / "verify.db")
     found = json.loads(said.stdout)
     assert said.returncode == (3 if found["before"]["violations"] else 0), said.stderr

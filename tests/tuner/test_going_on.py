@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ import pytest
 from plumbline.campaign import loop
 from plumbline.campaign.going_on import GoingOn, go_on
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.budget import Budget
+from plumbline.search.budget import NO_TIME, Budget
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
-from plumbline_db import campaigns, runs, searches, suites, verdicts
+from plumbline_db import campaigns, events, runs, searches, suites, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Failure, Run
 from tests.tuner import planted
@@ -71,6 +72,27 @@ def test_a_budget_that_rises_goes_on_with_what_is_there(tmp_path: Path, db: Data
     for less in ({"budget_seconds": 7.0}, {"budget_seconds": 1000.0}):
         again = asked(db, tmp_path, machine(stop_after=0), settings(**less))
         assert again == longer
+
+
+def test_what_the_budget_leaves_over_is_said_with_what_it_would_take(
+    tmp_path: Path, db: Database
+) -> None:
+    """With the budget that is named the cells are searched."""
+
+    def said(campaign: Campaign) -> list[str]:
+        return [event.text for event in events.get(db, campaign.id) if event.kind == NO_TIME]
+
+    short = asked(db, tmp_path, machine(), planted.settings(budget_seconds=20.0))
+    (text,) = said(short)
+    found = re.fullmatch(
+        r"(\d+) cells not searched, about \d+ s of launches; --budget (\d+) goes on from here", text
+    )
+    assert found is not None
+    searched = len(searches.all_searches(db, short.id))
+    wanted = planted.settings(budget_seconds=float(found[2]))
+    longer = asked(db, tmp_path, machine(), wanted)
+    assert said(longer) == []
+    assert len(searches.all_searches(db, longer.id)) >= searched + int(found[1])
 
 
 @pytest.mark.parametrize("kept", [0, 3])

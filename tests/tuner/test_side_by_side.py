@@ -9,10 +9,12 @@ import pytest
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure import side_by_side
+from plumbline.measure import side_by_side, unkept
+from plumbline.measure.side_by_side import MeasuredCase
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import ClockError, Footer, ProbeRecord, Refused, Run, Samples
+from plumbline_db.records import ClockError, Failure, Footer, ProbeRecord, Refused, Run, Samples
+from tests.tuner import simulated
 from tests.tuner.simulated import Costs, SimulatedStarter
 
 RING = Configuration.of({"coll_tuned_allreduce_algorithm": "ring"})
@@ -26,9 +28,16 @@ CASES = (
 COSTS = Costs(algorithm={("MPI_Allreduce", "ring"): lambda *_: 0.5})
 
 
+def run(
+    starter: SimulatedStarter, plan: Plan, launches: int
+) -> tuple[list[MeasuredCase], list[list[ProbeRecord]]]:
+    with unkept.store_for(simulated.toolchain(), starter, "test") as store:
+        return side_by_side.run(store, plan, launches, {}), unkept.records(store)
+
+
 def test_ratios_are_to_the_default_of_the_same_size() -> None:
     plan = Plan("", 1, CASES, blocks=2, reps=3)
-    lines, raw = side_by_side.run(SimulatedStarter(COSTS, launch_noise=1.0), plan, 9, {})
+    lines, raw = run(SimulatedStarter(COSTS, launch_noise=1.0), plan, 9)
     assert [(one.bytes, one.variant, one.knobs) for one in lines] == [
         (case.bytes, case.variant, case.configuration.as_dict()) for case in CASES
     ]
@@ -46,14 +55,14 @@ def test_ratios_are_to_the_default_of_the_same_size() -> None:
 
 def test_seconds_are_the_medians_of_all_samples_of_a_launch() -> None:
     plan = Plan("", 1, CASES[:1], blocks=1, reps=1)
-    (line,), raw = side_by_side.run(SimulatedStarter(COSTS), plan, 3, {})
+    (line,), raw = run(SimulatedStarter(COSTS), plan, 3)
     samples = [record.ns for one in raw for record in one if hasattr(record, "ns")]
     assert line.seconds == [ns / 1e9 for (ns,) in samples]
 
 
 def test_what_fails_its_check_has_no_times() -> None:
     starter = SimulatedStarter(COSTS, corrupt=lambda case: "wrong" if case.case == 2 else "ok")
-    lines, _ = side_by_side.run(starter, Plan("", 1, CASES), 2, {})
+    lines, _ = run(starter, Plan("", 1, CASES), 2)
     assert lines[2].outcome == "wrong: simulated"
     assert (lines[2].seconds, lines[2].ratio) == ([], None)
     assert lines[1].outcome == "ok"
@@ -86,7 +95,7 @@ class RefusingStarter(SimulatedStarter):
 
 def test_what_the_probe_refuses_is_no_result() -> None:
     plan = Plan("", 1, CASES, blocks=2, reps=6)
-    lines, _ = side_by_side.run(RefusingStarter(COSTS), plan, 3, {})
+    lines, _ = run(RefusingStarter(COSTS), plan, 3)
     assert [one.outcome for one in lines] == ["ok", "refused: too short", "ok", "ok", "ok"]
     assert [len(one.seconds) for one in lines] == [3, 0, 2, 3, 3]
     assert lines[1].ratio is None
@@ -96,19 +105,40 @@ def test_what_the_probe_refuses_is_no_result() -> None:
 
 
 def test_local_times_have_no_clock_error() -> None:
-    lines, _ = side_by_side.run(SimulatedStarter(COSTS), Plan("", 1, CASES[:1]), 2, {})
+    lines, _ = run(SimulatedStarter(COSTS), Plan("", 1, CASES[:1]), 2)
     assert (lines[0].dropped, lines[0].clock_error_seconds) == (0, None)
 
 
 def test_without_a_default_there_is_no_ratio() -> None:
-    lines, _ = side_by_side.run(SimulatedStarter(COSTS), Plan("", 1, CASES[1:3]), 2, {})
+    lines, _ = run(SimulatedStarter(COSTS), Plan("", 1, CASES[1:3]), 2)
     assert [one.ratio for one in lines] == [None, None]
     assert all(len(one.seconds) == 2 for one in lines)
 
 
-def test_a_launch_that_fails_is_said() -> None:
-    starter = SimulatedStarter(COSTS, crashes=lambda *_: True)
-    with pytest.raises(
-        PlumblineError, match=r"launch 0 failed: SIGSEGV, exit status 139.*\nSegmentation"
-    ):
-        side_by_side.run(starter, Plan("", 1, CASES), 2, {})
+def test_a_case_that_ends_launches_is_said_and_leaves_the_others() -> None:
+    starter = SimulatedStarter(COSTS, crashes=lambda case, *_: case.config != "default")
+    lines, raw = run(starter, Plan("", 1, CASES), 2)
+    assert [line.outcome.split(" (")[0] for line in lines] == [
+        *("ok", "failed: it ends launches", "ok", "failed: it ends launches", "ok")
+    ]
+    assert "SIGSEGV" in lines[1].outcome
+    assert [len(line.seconds) for line in lines] == [2, 0, 2, 0, 2]
+    assert len(raw) == 2
+
+
+def test_where_no_case_is_to_blame_it_is_an_error() -> None:
+    class Broken(SimulatedStarter):
+        def start(
+            self,
+            campaign: str,
+            suite: str,
+            sequence: int,
+            text: str,
+            extra: dict[str, str],
+            placement: Placement | None = None,
+        ) -> tuple[Run, Sequence[ProbeRecord]]:
+            run, _ = super().start(campaign, suite, sequence, text, extra, placement)
+            return msgspec.structs.replace(run, failure=Failure("ended", "exit status 1")), []
+
+    with pytest.raises(PlumblineError, match=r"no case is to blame.*exit status 1"):
+        run(Broken(COSTS), Plan("", 1, CASES), 2)

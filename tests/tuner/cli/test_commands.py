@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.measure import at_start, side_by_side
+from plumbline.measure import side_by_side
 from plumbline.settings import identity
 from plumbline.system import paths
 from plumbline.system.machine import processing_units
@@ -131,6 +131,12 @@ def contract(found: dict) -> None:  # type: ignore[type-arg]
     assert found["cost"]["timed_share"] == pytest.approx(
         found["cost"]["timed_seconds"] / found["cost"]["seconds"]
     )
+    spent = found["cost"]["spent"]
+    assert spent["launches"] == found["cost"]["launches"] - found["cost"]["failed"]
+    parts = ("start_seconds", "check_seconds", "timed_seconds", "synchronisation_seconds")
+    assert all(spent[name] > 0 for name in (*parts, "warmup_seconds"))
+    if not found["cost"]["failed"]:
+        assert sum(spent[name] for name in parts) == pytest.approx(found["cost"]["seconds"])
 
 
 def test_results_as_json(finished: Finished) -> None:
@@ -274,7 +280,7 @@ def test_reasons_stand_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
         side_by_side.MeasuredCase("MPI_Bcast", "default", {}, size, outcome, seconds, None)
         for size, outcome, seconds in ((8, sorry, []), (64, sorry, []), (512, "ok", [1e-6, 2e-6]))
     ]
-    monkeypatch.setattr(at_start, "run", lambda *_: (lines, []))
+    monkeypatch.setattr(side_by_side, "run", lambda *_, **__: lines)
     install(monkeypatch, SimulatedStarter(planted.costs()))
     said = plumbline("measure", "MPI_Bcast", "--sizes", "8,64,512")
     head, first, second, fine, reason, *rest = said.out.splitlines()

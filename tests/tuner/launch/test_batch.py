@@ -409,7 +409,7 @@ def test_ctrl_c_before_the_id_of_a_job_is_known(scheduler: Scheduler, tmp_path: 
 
 def test_submissions_that_did_not_arrive(scheduler: Scheduler, tmp_path: Path) -> None:
     """Several, each handed over under a name of its own before a kill."""
-    ranks = scheduler.starter(good(tmp_path), at_once=2, grace_seconds=0.2)
+    ranks = scheduler.starter(good(tmp_path), at_once=2, grace_seconds=1.0)
     for number in (0, 1):
         folder = tmp_path / "jobs" / "c" / f"s-00{number}"
         folder.mkdir(parents=True)

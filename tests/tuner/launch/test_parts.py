@@ -90,7 +90,15 @@ def part(*cases: int, footer: bool = True) -> list[parts.Record]:
     if footer:
         found += [
             record("load"),
-            record("footer", cases=len(cases), timed_ns=5, wall_ns=len(cases)),
+            record(
+                "footer",
+                cases=len(cases),
+                timed_ns=5,
+                wall_ns=len(cases),
+                start_ns=1,
+                checks_ns=len(cases) - 1,
+                warmup_ns=0,
+            ),
         ]
     return found
 
@@ -108,6 +116,7 @@ def test_records_of_parts_are_those_of_one_launch() -> None:
     assert sorted(order["cases"]) == [0, 1, 2, 3, 4]
     assert [one["case"] for one in joined if one["record"] == "samples"] == order["cases"]
     assert (joined[-1]["cases"], joined[-1]["timed_ns"], joined[-1]["wall_ns"]) == (5, 10, 3)
+    assert (joined[-1]["start_ns"], joined[-1]["checks_ns"]) == (1, 2)  # of the longest part
 
 
 def test_a_part_that_ends_early_leaves_its_case_under_way() -> None:

@@ -16,11 +16,11 @@ from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.libraries.simgrid import OPTIONS, SimGrid
 from plumbline.measure.launches import LaunchStore
-from plumbline.search import process, turns
+from plumbline.search import process, settings_race
 from plumbline.search.outcome import deciding
 from plumbline.search.process import ProcessWide
+from plumbline.search.settings_race import STAGES
 from plumbline.search.space.cells import Target
-from plumbline.search.turns import STAGES
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline.system.placement import Placement
@@ -198,7 +198,7 @@ def test_a_name_that_no_setting_has_is_an_error() -> None:
 def test_beside_what_is_in_force(
     family: Any, before: dict[str, str], one: Configuration, expected: dict[str, str]
 ) -> None:
-    assert turns.in_force_beside(before, family, one) == expected
+    assert settings_race.in_force_beside(before, family, one) == expected
 
 
 # --- what is kept -------------------------------------------------------------------------------

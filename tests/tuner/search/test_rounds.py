@@ -61,6 +61,9 @@ def test_what_is_left_of_no_measured_size_is_given_up() -> None:
     assert measured([whole, winner(4, 9)], sizes) == [whole, winner(4, 9)]
 
 
+GATHER_MOCKUP = "gather_as_reduce"
+
+
 def violated(function: str, size: int, kind: str = "pattern") -> Verdict:
     return build.verdict("before", function=function, bytes=size, kind=kind)
 
@@ -115,6 +118,23 @@ def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rou
     assert rounds.stuck(table) == rounds.fresh(table) == []
 
 
+@pytest.mark.parametrize(("low", "high", "races"), [(512, 1024, True), (128, 256, False)])
+def test_a_mockup_waits_only_where_one_of_ours_answers_its_calls(
+    db: Database, campaign: Campaign, low: int, high: int, races: bool
+) -> None:
+    """A variant of Reduce in force, at volumes that a mock-up of Gather at 64 B on 4 ranks does not
+    call it with, or at one of these."""
+    table = [
+        build.verdict("before", function="MPI_Gather", bytes=64, kind="pattern", rhs=GATHER_MOCKUP)
+    ]
+    rounds = rounds_of(db, campaign, SimulatedStarter(Costs()))
+    race(rounds, table)
+    standing = [winner(low, high, "reduce_ring", function="MPI_Reduce")]
+    rounds.second(2, table, standing, lambda *_: {})
+    *_, again = searches.all_searches(db, campaign.id)
+    assert (GATHER_MOCKUP in {trial.variant for trial in again.trials}) == races
+
+
 def test_second_choices_race_with_the_files_of_the_first(db: Database, campaign: Campaign) -> None:
     """Others may have been written in between."""
     costs = Costs(
@@ -141,7 +161,32 @@ def test_second_choices_race_with_the_files_of_the_first(db: Database, campaign:
 
 
 def _algorithm(winner: Winner) -> str:
-    return winner.configuration["coll_tuned_bcast_algorithm"]
+    function = winner.function.removeprefix("MPI_").lower()
+    return winner.configuration[f"coll_tuned_{function}_algorithm"]
+
+
+def test_second_choices_of_one_race_share_launches(db: Database, campaign: Campaign) -> None:
+    """Two winners that lose their places together cost no more launches than one of them."""
+    best = {64: "chain", 4096: "pipeline"}
+    costs = Costs(
+        default={"MPI_Bcast": lambda _: 4.0},
+        algorithm={("MPI_Bcast", "binomial"): lambda *_: 0.8}
+        | {
+            ("MPI_Bcast", name): lambda size, *_, own=own: 0.5 if size == own else 5.0
+            for own, name in best.items()
+        },
+    )
+    launches: list[int] = []
+    for count in (1, 2):
+        starter = SimulatedStarter(costs)
+        rounds = rounds_of(db, campaign, starter, f"-{count}")
+        found = race(rounds, [violated("MPI_Bcast", size) for size in best])
+        assert [_algorithm(one) for one in found] == list(best.values())
+        before = len(starter.launches)
+        second = rounds.instead(found[:count], found[count:], lambda *_: {})
+        assert [_algorithm(one) for one in second] == ["binomial"] * count
+        launches.append(len(starter.launches) - before)
+    assert launches[1] == launches[0] > 0
 
 
 def test_a_neighbour_races_along_and_has_a_winner_where_it_needs_one(

@@ -27,6 +27,7 @@ from plumbline.campaign.circumstances import (
 )
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan, PlanCase
+from plumbline.launch.known import calls
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search.fixed_point import is_part
 from plumbline.search.outcome import deciding, holds
@@ -133,24 +134,24 @@ class Acceptance:
         self._turns = 0
 
     def judge(self, winners: Sequence[Winner]) -> Accepted:
-        """Tries some that were not accepted before: knobs first, then ours with these in force."""
+        """Tries some that were not accepted before: knobs, and ours that send nothing by calls that
+        these are about; then the other ours, with the accepted knobs in force."""
         fresh = [
             winner
             for winner in winners
             if self.fits(winner) and not any(_is_known(winner, known) for known in self._known)
         ]
-        knobs = [winner for winner in fresh if winner.variant == LIBRARY]
-        fresh = knobs or fresh
+        standing = [winner for winner in winners if winner.variant == LIBRARY]
+        environment = dict(self._environment)
+        asked = fresh
+        if any(winner.variant == LIBRARY for winner in fresh):
+            fresh = [winner for winner in fresh if not _calls_any(winner, standing)]
         if not fresh:
             return Accepted(None, list(winners), [], [])
         self._turns += 1
         suite = Suite("accept", self._turns)
-        # What ours send by calls of the library is sent as the accepted knobs say.
-        standing = [winner for winner in winners if winner.variant == LIBRARY]
-        if standing and not knobs:
-            environment = {**self._environment, **self._in_force(standing, suite.name)}
-        else:
-            environment = dict(self._environment)
+        if fresh == asked and any(_calls_any(winner, standing) for winner in fresh):
+            environment |= self._in_force(standing, suite.name)
         trials = [
             Trial(
                 *(number, beyond, Target(winner.function, size), candidate_of(winner), where),
@@ -430,6 +431,15 @@ class Acceptance:
 def _is_known(winner: Winner, known: Winner) -> bool:
     """Whether it, or more, was accepted."""
     return is_part(winner, known) and set(conditions(known)) <= set(conditions(winner))
+
+
+def _calls_any(winner: Winner, knobs: Sequence[Winner]) -> bool:
+    """Whether a variant of ours makes calls that some of the `knobs` are about."""
+    if winner.variant == LIBRARY or not knobs:
+        return False
+    about = {knob.function for knob in knobs}
+    made = calls(winner.function, winner.variant)
+    return made is None or EVERY_FUNCTION in about or not about.isdisjoint(made)
 
 
 def _of(rows: Sequence[HypothesisState[Trial]], *, foreign: bool) -> list[HypothesisState[Trial]]:

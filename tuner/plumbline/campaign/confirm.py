@@ -23,40 +23,50 @@ from plumbline.system.words import counted
 from plumbline.verify.sequential import Hypothesis, HypothesisFamily
 from plumbline.verify.statistics import Comparison, paired_ratio, slower
 from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
+from plumbline_exporters.bundle import conditions
 
 
 class Confirmation(msgspec.Struct, frozen=True):
-    """`winners` with their cold speed-ups; `dropped` with the reason; `verdicts` of the first look
-    at the table."""
+    """`winners` with their cold speed-ups; `dropped` with the reason; `verdicts` of the table, as
+    far as there were pairs. `not_slower`: cells that the pairs did not find slower than before,
+    with the winners `in_force`."""
 
     winners: list[Winner]
     dropped: list[tuple[Winner, str]]
     verdicts: list[Verdict]
+    in_force: list[Winner]
+    not_slower: list[Target]
 
 
 def confirm(
     store: LaunchStore,
     suite: Suite,
-    stage: str,
+    table: tables.ViolationTable,
     guidelines: Guidelines,
     settings: Settings,
     environment: Mapping[str, str],
     winners: Sequence[Winner],
     reference_cases: Sequence[PlanCase] = (),
     *,
-    confirmed: Sequence[Winner] = (),
+    earlier: Confirmation | None = None,
     faster: Sequence[Winner] = (),
 ) -> Confirmation:
-    """`environment` puts the exported files in force, which change none of the `reference_cases`.
-    No launches are added to see the gain of winners that were `confirmed` beside others
-    before, and of those that were seen to be `faster` in launches that have both."""
+    """`environment` puts the exported files in force, which change none of the `reference_cases`;
+    `table`, of the same suite, is looked at as far as there are pairs. No launches are added to see
+    the gain of winners that were confirmed beside others `earlier`, and of those that were seen to
+    be `faster` in launches that have both; nor for cells that no winner reaches which was not there
+    then."""
+    confirmed = earlier.winners if earlier else []
+    built_on = _built_on(guidelines)
     all_cases = tables.cases(guidelines, settings)
     left = [case for case in all_cases if case.variant == "default" and not case.ranks]
     others = [case for case in all_cases if case not in set(left)]
     pairs = Pairs(store, settings, environment, winners, reference_cases)
     fresh = pairs.add(suite, settings.sampling.launches, left, others, seed=settings.sampling.seed)
-    looks = _Looks(pairs, winners, [*confirmed, *faster], settings)
+    settled = _settled(earlier, winners, built_on) if earlier else set()
+    looks = _Looks(pairs, winners, [*confirmed, *faster], settled, settings)
     looks.look(fresh)
+    verdicts = table.look()
     _, *later = experiment.looks(tables.design_of(settings))
     for look in later:
         wanted = looks.open_cells()
@@ -68,18 +78,12 @@ def confirm(
         )
         cases = [case for case in left if target_of(case) in wanted]
         cases = list(dict.fromkeys(cases + untouched(left, winners)))
-        more_pairs = look.suite(suite.part("pairs"))
         seed = settings.sampling.seed + look.before
-        looks.look(pairs.add(more_pairs, look.launches, cases, seed=seed))
-    built_on = {
-        pattern.lhs: {
-            used
-            for other in guidelines.patterns
-            if (other.lhs, other.lhs_variant) == (pattern.lhs, LIBRARY)
-            for used in other.uses
-        }
-        for pattern in guidelines.patterns
-    }
+        # What the table has not decided yet rides along.
+        undecided = table.open_cases()
+        own = look.suite(suite)
+        looks.look(pairs.add(own, look.launches, cases, undecided, seed=seed))
+        verdicts = table.look()
     harm = looks.slower()
     if harm:
         again = suite.part("again")
@@ -107,7 +111,6 @@ def confirm(
         seed = settings.sampling.seed + settings.sampling.launches_max
         anew.add(suite.part("lost"), settings.sampling.launches, left, seed=seed)
         lost -= astray - set(anew.lost)
-    verdicts = tables.ViolationTable(store, stage, guidelines, settings, suite, environment).look()
     kept, dropped = judge_winners(
         winners,
         looks.speeds,
@@ -119,7 +122,46 @@ def confirm(
         confirmed=confirmed,
         faster=faster,
     )
-    return Confirmation(winners=kept, dropped=dropped, verdicts=verdicts)
+    not_slower = [cell for cell in pairs.ratios if cell not in harm and cell not in lost]
+    return Confirmation(kept, dropped, verdicts, list(winners), not_slower)
+
+
+def _built_on(guidelines: Guidelines) -> dict[str, set[str]]:
+    """By function those that a library may build it on, as guidelines have it."""
+    return {
+        pattern.lhs: {
+            used
+            for other in guidelines.patterns
+            if (other.lhs, other.lhs_variant) == (pattern.lhs, LIBRARY)
+            for used in other.uses
+        }
+        for pattern in guidelines.patterns
+    }
+
+
+def _settled(
+    earlier: Confirmation, winners: Sequence[Winner], built_on: Mapping[str, Collection[str]]
+) -> set[Target]:
+    """Cells that were not slower then, and that nothing reaches which is another one now."""
+    changed = [
+        winner
+        for those, others in ((winners, earlier.in_force), (earlier.in_force, winners))
+        for winner in those
+        if not any(_holds_as(winner, other) for other in others)
+    ]
+    preloads = {
+        any(winner.variant != LIBRARY for winner in those) for those in (winners, earlier.in_force)
+    }
+    if len(preloads) > 1 or any(winner.function == EVERY_FUNCTION for winner in changed):
+        return set()  # every call is another one
+    return {cell for cell in earlier.not_slower if not reaching(changed, cell, built_on)}
+
+
+def _holds_as(winner: Winner, other: Winner) -> bool:
+    """Whether they are exported alike."""
+    same = {"function", "bytes_from", "bytes_to", "variant", "configuration"}
+    alike = all(getattr(winner, name) == getattr(other, name) for name in same)
+    return alike and conditions(winner) == conditions(other)
 
 
 class _Looks:
@@ -131,12 +173,14 @@ class _Looks:
         pairs: Pairs,
         winners: Sequence[Winner],
         known: Sequence[Winner],
+        settled: Collection[Target],
         settings: Settings,
     ) -> None:
         self.speeds: list[Comparison | None] = [None for _ in winners]
         self._pairs = pairs
         self._winners = winners
         self._known = known
+        self._settled = settled
         self._design = tables.design_of(settings)
         self._alpha = settings.claims.alpha
         self._compare = tables.compare_of(settings)
@@ -172,6 +216,7 @@ class _Looks:
             state.hypothesis.key
             for state in self._harm.open()
             if state.suspicion() > state.hypothesis.limit
+            and state.hypothesis.key not in self._settled
         }
         return suspects | {
             cell

@@ -7,6 +7,7 @@ It ends, and the number of violations never rises on its way: docs/design/search
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ import msgspec
 
 from plumbline.campaign import acceptance_in_turn, other_uses, states
 from plumbline.campaign.acceptance import Acceptance
-from plumbline.campaign.confirm import confirm, named
+from plumbline.campaign.confirm import Confirmation, confirm, named
 from plumbline.campaign.exported import Files
 from plumbline.campaign.other_uses import Elsewhere
 from plumbline.campaign.proven import Proven
@@ -217,7 +218,8 @@ class Loop:
         self._may_set = settings.search.settings is not False
         self._searched = self._turn = 0  # searches, confirmations
         self._round_seconds = 0.0  # what the last confirmation has taken
-        self._confirmed: list[Winner] = []
+        self._searched_cells, self._search_seconds = 0, 0.0
+        self._confirmed: Confirmation | None = None  # the last one
 
     def _unchanged(self, candidate_space: CandidateSpace) -> list[PlanCase]:
         """Calls that no exported file changes: variants of ours that send messages, by name. What
@@ -339,6 +341,7 @@ class Loop:
     def _search(self) -> None:
         """The searches that the table asks for."""
         number, winners = self._searched + 1, self._winners
+        begun = self._store.spent_seconds
         wanted = [*self._only_in_loops, *self._table]
         fresh = self._rounds.fresh(wanted)
         # The table that says so is that of these winners, if none changed.
@@ -362,6 +365,8 @@ class Loop:
                 refine=self._budget.left,
             )
             self._rounds.rescue(number)
+        self._searched_cells += len(fresh)
+        self._search_seconds += self._store.spent_seconds - begun
         self._opened = bool(fresh or stuck)
         self._searched += self._opened
         if winners != self._winners:
@@ -461,19 +466,22 @@ class Loop:
         if wrong := self._wrong(turn, winners, environment):
             left = [winner for winner in winners if winner not in wrong]
             return self._replaced(left, wrong), list(current), True
+        table = tables.ViolationTable(
+            store, stage, self._guidelines, self._settings, suite, environment
+        )
         done = confirm(
             store,
             suite,
-            stage,
+            table,
             self._guidelines,
             self._settings,
             environment,
             winners,
             self._reference_cases,
-            confirmed=self._confirmed,
+            earlier=self._confirmed,
             faster=[winner for winner in winners if self._acceptance.shows_gain(winner)],
         )
-        self._confirmed = done.winners
+        self._confirmed = done
         for winner, reason in done.dropped:
             self._dropped(suite.name, winner, reason)
         if done.dropped:
@@ -486,8 +494,7 @@ class Loop:
             lost = [winner for winner, _ in hurt]
             left = [winner for winner in done.winners if winner not in lost]
             return self._replaced(left, lost), done.verdicts, True
-        found = tables.decide(store, stage, self._guidelines, self._settings, suite, environment)
-        return done.winners, found, False
+        return done.winners, table.decide(), False
 
     def _wrong(
         self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
@@ -560,13 +567,20 @@ class Loop:
     def _keep_settings(self) -> None:
         self._campaign = campaigns.settle(self._db, self._campaign.id, text_of(self._settings))
 
+    def _not_searched(self, cells: int) -> str:
+        """What is left, and what it would take, as far as searches have shown what a cell takes."""
+        said = f"{counted(cells, 'cell')} not searched"
+        if not self._searched_cells:
+            return f"{said}; --budget asks for it"
+        seconds = cells * self._search_seconds / self._searched_cells
+        until = math.ceil(self._store.spent_seconds + seconds)
+        return f"{said}, about {seconds:.0f} s of launches; --budget {until} goes on from here"
+
     def end(self) -> Campaign:
         winners, current = self._fixed.last.winners, self._fixed.last.table
         left = self._rounds.fresh(current) if self._settings.search.rounds else []
         if left and not self._budget.left():
-            self._store.tell(
-                NO_TIME, f"{counted(len(left), 'cell')} not searched; --budget asks for it"
-            )
+            self._store.tell(NO_TIME, self._not_searched(len(left)))
         if self._settings.search.rounds and (text := self._rounds.not_asked(winners, current)):
             self._store.tell(NOT_ASKED, text)
         # What is undecided in the end is not removed.

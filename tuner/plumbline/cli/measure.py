@@ -88,7 +88,7 @@ def command(
 
     from plumbline.campaign import loop as campaign
     from plumbline.core.plan import Plan, PlanCase, StoppingRule
-    from plumbline.measure import at_start, conditions, settling
+    from plumbline.measure import conditions, settling, side_by_side, unkept
     from plumbline.settings import campaign_file
     from plumbline.settings.toolchain import find_toolchain
     from plumbline.verify.statistics import exact_ratio, paired_ratio
@@ -146,14 +146,15 @@ def command(
     refusal = ranks.refusal(plan.text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this plan: {refusal}")
-    lines, raw = at_start.run(
-        ranks,
-        plan,
-        cold,
-        launches or (1 if simulated else LAUNCHES),
-        environment,
-        exact_ratio if simulated else paired_ratio,
-    )
+    count = launches or (1 if simulated else LAUNCHES)
+    with (
+        common.Bar(in_all=count * (1 + len(cold))) as bar,
+        unkept.store_for(toolchain, ranks, "measure", bar) as store,
+    ):
+        store.progress.step(f"measuring {function}")
+        compare = exact_ratio if simulated else paired_ratio
+        lines = side_by_side.run(store, plan, count, environment, cold, compare=compare)
+        raw = unkept.records(store)
     common.write_records(output, "measure", raw)
     told = conditions.of_starts(settling.starts(raw), simulated=simulated)
     for weakness in [*conditions.of_records(raw), *told]:

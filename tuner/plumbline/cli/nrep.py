@@ -75,7 +75,7 @@ def command(
 
     from plumbline.campaign import loop as campaign
     from plumbline.core.plan import Plan, PlanCase, least_bytes, measurable
-    from plumbline.measure import nrep
+    from plumbline.measure import nrep, unkept
     from plumbline.settings import campaign_file
     from plumbline.settings.toolchain import find_toolchain
     from plumbline_db.errors import UsageError
@@ -111,7 +111,13 @@ def command(
     refusal = ranks.refusal(plan.text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this plan: {refusal}")
-    found, raw = nrep.predict(ranks, plan, launches, {})
+    with (
+        common.Bar(in_all=launches) as bar,
+        unkept.store_for(toolchain, ranks, "nrep", bar) as store,
+    ):
+        store.progress.step("repeating until the rule is met")
+        found = nrep.predict(store, plan, launches)
+        raw = unkept.records(store)
     common.write_records(output, "nrep", raw)
     if program.json:
         common.print_json([msgspec.to_builtins(cell) for cell in found])

@@ -17,6 +17,7 @@ from plumbline.system.words import counted
 from plumbline.verify.across import Column, across_table
 from plumbline.verify.summary import summary_table
 from plumbline.verify.table import before_after_table, violation_table
+from plumbline_db.cost import Spent
 from plumbline_db.layout import fixed, layout, use
 from plumbline_db.records import UNBOUNDED_BYTES, Winner, Wrong
 
@@ -258,6 +259,27 @@ def _seconds(value: float | None) -> str:
     return f"{value * 1e6:.3g} µs"
 
 
+def _spent(spent: Spent) -> str:
+    whole = (
+        spent.start_seconds
+        + spent.check_seconds
+        + spent.timed_seconds
+        + spent.synchronisation_seconds
+    )
+
+    def share(seconds: float) -> str:
+        return f"{100 * seconds / whole:.0f} %"
+
+    return (
+        f"these went into starts ({share(spent.start_seconds)}, "
+        f"{spent.start_seconds / spent.launches:.2f} s a launch), "
+        f"checks of results ({share(spent.check_seconds)}), "
+        f"timed regions ({share(spent.timed_seconds - spent.warmup_seconds)}, and "
+        f"{share(spent.warmup_seconds)} for warm-up), "
+        f"synchronisation and records ({share(spent.synchronisation_seconds)})"
+    )
+
+
 def facts(report: Report, *, paths: bool) -> Text:
     """The plain facts of the run, and where the exported files are."""
     spent = report.cost
@@ -267,6 +289,8 @@ def facts(report: Report, *, paths: bool) -> Text:
         f"{spent.seconds:.1f} s in launches, {100 * timed_share(spent):.0f} % of it inside timed "
         "regions"
     ]
+    if report.spent is not None:
+        lines.append(_spent(report.spent))
     if report.hours is not None:
         lines.append(report.hours.text())
     lines += [f"warning: {warning.text}" for warning in report.conditions.warnings]

@@ -126,6 +126,7 @@ def _best(
 ) -> list[BestOfCell]:
     from plumbline.campaign import loop as campaign
     from plumbline.core.plan import Plan, measurable
+    from plumbline.measure import unkept
     from plumbline.measure.settling import until_settled
     from plumbline.results import best
     from plumbline.search.space.candidates import CandidateSpace
@@ -142,30 +143,35 @@ def _best(
         settings.ranks.nprocs,
         unsafe=True,
     )
-    return best.find(
-        campaign.starter(toolchain, settings),
-        until_settled(
-            Plan(
-                "best",
-                settings.sampling.seed,
-                (),
-                data,
-                blocks=settings.sampling.blocks,
-                reps=settings.sampling.reps,
-                knobs=toolchain.space.switch,
-            ),
-            simulated=simulated,
-        ),
-        toolchain.space.hot_environment,
-        {
-            Target(function, size): best.field(
-                candidate_space, toolchain.catalogue, function, size, settings.ranks.nprocs
-            )
-            for function in functions
-            for size in measurable(function, sizes, settings.ranks.nprocs, data)
-        },
-        first=first_launches or (1 if simulated else FIRST),
-        finals=launches or (1 if simulated else LAUNCHES),
-        step=lambda text: click.echo(text, err=True),
-        compare=exact_ratio if simulated else paired_ratio,
+    first = first_launches or (1 if simulated else FIRST)
+    finals = launches or (1 if simulated else LAUNCHES)
+    plan = Plan(
+        "best",
+        settings.sampling.seed,
+        (),
+        data,
+        blocks=settings.sampling.blocks,
+        reps=settings.sampling.reps,
+        knobs=toolchain.space.switch,
     )
+    fields = {
+        Target(function, size): best.field(
+            candidate_space, toolchain.catalogue, function, size, settings.ranks.nprocs
+        )
+        for function in functions
+        for size in measurable(function, sizes, settings.ranks.nprocs, data)
+    }
+    names = {target.function for target in fields}
+    with (
+        common.Bar(in_all=len(names) * (first + finals)) as bar,
+        unkept.store_for(toolchain, campaign.starter(toolchain, settings), "best", bar) as store,
+    ):
+        return best.find(
+            store,
+            until_settled(plan, simulated=simulated),
+            toolchain.space.hot_environment,
+            fields,
+            first=first,
+            finals=finals,
+            compare=exact_ratio if simulated else paired_ratio,
+        )

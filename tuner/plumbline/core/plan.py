@@ -245,12 +245,8 @@ class Plan(msgspec.Struct, frozen=True):
     def _unusual(self) -> list[tuple[str, str | int]]:
         """Keys that differ from the probe's defaults. The others are left out, so that a plan keeps
         its text when keys are added: a stored launch is known again by it."""
-        values = [
-            (field.name, field.default, getattr(self, field.name))
-            for field in msgspec.structs.fields(self)
-            if field.name in _OPTIONAL
-        ]
-        found = [(name, value) for name, default, value in values if value != default]
+        values = [(name, getattr(self, name)) for name in _OPTIONAL_DEFAULTS]
+        found = [(name, value) for name, value in values if value != _OPTIONAL_DEFAULTS[name]]
         return [field for field in found if field[0] != "knobs" or self._any_knobs()]
 
     def _any_knobs(self) -> bool:
@@ -273,6 +269,9 @@ _OPTIONAL = frozenset(
         "arrival",
     )
 )
+_OPTIONAL_DEFAULTS = {
+    field.name: field.default for field in msgspec.structs.fields(Plan) if field.name in _OPTIONAL
+}
 
 
 def named(

@@ -176,9 +176,18 @@ def join(
             "cases": sum(record["record"] == "case" for record in joined),
             "timed_ns": sum(footer["timed_ns"] for footer in footers) + _timed_ns(known),
             "wall_ns": max((footer["wall_ns"] for footer in footers), default=0),
+            # Of the part that took longest: parts run side by side.
+            **{
+                name: max(footers, key=_wall_ns)[name] if footers else 0
+                for name in ("start_ns", "checks_ns", "warmup_ns")
+            },
         }
     )
     return joined
+
+
+def _wall_ns(footer: Record) -> int:
+    return int(footer["wall_ns"])
 
 
 def _timed_ns(known: Sequence[Record]) -> int:

@@ -49,6 +49,12 @@ class Aside:
         """What exported files do, where `environment` puts them in force."""
         self._answered[frozenset(environment.items())] = answers
 
+    def also_in_force(self, environment: Environment, within: Environment) -> None:
+        """`within` has in force what `environment` has, and more."""
+        answers = self._answered.get(frozenset(environment.items()))
+        if answers is not None:
+            self.in_force(within, answers)
+
     def is_as_it_is(self, environment: Environment) -> bool:
         """Whether no exported files are in force."""
         return frozenset(environment.items()) not in self._answered

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
 
-from plumbline.core.plan import Plan
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.system.placement import Placement
 from plumbline.verify.design import Design
-from plumbline_db.records import Suite
+from plumbline_db.records import Failure, Suite
 
 # Fewer reference cells do not tell launches apart.
 REFERENCE_CELLS = 10
@@ -27,12 +27,14 @@ Key = TypeVar("Key")
 
 
 class Arm(msgspec.Struct, frozen=True):
-    """`plan` in launches of `suite`, with `environment` in force (none: the library as it is)."""
+    """`plan` in launches of `suite`, with `environment` in force (none: the library as it is);
+    `on_trial`: where launches fail, what is in force is to blame and not a case."""
 
     suite: Suite
     plan: Plan
     environment: Mapping[str, str] = {}
     placement: Placement | None = None
+    on_trial: bool = False
 
     def beside(self) -> Arm:
         """The same of the library as it is."""
@@ -61,15 +63,46 @@ def looks(design: Design) -> Iterator[NextLook]:
         yield NextLook(number, there - launches, launches)
 
 
-def take_turns(store: LaunchStore, arms: Sequence[Arm], launches: int) -> None:
+class Turns:
+    """Arms that take turns, a launch each."""
+
+    def __init__(self, store: LaunchStore, arms: Iterable[Arm]) -> None:
+        self._series = {
+            arm.suite: Series(
+                *(store, arm.suite, arm.plan, arm.environment, arm.placement),
+                on_trial=arm.on_trial,
+            )
+            for arm in arms
+        }
+
+    def take(self, arms: Iterable[Arm], launches: int = 1) -> None:
+        """`launches` of each, without those that are condemned; the next arm is asked for when the
+        launch of the one before is at its end. Raises PlumblineError as Series does."""
+        for arm in arms:
+            self._series[arm.suite].advance(launches)
+
+    def condemned(self, arm: Arm) -> Failure | None:
+        """How launches of an arm that is on trial fail; None: they do not."""
+        return self._series[arm.suite].condemned
+
+    def last(self, arm: Arm) -> int:
+        """The sequence of its last launch."""
+        return self._series[arm.suite].launches - 1
+
+    def dropped(self, arm: Arm) -> Collection[PlanCase]:
+        """Its cases under which launches fail."""
+        return self._series[arm.suite].dropped
+
+
+def take_turns(store: LaunchStore, arms: Sequence[Arm], launches: int) -> Turns:
     """`launches` launches of each arm, in turn. Raises PlumblineError as Series does."""
-    series = [Series(store, arm.suite, arm.plan, arm.environment, arm.placement) for arm in arms]
-    if len(series) == 1:
-        series[0].advance(launches)
-        return
+    turns = Turns(store, arms)
+    if len(arms) == 1:
+        turns.take(arms, launches)  # those of one arm may be under way together
+        return turns
     for _ in range(launches):
-        for launches_of_arm in series:
-            launches_of_arm.advance()
+        turns.take(arms)
+    return turns
 
 
 def log_ratios(

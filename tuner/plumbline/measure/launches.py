@@ -202,10 +202,13 @@ IN_A_ROW = 2
 
 
 class Series:
-    """Launches of one plan under one name, each with a seed of its own. A case under which launches
-    fail is left out of the following ones, here (`dropped`) and, where no exported files are in
-    force, in the whole campaign (aside.py). Where one case after the other fails, an earlier one
-    that they have in common is looked for (blame.py)."""
+    """Launches of one plan under one name, each with a seed of its own; `launches`: so many so far.
+    A case under which launches fail is left out of the following ones, here (`dropped`) and, where
+    no exported files are in force, in the whole campaign (aside.py). Where one case after the other
+    fails, an earlier one that they have in common is looked for (blame.py).
+
+    With `on_trial` what is in force is to blame instead of a case: then `condemned` says how
+    launches fail, and there are no more of them."""
 
     def __init__(
         self,
@@ -214,17 +217,22 @@ class Series:
         plan: Plan,
         environment: Mapping[str, str],
         placement: Placement | None = None,
+        *,
+        on_trial: bool = False,
     ) -> None:
         self.dropped: set[PlanCase] = set()
+        self.condemned: Failure | None = None
+        self._on_trial = on_trial
+        self._failed_in_a_row = 0
         self._store = store
         self._suite = suite
         self._plan = plan
         self._environment = environment
         self._placement = placement
-        self._sequence = 0
+        self.launches = 0
         self._blamed: Counter[PlanCase] = Counter()  # since the last launch that has finished
         self._blameless = 0
-        self._condemned: list[tuple[PlanCase, Run]] = []  # likewise
+        self._dropped_since: list[tuple[PlanCase, Run]] = []  # likewise
         self._trials = 0
 
     def advance(self, launches: int = 1) -> None:
@@ -232,7 +240,7 @@ class Series:
         under way at once; those of a round have the same cases. Raises PlumblineError when launches
         fail and no case is to blame."""
         missing = launches
-        while missing:
+        while missing and not self.condemned:
             missing -= self._round(min(missing, self._store.starter.at_once))
 
     def _round(self, count: int) -> int:
@@ -251,7 +259,7 @@ class Series:
                 seed=self._plan.seed + sequence,
                 cases=cases,
             )
-            for sequence in range(self._sequence, self._sequence + count)
+            for sequence in range(self.launches, self.launches + count)
         }
         if count == 1:
             ((sequence, plan),) = plans.items()
@@ -263,26 +271,26 @@ class Series:
                 self._suite, plans, self._environment, self._placement
             )
             outcomes = list(found.values())
-        self._sequence += count
+        self.launches += count
         return sum(self._judge(outcome, cases) for outcome in outcomes)
 
     def _judge(self, outcome: LaunchOutcome, cases: Sequence[PlanCase]) -> bool:
         """Whether the launch has finished; one that has not may have a case to drop."""
         failure = outcome.run.failure
+        if self._on_trial:
+            return self._try(failure)
         if failure is None:
             self._blamed.clear()
-            for condemned in self._condemned if self._puts_aside else ():
-                self._store.tell_aside(*condemned)
-            self._condemned.clear()
+            for dropped in self._dropped_since if self._puts_aside else ():
+                self._store.tell_aside(*dropped)
+            self._dropped_since.clear()
             return True
         if failure.case is not None:
             case = cases[failure.case]
             self._blamed[case] += 1
-            # What hangs is too dear to be tried again; a simulated machine repeats itself.
-            once = self._store.starter.family.simulates or failure.timed_out
-            if once or self._blamed[case] >= IN_A_ROW:
+            if self._blamed[case] >= self._enough(failure):
                 self._condemn(case, outcome.run, failure)
-                if len(self._condemned) % blame.SUSPICIOUS == 0:
+                if len(self._dropped_since) % blame.SUSPICIOUS == 0:
                     self._look_before(case, cases[: failure.case], outcome.run, failure)
             return False
         if outcome.stored:
@@ -296,13 +304,24 @@ class Series:
             )
         return False
 
+    def _try(self, failure: Failure | None) -> bool:
+        self._failed_in_a_row = self._failed_in_a_row + 1 if failure else 0
+        if failure and self._failed_in_a_row >= self._enough(failure):
+            self.condemned = failure
+        return failure is None
+
+    def _enough(self, failure: Failure) -> int:
+        """What hangs is too dear to be tried again; a simulated machine repeats itself."""
+        once = self._store.starter.family.simulates or failure.timed_out
+        return 1 if once else IN_A_ROW
+
     @property
     def _puts_aside(self) -> bool:
         return self._store.aside.is_as_it_is(self._environment)
 
     def _condemn(self, case: PlanCase, run: Run, failure: Failure) -> None:
         self.dropped.add(case)
-        self._condemned.append((case, run))
+        self._dropped_since.append((case, run))
         if self._puts_aside:
             self._store.aside.put(case, failure.how)
 
@@ -314,14 +333,14 @@ class Series:
         found = blame.guilty(before, victim, self._fails)
         if found is None:
             return
-        for case, _ in self._condemned:
+        for case, _ in self._dropped_since:
             self.dropped.discard(case)
             self._store.aside.take_back(case)
-        self._condemned.clear()
+        self._dropped_since.clear()
         for case in self._plan.cases:
             if msgspec.structs.replace(case, bytes=found.bytes) == found:
                 self.dropped.add(case)
-                self._condemned.append((case, run))
+                self._dropped_since.append((case, run))
                 if self._puts_aside:
                     self._store.aside.put(case, f"in later calls, {failure.how}")
 

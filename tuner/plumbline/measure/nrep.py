@@ -1,6 +1,5 @@
 """How many repetitions a cell needs (the seed's step NREP, seed 000, section 4.2): some launches
-under a stopping rule, and of each cell the most that any of them took. Pure but for the launches,
-which it asks of a Starter and keeps nowhere."""
+under a stopping rule, and of each cell the most that any of them took."""
 
 from __future__ import annotations
 
@@ -8,10 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from plumbline.core.plan import Plan
-from plumbline.launch.starter import Starter
-from plumbline.measure.side_by_side import launch
-from plumbline_db.records import Check, Criterion, Nrep, ProbeRecord
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.measure import unkept
+from plumbline.measure.experiment import Arm, take_turns
+from plumbline.measure.launches import LaunchStore
+from plumbline.measure.side_by_side import outcome, planned
+from plumbline_db.records import Check, Criterion, Nrep, ProbeRecord, Suite
+
+SUITE = Suite("nrep")
 
 
 class StoppedAt(msgspec.Struct, frozen=True):
@@ -37,34 +40,38 @@ class RepetitionsCell(msgspec.Struct, frozen=True):
     launches: list[StoppedAt]
 
 
-def predict(
-    starter: Starter, plan: Plan, launches: int, environment: Mapping[str, str]
-) -> tuple[list[RepetitionsCell], list[list[ProbeRecord]]]:
-    """`launches` launches of `plan`, which has a stopping rule. Raises PlumblineError when one
-    fails. The cells are in the order of the plan; also returns the records of each launch."""
-    raw = launch(starter, "nrep", plan, launches, environment)
-    return cells(plan, raw), raw
+def predict(store: LaunchStore, plan: Plan, launches: int) -> list[RepetitionsCell]:
+    """`launches` launches of `plan`, which has a stopping rule, in the order of its cases. A cell
+    under which launches fail is an outcome; raises PlumblineError when none is to blame."""
+    arm = Arm(SUITE, plan)
+    turns = take_turns(store, [arm], launches)
+    failed = {case: f"failed: {store.aside.why(case)}" for case in turns.dropped(arm)}
+    return cells(plan, unkept.records(store, SUITE), failed)
 
 
-def cells(plan: Plan, raw: Sequence[Sequence[ProbeRecord]]) -> list[RepetitionsCell]:
+def cells(
+    plan: Plan, raw: Sequence[Sequence[ProbeRecord]], failed: Mapping[PlanCase, str]
+) -> list[RepetitionsCell]:
     """What the records of some launches of `plan` say of each of its cases."""
-    ends: list[list[StoppedAt]] = [[] for _ in plan.cases]
-    outcomes = ["not measured" for _ in plan.cases]
+    ends: dict[PlanCase, list[StoppedAt]] = {case: [] for case in plan.cases}
+    outcomes = dict.fromkeys(plan.cases, "not measured")
     for records in raw:
+        cases = planned(records)
         for record in records:
             if isinstance(record, Check):
-                outcomes[record.case] = f"{record.outcome}: {record.detail}".rstrip(": ")
+                outcomes[cases[record.case]] = outcome(record)
             elif isinstance(record, Nrep):
-                ends[record.case].append(StoppedAt(record.nrep, record.ended_by, record.criteria))
+                at = StoppedAt(record.nrep, record.ended_by, record.criteria)
+                ends[cases[record.case]].append(at)
     return [
         RepetitionsCell(
             function=case.function,
             variant=case.variant,
             bytes=case.bytes,
-            outcome=outcome,
+            outcome=failed.get(case, outcomes[case]),
             nrep=max((at.nrep for at in ended), default=None),
-            met=bool(ended) and all(at.by == "criteria" for at in ended),
+            met=bool(ended) and case not in failed and all(at.by == "criteria" for at in ended),
             launches=ended,
         )
-        for case, ended, outcome in zip(plan.cases, ends, outcomes, strict=True)
+        for case, ended in ends.items()
     ]

@@ -1,5 +1,10 @@
-"""One function, several variants and knob settings, measured in the same launches: the plain
-numbers behind every comparison. Keeps nothing but what it is asked to write."""
+"""One function, several variants and knob settings: the plain numbers behind every comparison.
+
+Variants, and knobs that are switched while a launch runs, share launches. Settings that are put in
+force when a launch starts have launches of their own, which take turns with those; their ratios are
+of the launches of one turn. Two launches differ by more than two cases of one, so that these ratios
+want more of them. What the library says of its own variables (MPI_T) must be what it was started
+with."""
 
 from __future__ import annotations
 
@@ -9,19 +14,27 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.launch.starter import Starter
+from plumbline.measure import unkept
+from plumbline.measure.experiment import Arm, take_turns
+from plumbline.measure.launches import LaunchStore
 from plumbline.verify.statistics import Comparison, paired_ratio
-from plumbline_db.errors import PlumblineError
 from plumbline_db.records import (
     CaseRecord,
     Check,
     ClockError,
+    ConfigRecord,
     ProbeRecord,
     Refused,
     Samples,
+    Suite,
     Transit,
 )
+
+SUITE = Suite("measure")
+
+Compare = Callable[[Sequence[float]], Comparison]
 
 
 class MeasuredCase(msgspec.Struct, frozen=True):
@@ -42,105 +55,135 @@ class MeasuredCase(msgspec.Struct, frozen=True):
     clock_error_seconds: float | None = None
 
 
-class Measured(msgspec.Struct, frozen=True):
-    """Of each case of a plan: medians by the number of the launch, repetitions left out, and what
-    became of it."""
+class _Times(msgspec.Struct):
+    """Of a case in the launches of an arm: medians by the number of the launch, repetitions left
+    out, and what became of it."""
 
-    seconds: list[dict[int, float]]
-    dropped: list[int]
-    outcomes: list[str]
-
-
-def launch(
-    starter: Starter,
-    name: str,
-    plan: Plan,
-    launches: int,
-    environment: Mapping[str, str],
-    first: int = 0,
-) -> list[list[ProbeRecord]]:
-    """The records of `launches` launches of `plan`, each with its own seed, by its number from
-    `first` on. Raises PlumblineError when one fails."""
-    raw: list[list[ProbeRecord]] = []
-    for number in range(first, first + launches):
-        one = msgspec.structs.replace(plan, name=f"{name}-{number:03d}", seed=plan.seed + number)
-        run, records = starter.start(name, name, number, one.text(), dict(environment))
-        if not run.finished:
-            raise PlumblineError(f"launch {number} failed: {run.reason}\n{run.stderr[-1500:]}")
-        raw.append(list(records))
-        starter.stored(run.id)
-    return raw
+    seconds: dict[int, float]
+    dropped: int = 0
+    outcome: str = "not measured"
 
 
 def run(
-    starter: Starter,
+    store: LaunchStore,
     plan: Plan,
     launches: int,
     environment: Mapping[str, str],
-    compare: Callable[[Sequence[float]], Comparison] = paired_ratio,
-) -> tuple[list[MeasuredCase], list[list[ProbeRecord]]]:
-    """Like `launch`, with the lines in the order of the plan. `compare` takes log ratios, one a
-    launch."""
-    raw = launch(starter, "measure", plan, launches, environment)
-    return lines(plan, measured(plan, raw), clock_error_seconds(raw), compare), raw
+    settings: Sequence[Configuration] = (),
+    *,
+    suite: Suite = SUITE,
+    compare: Compare = paired_ratio,
+) -> list[MeasuredCase]:
+    """`launches` launches of `plan`, in the order of its cases; with `settings` by size, each
+    beside the defaults of the plan. `compare` takes log ratios, one a launch. A case under which
+    launches fail, and a setting, is an outcome; raises PlumblineError when nothing of these is to
+    blame."""
+    plain = Arm(suite, plan, environment)
+    arms = [plain]
+    for number, setting in enumerate(settings, 1):
+        extra = dict(environment) | store.starter.family.in_environment(setting.as_dict())
+        arms.append(Arm(suite.of(str(number)), _defaults(plan, setting), extra, on_trial=True))
+    turns = take_turns(store, arms, launches)
+    found: list[MeasuredCase] = []
+    references: dict[int, dict[int, float]] = {}
+    for arm in arms:
+        raw = unkept.records(store, arm.suite)
+        times = _times(arm.plan, raw)
+        for case in turns.dropped(arm):
+            times[case].outcome = f"failed: {store.aside.why(case) or 'launches end with it'}"
+        failure = turns.condemned(arm)
+        if failure is not None:
+            reason = f"failed: launches end with it in force: {failure.text}"
+            times = {case: _Times({}, outcome=reason) for case in arm.plan.cases}
+        if arm is plain:
+            references = {
+                case.bytes: times[case].seconds for case in plan.cases if _is_default(case)
+            }
+        found += _lines(times, references, _clock_error_seconds(raw), compare)
+    return sorted(found, key=lambda line: line.bytes) if settings else found
 
 
-def measured(plan: Plan, raw: Sequence[Sequence[ProbeRecord]]) -> Measured:
-    seconds: list[dict[int, float]] = [{} for _ in plan.cases]
-    dropped = [0 for _ in plan.cases]
-    outcomes = ["not measured" for _ in plan.cases]
+def _is_default(case: PlanCase) -> bool:
+    return case == PlanCase(case.function, case.bytes)
+
+
+def _defaults(plan: Plan, setting: Configuration) -> Plan:
+    """Of the plan, with a setting that was put in force when the launch started."""
+    cases = (
+        PlanCase(case.function, case.bytes, configuration=setting)
+        for case in plan.cases
+        if _is_default(case)
+    )
+    return msgspec.structs.replace(plan, cases=tuple(cases), knobs="start")
+
+
+def _times(plan: Plan, raw: Sequence[Sequence[ProbeRecord]]) -> dict[PlanCase, _Times]:
+    found = {case: _Times({}) for case in plan.cases}
     for number, records in enumerate(raw):
+        cases = planned(records)
         refused = {record.case: record.reason for record in records if isinstance(record, Refused)}
-        for number_of_case, times in _samples(records).items():
-            if times and number_of_case not in refused:
-                seconds[number_of_case][number] = numbers.median(times) / 1e9
+        for id, ns in _samples(records).items():
+            if ns and id not in refused:
+                found[cases[id]].seconds[number] = numbers.median(ns) / 1e9
         for record in records:
             if isinstance(record, Check):
-                outcomes[record.case] = f"{record.outcome}: {record.detail}".rstrip(": ")
+                found[cases[record.case]].outcome = outcome(record)
             elif isinstance(record, CaseRecord) and record.variant == "library":
-                outcomes[record.case] = "ok"
+                found[cases[record.case]].outcome = "ok"
             elif isinstance(record, Samples):
-                dropped[record.case] += record.late + record.overrun
-        for number_of_case, reason in refused.items():
-            if not seconds[number_of_case]:
-                outcomes[number_of_case] = f"refused: {reason}"
-    return Measured(seconds, dropped, outcomes)
+                found[cases[record.case]].dropped += record.late + record.overrun
+        for id, reason in refused.items():
+            if not found[cases[id]].seconds:
+                found[cases[id]].outcome = f"refused: {reason}"
+    return found
 
 
-def lines(
-    plan: Plan,
-    found: Measured,
-    clock_error: float | None,
-    compare: Callable[[Sequence[float]], Comparison],
-    references: Mapping[int, Mapping[int, float]] | None = None,
-) -> list[MeasuredCase]:
-    """`references` are the default's seconds by bytes and launch; None: they are in `found`."""
-    defaults = {
-        case.bytes: index
-        for index, case in enumerate(plan.cases)
-        if case == PlanCase(case.function, case.bytes)
-    }
-    made = []
-    for index, case in enumerate(plan.cases):
-        ours = found.seconds[index]
-        if references is not None:
-            theirs: Mapping[int, float] = references.get(case.bytes, {})
-        else:
-            theirs = found.seconds[defaults.get(case.bytes, index)]
-        made.append(
-            MeasuredCase(
-                function=case.function,
-                variant=case.variant,
-                knobs=case.configuration.as_dict(),
-                bytes=case.bytes,
-                outcome=found.outcomes[index],
-                seconds=list(ours.values()),
-                ratio=None if ours is theirs else _ratio(ours, theirs, compare),
-                dropped=found.dropped[index],
-                clock_error_seconds=clock_error,
-            )
+def planned(records: Sequence[ProbeRecord]) -> dict[int, PlanCase]:
+    """The cases of a launch, by their number in it."""
+    configurations = {
+        record.id: Configuration.of(
+            {name: reading.wanted for name, reading in record.knobs.items()}
         )
-    return made
+        for record in records
+        if isinstance(record, ConfigRecord)
+    }
+    return {
+        record.case: PlanCase(
+            *(record.function, record.bytes, record.variant),
+            configurations.get(record.config, Configuration()),
+        )
+        for record in records
+        if isinstance(record, CaseRecord)
+    }
+
+
+def outcome(check: Check) -> str:
+    return f"{check.outcome}: {check.detail}".rstrip(": ")
+
+
+def _lines(
+    times: Mapping[PlanCase, _Times],
+    references: Mapping[int, Mapping[int, float]],
+    clock_error: float | None,
+    compare: Compare,
+) -> list[MeasuredCase]:
+    """`references` are the default's seconds by bytes and launch."""
+    return [
+        MeasuredCase(
+            function=case.function,
+            variant=case.variant,
+            knobs=case.configuration.as_dict(),
+            bytes=case.bytes,
+            outcome=found.outcome,
+            seconds=list(found.seconds.values()),
+            ratio=None
+            if _is_default(case)
+            else _ratio(found.seconds, references.get(case.bytes, {}), compare),
+            dropped=found.dropped,
+            clock_error_seconds=clock_error,
+        )
+        for case, found in times.items()
+    ]
 
 
 def _samples(records: Sequence[ProbeRecord]) -> dict[int, list[int]]:
@@ -152,7 +195,7 @@ def _samples(records: Sequence[ProbeRecord]) -> dict[int, list[int]]:
     return found
 
 
-def clock_error_seconds(raw: Sequence[Sequence[ProbeRecord]]) -> float | None:
+def _clock_error_seconds(raw: Sequence[Sequence[ProbeRecord]]) -> float | None:
     errors_ns = [
         error
         for records in raw
@@ -164,10 +207,8 @@ def clock_error_seconds(raw: Sequence[Sequence[ProbeRecord]]) -> float | None:
 
 
 def _ratio(
-    ours: Mapping[int, float],
-    theirs: Mapping[int, float],
-    compare: Callable[[Sequence[float]], Comparison],
+    ours: Mapping[int, float], theirs: Mapping[int, float], compare: Compare
 ) -> Comparison | None:
     """Paired by launch."""
     both = sorted(ours.keys() & theirs.keys())
-    return compare([math.log(ours[n] / theirs[n]) for n in both]) if both else None
+    return compare([math.log(ours[number] / theirs[number]) for number in both]) if both else None

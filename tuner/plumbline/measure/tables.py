@@ -104,7 +104,7 @@ def design_of(settings: Settings) -> design.Design:
 
 class ViolationTable:
     """A table under way. The launches of its first look are in the database when `look` is called
-    first, those of the others when it is called again."""
+    first, those of the others when it is called again; `decide` adds what is missing."""
 
     def __init__(
         self,
@@ -117,6 +117,7 @@ class ViolationTable:
     ) -> None:
         """`environment` is that of its launches."""
         self._store = store
+        self._stage, self._settings = stage, settings
         self._suites: list[str] = []
         self._suite = suite
         self._samples: list[runs.LaunchSamples] = []
@@ -172,6 +173,25 @@ class ViolationTable:
             for side in self._verification.open_sides()
         ]
 
+    def decide(self) -> list[Verdict]:
+        """The final verdicts: launches are added for what is undecided, look by look, until nothing
+        is or the design ends."""
+        if not self._suites:
+            self.look()
+        for look in list(looks(design_of(self._settings)))[len(self._suites) :]:
+            wanted = self.open_cases()
+            if not wanted:
+                break
+            self._store.progress.step(
+                f"{self._stage}: {counted(self.open_cells(), 'cell')} undecided after "
+                f"{counted(look.before, 'launch')}, {look.launches} more"
+            )
+            first = plan(self._settings, wanted)
+            arm = Arm(look.suite(self._suite), look.plan(first), self._environment)
+            take_turns(self._store, [arm], look.launches)
+            self.look()
+        return self._verification.verdicts()
+
 
 def decide(
     store: LaunchStore,
@@ -181,23 +201,8 @@ def decide(
     suite: Suite,
     environment: Mapping[str, str],
 ) -> list[Verdict]:
-    """The final verdicts of a table whose first look's launches are there: launches are added for
-    what is undecided, look by look, until nothing is or the design ends."""
-    table = ViolationTable(store, stage, guidelines, settings, suite, environment)
-    _, *others = looks(design_of(settings))
-    verdicts = table.look()
-    for look in others:
-        wanted = table.open_cases()
-        if not wanted:
-            break
-        store.progress.step(
-            f"{stage}: {table.open_cells()} of {counted(len(verdicts), 'cell')} undecided after "
-            f"{counted(look.before, 'launch')}, {look.launches} more"
-        )
-        arm = Arm(look.suite(suite), look.plan(plan(settings, wanted)), environment)
-        take_turns(store, [arm], look.launches)
-        verdicts = table.look()
-    return verdicts
+    """The final verdicts of a table whose first look's launches are there."""
+    return ViolationTable(store, stage, guidelines, settings, suite, environment).decide()
 
 
 def _case_of(plan_text: str, number: int) -> Side:

@@ -8,7 +8,6 @@ from plumbline.campaign.loop import spare_cores
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import Starter
-from plumbline.measure import side_by_side
 from plumbline.search.process import refuse_without_core
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
@@ -41,13 +40,14 @@ def require_in_force(starter: Starter, chosen: Configuration) -> None:
     case = PlanCase("MPI_Allreduce", 64, configuration=chosen)
     plan = Plan("settings", 1, (case,), blocks=1, reps=1, warmup=1, knobs="start")
     environment = starter.family.in_environment(chosen.as_dict())
-    try:
-        (records,) = side_by_side.launch(starter, "settings", plan, 1, environment)
-    except PlumblineError as error:
+    run, records = starter.start("settings", "settings", 0, plan.text(), environment)
+    if not run.finished:
         names = str(chosen).replace(" ", ", ")
         raise PlumblineError(
-            f"a launch with {names} fails; leave the setting out, or correct it: {error}"
-        ) from error
+            f"a launch with {names} fails; leave the setting out, or correct it: {run.reason}\n"
+            f"{run.stderr[-1500:]}"
+        )
+    starter.stored(run.id)
     for record in records:
         if isinstance(record, ConfigRecord) and not record.in_force:
             raise UsageError(f"--knob is not in force: {record.reason}")

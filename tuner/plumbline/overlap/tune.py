@@ -26,7 +26,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import candidates, delivered, sides
 from plumbline.overlap.sides import OverlapGrid
 from plumbline.search.outcome import label
-from plumbline.search.turns import Turns
+from plumbline.search.settings_race import SettingsRace
 from plumbline.settings import Settings, identity, stored
 from plumbline.settings.toolchain import Toolchain
 from plumbline.verify.index import Side
@@ -112,7 +112,7 @@ def begin(
     )
 
 
-class Objective(Turns[Side]):
+class Objective(SettingsRace[Side]):
     """Times of the table; those of violated cells (`wanted`) are to become shorter, no other one
     longer by more than the tolerance."""
 

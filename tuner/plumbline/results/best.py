@@ -2,7 +2,7 @@
 
 Two steps, so that the winner of a crowd is not judged by the launches that made it the winner:
 all candidates race in a few launches, then the front runners of either side meet the default in
-fresh ones. Keeps nothing."""
+fresh ones."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from itertools import chain
 import msgspec
 
 from plumbline.core.plan import Plan
-from plumbline.launch.starter import Starter
 from plumbline.measure import side_by_side
+from plumbline.measure.launches import LaunchStore
 from plumbline.measure.side_by_side import MeasuredCase
 from plumbline.search.outcome import label
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
@@ -23,6 +23,7 @@ from plumbline.search.space.cells import Target
 from plumbline.settings.toolchain import Catalogue
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Suite
 
 FRONT = 3  # of either side that go on to the final launches
 
@@ -79,32 +80,32 @@ def field(
 
 
 def find(
-    starter: Starter,
+    store: LaunchStore,
     plan: Plan,
     environment: Mapping[str, str],
     fields: Mapping[Target, Field],
     *,
     first: int,
     finals: int,
-    step: Callable[[str], None],
     compare: Callable[[Sequence[float]], Comparison] = paired_ratio,
 ) -> list[BestOfCell]:
     """The best of each side for every target of `fields`; `plan` says how cases are measured. All
-    sizes of a function share their launches. `step` is told what is under way; `compare` takes log
-    ratios, one a launch. Raises PlumblineError when a launch fails."""
+    sizes of a function share their launches. `compare` takes log ratios, one a launch. Raises
+    PlumblineError when launches fail and no case is to blame."""
     cells = []
-    nprocs = starter.placement.nprocs
+    nprocs = store.starter.placement.nprocs
     for function in dict.fromkeys(target.function for target in fields):
-        step(f"{function}, {nprocs} ranks")
+        store.progress.step(f"{function}, {nprocs} ranks")
+        suite = Suite("best", step=function.removeprefix("MPI_").lower())
         here = {target: field for target, field in fields.items() if target.function == function}
         entries = {target: [*field.library, *field.ours] for target, field in here.items()}
-        known = _run(starter, plan, environment, entries, first, compare)
+        known = _run(store, suite, plan, environment, entries, first, compare)
         fronts = {
             target: [_front(side, known[target]) for side in (field.library, field.ours)]
             for target, field in here.items()
         }
         last = {target: [*chain(*sides)] for target, sides in fronts.items()}
-        final = _run(starter, plan, environment, last, finals, compare)
+        final = _run(store, suite.at(2), plan, environment, last, finals, compare)
         cells += [
             _cell(
                 target,
@@ -120,7 +121,8 @@ def find(
 
 
 def _run(
-    starter: Starter,
+    store: LaunchStore,
+    suite: Suite,
     plan: Plan,
     environment: Mapping[str, str],
     entries: Mapping[Target, Iterable[Candidate]],
@@ -134,9 +136,8 @@ def _run(
         for candidate in dict.fromkeys([DEFAULT, *candidates])
     ]
     cases = tuple(candidate.case(target.function, target.bytes) for target, candidate in runners)
-    lines, _ = side_by_side.run(
-        starter, msgspec.structs.replace(plan, cases=cases), launches, environment, compare
-    )
+    plan = msgspec.structs.replace(plan, cases=cases)
+    lines = side_by_side.run(store, plan, launches, environment, suite=suite, compare=compare)
     found: dict[Target, dict[Candidate, MeasuredCase]] = {target: {} for target in entries}
     for (target, candidate), line in zip(runners, lines, strict=True):
         if len(line.seconds) == launches:

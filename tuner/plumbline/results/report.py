@@ -34,6 +34,7 @@ from plumbline_db import (
     winners,
 )
 from plumbline_db.connection import Database
+from plumbline_db.cost import Spent
 from plumbline_db.layout import asked, layout, use
 from plumbline_db.order import by_number
 from plumbline_db.records import (
@@ -66,6 +67,7 @@ class Report(msgspec.Struct, frozen=True):
     events: list[Event]
     cost: cost.Cost
     conditions: Conditions
+    spent: Spent | None = None  # where the seconds of its launches went; None: simulated
     saving: Saving | None = None
     wrong: list[Wrong] = []
     placed: list[str] = []  # how ranks were started (plumbline_db.started)
@@ -170,6 +172,7 @@ def read(db: Database, campaign_id: str | None) -> Report:
         exports=exports.get(db, campaign.id),
         events=events.get(db, campaign.id),
         cost=cost.cost(db, campaign.id),
+        spent=None if simulated else cost.spent(db, campaign.id),
         conditions=summary(runs.surroundings(db, campaign.id), library.build, depends, settled),
         saving=saving.of(db, campaign, after, kept),
         wrong=runs.wrong(db, campaign.id),
@@ -237,7 +240,8 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "exports": [msgspec.to_builtins(export) for export in report.exports],
         "events": [msgspec.to_builtins(event) for event in report.events],
         "conditions": msgspec.to_builtins(report.conditions),
-        "cost": msgspec.to_builtins(report.cost) | {"timed_share": timed_share(report.cost)},
+        "cost": msgspec.to_builtins(report.cost)
+        | {"timed_share": timed_share(report.cost), "spent": msgspec.to_builtins(report.spent)},
     }
 
 

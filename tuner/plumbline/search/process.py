@@ -2,7 +2,7 @@
 rules file cannot hold.
 
 Each value holds for launches of its own, which measure the library calls of the whole table and
-take turns with launches that have the exported files alone (turns.py)."""
+take turns with launches that have the exported files alone (settings_race.py)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from plumbline_db import runs
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Suite, Winner
 
+from .settings_race import STAGES, SettingsRace
 from .space.candidates import DEFAULT, Candidate
 from .space.cells import Target, index
 from .space.select import Weights
-from .turns import STAGES, Turns
 
 _ONE_LAUNCH = ((1, 3),)
 
@@ -109,7 +109,7 @@ def _others(installed: Mapping[str, Knob], one: Setting | Parameter) -> list[str
     return [text for text in map(str, one.values) if text not in own]
 
 
-class ProcessWide(Turns[Target]):
+class ProcessWide(SettingsRace[Target]):
     """The search of one campaign. `cells` are the library calls of its table; `read_back`: the
     library says of its variables what it was started with."""
 

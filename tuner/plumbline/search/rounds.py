@@ -226,11 +226,11 @@ class Rounds:
     ) -> list[Winner]:
         """Races our variants against the stuck cells' present state, with the `standing` winners in
         force; returns the winners with `standing` ones cut back where a new one takes over.
-        Mock-ups that call what one of ours stands in for do not race: when they stand in for a call
-        themselves, nothing inside them is replaced."""
+        Mock-ups that make calls which one of ours stands in for do not race: when they stand in for
+        a call themselves, nothing inside them is replaced."""
         targets = self.stuck(verdicts)
         self._again |= set(targets)
-        replaced = {winner.function for winner in standing if winner.variant != DEFAULT.variant}
+        ours = [winner for winner in standing if winner.variant != DEFAULT.variant]
         candidate_space = self._candidate_space.without_knobs()
         suite = Suite("search", number, "in-force")
         race = self._race(candidate_space, suite, in_force(standing, suite.name), standing)
@@ -241,7 +241,10 @@ class Rounds:
             target: {
                 name
                 for name in candidate_space.mockups(target.function)
-                if not replaced.isdisjoint(self._order.made_of(target.function, name))
+                if any(
+                    self._answer(ours, called, target.bytes)
+                    for called in self._order.made_of(target.function, name)
+                )
             }
             for target in targets
         }
@@ -257,6 +260,17 @@ class Rounds:
             refine=True,
         )
         return ranges.measured(ranges.cut_back(standing, new), self._sizes) + new
+
+    def _answer(self, winners: Sequence[Winner], called: str, size: int) -> bool:
+        """Whether some of these answer calls of a function that a mock-up of `size` bytes makes: of
+        its whole message, or of a part for each rank, padded."""
+        p = self._settings.ranks.nprocs
+        volumes = {size, size // p, size * p, -(-size // p) * p}
+        return any(
+            outcome.holds(winner, Target(called, volume))
+            for winner in winners
+            for volume in volumes
+        )
 
     def refuse(self, lost: Iterable[Winner]) -> None:
         """What these are has no place in their cells any more, with whatever parameters."""

@@ -11,7 +11,7 @@ from plumbline_db.records import Trial, Winner
 
 from . import outcome, ranges
 from .race.race import Race
-from .space.candidates import Candidate, CandidateSpace
+from .space.candidates import DEFAULT, Candidate, CandidateSpace
 from .space.cells import Target
 from .space.select import Trials, candidate_of
 
@@ -32,6 +32,16 @@ class Raced(msgspec.Struct, frozen=True):
     candidate_space: CandidateSpace
     trials: Mapping[Target, Sequence[Trial]]
     opened_by: Mapping[Target, list[str]]
+
+
+class _Vacant(msgspec.Struct):
+    """The `cells` that a winner has lost, with the names of their violations; `rivals` are measured
+    before one of them takes its place."""
+
+    raced: Raced
+    cells: dict[Target, list[str]]
+    trials: dict[Target, list[Trial]]
+    rivals: Mapping[Target, Sequence[Candidate]]
 
 
 class SecondChoices:
@@ -75,40 +85,63 @@ class SecondChoices:
         self, lost: Sequence[Winner], standing: Sequence[Winner], in_force: InForce
     ) -> list[Winner]:
         """The best of another algorithm in the cells of these, if no one that is `standing` answers
-        their calls."""
+        their calls. What has to be measured for that is measured side by side."""
         self.refuse(lost)
+        vacant = [
+            place for winner in lost if (place := self._vacated(winner, standing)) is not None
+        ]
+        self._measure(vacant, in_force)
         found: list[Winner] = []
-        for winner in lost:
-            raced = self._race_of(winner)
-            if raced is None:
-                continue
+        for place in vacant:
             cells = {
                 cell: names
-                for cell, names in raced.opened_by.items()
-                if outcome.holds(winner, cell)
-                and cell not in self._done
-                and outcome.deciding([*standing, *found], cell) is None
+                for cell, names in place.cells.items()
+                if outcome.deciding([*standing, *found], cell) is None
             }
-            self._done |= cells.keys()
-            whole = (
-                raced.candidate_space.one_for_all_sizes(winner.function)
-                and winner.variant == "default"
-            )
-            if not cells:
-                continue
-            others = {
-                target: self.left(target, trials)
-                for target, trials in raced.trials.items()
-                if target in cells or (whole and target.function == winner.function)
-            }
-            if rivals := _rivals(others, whole=whole):
-                if raced.in_force:
-                    # The environment of its launches names files that others have been written to.
-                    in_force(raced.in_force, raced.race.suite.name)
-                others |= raced.race.measure(rivals)
-            chosen = self._select(raced.candidate_space, others, cells)
-            found += ranges.beside(chosen, [*standing, *found], self._sizes)
+            if cells:
+                chosen = self._select(place.raced.candidate_space, place.trials, cells)
+                found += ranges.beside(chosen, [*standing, *found], self._sizes)
         return found
+
+    def _vacated(self, winner: Winner, standing: Sequence[Winner]) -> _Vacant | None:
+        raced = self._race_of(winner)
+        if raced is None:
+            return None
+        cells = {
+            cell: names
+            for cell, names in raced.opened_by.items()
+            if outcome.holds(winner, cell)
+            and cell not in self._done
+            and outcome.deciding(standing, cell) is None
+        }
+        if not cells:
+            return None
+        self._done |= cells.keys()
+        one_for_all = raced.candidate_space.one_for_all_sizes(winner.function)
+        whole = one_for_all and winner.variant == DEFAULT.variant
+        trials = {
+            target: self.left(target, trials)
+            for target, trials in raced.trials.items()
+            if target in cells or (whole and target.function == winner.function)
+        }
+        return _Vacant(raced, cells, trials, _rivals(trials, whole=whole))
+
+    def _measure(self, vacant: Sequence[_Vacant], in_force: InForce) -> None:
+        """All rivals of a race in the same launches."""
+        for raced in self._races:
+            places = [place for place in vacant if place.raced is raced and place.rivals]
+            rivals: dict[Target, dict[Candidate, None]] = {}
+            for place in places:
+                for target, candidates in place.rivals.items():
+                    rivals.setdefault(target, {}).update(dict.fromkeys(candidates))
+            if not rivals:
+                continue
+            if raced.in_force:
+                # The environment of its launches names files that others have been written to.
+                in_force(raced.in_force, raced.race.suite.name)
+            measured = raced.race.measure({target: list(those) for target, those in rivals.items()})
+            for place in places:
+                place.trials |= {target: measured[target] for target in place.rivals}
 
     def _race_of(self, winner: Winner) -> Raced | None:
         """The last race that has measured what it is, where it is."""

@@ -14,7 +14,7 @@ Estimator = Callable[[ArrayLike, ArrayLike], float]
 
 def medians(left: ArrayLike, right: ArrayLike) -> float:
     """Log of the ratio of the medians (seed 000, section 4.3)."""
-    return float(np.log(np.median(_times(left))) - np.log(np.median(_times(right))))
+    return float(np.log(median(_times(left))) - np.log(median(_times(right))))
 
 
 def pairs(left: ArrayLike, right: ArrayLike) -> float:
@@ -22,7 +22,17 @@ def pairs(left: ArrayLike, right: ArrayLike) -> float:
     shift between two samples (Hollander, Wolfe, Chicken, 3rd ed., section 4.2), on the logarithms.
     Where the times of a cell have two heaps, a median jumps between them; this does not. What
     verification uses."""
-    return float(np.median(np.subtract.outer(np.log(_times(left)), np.log(_times(right)))))
+    return median(np.subtract.outer(np.log(_times(left)), np.log(_times(right))).ravel())
+
+
+def median(values: NDArray[np.float64]) -> float:
+    """Of one dimension, without NaN: what numpy.median says, in a quarter of its time where values
+    are few."""
+    middle, odd = divmod(len(values), 2)
+    if odd:
+        return float(np.partition(values, middle)[middle])
+    parted = np.partition(values, (middle - 1, middle))
+    return float(np.mean(parted[middle - 1 : middle + 1]))
 
 
 def _times(values: ArrayLike) -> NDArray[np.float64]:

@@ -21,6 +21,7 @@ from plumbline.verify.significance.comparison import (
     Vector,
     both_logarithms,
     differences,
+    middle_of,
     of_tails,
     ratio_of,
 )
@@ -64,7 +65,7 @@ def brunner_munzel(
         p = of_tails(*_permuted(tuple(sorted(ranks)), m, observed), alternative)
     else:
         p = _t_distribution(estimate[0], spread_left[0], spread_right[0], m, n, alternative)
-    ratio = ratio_of(float(np.median(differences(log_left, log_right))))
+    ratio = ratio_of(middle_of(differences(log_left, log_right)))
     return Comparison(ratio, None, None, p, min(m, n), reason)
 
 

@@ -79,6 +79,12 @@ def interval(
     return ratio_of(float(ordered[order - 1])), ratio_of(float(ordered[-order])), ""
 
 
+def middle_of(ordered: Vector) -> float:
+    """The median of values that are in order."""
+    last = len(ordered) - 1
+    return float(ordered[last // 2] + ordered[(last + 1) // 2]) / 2
+
+
 def differences(log_left: Vector, log_right: Vector) -> Vector:
     """All differences between two samples, ascending; their median is the Hodges-Lehmann shift."""
     return np.sort(np.subtract.outer(log_left, log_right), axis=None)

@@ -16,6 +16,7 @@ from plumbline.verify.significance.comparison import (
     Test,
     both_logarithms,
     differences,
+    middle_of,
     ratio_of,
 )
 
@@ -40,7 +41,7 @@ def kolmogorov_smirnov(
     excess = (below - below_left) * m - below_left * n
     signed = {"greater": excess, "less": -excess, "two-sided": np.abs(excess)}[alternative]
     p = _reached(m, n, tuple(below.tolist()), max(0, int(signed.max())), alternative)
-    ratio = ratio_of(float(np.median(differences(log_left, log_right))))
+    ratio = ratio_of(middle_of(differences(log_left, log_right)))
     reason = "the Kolmogorov-Smirnov test has no interval for the ratio"
     return Comparison(ratio, None, None, p, min(m, n), reason)
 

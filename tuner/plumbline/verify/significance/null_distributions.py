@@ -80,6 +80,12 @@ def _order(counts: Counts, tail: float) -> int:
 
 def doubled_midranks(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Twice the rank of each value, ties sharing the mean of their ranks."""
+    order = values.argsort()
+    ordered = values[order]
+    if (ordered[1:] != ordered[:-1]).all():
+        ranks = np.empty(len(values), dtype=np.int64)
+        ranks[order] = np.arange(2, 2 * len(values) + 1, 2)
+        return ranks
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     doubled = 2 * (np.cumsum(counts) - counts) + counts + 1
     return np.asarray(doubled[inverse], dtype=np.int64)

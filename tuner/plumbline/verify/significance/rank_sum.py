@@ -17,6 +17,7 @@ from plumbline.verify.significance.comparison import (
     both_logarithms,
     differences,
     interval,
+    middle_of,
     normal_order,
     normal_tail,
     of_tails,
@@ -40,7 +41,7 @@ def rank_sum(
     low, high, reason = interval(ordered, order, min(m, n), confidence)
     at_least, at_most = _upper_tail(log_left, log_right), _upper_tail(log_right, log_left)
     p = of_tails(at_least, at_most, alternative)
-    return Comparison(ratio_of(float(np.median(ordered))), low, high, p, min(m, n), reason)
+    return Comparison(ratio_of(middle_of(ordered)), low, high, p, min(m, n), reason)
 
 
 TEST = Test("rank-sum", False, rank_sum)

@@ -18,6 +18,7 @@ from plumbline.verify.significance.comparison import (
     both_logarithms,
     finite,
     interval,
+    middle_of,
     normal_order,
     normal_tail,
     of_tails,
@@ -41,7 +42,7 @@ def paired_ratio(
     walsh = _walsh_averages(values)
     low, high, reason = interval(walsh, _order(n, (1 - confidence) / 2), n, confidence)
     p = _p(values, alternative)
-    return Comparison(ratio_of(float(np.median(walsh))), low, high, p, n, reason)
+    return Comparison(ratio_of(middle_of(walsh)), low, high, p, n, reason)
 
 
 def signed_rank(

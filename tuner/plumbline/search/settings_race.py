@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import statistics
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
@@ -18,7 +19,8 @@ from plumbline import libraries
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan
 from plumbline.libraries import Family
-from plumbline.measure.launches import IN_A_ROW, LaunchStore, Series
+from plumbline.measure.experiment import Arm, Turns, log_ratios
+from plumbline.measure.launches import LaunchStore
 from plumbline.system.words import counted
 from plumbline.verify.statistics import Comparison, slower
 from plumbline_db import searches
@@ -43,19 +45,17 @@ Key = TypeVar("Key", bound=_HasCell)
 
 
 class Entered(msgspec.Struct, Generic[Key]):
-    """A value under way. `rounds`: of each finished launch, its place among those beside it;
-    `ratios`: log(with the value / without) of these."""
+    """A value under way; `begun`: it has been launched. `ratios`: log(with the value / without) of
+    the launches of a stage."""
 
     value: Configuration
-    suite: Suite
-    sequence: int = 0
-    in_a_row: int = 0
+    arm: Arm
+    begun: bool = False
     flaw: str = ""
-    rounds: list[int] = []
     ratios: dict[Key, list[float]] = {}
 
 
-class Turns(ABC, Generic[Key]):
+class SettingsRace(ABC, Generic[Key]):
     """`tolerance`: by so much a cell may be slower beyond doubt. Nothing new is begun when there is
     no more time."""
 
@@ -99,31 +99,29 @@ class Turns(ABC, Generic[Key]):
         stages: Sequence[tuple[int, int]] = STAGES,
     ) -> tuple[list[Entered[Key]], Entered[Key] | None]:
         """All values, and the one that is kept. `environment` is in force on both sides."""
-        plain = Series(self._store, suite.beside(), self.plan(AS_IT_IS), environment)
-        entered: list[Entered[Key]] = [
-            Entered(configuration, suite.of(f"{place:03d}"), rounds=[], ratios={})
+        plain = Arm(suite.beside(), self.plan(AS_IT_IS), environment)
+        entered = [
+            Entered[Key](
+                configuration, self._arm(suite.of(f"{place:03d}"), configuration, environment)
+            )
             for place, configuration in enumerate(tried, 1)
         ]
-        left, done = list(entered), 0
+        turns = Turns(self._store, [plain, *(entry.arm for entry in entered)])
+        left, done = entered, 0
         for launches, keep in stages:
             if not left:
                 break
             self._store.progress.step(f"trying {counted(len(left), 'setting')} of the process")
-            since = done
-            for turn in range(done, launches):
-                plain.advance()
+            since, done = done, launches
+            for _ in range(since, done):
+                turns.take(chain([plain], self._next(left)))
                 for entry in left:
-                    if entry.sequence or self._has_time():
-                        self._launch(entry, turn, environment)
-            done = launches
-            left = [entered for entered in left if entered.sequence]
+                    entry.flaw = entry.flaw or self._flaw(turns, entry)
             for entry in left:
-                entry.ratios = self._ratios(suite.beside().name, entry, since)
-            left = [
-                entered for entered in left if not entered.flaw and self.saved(entered.ratios) > 0
-            ]
-            left = sorted(left, key=lambda one: -self.saved(one.ratios))[:keep]
-        return entered, next((entered for entered in left if self.is_better(entered.ratios)), None)
+                entry.ratios = self._ratios(plain.suite, entry, since, done)
+            left = [entry for entry in left if not entry.flaw and self.saved(entry.ratios) > 0]
+            left = sorted(left, key=lambda entry: -self.saved(entry.ratios))[:keep]
+        return entered, next((entry for entry in left if self.is_better(entry.ratios)), None)
 
     def saved(self, ratios: Mapping[Key, Sequence[float]]) -> float:
         """The time saved over the table, weighted; a cell that takes as long saves nothing."""
@@ -191,7 +189,7 @@ class Turns(ABC, Generic[Key]):
         """Keeps the search and its trials; nothing where nothing was tried."""
         if not entered:
             return
-        begun = [entry for entry in entered if entry.sequence]
+        begun = [entry for entry in entered if entry.begun]
         reason = counted(len(entered), "value")
         out_of_time = len(entered) > len(begun)
         reason += f", {len(begun)} of them in the time there was; " if out_of_time else "; "
@@ -209,8 +207,8 @@ class Turns(ABC, Generic[Key]):
             opened_by=list(opened_by),
             outcome="nothing better" if best is None else "winner",
             reason=reason,
-            trials=[self._trial(entered) for entered in begun],
-            suites=[suite.beside().name, *(entered.suite.name for entered in begun)],
+            trials=[self._trial(entry) for entry in begun],
+            suites=[suite.beside().name, *(entry.arm.suite.name for entry in begun)],
         )
         searches.put(self._store.db, self._store.campaign, record)
 
@@ -229,51 +227,44 @@ class Turns(ABC, Generic[Key]):
             detail=one.flaw or detail,
         )
 
-    def _launch(self, one: Entered[Key], turn: int, environment: Mapping[str, str]) -> None:
-        """The launch of a value in a turn; one that fails is tried again."""
-        plan = self.plan(one.value)
-        aside = self._store.aside
-        cases = tuple(case for case in plan.cases if not aside.why(case, environment))
-        plan = msgspec.structs.replace(plan, cases=cases)
-        extra = in_force_beside(environment, self._store.starter.family, one.value)
-        while not one.flaw:
-            named = msgspec.structs.replace(
-                plan, name=one.suite.launch(one.sequence), seed=plan.seed + turn
-            )
-            run = self._store.launch(one.suite, one.sequence, named, extra).run
-            one.sequence += 1
-            if run.finished:
-                one.in_a_row = 0
-                one.rounds.append(turn)
-                one.flaw = self.checked(one.suite.name, one.sequence - 1)
-                return
-            one.in_a_row += 1
-            if one.in_a_row == IN_A_ROW:
-                one.flaw = f"launches fail with it in force: {run.reason}"
+    def _arm(self, suite: Suite, value: Configuration, environment: Mapping[str, str]) -> Arm:
+        extra = in_force_beside(environment, self._store.starter.family, value)
+        self._store.aside.also_in_force(environment, extra)
+        return Arm(suite, self.plan(value), extra, on_trial=True)
 
-    def _ratios(self, plain: str, one: Entered[Key], since: int) -> dict[Key, list[float]]:
+    def _next(self, left: Sequence[Entered[Key]]) -> Iterator[Arm]:
+        """What is launched in a turn: nothing is begun when there is no more time."""
+        for entry in left:
+            if not entry.flaw and (entry.begun or self._has_time()):
+                entry.begun = True
+                yield entry.arm
+
+    def _flaw(self, turns: Turns, entry: Entered[Key]) -> str:
+        failure = turns.condemned(entry.arm)
+        if failure is not None:
+            return f"launches fail with it in force: {failure.text}"
+        if not entry.begun:
+            return ""
+        return self.checked(entry.arm.suite.name, turns.last(entry.arm))
+
+    def _ratios(
+        self, plain: Suite, entry: Entered[Key], since: int, done: int
+    ) -> dict[Key, list[float]]:
         """log(with the value / without), a launch each from the turn `since` on, of the cells that
-        all launches so far have."""
-        theirs, ours = self.seconds(plain, AS_IT_IS), self.seconds(one.suite.name, one.value)
-        before, after = _launches(theirs), _launches(ours)
-        turns = one.rounds
-        if len(after) < len(turns) or not turns or not since <= turns[-1] < len(before):
-            return {}
-        pairs = [(after[place], before[turn]) for place, turn in enumerate(turns)]
-        return {
-            cell: [
-                math.log(under[mine] / theirs[cell][other])
-                for (mine, other), turn in zip(pairs, turns, strict=True)
-                if turn >= since
-            ]
-            for cell, under in ours.items()
-            if cell in theirs and all(a in under and b in theirs[cell] for a, b in pairs)
-        }
+        all `done` launches so far have."""
+        theirs = _in_turns(self.seconds(plain.name, AS_IT_IS), done)
+        ours = _in_turns(self.seconds(entry.arm.suite.name, entry.value), done)
+        ratios, _ = log_ratios(ours, theirs, list(ours), done)
+        return {cell: logs[since:] for cell, logs in ratios.items()}
 
 
-def _launches(seconds: Mapping[Key, Mapping[int, float]]) -> list[int]:
-    """Their numbers, in order."""
-    return sorted({number for times in seconds.values() for number in times})
+def _in_turns(seconds: Mapping[Key, Mapping[int, float]], turns: int) -> dict[Key, list[float]]:
+    """By cell, in the order of the first so many launches: of those that have the cell."""
+    launches = sorted({number for times in seconds.values() for number in times})[:turns]
+    return {
+        cell: [times[number] for number in launches if number in times]
+        for cell, times in seconds.items()
+    }
 
 
 def in_force_beside(

@@ -1,0 +1,40 @@
+"""Launches whose results are shown and not kept: their store is in memory, and goes with it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from plumbline.launch.starter import Starter
+from plumbline.measure.launches import LaunchStore, Progress
+from plumbline.settings import identity
+from plumbline.settings.toolchain import Toolchain
+from plumbline_db import measurements, runs
+from plumbline_db.connection import Database
+from plumbline_db.records import ProbeRecord, Suite
+
+
+@contextmanager
+def store_for(
+    toolchain: Toolchain, starter: Starter, command: str, progress: Progress | None = None
+) -> Iterator[LaunchStore]:
+    """As long as the context lasts; `command`: who asks."""
+    starter.keep_apart(f"{time.time_ns()}-{os.getpid()}")
+    settings = msgspec.json.encode({"command": command}).decode()
+    with Database.in_memory() as db:
+        row = identity.enter(db, toolchain, settings, starter.placement, new=True, mark="u")
+        yield LaunchStore(db, row.id, starter, progress)
+
+
+def records(store: LaunchStore, suite: Suite | None = None) -> list[list[ProbeRecord]]:
+    """What the probe wrote in each finished launch, of one suite (None: of all), in their order."""
+    suites = None if suite is None else [suite.name]
+    return [
+        measurements.records(store.db, run.id)
+        for run in runs.listing(store.db, store.campaign, suites)
+        if run.finished
+    ]
