@@ -36,6 +36,9 @@ def main() -> None:
         "--calm", type=float, default=2.0, help="load above which nothing real is recorded"
     )
     parser.add_argument("--all", action="store_true", help="functions without a violation too")
+    parser.add_argument(
+        "--no-others", action="store_true", help="the search and the exhaustive sweep alone"
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     keys = {"all": True} if options.all else {}
@@ -49,7 +52,12 @@ def main() -> None:
             record(at, store, options.calm, _say)
         if not options.record_only:
             seeds = [1] if at.sweep.simulated else list(range(1, options.seeds + 1))
-            fresh = rows(at, _answers(at, store), seeds, results, _say)
+            answers = _answers(at, store)
+            fresh = [
+                row
+                for seed in seeds
+                for row in rows(at, answers, seed, results, _say, others=not options.no_others)
+            ]
             _keep(results / "figures.json", fresh)
             found += fresh
     if options.record_only:

@@ -105,65 +105,49 @@ def _campaign(here: Here, answers: Answers, seed: int, folder: Path) -> Replayed
 def rows(
     here: Here,
     answers: Answers,
-    seeds: Sequence[int],
+    seed: int,
     results: Path,
     say: Callable[[str], None],
+    *,
+    others: bool,
 ) -> list[Row]:
-    """The product first, then the others, seed by seed."""
+    """The product and the exhaustive sweep, then `others` (random choice, TPE); each is said."""
     truth = Truth(here, answers)
-    plain = dict.fromkeys(here.cells(), DEFAULT)
-    before = truth.table(plain)
+    before = truth.table(dict.fromkeys(here.cells(), DEFAULT))
     runs_each = 1 if here.sweep.simulated else RUNS
-    every = list(dict.fromkeys(function for function, _ in here.cells()))
+    say(f"{here.sweep.name}: campaign, seed {seed}")
+    done = replay(here, answers, seed, results)
+    cells = done.searched
+    functions = list(dict.fromkeys(function for function, _ in cells))
+    sweep, whole = (Trials(here, answers, truth, seed) for _ in range(2))
+    baselines.exhaustive(sweep, functions, runs_each)
+    baselines.exhaustive(
+        whole, list(dict.fromkeys(function for function, _ in here.cells())), runs_each
+    )
     found: list[Row] = []
-    for seed in seeds:
-        say(f"{here.sweep.name}: campaign, seed {seed}")
-        done = replay(here, answers, seed, results)
-        cells = done.searched
-        functions = list(dict.fromkeys(function for function, _ in cells))
-        sweep, whole = (Trials(here, answers, truth, seed) for _ in range(2))
-        baselines.exhaustive(sweep, functions, runs_each)
-        baselines.exhaustive(whole, every, runs_each)
-        say(f"{here.sweep.name}: others, seed {seed}")
-        guess, model = (Trials(here, answers, truth, seed) for _ in range(2))
-        baselines.at_random(guess, functions, done.seconds, seed)
-        baselines.tpe(model, functions, done.seconds, seed)
-        product = _row(
-            here,
-            truth,
-            PRODUCT,
-            seed,
-            done.launches,
-            done.seconds,
-            sweep,
-            before,
-            cells,
-            done.choices,
+
+    def add(strategy: str, of: Replayed | Trials, choices: Choices) -> None:
+        row = _row(
+            here, truth, strategy, seed, of.launches, of.seconds, sweep, before, cells, choices
         )
-        product = msgspec.structs.replace(
-            product,
-            campaign_launches=done.campaign_launches,
-            campaign_seconds=done.campaign_seconds,
-            whole_share=done.seconds / whole.seconds,
-        )
-        found.append(product)
-        for name, trials in (("exhaustive", sweep), ("random", guess), ("TPE", model)):
-            found.append(
-                _row(
-                    here,
-                    truth,
-                    name,
-                    seed,
-                    trials.launches,
-                    trials.seconds,
-                    sweep,
-                    before,
-                    cells,
-                    trials.choices(),
-                )
+        if isinstance(of, Replayed):
+            row = msgspec.structs.replace(
+                row,
+                campaign_launches=of.campaign_launches,
+                campaign_seconds=of.campaign_seconds,
+                whole_share=of.seconds / whole.seconds,
             )
-        for one in found[-4:]:
-            say(line(one))
+        found.append(row)
+        say(line(row))
+
+    add(PRODUCT, done, done.choices)
+    add("exhaustive", sweep, sweep.choices())
+    if others:
+        say(f"{here.sweep.name}: others, seed {seed}")
+        for name, play in (("random", baselines.at_random), ("TPE", baselines.tpe)):
+            trials = Trials(here, answers, truth, seed)
+            play(trials, functions, done.seconds, seed)
+            add(name, trials, trials.choices())
     return found
 
 
