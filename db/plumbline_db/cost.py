@@ -82,3 +82,15 @@ def spent(db: Statements, campaign: str) -> Spent | None:
     launches, seconds, inside, start, checks, timed, warmup = found
     left = max(0.0, inside - start - checks - timed)
     return Spent(launches, seconds - inside + start, checks, timed, warmup, left)
+
+
+def start_seconds(db: Statements, campaign: str) -> float:
+    """What a launch takes to start and to end, the least of its first suite; 0: none says it."""
+    found = db.row(
+        """SELECT min(run.seconds - ((footer ->> '$.wall_ns') - (footer ->> '$.start_ns')) / 1e9)
+           FROM run
+           WHERE run.suite = (SELECT min(number) FROM suite WHERE campaign = :campaign)
+             AND run.failure IS NULL AND footer ->> '$.start_ns' IS NOT NULL""",
+        {"campaign": campaign},
+    )
+    return 0.0 if found is None or found[0] is None else max(0.0, found[0])

@@ -54,8 +54,8 @@ def confirm(
     """`environment` puts the exported files in force, which change none of the `reference_cases`;
     `table`, of the same suite, is looked at as far as there are pairs. No launches are added to see
     the gain of winners that were confirmed beside others `earlier`, and of those that were seen to
-    be `faster` in launches that have both; nor for cells that no winner reaches which was not there
-    then."""
+    be `faster` in launches that have both; nor for cells that no winner reaches, or none that was
+    not there then."""
     confirmed = earlier.winners if earlier else []
     built_on = _built_on(guidelines)
     all_cases = tables.cases(guidelines, settings)
@@ -63,7 +63,10 @@ def confirm(
     others = [case for case in all_cases if case not in set(left)]
     pairs = Pairs(store, settings, environment, winners, reference_cases)
     fresh = pairs.add(suite, settings.sampling.launches, left, others, seed=settings.sampling.seed)
-    settled = _settled(earlier, winners, built_on) if earlier else set()
+    # No launches are added for what nothing reaches: it is seen, beyond doubt, in the first ones.
+    settled = {target_of(case) for case in left if not reaching(winners, target_of(case), built_on)}
+    if earlier:
+        settled |= _settled(earlier, winners, built_on)
     looks = _Looks(pairs, winners, [*confirmed, *faster], settled, settings)
     looks.look(fresh)
     verdicts = table.look()
@@ -82,7 +85,8 @@ def confirm(
         # What the table has not decided yet rides along.
         undecided = table.open_cases()
         own = look.suite(suite)
-        looks.look(pairs.add(own, look.launches, cases, undecided, seed=seed))
+        fresh = pairs.add(own, look.launches, cases, undecided, seed=seed, fill=table.filled)
+        looks.look(fresh)
         verdicts = table.look()
     harm = looks.slower()
     if harm:

@@ -4,7 +4,7 @@ on in turn; and what they say about each cell, tuned over default."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -59,9 +59,11 @@ class Pairs:
         more: Sequence[PlanCase] = (),
         *,
         seed: int,
+        fill: Callable[[Plan], Plan] = lambda plan: plan,
     ) -> set[Target]:
         """`count` pairs of the cells `left`; the tuned launches, those of `suite`, measure `more`
-        as well. Returns the cells that they have ratios of."""
+        as well. `fill` says how many blocks a launch has room for. Returns the cells that they have
+        ratios of."""
         # A variant of ours has the library's own call (PMPI_) beside it in the same launches.
         beside = [
             msgspec.structs.replace(case, variant="library")
@@ -77,8 +79,10 @@ class Pairs:
         reference_cases = list(self._reference_cases) if needed else []
         cases = list(dict.fromkeys([*left, *more, *beside, *reference_cases]))
         store = self._store
-        tuned = Arm(suite, self._plan(cases, seed), self._environment)
-        plain = Arm(suite.beside(), self._plan([*left, *reference_cases], seed))
+        plan = fill(msgspec.structs.replace(tables.plan(self._settings, cases), seed=seed))
+        tuned = Arm(suite, plan, self._environment)
+        plain_cases = (*left, *reference_cases)
+        plain = Arm(suite.beside(), msgspec.structs.replace(plan, cases=plain_cases))
         take_turns(store, [tuned, plain], count)
         ours = index(runs.medians(store.db, store.campaign, [suite.name]))
         theirs = index(runs.medians(store.db, store.campaign, [suite.beside().name]))
@@ -90,9 +94,6 @@ class Pairs:
         for cell, logs in self._beside(suite.name).items():
             self.beside.setdefault(cell, []).extend(logs)
         return {cell for cell, logs in measured.items() if logs}
-
-    def _plan(self, cases: Sequence[PlanCase], seed: int) -> Plan:
-        return msgspec.structs.replace(tables.plan(self._settings, cases), seed=seed)
 
     def _beside(self, suite: str) -> dict[Target, list[float]]:
         store = self._store

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -18,9 +18,10 @@ from plumbline.core.plan import Plan, PlanCase, named
 from plumbline.launch.starter import Starter
 from plumbline.measure import blame, factors
 from plumbline.measure.aside import LIBRARY, Aside
+from plumbline.measure.filling import filled
 from plumbline.settings.identity import now
 from plumbline.system.placement import Placement
-from plumbline_db import events, runs, started
+from plumbline_db import cost, events, runs, started
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import (
@@ -73,6 +74,17 @@ class LaunchStore:
         self.spent_seconds = 0.0
         self.aside = Aside()
         self._asked: set[str] = set()
+        self._start_seconds: float | None = None
+
+    def filled(self, plan: Plan, case_seconds: Iterable[float]) -> Plan:
+        """`plan` with more blocks where its cases, of so many seconds a call, take less than the
+        start of a launch (filling.py). Asked when the first suite of the campaign is there; a
+        simulated machine has nothing to be surer of."""
+        if self.starter.family.simulates:
+            return plan
+        if self._start_seconds is None:
+            self._start_seconds = cost.start_seconds(self.db, self.campaign)
+        return filled(plan, case_seconds, self._start_seconds)
 
     def part(self) -> None:
         """What is stored and was not asked for yet is of another way that this campaign has gone,

@@ -6,6 +6,7 @@ is decided follows from what is stored."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from plumbline.core.guidelines import Guidelines
@@ -173,6 +174,18 @@ class ViolationTable:
             for side in self._verification.open_sides()
         ]
 
+    def filled(self, of: Plan) -> Plan:
+        """A plan of cases that it has times of, with the blocks that a launch has room for."""
+        known = {
+            (median.case.function, median.case.variant, median.case.bytes): statistics.median(
+                median.seconds
+            )
+            for median in self._medians
+        }
+        return self._store.filled(
+            of, (known.get((case.function, case.variant, case.bytes), 0.0) for case in of.cases)
+        )
+
     def decide(self) -> list[Verdict]:
         """The final verdicts: launches are added for what is undecided, look by look, until nothing
         is or the design ends."""
@@ -186,7 +199,7 @@ class ViolationTable:
                 f"{self._stage}: {counted(self.open_cells(), 'cell')} undecided after "
                 f"{counted(look.before, 'launch')}, {look.launches} more"
             )
-            first = plan(self._settings, wanted)
+            first = self.filled(plan(self._settings, wanted))
             arm = Arm(look.suite(self._suite), look.plan(first), self._environment)
             take_turns(self._store, [arm], look.launches)
             self.look()
