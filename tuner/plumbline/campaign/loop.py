@@ -51,13 +51,7 @@ from plumbline_exporters.bundle import conditions
 def check(toolchain: Toolchain, settings: Settings, ranks: Starter) -> None:
     """Raises UsageError when the probe would refuse the plan of these settings."""
     require_sync(toolchain, settings)
-    process.values(
-        toolchain.space,
-        toolchain.knobs,
-        [],
-        named=_named_settings(settings),
-        spare_cores=spare_cores(toolchain, settings),
-    )
+    process.tried(toolchain, settings, [])
     plan = tables.plan(settings, tables.cases(chosen(toolchain, settings), settings))
     refusal = ranks.refusal(msgspec.structs.replace(plan, name="check").text())
     if refusal is not None:
@@ -66,58 +60,6 @@ def check(toolchain: Toolchain, settings: Settings, ranks: Starter) -> None:
 
 # With fewer new cells, as a share of the violations at the start, a round has to fit the budget.
 _WORTH_A_ROUND = 0.1
-
-# More ranks than this on one processing unit stop the machine, and measure nothing.
-MOST_RANKS_PER_UNIT = 32
-
-
-def starter(toolchain: Toolchain, settings: Settings) -> Starter:
-    """Raises UsageError for more ranks than this machine can hold, and for variables that are not
-    the user's to fix."""
-    _require_free(toolchain, settings.fixed.environment)
-    units = toolchain.launcher.processing_units()
-    if units is not None and settings.ranks.ppn > MOST_RANKS_PER_UNIT * units:
-        raise UsageError(
-            f"{counted(settings.ranks.ppn, 'rank')} on {counted(units, 'processing unit')}: "
-            f"at most {MOST_RANKS_PER_UNIT * units} are started there"
-        )
-    return Starter(
-        family=toolchain.family,
-        installation=toolchain.installation,
-        launcher=toolchain.launcher,
-        probe=toolchain.probe,
-        placement=settings.ranks.placement(units),
-        timeout_seconds=settings.sampling.launch_timeout_seconds,
-        fixed=settings.fixed.environment,
-        preloaded=settings.fixed.preload,
-    )
-
-
-def _require_free(toolchain: Toolchain, fixed: Mapping[str, str]) -> None:
-    """Raises UsageError for what a search tries or an exported file sets: it cannot be in force in
-    every launch. Settings of the whole process can, as none is chosen for a function, and rules of
-    the site, whose place the exported ones take."""
-    if not fixed:
-        return
-    taken = {"LD_PRELOAD"} | {name for name in fixed if name.startswith("PLUMBLINE_")}
-    of_the_process = {setting.knob for setting in toolchain.space.setting}
-    for knob in toolchain.space.knobs().keys() - of_the_process:
-        taken |= set(toolchain.family.in_environment({knob: ""}))
-    refused = sorted((taken - site_rules.variables(toolchain)) & set(fixed))
-    if refused:
-        raise UsageError(
-            f"environment: {', '.join(refused)}: a campaign searches and exports that itself"
-        )
-
-
-def spare_cores(toolchain: Toolchain, settings: Settings) -> bool:
-    """Whether each rank may have a second processing unit; where nobody knows, it may."""
-    units = toolchain.launcher.processing_units()
-    return units is None or 2 * settings.ranks.ppn <= units
-
-
-def _named_settings(settings: Settings) -> list[str] | None:
-    return settings.search.settings if isinstance(settings.search.settings, list) else None
 
 
 def candidates(toolchain: Toolchain, settings: Settings, *, oversubscribed: bool) -> list[Variant]:
@@ -395,29 +337,13 @@ class Loop:
     def _of_the_process(self) -> None:
         """One value for the whole process, beside the winners that are in force."""
         self._may_set, winners = False, self._winners
-        toolchain, family = self._toolchain, self._toolchain.family
-        # Those that name a site's rules belong to every knob of an algorithm.
-        given = self._settings.fixed.environment.keys() - site_rules.variables(toolchain)
-        fixed = [
-            knob
-            for knob in toolchain.knobs
-            if not given.isdisjoint(family.in_environment({knob: ""}))
-        ]
-        tried = process.values(
-            toolchain.space,
-            toolchain.knobs,
-            list(self._sizes),
-            standing=winners,
-            named=_named_settings(self._settings),
-            fixed=fixed,
-            spare_cores=spare_cores(toolchain, self._settings),
-        )
+        tried = process.tried(self._toolchain, self._settings, list(self._sizes), winners)
         cells = [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
         search = process.ProcessWide(
             self._store,
             self._settings,
             cells,
-            read_back=toolchain.space.hot is not None,
+            read_back=self._toolchain.space.hot is not None,
             has_time=self._budget.left,
             weights=self._weights,
         )
