@@ -174,7 +174,7 @@ class Loop:
         self._store, self._toolchain, self._campaign = store, toolchain, campaign
         self._asked, self._settings = asked, settings
         self._guidelines = toolchain.guidelines
-        self._files = Files(store, toolchain, campaign, folder, unsafe=False, site_rules="")
+        self._files = Files(store, toolchain, campaign, folder, {}, {}, unsafe=False, site_rules="")
 
         self._before: list[Verdict] = []
         self._after: list[Verdict] = []
