@@ -18,7 +18,6 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import loop as campaign
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import tables
 from plumbline.reproducibility import experiment
@@ -26,7 +25,7 @@ from plumbline.reproducibility import report as reproducibility_report
 from plumbline.reproducibility import settings as experiment_settings
 from plumbline.reproducibility.spread import PLAIN
 from plumbline.search.space.candidates import DEFAULT, CandidateSpace
-from plumbline.settings import campaign_file, identity
+from plumbline.settings import campaign_file, identity, starting
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.verify.verify import VerifySettings, verify
 from plumbline_db.connection import Database
@@ -47,7 +46,7 @@ def launch_share(toolchain: Toolchain) -> Iterator[Figure]:
     options = campaign_file.load(None, {})
     guidelines = identity.chosen(toolchain, options)
     plan = tables.plan(options, tables.cases(guidelines, options))
-    starter = campaign.starter(toolchain, options)
+    starter = starting.starter(toolchain, options)
     wall = inside = timed = 0.0
     for number in range(3):
         one = msgspec.structs.replace(plan, name="share", seed=number)
@@ -73,7 +72,7 @@ def race_against_launches(toolchain: Toolchain) -> Iterator[Figure]:
     )
     sizes = [64, 1024, 16384, 65536]
     candidates = [DEFAULT, *candidate_space.first("MPI_Allreduce")]
-    starter = campaign.starter(toolchain, options)
+    starter = starting.starter(toolchain, options)
     hot = toolchain.space.hot_environment
 
     def seconds(cases: list[PlanCase]) -> float:

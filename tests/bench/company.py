@@ -17,13 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from plumbline.campaign import loop as campaign
 from plumbline.core.plan import PlanCase, measurable
 from plumbline.libraries.simgrid import SELECTORS
 from plumbline.measure import tables
 from plumbline.search.race.company import AGREE, Company
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
-from plumbline.settings import Settings
+from plumbline.settings import Settings, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
 from plumbline_db.records import CaseRecord, Check, Samples
@@ -48,7 +47,7 @@ class Machine:
         )
         self.launches = 0
         self._family = toolchain.family
-        self._starter = campaign.starter(toolchain, settings)
+        self._starter = starting.starter(toolchain, settings)
         self._plan = tables.plan(settings, [])
         self._cases = [
             PlanCase(name, size)

@@ -7,7 +7,7 @@ last finished one of the database; without a database the one beside this file),
 product's own decisions, but for its first glance, which finds more. Two designs: cold pairs, a
 launch with the files in force in turn with one of the library as it is (campaign/pairs.py and
 confirm.py), and pairs inside a launch, where winner and default are called beside each other
-(campaign/acceptance.py). Two rules: a cell is refused when it is known to be slower than the
+(acceptance_launches.py). Two rules: a cell is refused when it is known to be slower than the
 tolerance allows, or when it is not known not to be. Asserts nothing."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.campaign import acceptance, pairs
+from plumbline.campaign import acceptance_launches, pairs
 from plumbline.search.space.candidates import DEFAULT
 from plumbline.search.space.cells import Target, index
 from plumbline.settings.stored import settings_of
@@ -43,7 +43,10 @@ RECORDED = Path(__file__).with_name("power.json.gz")
 ALPHA, LIMIT = 0.05, 1.05
 LONG_SECONDS = 2e-6
 FEWER_LOOKS, COLD_LOOKS = design.over(9, 18), design.over(9, 30)
-DESIGNS = {f"9 … {acceptance.LOOKS.launches[-1]}": acceptance.LOOKS, "9 … 18": FEWER_LOOKS}
+DESIGNS = {
+    f"9 … {acceptance_launches.LOOKS.launches[-1]}": acceptance_launches.LOOKS,
+    "9 … 18": FEWER_LOOKS,
+}
 RATIOS = (0.9, 1.0, 1.05, 1.1, 1.2)  # planted: tuned over default
 CLASSES = (">= 2 us", "< 2 us")
 
@@ -102,7 +105,7 @@ def recorded(db: Database, campaign: str | None) -> Recorded | None:
 
 def _inside(db: Database, campaign: Campaign) -> list[Cell]:
     settings = settings_of(campaign.settings)
-    count = min(acceptance.BLOCKS, settings.sampling.blocks) * settings.sampling.reps
+    count = min(acceptance_launches.BLOCKS, settings.sampling.blocks) * settings.sampling.reps
     found = []
     for stage in ("before", "after"):
         table = verdicts.get(db, campaign.id, stage)
@@ -122,7 +125,7 @@ def _inside(db: Database, campaign: Campaign) -> list[Cell]:
                 estimators.pairs(*(np.maximum(ns[:count], 1) for ns in (lefts[run], rights[run])))
                 for run in sorted(lefts.keys() & rights.keys())
             ]
-            if len(logs) >= acceptance.LOOKS.launches[0]:
+            if len(logs) >= acceptance_launches.LOOKS.launches[0]:
                 seconds = 1e-9 * float(np.median([np.median(ns) for ns in lefts.values()]))
                 found.append(_noise(f"{one.guideline} {one.bytes} {stage}", seconds, logs))
     return found
@@ -184,7 +187,7 @@ def pairs_inside(
         standing = family.cells[0][0]
         told = standing.comparison
         word = standing.word
-        if word == "undecided" and told and acceptance.may_hold_together(told, LIMIT):
+        if word == "undecided" and told and acceptance_launches.may_hold_together(told, LIMIT):
             word = "holds"
         found.append((word, told.n if told else 0))
     return found

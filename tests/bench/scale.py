@@ -9,8 +9,8 @@ import argparse
 import resource
 import time
 
-from plumbline.campaign import loop as campaign
 from plumbline.core.plan import Data, Plan, PlanCase
+from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
 from plumbline_db.records import Samples
@@ -35,7 +35,7 @@ def main() -> None:
             None, {"simulate": options.simulate, "nprocs": nprocs, "nodes": -(-nprocs // PPN)}
         )
         toolchain = find_toolchain(settings=settings)
-        starter = campaign.starter(toolchain, settings)
+        starter = starting.starter(toolchain, settings)
         name, _, value = options.knob.partition("=")
         around = toolchain.family.in_environment({name: value} if name else {})
         before, started = _seconds(), time.monotonic()

@@ -24,12 +24,12 @@ def cells(spread: float, count: int = 40, seconds: float = 1e-5) -> list[Cell]:
 
 @pytest.mark.parametrize(("ratio", "word"), [(0.9, "holds"), (1.0, "holds"), (1.2, "violated")])
 def test_little_noise_is_decided_at_once(ratio: float, word: str) -> None:
-    found = power.pairs_inside(cells(0.002), ratio, power.acceptance.LOOKS, 1)
+    found = power.pairs_inside(cells(0.002), ratio, power.acceptance_launches.LOOKS, 1)
     assert found == [(word, 9)] * 40
 
 
 def test_much_noise_leaves_equal_winners_undecided() -> None:
-    found = power.pairs_inside(cells(0.3), 1.0, power.acceptance.LOOKS, 1)
+    found = power.pairs_inside(cells(0.3), 1.0, power.acceptance_launches.LOOKS, 1)
     assert sum(word == "undecided" for word, _ in found) > 20
 
 

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from plumbline.campaign import loop as campaign
 from plumbline.core.plan import PlanCase
 from plumbline.search.space.candidates import DEFAULT, Candidate
+from plumbline.settings import starting
 from plumbline_db.errors import PlumblineError
 from tests.bench.search import record
 from tests.bench.search.around import AS_IT_IS, Around, chosen
@@ -46,7 +46,7 @@ def at() -> Here:
 @pytest.fixture(scope="module")
 def answers(at: Here, tmp_path_factory: pytest.TempPathFactory) -> Exact:
     store = Store("small", tmp_path_factory.mktemp("sweep"))
-    starter = campaign.starter(at.bench, at.settings)
+    starter = starting.starter(at.bench, at.settings)
     for name, options, cases in (
         ("MPI_Gather default", {}, (GATHER, MOCKUP)),
         ("MPI_Gather linear", LINEAR, (GATHER,)),
@@ -90,7 +90,7 @@ def test_nothing_is_replaced_inside_a_replacement(at: Here, answers: Exact) -> N
     profile = answers._store.path.with_suffix(".profile")
     profile.write_text("\n".join(["plumbline-profile 1", *around.lines]) + "\n")
     environment |= {"PLUMBLINE_PROFILE": str(profile)}
-    starter = campaign.starter(at.bench, at.settings)
+    starter = starting.starter(at.bench, at.settings)
     found = record.launch(at, starter, Item("as deployed", {}, (GATHER,)), environment)
     (case,) = found.cases
     assert case.outcome == "ok"

@@ -16,14 +16,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline.campaign import loop
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.openmpi import RULES
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.space.cells import index
-from plumbline.settings import Settings, identity
+from plumbline.settings import Settings, identity, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db import runs
@@ -84,7 +83,7 @@ def slowest(
     )
     with Database.open(folder / "slowest.db", write=True) as db:
         started = identity.begin(db, toolchain, settings, new=False)
-        store = LaunchStore(db, started.id, loop.starter(toolchain, settings))
+        store = LaunchStore(db, started.id, starting.starter(toolchain, settings))
         Series(store, Suite("slowest"), plan, toolchain.space.hot_environment).advance(3)
         times = index(runs.medians(db, started.id, ["slowest"]))
     over: dict[str, dict[int, dict[Candidate, float]]] = {}

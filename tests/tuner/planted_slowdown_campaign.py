@@ -14,7 +14,7 @@ from plumbline.campaign import loop
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.outcome import deciding
 from plumbline.search.space.cells import Target
-from plumbline.settings import identity
+from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import verdicts, winners
@@ -52,7 +52,7 @@ def test_planted_slow_downs_are_found_and_replaced(tmp_path: Path, nprocs: int) 
     )
     toolchain = find_toolchain(settings=settings)
     settings = settings.on(toolchain.launcher.processing_units())
-    ranks = loop.starter(toolchain, settings)
+    ranks = starting.starter(toolchain, settings)
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         started = identity.begin(db, toolchain, settings, new=False)
         store = LaunchStore(db, started.id, ranks)

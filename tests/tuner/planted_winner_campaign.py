@@ -17,7 +17,7 @@ from plumbline.campaign import loop
 from plumbline.core.plan import PlanCase
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.candidates import Candidate
-from plumbline.settings import identity
+from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import events, runs, winners
@@ -54,7 +54,7 @@ def test_a_winner_that_is_slower_loses_its_place(
         settings = load(None, SETTINGS | {"nprocs": nprocs, "seed": seed, "rounds": 1})
         toolchain = find_toolchain(settings=settings)
         settings = settings.on(toolchain.launcher.processing_units())
-        ranks = loop.starter(toolchain, settings)
+        ranks = starting.starter(toolchain, settings)
         path = tmp_path / f"{seed}.db"
         with Database.open(path, write=True) as db:
             started = identity.begin(db, toolchain, settings, new=False)

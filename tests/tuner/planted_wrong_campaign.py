@@ -16,7 +16,7 @@ import pytest
 
 from plumbline.campaign import loop
 from plumbline.measure.launches import LaunchStore
-from plumbline.settings import identity
+from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import events, runs, winners
@@ -149,7 +149,7 @@ def test_what_is_wrong_somewhere_is_not_exported(
     toolchain = find_toolchain(settings=settings)
     assert toolchain.probe.is_relative_to(programs)
     settings = settings.on(toolchain.launcher.processing_units())
-    ranks = loop.starter(toolchain, settings)
+    ranks = starting.starter(toolchain, settings)
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         started = identity.begin(db, toolchain, settings, new=False)
         store = LaunchStore(db, started.id, ranks)

@@ -9,12 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.campaign import loop as campaign
 from plumbline.core.guidelines import Pattern
 from plumbline.core.plan import Data, measurable
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.settings import identity
+from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
 from plumbline_db.connection import Database
@@ -33,7 +32,7 @@ def test_a_function_does_not_violate_a_guideline_against_itself(tmp_path: Path) 
     settings = load(None, {"nprocs": 4, "sizes": [16, 256, 1024, 16384]})
     with Database.open(tmp_path / "aa.db", write=True) as db:
         begun = identity.begin(db, toolchain, settings, new=False)
-        store = LaunchStore(db, begun.id, campaign.starter(toolchain, settings))
+        store = LaunchStore(db, begun.id, starting.starter(toolchain, settings))
         plan = tables.plan(settings, tables.cases(guidelines, settings))
         Series(store, Suite("before"), plan, {}).advance(settings.sampling.launches)
         verdicts = tables.decide(store, "before", guidelines, settings, Suite("before"), {})

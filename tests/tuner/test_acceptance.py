@@ -10,7 +10,9 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from plumbline.campaign.acceptance import Acceptance, Accepted, Trial, _judge_together
+from plumbline.campaign.acceptance import Acceptance, Accepted
+from plumbline.campaign.acceptance_launches import judge_together
+from plumbline.campaign.acceptance_sizes import Trial
 from plumbline.campaign.circumstances import Circumstance
 from plumbline.core.plan import Data
 from plumbline.measure import tables
@@ -252,9 +254,9 @@ def test_sizes_that_are_not_clear_are_judged_together(spread: float, words: set[
         ratio = math.exp(statistics.median(logs[trial].values()))
         undecided = Comparison(min(ratio, 1.02) if middle == 0 else 1.1, 0.9, 1.09, 0.5, 22, "")
         rows.append(HypothesisState(Hypothesis(trial, 1.05), comparison=undecided))
-    _judge_together(rows[:4], logs, 0.95)
+    judge_together(rows[:4], logs, 0.95)
     assert {row.word for row in rows[:4]} == words
-    _judge_together(rows, logs, 0.95)
+    judge_together(rows, logs, 0.95)
     assert rows[4].word == "undecided"
 
 

@@ -23,7 +23,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.results import report
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
-from plumbline.settings.toolchain import Variant
+from plumbline.settings.toolchain import Variant, variants_tried
 from plumbline_db import campaigns, events, exports, runs, searches, suites, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
@@ -247,8 +247,8 @@ def test_what_files_cannot_hold_together_loses_its_place(tmp_path: Path, db: Dat
         msgspec.structs.replace(tuned(name, "1"), configuration={"btl_tcp_sndbuf": text})
         for name, text in (("MPI_Bcast", "1"), ("MPI_Gather", "2"), ("MPI_Scatter", "1"))
     ]
-    assert one._together(wanted[::2]) == (wanted[::2], [])
-    kept, ((refused, why),) = one._together(wanted)
+    assert one._files.together(wanted[::2]) == (wanted[::2], [])
+    kept, ((refused, why),) = one._files.together(wanted)
     assert (kept, refused) == (wanted[::2], wanted[1])
     assert why.startswith("not exported beside the others") and "wants btl_tcp_sndbuf=2" in why
 
@@ -261,7 +261,7 @@ def test_what_no_file_can_hold_loses_its_place(tmp_path: Path, db: Database) -> 
     one = loop.Loop(store, toolchain(), started, settings, tmp_path / "out")
     fine, wrong = tuned("MPI_Bcast", "1"), tuned("MPI_Scatter", "1", 0, 1024)
     for wanted, kept in (([fine, wrong], [fine]), ([wrong], [])):
-        found, ((refused, why),) = one._together(wanted)
+        found, ((refused, why),) = one._files.together(wanted)
         assert (found, refused) == (kept, wrong)
         assert why.startswith("not exportable: ") and "one algorithm must serve all sizes" in why
 
@@ -581,9 +581,9 @@ def test_messages_in_pieces_are_no_candidates_where_a_barrier_pays_for_them() ->
     listed = msgspec.structs.replace(toolchain().catalogue, variants=split + other)
     there = msgspec.structs.replace(toolchain(), guidelines=rules, catalogue=listed)
     barrier, window = planted.settings(), planted.settings(sync="window")
-    assert loop.candidates(there, barrier, oversubscribed=True) == other
-    assert loop.candidates(there, barrier, oversubscribed=False) == split + other
-    assert loop.candidates(there, window, oversubscribed=True) == split + other
+    assert variants_tried(there, barrier, oversubscribed=True) == other
+    assert variants_tried(there, barrier, oversubscribed=False) == split + other
+    assert variants_tried(there, window, oversubscribed=True) == split + other
 
 
 def test_the_same_settings_are_the_same_campaign(db: Database) -> None:

@@ -9,10 +9,9 @@ import msgspec
 import pytest
 
 from plumbline import libraries
-from plumbline.campaign import loop as campaign
 from plumbline.results import doctor
 from plumbline.results.doctor import Finding, examine
-from plumbline.settings import ranks, site_rules
+from plumbline.settings import ranks, site_rules, starting
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db.connection import Database
 from plumbline_db.records import Factor
@@ -34,7 +33,7 @@ def healthy(monkeypatch: pytest.MonkeyPatch) -> Toolchain:
     starter = SimulatedStarter(Costs())
     monkeypatch.setattr(libraries, "find", lambda _: (toolchain.family, toolchain.installation))
     monkeypatch.setattr(doctor, "find_toolchain", lambda *_, **__: toolchain)
-    monkeypatch.setattr(campaign, "starter", lambda *_: starter)
+    monkeypatch.setattr(starting, "starter", lambda *_: starter)
     monkeypatch.setattr(doctor, "processing_units", lambda: 8)
     monkeypatch.setattr(ranks, "processing_units", lambda: 8)
     monkeypatch.setattr(doctor.os, "getloadavg", lambda: (0.1, 0.1, 0.1))
@@ -85,7 +84,7 @@ def test_poor_factors_are_warned_of_and_missing_ones_said(
         return run, [msgspec.structs.replace(header, factors=poor), *rest]  # type: ignore[type-var]
 
     monkeypatch.setattr(starter, "start", start)
-    monkeypatch.setattr(campaign, "starter", lambda *_: starter)
+    monkeypatch.setattr(starting, "starter", lambda *_: starter)
     warned, noted, fine = found(tmp_path / "x.db")["factors"]
     assert warned.state == "warns" and "cpupower frequency-set" in warned.text
     assert noted.state == "notes"
@@ -145,7 +144,7 @@ def test_a_launch_that_fails(
     starter: SimulatedStarter,
     text: str,
 ) -> None:
-    monkeypatch.setattr(campaign, "starter", lambda *_: starter)
+    monkeypatch.setattr(starting, "starter", lambda *_: starter)
     launches = found(tmp_path / "x.db")["launch"]
     assert [one.state for one in launches] == ["fails", "fails"]
     assert re.search(text, launches[0].text)

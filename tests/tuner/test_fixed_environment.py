@@ -11,7 +11,7 @@ import pytest
 from plumbline.campaign import loop
 from plumbline.launch.starter import Starter
 from plumbline.measure.launches import LaunchStore
-from plumbline.settings import identity
+from plumbline.settings import identity, starting
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns, events
 from plumbline_db.connection import Database
@@ -33,8 +33,8 @@ YIELD = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 )
 def test_what_a_search_sets_cannot_be_fixed(name: str) -> None:
     with pytest.raises(UsageError, match=f"environment: {name}: a campaign searches"):
-        loop.starter(toolchain(), planted.settings(environment=YIELD | {name: "1"}))
-    assert loop.starter(toolchain(), planted.settings(environment=YIELD))
+        starting.starter(toolchain(), planted.settings(environment=YIELD | {name: "1"}))
+    assert starting.starter(toolchain(), planted.settings(environment=YIELD))
 
 
 def fixed(folder: Path, script: str) -> Starter:

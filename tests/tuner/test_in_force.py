@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from plumbline.campaign import in_force
+from plumbline.settings import starting
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns, exports
 from plumbline_db.connection import Database
@@ -30,7 +31,7 @@ class Place:
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     monkeypatch.setattr(in_force, "find_toolchain", lambda *_, **__: toolchain())
-    monkeypatch.setattr(in_force, "starter", lambda *_: SimulatedStarter(planted.costs()))
+    monkeypatch.setattr(starting, "starter", lambda *_: SimulatedStarter(planted.costs()))
     found = Place(tmp_path / "plumbline.db", tmp_path / "exports")
     settings = planted.settings(guidelines=["GL12", "GL16"], sizes=[1024, 16384])
     with Database.open(found.database, write=True) as db:
@@ -77,7 +78,7 @@ def test_a_scheduler_keeps_no_launch_for_the_next_proof(
         def stored(self, id: str) -> None:
             done.remove(id)
 
-    monkeypatch.setattr(in_force, "starter", lambda *_: Keeping(planted.costs()))
+    monkeypatch.setattr(starting, "starter", lambda *_: Keeping(planted.costs()))
     found = in_force.files(place.database, None, None)
     assert in_force.proven(found, in_force.environment(found))
     assert done == []
@@ -90,7 +91,7 @@ def test_what_is_not_in_force_is_an_error(place: Place, monkeypatch: pytest.Monk
 
     found = in_force.files(place.database, None, None)
     environment = in_force.environment(found)
-    monkeypatch.setattr(in_force, "starter", lambda *_: Deaf(planted.costs()))
+    monkeypatch.setattr(starting, "starter", lambda *_: Deaf(planted.costs()))
     with pytest.raises(PlumblineError, match=r"not in force: .*goes unnoticed"):
         in_force.proven(found, environment)
     without = {name: value for name, value in environment.items() if "dynamic_rules_f" not in name}
@@ -100,7 +101,7 @@ def test_what_is_not_in_force_is_an_error(place: Place, monkeypatch: pytest.Monk
 
 def test_a_launch_that_fails_proves_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     dead = SimulatedStarter(planted.costs(), crashes=lambda *_: True)
-    monkeypatch.setattr(in_force, "starter", lambda *_: dead)
+    monkeypatch.setattr(starting, "starter", lambda *_: dead)
     found = in_force.files(place.database, None, None)
     with pytest.raises(PlumblineError, match="canary launch failed: SIGSEGV, exit status 139"):
         in_force.proven(found, in_force.environment(found))

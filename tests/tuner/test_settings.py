@@ -9,10 +9,9 @@ from typing import cast
 import msgspec
 import pytest
 
-from plumbline.campaign import loop as campaign
 from plumbline.launch.local import Local
 from plumbline.measure import tables
-from plumbline.settings import Settings, identity, ranks
+from plumbline.settings import Settings, identity, ranks, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.cases import SIZES
 from plumbline.settings.toolchain import Toolchain
@@ -153,7 +152,7 @@ def test_more_ranks_than_a_machine_can_hold(monkeypatch: pytest.MonkeyPatch) -> 
     toolchain = SimpleNamespace(launcher=there)
     asked = load(None, {"nprocs": 65})
     with pytest.raises(UsageError, match="65 ranks on 2 processing units: at most 64"):
-        campaign.starter(cast(Toolchain, toolchain), asked)
+        starting.starter(cast(Toolchain, toolchain), asked)
 
 
 def test_settings_of_the_process_are_searched_when_they_are_asked_for(tmp_path: Path) -> None:

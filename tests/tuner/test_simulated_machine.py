@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from plumbline.campaign import loop as campaign
 from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips
 from plumbline.launch.simulation import Simulation
 from plumbline.launch.starter import Starter
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, SimGrid
 from plumbline.libraries.space import differences
 from plumbline.measure import tables
+from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain, find_toolchain, list_of
 from plumbline.system import paths
@@ -45,7 +45,7 @@ def simgrid() -> Toolchain:
 
 def starter(library: str, **more: Any) -> Starter:
     settings = load(None, {"simulate": library, "nprocs": NPROCS} | more)
-    return campaign.starter(find_toolchain(settings=settings), settings)
+    return starting.starter(find_toolchain(settings=settings), settings)
 
 
 def launch(library: str, plan: Plan) -> list[ProbeRecord]:
@@ -125,7 +125,7 @@ def test_gather_of_mvapich2_takes_a_message_a_rank_and_the_binomial_tree_five() 
 def test_where_messages_cost_their_ends_nothing_a_flood_wins() -> None:
     free = Simulation(library="mvapich2", send_seconds=0.0, receive_seconds=0.0)
     settings = load(None, {"simulate": "mvapich2"}).but(simulate=free)
-    ranks = campaign.starter(find_toolchain(settings=settings), settings)
+    ranks = starting.starter(find_toolchain(settings=settings), settings)
     found = seconds(list(ranks.start("c", "s", 0, plan(BINOMIAL, FLOOD).text(), {})[1]))
     assert found[FLOOD] < found[BINOMIAL] / 4
 
@@ -280,7 +280,7 @@ def test_a_knob_of_the_environment_decides() -> None:
 def test_a_barrier_under_search_leaves_the_others_alone(barrier: str) -> None:
     """Ranks leave these at very different times; a campaign does not start from them."""
     settings = load(None, {"simulate": "ompi", "nprocs": 8})
-    ranks = campaign.starter(find_toolchain(settings=settings), settings)
+    ranks = starting.starter(find_toolchain(settings=settings), settings)
     cases = [PlanCase("MPI_Scatter", 800), PlanCase("MPI_Reduce", 800), PlanCase("MPI_Barrier", 0)]
     named = msgspec.structs.replace(tables.plan(settings, cases), name="test")
     text = named.text()
@@ -344,7 +344,7 @@ def test_a_plan_that_the_probe_refuses() -> None:
 
 def test_a_node_a_rank() -> None:
     settings = load(None, {"simulate": "ompi", "nprocs": 3})
-    run, records = campaign.starter(find_toolchain(settings=settings), settings).start(
+    run, records = starting.starter(find_toolchain(settings=settings), settings).start(
         "c", "s", 0, plan(PlanCase("MPI_Bcast", 64)).text(), {}
     )
     assert run.finished

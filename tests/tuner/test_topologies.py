@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.campaign import loop as campaign
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.simulated import Simulated
 from plumbline.launch.simulation import Simulation
 from plumbline.libraries import Installation
 from plumbline.measure import tables
+from plumbline.settings import starting
 from plumbline.settings.campaign_file import load, of
 from plumbline.settings.toolchain import find_toolchain
 from plumbline_db.errors import PlumblineError
@@ -71,7 +71,7 @@ def test_a_rank_that_has_a_node_for_itself_reaches_itself(
     """Alltoall sends to oneself, too; a torus has no way from a node to itself but the node's."""
     simulate = {"library": "mpich", "topology": topology, "shape": shape}
     settings = of("a test", {"nprocs": 4, "nodes": 4, "simulate": simulate}, {})
-    starter = campaign.starter(find_toolchain(settings=settings), settings)
+    starter = starting.starter(find_toolchain(settings=settings), settings)
     cases = [PlanCase("MPI_Allgather", 40000, "allgather_as_alltoall")]
     plan = msgspec.structs.replace(tables.plan(settings, cases), name="a-test")
     run, _ = starter.start("campaign", "suite", 0, plan.text(), {})
@@ -152,7 +152,7 @@ def test_what_is_reported_is_what_calls_settle_at(simgrid: Path) -> None:
     """Allgather takes longer the first time; the oracle repeats it without looking."""
     settings = load(None, {"nprocs": 48, "nodes": 24, "simulate": "mpich"})
     settings = settings.but(simulate=FAT_TREE)
-    ranks = campaign.starter(find_toolchain(settings=settings), settings)
+    ranks = starting.starter(find_toolchain(settings=settings), settings)
     many = Plan("t", 1, (PlanCase("MPI_Allgather", 700),), blocks=1, reps=8, warmup=0)
     few = msgspec.structs.replace(tables.plan(settings, many.cases), name="t")
     (oracle,), (found,) = (

@@ -17,7 +17,7 @@ from plumbline.campaign.pairs import Pairs, target_of
 from plumbline.campaign.proof import environment_of
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
-from plumbline.settings import identity
+from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import verdicts, winners
@@ -43,7 +43,7 @@ def test_no_cell_is_slower(tmp_path: Path, seed: int) -> None:
         pytest.skip("no mpirun on PATH")
     settings = load(None, SETTINGS | {"seed": seed})
     toolchain = find_toolchain(settings=settings)
-    ranks = loop.starter(toolchain, settings)
+    ranks = starting.starter(toolchain, settings)
     guidelines = identity.chosen(toolchain, settings)
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         started = identity.begin(db, toolchain, settings, new=False)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import loop as campaign
 from plumbline.core.plan import PlanCase
+from plumbline.settings import starting
 
 from .answers import Answers
 from .exact import Exact
@@ -87,7 +87,7 @@ def _launch_seconds() -> float:
     for number in range(_LAUNCHES):
         item = Item(f"launch-{number}", {}, (PlanCase("MPI_Bcast", 64),), number)
         if not store.has(item.name):
-            store.add(launch(at, campaign.starter(at.bench, at.settings), item))
+            store.add(launch(at, starting.starter(at.bench, at.settings), item))
     return statistics.median(one.seconds - one.wall_ns / 1e9 for one in store.launches)
 
 

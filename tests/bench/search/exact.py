@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from plumbline.campaign import loop as campaign
 from plumbline.campaign.proof import PROFILE, REFUSING_VARIANT
 from plumbline.core.plan import PlanCase
 from plumbline.launch.known import calls
 from plumbline.search.space.candidates import DEFAULT
+from plumbline.settings import starting
 from plumbline_db.records import Header
 
 from .answers import Answer
@@ -37,7 +37,7 @@ class Exact:
         self.simulated = 0  # cases that were not recorded before
         self._here = here
         self._store = store
-        self._starter = campaign.starter(here.bench, here.settings)
+        self._starter = starting.starter(here.bench, here.settings)
         self._known: dict[Key, Timed] = {}
         self._knob = {
             name: entry.knob

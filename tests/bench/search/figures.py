@@ -15,7 +15,7 @@ from plumbline.campaign import proof
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.outcome import label
 from plumbline.search.space.candidates import DEFAULT
-from plumbline.settings import identity
+from plumbline.settings import identity, starting
 from plumbline_db import runs, searches, suites
 from plumbline_db.connection import Database
 from plumbline_db.records import Verdict
@@ -78,7 +78,7 @@ def replay(here: Here, answers: Answers, seed: int, results: Path) -> Replayed:
 
 def _campaign(here: Here, answers: Answers, seed: int, folder: Path) -> Replayed:
     with Database.open(folder / "bench.db", write=True) as db:
-        starter = Replay(campaign.starter(here.bench, here.settings), here, answers, seed)
+        starter = Replay(starting.starter(here.bench, here.settings), here, answers, seed)
         begun = identity.begin(db, here.bench, here.settings, new=True)
         output = folder / "exports"
         store = LaunchStore(db, begun.id, starter)

@@ -22,7 +22,7 @@ from plumbline.campaign import loop as campaign
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
-from plumbline.settings import identity
+from plumbline.settings import identity, starting
 from plumbline_db import runs, searches, verdicts
 from plumbline_db.connection import Database
 
@@ -90,7 +90,7 @@ def _campaign(at: Here) -> tuple[Side, list[str], tuple[int, int]]:
         tempfile.TemporaryDirectory(prefix="plumbline-") as folder,
         Database.open(Path(folder, "bench.db"), write=True) as db,
     ):
-        starter = campaign.starter(at.bench, at.settings)
+        starter = starting.starter(at.bench, at.settings)
         begun = identity.begin(db, at.bench, at.settings, new=True)
         store = LaunchStore(db, begun.id, starter, Watch())
         started = time.monotonic()
@@ -108,7 +108,7 @@ def _campaign(at: Here) -> tuple[Side, list[str], tuple[int, int]]:
 
 
 def _sweep(at: Here, functions: list[str], runs_each: int, share: float) -> tuple[Side, int]:
-    starter = campaign.starter(at.bench, at.settings)
+    starter = starting.starter(at.bench, at.settings)
     trials = [
         (function, candidate)
         for function in functions

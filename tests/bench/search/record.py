@@ -16,11 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from plumbline.campaign import loop as campaign
 from plumbline.core.plan import PlanCase
 from plumbline.launch.starter import Starter
 from plumbline.measure import blame, tables
 from plumbline.search.space.candidates import DEFAULT, Candidate
+from plumbline.settings import starting
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CaseRecord, Check, Footer, Header, ProbeRecord, Run, Samples
 
@@ -50,7 +50,7 @@ def record(here: Here, store: Store, calm: float, say: Callable[[str], None]) ->
     missing = [one for one in every if not store.has(one.name)]
     say(f"{here.sweep.name}: {len(every) - len(missing)} of {len(every)} launches are recorded")
     patient = here.settings.but(launch_timeout_seconds=_PATIENCE_SECONDS)
-    starter = campaign.starter(here.bench, patient)
+    starter = starting.starter(here.bench, patient)
     at_once = PROCESSES if here.sweep.simulated and here.settings.ranks.nprocs < 64 else 1
     stop = threading.Event()
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from plumbline.campaign import loop as campaign
 from plumbline.core.configuration import Configuration
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import PlanCase
@@ -18,7 +17,7 @@ from plumbline.measure import tables
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import of
-from plumbline.settings.toolchain import Toolchain, find_toolchain
+from plumbline.settings.toolchain import Toolchain, find_toolchain, variants_tried
 
 # Factors of four, so that blocks of 32 ranks are whole.
 _SIZES = [64, 1024, 4096, 16384, 65536]
@@ -155,7 +154,7 @@ def here(sweep: Sweep, **keys: Any) -> Here:
         toolchain.space,
         toolchain.installation.library,
         toolchain.knobs,
-        campaign.candidates(
+        variants_tried(
             toolchain,
             settings,
             oversubscribed=settings.ranks.placement(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from plumbline.campaign import in_force
-from plumbline.campaign import loop as campaign
 from plumbline.libraries import fits
+from plumbline.settings import starting
 from tests.tuner import planted, simulated
 from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.simulated import SimulatedStarter
@@ -47,5 +47,4 @@ def install(patched: pytest.MonkeyPatch, starter: SimulatedStarter) -> None:
         "plumbline.settings.toolchain.find_toolchain", lambda *_, **__: simulated.toolchain()
     )
     patched.setattr(in_force, "find_toolchain", lambda *_, **__: simulated.toolchain())
-    patched.setattr(campaign, "starter", lambda *_: starter)
-    patched.setattr(in_force, "starter", lambda *_: starter)
+    patched.setattr(starting, "starter", lambda *_: starter)

@@ -12,7 +12,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.campaign import loop as campaign
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.launch import Job, parts, simulated
 from plumbline.launch.known import Known, keys, rules_of
@@ -20,6 +19,7 @@ from plumbline.launch.simulation import Simulation
 from plumbline.launch.starter import under_way
 from plumbline.libraries import Installation
 from plumbline.libraries.simgrid import SimGrid
+from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
 from plumbline.system.placement import Placement
@@ -269,7 +269,7 @@ def test_64_ranks_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
     settings = load(None, {"simulate": "ompi", "nprocs": 64, "nodes": 16})
     try:
-        ranks = campaign.starter(find_toolchain(settings=settings), settings)
+        ranks = starting.starter(find_toolchain(settings=settings), settings)
     except PlumblineError as error:
         if "make build" not in str(error):
             raise

@@ -11,13 +11,12 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from plumbline.campaign import loop as campaign
 from plumbline.core.plan import Plan, PlanCase, RoundTrips
 from plumbline.launch.simulation import Simulation
 from plumbline.model.costs import Network, Piece, deviation, hockney, loggp
 from plumbline.model.names import followed
 from plumbline.search.race.effort import Effort
-from plumbline.settings import Settings
+from plumbline.settings import Settings, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db.errors import PlumblineError
@@ -54,7 +53,7 @@ def measured(nprocs: int, cases: Sequence[PlanCase], machine: Simulation) -> Mea
     toolchain = simulated(settings)
     trips = tuple(RoundTrips(size, 1) for size in MESSAGES)
     plan = Plan("test", 1, tuple(cases), blocks=1, reps=1, warmup=1, pingpongs=trips)
-    run, records = campaign.starter(toolchain, settings).start("c", "s", 0, plan.text(), {})
+    run, records = starting.starter(toolchain, settings).start("c", "s", 0, plan.text(), {})
     assert run.finished, f"{run.reason}\n{run.stderr}"
     assert {one.outcome for one in records if isinstance(one, Check)} == {"ok"}
     seconds = {one.case: one.ns[0] / 1e9 for one in records if isinstance(one, Samples)}
@@ -191,7 +190,7 @@ def test_a_variant_that_is_called_alike_does_not_take_much_longer(nodes: int) ->
     """So that what it shows to be slow is slow; with one rank a node and with two."""
     settings = load(None, {"simulate": "ompi", "nprocs": 8, "nodes": nodes})
     toolchain = simulated(settings)
-    starter = campaign.starter(toolchain, settings)
+    starter = starting.starter(toolchain, settings)
 
     def seconds(cases: Sequence[PlanCase], options: dict[str, str]) -> list[float]:
         plan = Plan("test", 1, tuple(cases), blocks=1, reps=1, warmup=1)

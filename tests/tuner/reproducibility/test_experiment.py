@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.campaign import loop
 from plumbline.reproducibility import experiment
 from plumbline.reproducibility.experiment import (
     PILOTS,
@@ -18,6 +17,7 @@ from plumbline.reproducibility.experiment import (
 from plumbline.reproducibility.report import effect_table, report, spread_table
 from plumbline.reproducibility.settings import ReproducibilitySettings, checked, full, quick
 from plumbline.settings import Settings as CampaignSettings
+from plumbline.settings import starting
 from plumbline.system.machine import processing_units
 from plumbline_db import campaigns, cost, runs
 from plumbline_db.connection import Database
@@ -43,12 +43,12 @@ SMALL = ReproducibilitySettings(
 
 
 class Starters:
-    """In the place of campaign.starter: one simulated library, a starter for each rank count."""
+    """In the place of starting.starter: one simulated library, a starter for each rank count."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **how: object) -> None:
         self.how = how
         self.made: dict[int, SimulatedStarter] = {}
-        monkeypatch.setattr(loop, "starter", self.starter)
+        monkeypatch.setattr(starting, "starter", self.starter)
 
     def starter(self, toolchain: object, settings: CampaignSettings) -> SimulatedStarter:
         nprocs = settings.ranks.nprocs

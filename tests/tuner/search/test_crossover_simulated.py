@@ -10,7 +10,6 @@ from functools import partial
 
 import pytest
 
-from plumbline.campaign import loop as campaign
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.launch.starter import Starter
 from plumbline.search import crossover
@@ -19,6 +18,7 @@ from plumbline.search.space.candidates import Candidate
 from plumbline.search.space.cells import Target
 from plumbline.search.space.select import choose
 from plumbline.search.space.select import winners as select
+from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db.errors import PlumblineError
@@ -93,7 +93,7 @@ def test_where_sends_begin_to_wait_is_found_to_the_byte(simulated: Toolchain) ->
     """From 64 KiB on a send waits for its receiver: from there on it pays not to wait for each."""
     switches = crossover.switches(simulated.space, simulated.knobs)
     assert switches == [65535]
-    ranks = campaign.starter(simulated, SETTINGS)
+    ranks = starting.starter(simulated, SETTINGS)
     known, looks = found_by(ranks, SizeGrid(4, "MPI_BYTE", switches))
     assert (known.bytes_from, known.bytes_to, looks) == (65536, 262144, 1)
     unknown, looks = found_by(ranks, SizeGrid(4, "MPI_BYTE"))

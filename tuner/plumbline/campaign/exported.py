@@ -10,6 +10,8 @@ from pathlib import Path
 
 from plumbline.campaign import proof
 from plumbline.measure.launches import LaunchStore
+from plumbline.search.outcome import deciding
+from plumbline.search.space.cells import Target
 from plumbline.search.space.select import Weights, by_benefit
 from plumbline.settings.identity import now
 from plumbline.settings.toolchain import Toolchain
@@ -22,7 +24,8 @@ from plumbline_exporters.registry import exporters, is_ours, texts, write
 
 
 class Files:
-    """`folder` is where they go; `site_rules`: the text of a site's rules that are in force."""
+    """`folder` is where they go; `site_rules`: the text of a site's rules that are in force.
+    `sizes` are the measured sizes by function, with the `weights` of their cells."""
 
     def __init__(
         self,
@@ -30,6 +33,8 @@ class Files:
         toolchain: Toolchain,
         campaign: Campaign,
         folder: Path,
+        sizes: Mapping[str, Sequence[int]],
+        weights: Weights,
         *,
         unsafe: bool,
         site_rules: str,
@@ -38,6 +43,8 @@ class Files:
         self._toolchain = toolchain
         self._campaign = campaign
         self._folder = self._in_force = folder
+        self._sizes = sizes
+        self._weights = weights
         self._unsafe = unsafe
         self._site_rules = site_rules
         self._staged: dict[Path, None] = {}
@@ -80,9 +87,23 @@ class Files:
         script = self._in_force.absolute() / plumbline_sh.FILE_NAME
         return proof.environment_of(script, self._store.starter.clean_environment())
 
-    def together(
-        self, winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]], weights: Weights
-    ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
+    def with_winners(self, winners: Sequence[Winner], stage: str) -> dict[str, str]:
+        """Puts those that files can hold together in force for launches of a `stage`."""
+        self.stage(stage)
+        return self.put_in_force(self.together(winners)[0])
+
+    def put_in_force(self, winners: Sequence[Winner]) -> dict[str, str]:
+        """The files of these winners, written; what sourcing them adds."""
+        self.write(winners)
+        environment = self.environment()
+
+        def answers(function: str, size: int) -> bool:
+            return deciding(winners, Target(function, size)) is not None
+
+        self._store.aside.in_force(environment, answers)
+        return environment
+
+    def together(self, winners: Sequence[Winner]) -> tuple[list[Winner], list[tuple[Winner, str]]]:
         """Those that files can hold together, and the others: where two want different values of
         what has one, the one that saves more time stays. The others have the reason. What keeps
         files without a winner from being written is an error."""
@@ -92,7 +113,7 @@ class Files:
         texts(self._bundle([]), self._formats)
         kept: list[Winner] = []
         refused: list[tuple[Winner, str]] = []
-        for winner in by_benefit(winners, sizes, weights):
+        for winner in by_benefit(winners, self._sizes, self._weights):
             try:
                 texts(self._bundle([*kept, winner]), self._formats)
             except PlumblineError as error:

@@ -13,11 +13,10 @@ from pathlib import Path
 import msgspec
 
 from plumbline.campaign import proof
-from plumbline.campaign.loop import starter
 from plumbline.core.plan import Plan
 from plumbline.launch.starter import PRELOAD, Starter
 from plumbline.measure import tables
-from plumbline.settings import Settings, default_campaign
+from plumbline.settings import Settings, default_campaign, starting
 from plumbline.settings.stored import settings_of
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.system.words import counted
@@ -148,7 +147,7 @@ def _about_binding(words: Sequence[str]) -> set[tuple[str, str]]:
 
 def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
     """How it is known that the files are in force. Raises PlumblineError when they are not."""
-    ranks = starter(found.toolchain, found.settings)
+    ranks = starting.starter(found.toolchain, found.settings)
     # What an earlier command has left of its jobs proves nothing now.
     ranks.keep_apart(f"{time.time_ns()}-{os.getpid()}")
     clean = ranks.clean_environment()

@@ -7,27 +7,22 @@ It ends, and the number of violations never rises on its way: docs/design/search
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import acceptance_in_turn, other_uses, states
-from plumbline.campaign.acceptance import Acceptance
-from plumbline.campaign.confirm import Confirmation, confirm, named
+from plumbline.campaign import other_uses, states, turns
+from plumbline.campaign.confirm import named
 from plumbline.campaign.exported import Files
 from plumbline.campaign.other_uses import Elsewhere
-from plumbline.campaign.proven import Proven
 from plumbline.campaign.states import Standing, Step
-from plumbline.campaign.trials import Trials
-from plumbline.core.plan import PlanCase
+from plumbline.campaign.turns import Turns
 from plumbline.launch.starter import Starter
 from plumbline.measure import tables
-from plumbline.measure.experiment import REFERENCE_CELLS
 from plumbline.measure.launches import LaunchStore, Series
-from plumbline.search import crossover, outcome, process, ranges
+from plumbline.search import crossover, process, ranges
 from plumbline.search.budget import NO_TIME, NOT_ASKED, TOO_FEW, Budget
 from plumbline.search.fixed_point import FixedPoint, violations
 from plumbline.search.order import Order
@@ -38,26 +33,18 @@ from plumbline.search.space.cells import Target
 from plumbline.settings import Settings, site_rules
 from plumbline.settings.identity import chosen, now, require_sync
 from plumbline.settings.stored import text_of
-from plumbline.settings.toolchain import Toolchain, Variant
-from plumbline.settings.way_of_use import BARRIER
+from plumbline.settings.toolchain import Toolchain, variants_tried
 from plumbline.system.words import counted
 from plumbline_db import campaigns, verdicts
 from plumbline_db import winners as winner_table
 from plumbline_db.errors import UsageError
-from plumbline_db.records import EVERY_FUNCTION, Campaign, Suite, Verdict, Winner
-from plumbline_exporters.bundle import conditions
+from plumbline_db.records import Campaign, Suite, Verdict, Winner
 
 
 def check(toolchain: Toolchain, settings: Settings, ranks: Starter) -> None:
     """Raises UsageError when the probe would refuse the plan of these settings."""
     require_sync(toolchain, settings)
-    process.values(
-        toolchain.space,
-        toolchain.knobs,
-        [],
-        named=_named_settings(settings),
-        spare_cores=spare_cores(toolchain, settings),
-    )
+    process.tried(toolchain, settings, [])
     plan = tables.plan(settings, tables.cases(chosen(toolchain, settings), settings))
     refusal = ranks.refusal(msgspec.structs.replace(plan, name="check").text())
     if refusal is not None:
@@ -66,71 +53,6 @@ def check(toolchain: Toolchain, settings: Settings, ranks: Starter) -> None:
 
 # With fewer new cells, as a share of the violations at the start, a round has to fit the budget.
 _WORTH_A_ROUND = 0.1
-
-# More ranks than this on one processing unit stop the machine, and measure nothing.
-MOST_RANKS_PER_UNIT = 32
-
-
-def starter(toolchain: Toolchain, settings: Settings) -> Starter:
-    """Raises UsageError for more ranks than this machine can hold, and for variables that are not
-    the user's to fix."""
-    _require_free(toolchain, settings.fixed.environment)
-    units = toolchain.launcher.processing_units()
-    if units is not None and settings.ranks.ppn > MOST_RANKS_PER_UNIT * units:
-        raise UsageError(
-            f"{counted(settings.ranks.ppn, 'rank')} on {counted(units, 'processing unit')}: "
-            f"at most {MOST_RANKS_PER_UNIT * units} are started there"
-        )
-    return Starter(
-        family=toolchain.family,
-        installation=toolchain.installation,
-        launcher=toolchain.launcher,
-        probe=toolchain.probe,
-        placement=settings.ranks.placement(units),
-        timeout_seconds=settings.sampling.launch_timeout_seconds,
-        fixed=settings.fixed.environment,
-        preloaded=settings.fixed.preload,
-    )
-
-
-def _require_free(toolchain: Toolchain, fixed: Mapping[str, str]) -> None:
-    """Raises UsageError for what a search tries or an exported file sets: it cannot be in force in
-    every launch. Settings of the whole process can, as none is chosen for a function, and rules of
-    the site, whose place the exported ones take."""
-    if not fixed:
-        return
-    taken = {"LD_PRELOAD"} | {name for name in fixed if name.startswith("PLUMBLINE_")}
-    of_the_process = {setting.knob for setting in toolchain.space.setting}
-    for knob in toolchain.space.knobs().keys() - of_the_process:
-        taken |= set(toolchain.family.in_environment({knob: ""}))
-    refused = sorted((taken - site_rules.variables(toolchain)) & set(fixed))
-    if refused:
-        raise UsageError(
-            f"environment: {', '.join(refused)}: a campaign searches and exports that itself"
-        )
-
-
-def spare_cores(toolchain: Toolchain, settings: Settings) -> bool:
-    """Whether each rank may have a second processing unit; where nobody knows, it may."""
-    units = toolchain.launcher.processing_units()
-    return units is None or 2 * settings.ranks.ppn <= units
-
-
-def _named_settings(settings: Settings) -> list[str] | None:
-    return settings.search.settings if isinstance(settings.search.settings, list) else None
-
-
-def candidates(toolchain: Toolchain, settings: Settings, *, oversubscribed: bool) -> list[Variant]:
-    """Of our variants, those that a search may try. With more ranks than cores and barrier starts
-    no messages in pieces: the next barrier pays most of their gain (docs/design/campaign.md)."""
-    tried = settings.search.tried(toolchain.catalogue.variants_of())
-    paid_later = oversubscribed and settings.start_scheme == BARRIER
-    left_out = set(toolchain.guidelines.split.names()) if paid_later else set()
-    return [
-        variant
-        for variant in toolchain.catalogue.variants
-        if variant.name in tried[variant.function] and variant.name not in left_out
-    ]
 
 
 class Loop:
@@ -159,9 +81,7 @@ class Loop:
         }
         self._sizes = tables.sizes_of(self._guidelines, settings)
         self._weights = settings.weights(self._sizes) or {}
-        self._plan = msgspec.structs.replace(
-            tables.plan(settings, []), knobs=toolchain.space.switch
-        )
+        plan = msgspec.structs.replace(tables.plan(settings, []), knobs=toolchain.space.switch)
         self._site = site_rules.find(toolchain, settings)
         space = toolchain.space if self._site is None else site_rules.over(toolchain.space)
         self._searched_under = space.hot_environment
@@ -170,6 +90,8 @@ class Loop:
             toolchain,
             campaign,
             folder,
+            self._sizes,
+            self._weights,
             unsafe=settings.search.unsafe,
             site_rules="" if self._site is None else self._site.text,
         )
@@ -177,35 +99,34 @@ class Loop:
             space,
             toolchain.installation.library,
             toolchain.knobs,
-            candidates(toolchain, settings, oversubscribed=campaign.oversubscribed),
+            variants_tried(toolchain, settings, oversubscribed=campaign.oversubscribed),
             settings.ranks.nprocs,
             unsafe=settings.search.unsafe,
             references=toolchain.catalogue.variants,
         )
-        self._proven = Proven(store, toolchain, self._plan, self._sizes)
-        self._trials = Trials(store, settings, self._sizes)
-        self._reference_cases = self._unchanged(candidate_space)
         self._order = Order(self._guidelines)
         self._budget = Budget(store, settings, earlier=earlier, parted=self._part)
         self._rounds = Rounds(
             store,
             candidate_space,
-            self._plan,
+            plan,
             settings,
             self._sizes,
             self._order,
             self._budget,
             switches=crossover.switches(toolchain.space, toolchain.knobs),
         )
-        self._acceptance = Acceptance(
+        self._turns = Turns(
             store,
-            candidate_space,
-            self._plan,
+            toolchain,
             settings,
+            self._guidelines,
+            plan,
             self._sizes,
+            candidate_space,
             self._searched_under,
-            self._with_files,
-            placement=store.starter.plain,
+            self._files,
+            self._replaced,
             crowded=campaign.oversubscribed,
         )
         self._only_in_loops: list[Verdict] = []
@@ -218,20 +139,6 @@ class Loop:
         self._may_set = settings.search.settings is not False
         self._searched = self._turn = 0  # searches, confirmations
         self._round_seconds = 0.0  # what the last confirmation has taken
-        self._searched_cells, self._search_seconds = 0, 0.0
-        self._confirmed: Confirmation | None = None  # the last one
-
-    def _unchanged(self, candidate_space: CandidateSpace) -> list[PlanCase]:
-        """Calls that no exported file changes: variants of ours that send messages, by name. What
-        two launches differ by is seen in them; on a simulated machine that is nothing."""
-        cases = [
-            PlanCase(function, size, candidate_space.reference_variants(function)[0])
-            for function, sizes in self._sizes.items()
-            for size in sizes
-            if candidate_space.reference_variants(function)
-            and self._settings.ranks.simulate is None
-        ]
-        return cases[:: max(1, len(cases) // (2 * REFERENCE_CELLS))]
 
     def run(self) -> Campaign:
         self._tell_what_is_in_force()
@@ -291,7 +198,8 @@ class Loop:
         fixed = self._fixed
         culprits = fixed.culprits(self._winners, self._table)
         for culprit in culprits:
-            self._dropped("undone", culprit, "it raises more violations than it removes")
+            why = "it raises more violations than it removes"
+            turns.tell(self._store, "winner dropped", "undone", culprit, why)
         self._rounds.refuse(culprits)
         self._winners = ranges.measured(fixed.without(culprits, self._winners), self._sizes)
         self._changed = not fixed.stands(self._winners)
@@ -354,74 +262,38 @@ class Loop:
                 )
             fresh, stuck = [], []
         if stuck:
-            winners = self._rounds.second(number, self._table, winners, self._with_files)
+            winners = self._rounds.second(number, self._table, winners, self._files.with_winners)
         if fresh:
             winners = winners + self._rounds.first(
                 number,
                 wanted,
                 self._searched_under,
                 winners,
-                self._with_files,
+                self._files.with_winners,
                 refine=self._budget.left,
             )
             self._rounds.rescue(number)
-        self._searched_cells += len(fresh)
-        self._search_seconds += self._store.spent_seconds - begun
+        self._budget.searched(len(fresh), begun)
         self._opened = bool(fresh or stuck)
         self._searched += self._opened
         if winners != self._winners:
             self._budget.earned()
             self._changed, self._winners = True, winners
 
-    def _with_files(self, winners: Sequence[Winner], stage: str) -> dict[str, str]:
-        """Puts winners in force for launches; what they add to a clean environment."""
-        self._files.stage(stage)
-        return self._in_force(self._together(winners)[0])
-
-    def _in_force(self, winners: Sequence[Winner]) -> dict[str, str]:
-        """The files of these winners, written; the environment that puts them in force."""
-        self._files.write(winners)
-        environment = self._files.environment()
-
-        def answers(function: str, size: int) -> bool:
-            return outcome.deciding(winners, Target(function, size)) is not None
-
-        self._store.aside.in_force(environment, answers)
-        return environment
-
-    def _together(self, winners: Sequence[Winner]) -> tuple[list[Winner], list[tuple[Winner, str]]]:
-        return self._files.together(winners, self._sizes, self._weights)
-
     def _of_the_process(self) -> None:
         """One value for the whole process, beside the winners that are in force."""
         self._may_set, winners = False, self._winners
-        toolchain, family = self._toolchain, self._toolchain.family
-        # Those that name a site's rules belong to every knob of an algorithm.
-        given = self._settings.fixed.environment.keys() - site_rules.variables(toolchain)
-        fixed = [
-            knob
-            for knob in toolchain.knobs
-            if not given.isdisjoint(family.in_environment({knob: ""}))
-        ]
-        tried = process.values(
-            toolchain.space,
-            toolchain.knobs,
-            list(self._sizes),
-            standing=winners,
-            named=_named_settings(self._settings),
-            fixed=fixed,
-            spare_cores=spare_cores(toolchain, self._settings),
-        )
+        tried = process.tried(self._toolchain, self._settings, list(self._sizes), winners)
         cells = [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
         search = process.ProcessWide(
             self._store,
             self._settings,
             cells,
-            read_back=toolchain.space.hot is not None,
+            read_back=self._toolchain.space.hot is not None,
             has_time=self._budget.left,
             weights=self._weights,
         )
-        environment = self._with_files(winners, "process-1") if winners else {}
+        environment = self._files.with_winners(winners, "process-1") if winners else {}
         found = search.search(tried, environment, 1)
         self._changed, self._winners = bool(found), winners + found
 
@@ -429,9 +301,8 @@ class Loop:
         """Afterwards what is kept, or takes the place of what was dropped, and the table."""
         self._turn += 1
         begun = self._store.spent_seconds
-        self._winners, self._table, self._changed = self._confirmation(
-            self._turn, self._winners, self._table
-        )
+        turn = self._turns.take(self._turn, self._winners, self._table)
+        self._winners, self._table, self._changed = turn.winners, turn.table, turn.changed
         self._round_seconds = self._store.spent_seconds - begun
         if not self._changed:
             self._round(f"round-{self._turn}")
@@ -439,125 +310,14 @@ class Loop:
             # All are lost: the table was measured with what is in force no more.
             self._table, self._changed = self._fixed.last.table, False
 
-    def _confirmation(
-        self, turn: int, winners: Sequence[Winner], current: Sequence[Verdict]
-    ) -> tuple[list[Winner], list[Verdict], bool]:
-        """Exports, proves and measures; returns what is kept or takes the place of what was
-        dropped, the table, and whether anything was (then what is exported is not yet what was
-        measured, and the table has one look)."""
-        store, suite, stage = self._store, Suite("confirm", turn), f"round-{turn}"
-        winners = self._accepted(winners)
-        if not winners:
-            return [], list(current), True
-        winners, refused = self._together(winners)
-        while refused:
-            for winner, why in refused:
-                self._dropped(suite.name, winner, why)
-            left = self._replaced(winners, [winner for winner, _ in refused])
-            winners, refused = self._together(self._accepted(left))
-            if not winners:
-                return [], list(current), True
-        self._files.stage(stage)
-        environment = self._in_force(winners)
-        store.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
-        if missed := self._proven.missed(turn, winners, environment):
-            left = [winner for winner in winners if winner not in missed]
-            return self._replaced(left, missed), list(current), True
-        if wrong := self._wrong(turn, winners, environment):
-            left = [winner for winner in winners if winner not in wrong]
-            return self._replaced(left, wrong), list(current), True
-        table = tables.ViolationTable(
-            store, stage, self._guidelines, self._settings, suite, environment
-        )
-        done = confirm(
-            store,
-            suite,
-            table,
-            self._guidelines,
-            self._settings,
-            environment,
-            winners,
-            self._reference_cases,
-            earlier=self._confirmed,
-            faster=[winner for winner in winners if self._acceptance.shows_gain(winner)],
-        )
-        self._confirmed = done
-        for winner, reason in done.dropped:
-            self._dropped(suite.name, winner, reason)
-        if done.dropped:
-            lost = [winner for winner, _ in done.dropped]
-            return self._replaced(done.winners, lost), done.verdicts, True
-        hurt = self._harm_in_turn(turn, done.winners, environment)
-        for winner, reason in hurt:
-            self._dropped(_in_turn(turn).name, winner, reason)
-        if hurt:
-            lost = [winner for winner, _ in hurt]
-            left = [winner for winner in done.winners if winner not in lost]
-            return self._replaced(left, lost), done.verdicts, True
-        return done.winners, table.decide(), False
-
-    def _wrong(
-        self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
-    ) -> list[Winner]:
-        """Those that give wrong results somewhere in their ranges."""
-        if self._settings.ranks.simulate is not None:
-            return []
-        found = self._trials.wrong(turn, winners, environment)
-        for winner, reason in found:
-            self._dropped(Suite("trial", turn).name, winner, reason)
-        return [winner for winner, _ in found]
-
-    def _harm_in_turn(
-        self, turn: int, winners: Sequence[Winner], environment: Mapping[str, str]
-    ) -> list[tuple[Winner, str]]:
-        """Of the winners that hold for whole launches those that are slower where a user stands."""
-        if self._settings.ranks.simulate is not None:
-            return []
-        own = [winner for winner in winners if winner.function != EVERY_FUNCTION]
-        return acceptance_in_turn.harm(
-            self._store,
-            _in_turn(turn),
-            tables.plan(self._settings, []),
-            self._settings,
-            environment,
-            winners,
-            [winner for winner in own if not self._acceptance.fits(winner)],
-            self._sizes,
-            placement=self._store.starter.plain,
-            crowded=self._campaign.oversubscribed,
-        )
-
-    def _accepted(self, winners: Sequence[Winner]) -> list[Winner]:
-        """Those that hold wherever a user stands, and second choices that do for the others."""
-        if self._settings.ranks.simulate is not None:
-            return list(winners)
-        done = self._acceptance.judge(winners)
-        while done.suite is not None:
-            for winner, why in done.refused:
-                self._dropped(done.suite.name, winner, why)
-            for winner, why in done.narrowed:
-                self._tell("winner narrowed", done.suite.name, winner, why)
-            left, lost = done.winners, [winner for winner, _ in done.refused]
-            done = self._acceptance.judge(self._replaced(left, lost) if lost else left)
-        return done.winners
-
     def _replaced(self, left: list[Winner], lost: Sequence[Winner]) -> list[Winner]:
         """The winners that are left, with the second choices for cells of those that are lost."""
         for gone in self._fixed.withdraw(lost):
             verdicts.put(self._db, self._campaign.id, gone.stage, [])
         if self._budget.left():
-            return left + self._rounds.instead(lost, left, self._with_files)
+            return left + self._rounds.instead(lost, left, self._files.with_winners)
         self._rounds.refuse(lost)
         return left
-
-    def _dropped(self, suite: str, winner: Winner, reason: str) -> None:
-        self._tell("winner dropped", suite, winner, reason)
-
-    def _tell(self, kind: str, suite: str, winner: Winner, why: str) -> None:
-        what = outcome.label(winner.variant, winner.configuration)
-        only = "".join(f" only {word}" for word in conditions(winner))
-        text = f"{winner.function} {winner.bytes_from}-{winner.bytes_to} B {what}{only}: {why}"
-        self._store.tell(kind, text, suite, winner.function)
 
     def _part(self) -> None:
         """From here on launches are others than those that the earlier budget has led to."""
@@ -567,20 +327,11 @@ class Loop:
     def _keep_settings(self) -> None:
         self._campaign = campaigns.settle(self._db, self._campaign.id, text_of(self._settings))
 
-    def _not_searched(self, cells: int) -> str:
-        """What is left, and what it would take, as far as searches have shown what a cell takes."""
-        said = f"{counted(cells, 'cell')} not searched"
-        if not self._searched_cells:
-            return f"{said}; --budget asks for it"
-        seconds = cells * self._search_seconds / self._searched_cells
-        until = math.ceil(self._store.spent_seconds + seconds)
-        return f"{said}, about {seconds:.0f} s of launches; --budget {until} goes on from here"
-
     def end(self) -> Campaign:
         winners, current = self._fixed.last.winners, self._fixed.last.table
         left = self._rounds.fresh(current) if self._settings.search.rounds else []
         if left and not self._budget.left():
-            self._store.tell(NO_TIME, self._not_searched(len(left)))
+            self._store.tell(NO_TIME, self._budget.not_searched(len(left)))
         if self._settings.search.rounds and (text := self._rounds.not_asked(winners, current)):
             self._store.tell(NOT_ASKED, text)
         # What is undecided in the end is not removed.
@@ -610,7 +361,3 @@ class Loop:
         winner_table.put(self._db, self._campaign.id, winners)
         campaigns.put(self._db, finished)
         return finished
-
-
-def _in_turn(turn: int) -> Suite:
-    return Suite("accept", turn, "cold")

@@ -12,14 +12,13 @@ from typing import Literal, get_args
 
 import msgspec
 
-from plumbline.campaign import loop as campaign
 from plumbline.campaign import proof
 from plumbline.campaign.in_force import Files
 from plumbline.launch import Job
 from plumbline.launch.batch import Queue
 from plumbline.launch.starter import ended
 from plumbline.measure.launches import Progress
-from plumbline.settings import Settings
+from plumbline.settings import Settings, starting
 from plumbline.settings.toolchain import OUT, set_by_site
 from plumbline.system.placement import Placement
 from plumbline.system.process import Finished
@@ -65,7 +64,7 @@ class Sides:
         self.placement = placement_of(found.settings, toolchain.launcher.processing_units(), bind)
         self._found = found
         self._progress = progress
-        ranks = campaign.starter(toolchain, found.settings)
+        ranks = starting.starter(toolchain, found.settings)
         self._clean = ranks.clean_environment()
         self._beyond = ranks.beyond
         self._extra: dict[Side, dict[str, str]] = {

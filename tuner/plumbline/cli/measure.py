@@ -86,10 +86,9 @@ def command(
     import msgspec
     from rich.text import Text
 
-    from plumbline.campaign import loop as campaign
     from plumbline.core.plan import Plan, PlanCase, StoppingRule
     from plumbline.measure import conditions, settling, side_by_side, unkept
-    from plumbline.settings import campaign_file
+    from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
     from plumbline.verify.statistics import exact_ratio, paired_ratio
     from plumbline_db.errors import UsageError
@@ -142,7 +141,7 @@ def command(
     if not (simulated and rule is not None):
         plan = settling.until_settled(plan, simulated=simulated)
     environment = toolchain.space.hot_environment if hot else {}
-    ranks = campaign.starter(toolchain, all_settings)
+    ranks = starting.starter(toolchain, all_settings)
     refusal = ranks.refusal(plan.text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this plan: {refusal}")

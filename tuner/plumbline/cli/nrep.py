@@ -73,10 +73,9 @@ def command(
     import msgspec
     from rich.text import Text
 
-    from plumbline.campaign import loop as campaign
     from plumbline.core.plan import Plan, PlanCase, least_bytes, measurable
     from plumbline.measure import nrep, unkept
-    from plumbline.settings import campaign_file
+    from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
     from plumbline_db.errors import UsageError
 
@@ -107,7 +106,7 @@ def command(
                 f"--sizes {','.join(map(str, sizes))} names no cell of {function}: there is "
                 f"nothing to repeat without data; its smallest size here is {smallest} bytes"
             )
-    ranks = campaign.starter(toolchain, settings)
+    ranks = starting.starter(toolchain, settings)
     refusal = ranks.refusal(plan.text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this plan: {refusal}")

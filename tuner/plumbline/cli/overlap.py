@@ -148,7 +148,6 @@ def command(
         return 0
     import msgspec
 
-    from plumbline.campaign import loop
     from plumbline.measure.launches import LaunchStore
     from plumbline.overlap import (
         aids,
@@ -161,6 +160,7 @@ def command(
     )
     from plumbline.overlap import benches as names
     from plumbline.overlap import knobs as settings_of
+    from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
@@ -198,7 +198,7 @@ def command(
     )
     settings = aids.in_force(suite.with_loads(settings, toolchain), toolchain, where)
     where = place.patient(where, duration.limit(suite.every_plan(settings)))
-    starter = loop.starter(toolchain, where)
+    starter = starting.starter(toolchain, where)
     for name in settings.benches:
         refusal = starter.refusal(suite.plan(settings, name).text())
         if refusal is not None:

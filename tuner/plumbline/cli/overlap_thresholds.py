@@ -43,10 +43,10 @@ def command(
     """
     import msgspec
 
-    from plumbline.campaign import loop
     from plumbline.measure.launches import LaunchStore
     from plumbline.overlap import knobs as settings_of
     from plumbline.overlap import place, thresholds, words
+    from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
@@ -59,7 +59,7 @@ def command(
     chosen = settings_of.given(toolchain, knobs, where)
     facts = tuple(place.facts(where))
     settings = ThresholdSettings(where.ranks.nprocs, chosen, triples, seed, facts)
-    starter = loop.starter(toolchain, where)
+    starter = starting.starter(toolchain, where)
     refusal = starter.refusal(thresholds.first(settings).text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this: {refusal}")

@@ -68,12 +68,12 @@ def command(
       plumbline overlap timeline --benches sender --sizes 524288 --work 200 --picture sender.svg
       plumbline overlap timeline --benches receiver --part all --output receiver.json
     """
-    from plumbline.campaign import loop
     from plumbline.measure.launches import LaunchStore
     from plumbline.overlap import benches as names
     from plumbline.overlap import duration, place, suite, timeline, traced
     from plumbline.overlap import knobs as settings_of
     from plumbline.overlap.settings import OverlapSettings
+    from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
@@ -103,7 +103,7 @@ def command(
         command="overlap timeline",
     )
     limit = duration.limit(traced.plan(wanted, name) for name in chosen)
-    starter = loop.starter(toolchain, place.patient(where, limit))
+    starter = starting.starter(toolchain, place.patient(where, limit))
     for name in chosen:
         refusal = starter.refusal(traced.plan(wanted, name).text())
         if refusal is not None:

@@ -121,9 +121,10 @@ def _run(
     asked: Asked, settings: Settings, program: Program, output: Path | None, *, new: bool
 ) -> tuple[Campaign, list[TunedGuideline]]:
     """To the end; from the database where it is there already."""
-    from plumbline.campaign import export_folder, loop
+    from plumbline.campaign import export_folder
     from plumbline.measure.launches import LaunchStore
     from plumbline.overlap import tune, tuned
+    from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
@@ -132,7 +133,7 @@ def _run(
     if settings.ranks.simulate is not None:
         raise UsageError("a simulated machine has no computation to overlap with")
     toolchain = find_toolchain(program.mpi, settings=settings, beside=database.parent)
-    starter = loop.starter(toolchain, settings)
+    starter = starting.starter(toolchain, settings)
     refusal = starter.refusal(tune.pilot_plan(asked, settings).text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this: {refusal}")

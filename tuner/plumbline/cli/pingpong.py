@@ -56,10 +56,9 @@ def command(
     """
     import msgspec
 
-    from plumbline.campaign import loop
     from plumbline.measure import pingpong
     from plumbline.measure.launches import LaunchStore
-    from plumbline.settings import campaign_file
+    from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
     from plumbline.system.machine import processing_units
     from plumbline_db.connection import Database
@@ -69,7 +68,7 @@ def command(
     ranks = nprocs or max(_FEWEST, processing_units())
     settings = PingPongSettings(ranks, wanted, reps, launches, seed)
     toolchain = find_toolchain(program.mpi)
-    starter = loop.starter(toolchain, campaign_file.load(None, {"nprocs": ranks}))
+    starter = starting.starter(toolchain, campaign_file.load(None, {"nprocs": ranks}))
     refusal = starter.refusal(pingpong.plan(settings).text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this: {refusal}")

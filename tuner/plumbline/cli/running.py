@@ -118,7 +118,7 @@ def _one(
     from plumbline.campaign import export_folder, going_on, loop
     from plumbline.launch import launcher_for
     from plumbline.measure.launches import LaunchStore
-    from plumbline.settings import identity
+    from plumbline.settings import identity, starting
     from plumbline.settings.toolchain import OUT, find_toolchain, set_by_site
     from plumbline.system.words import counted
     from plumbline_db import runs
@@ -130,7 +130,7 @@ def _one(
     site = set_by_site(toolchain)
     if site:
         raise PlumblineError(f"{'; '.join(site)}: {OUT}")
-    ranks = loop.starter(toolchain, settings)
+    ranks = starting.starter(toolchain, settings)
     loop.check(toolchain, settings, ranks)
     with Database.open(database, write=True) as db:
         campaign = identity.begin(db, toolchain, settings, new=new)
@@ -141,7 +141,7 @@ def _one(
             settings = going.settings
             there = launcher_for(settings.ranks.place, database.parent)
             toolchain = msgspec.structs.replace(toolchain, launcher=there)
-            ranks = loop.starter(toolchain, settings)
+            ranks = starting.starter(toolchain, settings)
             ranks.keep_apart(mark)
         campaign = going.campaign
         if begun is not None:

@@ -124,13 +124,13 @@ def _best(
     first_launches: int | None,
     launches: int | None,
 ) -> list[BestOfCell]:
-    from plumbline.campaign import loop as campaign
     from plumbline.core.plan import Plan, measurable
     from plumbline.measure import unkept
     from plumbline.measure.settling import until_settled
     from plumbline.results import best
     from plumbline.search.space.candidates import CandidateSpace
     from plumbline.search.space.cells import Target
+    from plumbline.settings import starting
     from plumbline.verify.statistics import exact_ratio, paired_ratio
 
     simulated = settings.ranks.simulate is not None
@@ -164,7 +164,7 @@ def _best(
     names = {target.function for target in fields}
     with (
         common.Bar(in_all=len(names) * (first + finals)) as bar,
-        unkept.store_for(toolchain, campaign.starter(toolchain, settings), "best", bar) as store,
+        unkept.store_for(toolchain, starting.starter(toolchain, settings), "best", bar) as store,
     ):
         return best.find(
             store,

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import loop
 from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips, least_bytes
 from plumbline.explain import traffic
 from plumbline.explain.basis import FLOODS, INSIDE, SUITE
@@ -18,7 +17,7 @@ from plumbline.measure.launches import LaunchStore, Progress, Series
 from plumbline.measure.settling import until_settled
 from plumbline.search.outcome import first_of
 from plumbline.search.space.cells import Target
-from plumbline.settings import Settings, stored
+from plumbline.settings import Settings, starting, stored
 from plumbline.settings import toolchain as toolchains
 from plumbline_db import hockney as table
 from plumbline_db import machines, searches, verdicts
@@ -79,7 +78,7 @@ def measure(
             f"campaign {campaign.id} was run on another machine or with another build of its "
             f"library than {here.id} under {prefix}: it can be explained there"
         )
-    starter = loop.starter(toolchain, settings)
+    starter = starting.starter(toolchain, settings)
     refusal = starter.refusal(plan(settings).text())
     if refusal is not None:
         raise UsageError(f"the probe refuses this: {refusal}")

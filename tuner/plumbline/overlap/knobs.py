@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plumbline.campaign.loop import spare_cores
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import Starter
 from plumbline.search.process import refuse_without_core
 from plumbline.settings import Settings
+from plumbline.settings.starting import spare_cores
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import ConfigRecord

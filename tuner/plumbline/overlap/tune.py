@@ -14,7 +14,6 @@ import msgspec
 
 from plumbline.campaign import states
 from plumbline.campaign.exported import Files
-from plumbline.campaign.loop import spare_cores
 from plumbline.campaign.proven import Proven
 from plumbline.campaign.states import Standing, Step
 from plumbline.core.configuration import AS_IT_IS, Configuration
@@ -28,6 +27,7 @@ from plumbline.overlap.sides import OverlapGrid
 from plumbline.search.outcome import label
 from plumbline.search.settings_race import SettingsRace
 from plumbline.settings import Settings, identity, stored
+from plumbline.settings.starting import spare_cores
 from plumbline.settings.toolchain import Toolchain
 from plumbline.verify.index import Side
 from plumbline.verify.statistics import Comparison
@@ -76,7 +76,7 @@ def tried(
         toolchain.knobs,
         asked.benches,
         nodes=settings.ranks.node_count,
-        named=settings.search.settings if isinstance(settings.search.settings, list) else None,
+        named=settings.search.named_settings,
         fixed=[
             knob
             for knob in toolchain.knobs
@@ -174,7 +174,7 @@ class Loop:
         self._store, self._toolchain, self._campaign = store, toolchain, campaign
         self._asked, self._settings = asked, settings
         self._guidelines = toolchain.guidelines
-        self._files = Files(store, toolchain, campaign, folder, unsafe=False, site_rules="")
+        self._files = Files(store, toolchain, campaign, folder, {}, {}, unsafe=False, site_rules="")
 
         self._before: list[Verdict] = []
         self._after: list[Verdict] = []

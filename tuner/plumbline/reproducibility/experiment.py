@@ -17,14 +17,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.campaign import loop
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import Starter
 from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.measure.settling import until_settled
 from plumbline.reproducibility import effects, spread
 from plumbline.reproducibility.settings import Cell, ReproducibilitySettings
-from plumbline.settings import campaign_file, identity
+from plumbline.settings import campaign_file, identity, starting
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import here
@@ -379,4 +378,4 @@ def _starter(toolchain: Toolchain, settings: ReproducibilitySettings, nprocs: in
         "nprocs": nprocs,
         "launch_timeout_seconds": settings.launch_timeout_seconds,
     }
-    return loop.starter(toolchain, campaign_file.load(None, options))
+    return starting.starter(toolchain, campaign_file.load(None, options))

@@ -12,13 +12,12 @@ import msgspec
 
 from plumbline import libraries
 from plumbline.applied import standing
-from plumbline.campaign import loop as campaign
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.simgrid import SELECTORS
 from plumbline.libraries.space import differences
 from plumbline.measure import conditions
-from plumbline.settings import Settings, campaign_file, site_rules
+from plumbline.settings import Settings, campaign_file, site_rules, starting
 from plumbline.settings.ranks import default_nprocs
 from plumbline.settings.toolchain import OUT, Toolchain, find_toolchain, set_by_site
 from plumbline.system import process
@@ -166,7 +165,7 @@ def _components(toolchain: Toolchain, settings: Settings) -> Iterator[Finding]:
     if not isinstance(family, libraries.TellsComponents):
         return
     plan = Plan("doctor", 1, (PlanCase("MPI_Bcast", 64),), blocks=1, reps=1)
-    starter = campaign.starter(toolchain, settings)
+    starter = starting.starter(toolchain, settings)
     run, _ = starter.start("doctor", "doctor", 0, plan.text(), family.component_talk)
     if found := family.components(run.stderr):
         text = f"collectives are answered by {found[0]}, what it lacks by {', '.join(found[1:])}"
@@ -212,7 +211,7 @@ def _one_launch(
 ) -> tuple[Finding, Sequence[ProbeRecord]]:
     case = PlanCase("MPI_Bcast", 64, configuration=chosen)
     plan = Plan("doctor", 1, (case,), blocks=1, reps=5, knobs=toolchain.space.switch)
-    starter = campaign.starter(toolchain, settings)
+    starter = starting.starter(toolchain, settings)
     run, records = starter.start("doctor", "doctor", 0, plan.text(), environment)
     if not run.finished:
         text = f"{run.reason}: {run.stderr.strip()[-500:]}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import statistics
 from pathlib import Path
 
-from plumbline.campaign import loop
 from plumbline.core.plan import Plan, RoundTrips
 from plumbline.launch.simulation import Simulation
 from plumbline.libraries.simgrid import Selector
 from plumbline.measure import pingpong
 from plumbline.results import twin
+from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import campaigns, hockney
@@ -57,7 +57,9 @@ def half_trips(
         warmup=1,
         pingpongs=tuple(RoundTrips(size, 1) for size in sizes),
     )
-    run, records = loop.starter(toolchain, settings).start("pingpong", "twin", 0, plan.text(), {})
+    run, records = starting.starter(toolchain, settings).start(
+        "pingpong", "twin", 0, plan.text(), {}
+    )
     if not run.finished:
         raise PlumblineError(f"no simulated ping-pong: {run.reason}\n{run.stderr[-800:]}")
     return {

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
+from plumbline.system.words import counted
 
 # Kinds of events: so few cells that they are not worth a round; cells that nothing is left for.
 TOO_FEW, NO_TIME = "round not opened", "budget used up"
@@ -54,6 +56,7 @@ class Budget:
         self._limit = _Limit(settings)
         self._earlier = None if earlier is None else _Limit(earlier)
         self._parted = parted
+        self._cells, self._seconds = 0, 0.0  # of searches so far
 
     def measured(self) -> None:
         """The table of the library as it is has come to its end."""
@@ -79,6 +82,20 @@ class Budget:
         """A search has found something."""
         for limit in self._limits():
             limit.earned()
+
+    def searched(self, cells: int, begun: float) -> None:
+        """So many cells, since launches had taken `begun` seconds."""
+        self._cells += cells
+        self._seconds += self._store.spent_seconds - begun
+
+    def not_searched(self, cells: int) -> str:
+        """What is left, and what it would take, as far as searches have shown what a cell takes."""
+        said = f"{counted(cells, 'cell')} not searched"
+        if not self._cells:
+            return f"{said}; --budget asks for it"
+        seconds = cells * self._seconds / self._cells
+        until = math.ceil(self._store.spent_seconds + seconds)
+        return f"{said}, about {seconds:.0f} s of launches; --budget {until} goes on from here"
 
     def _limits(self) -> list[_Limit]:
         return [self._limit] if self._earlier is None else [self._limit, self._earlier]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from plumbline.system.words import counted
 from plumbline_db.records import EVERY_FUNCTION, Search, Trial, Winner
 
 from .space.cells import Target
+
+_WORTH_A_SEARCH = 0.01  # so much faster is worth to be named
 
 
 def record(
@@ -71,6 +74,33 @@ def label(variant: str, knobs: dict[str, str]) -> str:
     if variant != "default":
         words.insert(0, variant)
     return " ".join(words) or "default"
+
+
+def not_asked(
+    cells: Sequence[Target],
+    known: Mapping[Target, Sequence[Trial]],
+    winners: Sequence[Winner],
+) -> str:
+    """That no search was opened for these, and what is `known` to be faster there than what answers
+    them."""
+    faster = []
+    for cell in cells:
+        trials = {(trial.variant, *trial.knobs.items()): trial for trial in known.get(cell, ())}
+        best = min((trial for trial in trials.values() if trial.ratio), key=_ratio, default=None)
+        winner = deciding(winners, cell)
+        own = [trial for trial in trials.values() if winner and is_of(trial, winner)]
+        factor = (_ratio(own[0]) if own else 1.0) / _ratio(best) if best else 1.0
+        if best is not None and factor > 1 + _WORTH_A_SEARCH and bool(own) == bool(winner):
+            what = label(best.variant, best.knobs)
+            faster.append(f"{cell.function} at {cell.bytes} B, {factor:.2f} times, by {what}")
+    functions = Counter(cell.function for cell in cells)
+    where = ", ".join(f"{name} ({count})" for name, count in sorted(functions.items()))
+    said = f"{counted(len(cells), 'cell')} without a violation: {where}; --all searches them"
+    return said + (f", and would gain at least in {'; '.join(faster)}" if faster else "")
+
+
+def _ratio(trial: Trial) -> float:
+    return trial.ratio or 1.0
 
 
 def _reason(trials: Sequence[Trial], winner: Winner | None) -> str:

@@ -16,7 +16,9 @@ from plumbline.libraries import Knob
 from plumbline.libraries.space import FunctionSpace, Parameter, Setting, Space
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
-from plumbline.settings import Settings
+from plumbline.settings import Settings, site_rules
+from plumbline.settings.starting import spare_cores
+from plumbline.settings.toolchain import Toolchain
 from plumbline_db import runs
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Suite, Winner
@@ -27,6 +29,31 @@ from .space.cells import Target, index
 from .space.select import Weights
 
 _ONE_LAUNCH = ((1, 3),)
+
+
+def tried(
+    toolchain: Toolchain,
+    settings: Settings,
+    functions: Collection[str],
+    standing: Sequence[Winner] = (),
+) -> list[Configuration]:
+    """What a campaign tries. Raises UsageError where it asks for what cannot be tried."""
+    family = toolchain.family
+    # Variables that name a site's rules belong to every knob of an algorithm.
+    given = settings.fixed.environment.keys() - site_rules.variables(toolchain)
+    return values(
+        toolchain.space,
+        toolchain.knobs,
+        functions,
+        standing=standing,
+        named=settings.search.named_settings,
+        fixed=[
+            knob
+            for knob in toolchain.knobs
+            if not given.isdisjoint(family.in_environment({knob: ""}))
+        ],
+        spare_cores=spare_cores(toolchain, settings),
+    )
 
 
 def values(

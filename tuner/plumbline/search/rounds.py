@@ -8,7 +8,6 @@ its place gets a second choice (second_choice.py)."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
@@ -16,35 +15,29 @@ import msgspec
 
 from plumbline.core.application import worth
 from plumbline.core.plan import Plan
-from plumbline.core.variant_spec import variant_name
 from plumbline.launch.simulated import MANY
 from plumbline.measure.launches import PUT_ASIDE, LaunchStore
 from plumbline.settings import Settings
 from plumbline.settings.way_of_use import BARRIER, OWN_BARRIER
 from plumbline.system.words import counted
-from plumbline_db import runs, searches
+from plumbline_db import searches
 from plumbline_db.records import EVERY_FUNCTION, Suite, Trial, Verdict, Winner
 
 from . import crossover, outcome, ranges
 from .budget import Budget
 from .order import Neighbours, Order
-from .race import neighbours
 from .race.bound import bounds
-from .race.company import Company
-from .race.effort import ONE_LAUNCH, Effort
-from .race.evidence import Evidence, spread_of
-from .race.launching import Past
 from .race.race import Race
+from .races import Races
 from .rescue import rescue
 from .second_choice import InForce, Raced, SecondChoices
-from .space.candidates import DEFAULT, Candidate, CandidateSpace
+from .space.candidates import DEFAULT, CandidateSpace
 from .space.cells import Target
 from .space.select import Trials, choose
 from .space.select import winners as select
 from .wanted_cells import idle, near, violated
 
 _RESCUE = 0.1  # of the budget
-_WORTH_A_SEARCH = 0.01  # so much faster is worth to be named
 
 
 class Rounds:
@@ -65,9 +58,9 @@ class Rounds:
         switches: Iterable[int] = (),
     ) -> None:
         # A case of a large simulated machine takes as long as a launch of a small one.
-        self._at_once = settings.ranks.simulate is not None and settings.ranks.nprocs < MANY
+        at_once = settings.ranks.simulate is not None and settings.ranks.nprocs < MANY
         self._grid = crossover.SizeGrid(
-            settings.ranks.nprocs, settings.cases.type, switches, at_once=self._at_once
+            settings.ranks.nprocs, settings.cases.type, switches, at_once=at_once
         )
         self._store = store
         self._order = order
@@ -84,9 +77,9 @@ class Rounds:
         self._along: dict[Target, list[Trial]] = {}
         self._again: set[Target] = set()
         self._seconds = SecondChoices(candidate_space, sizes, self._select)
-        self._past: Past | None = None
-        self._company = Company(candidate_space, plan.harness)
-        self._told: set[str] = set()
+        self._races = Races(
+            store, candidate_space, plan, settings, self._weights, budget, at_once=at_once
+        )
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
         """Cells with a violation that no round has searched; where all are to be tuned, all."""
@@ -127,24 +120,9 @@ class Rounds:
         every = [Target(name, size) for name, sizes in self._sizes.items() for size in sizes]
         out = {*self._searched, *violated(table)}
         left = [cell for cell in self._there(every) if cell not in out]
-        faster = []
-        for cell in left:
-            known = {
-                (trial.variant, *trial.knobs.items()): trial for trial in self._along.get(cell, ())
-            }
-            best = min((trial for trial in known.values() if trial.ratio), key=_ratio, default=None)
-            winner = outcome.deciding(winners, cell)
-            own = [trial for trial in known.values() if winner and outcome.is_of(trial, winner)]
-            factor = (_ratio(own[0]) if own else 1.0) / _ratio(best) if best else 1.0
-            if best is not None and factor > 1 + _WORTH_A_SEARCH and bool(own) == bool(winner):
-                what = outcome.label(best.variant, best.knobs)
-                faster.append(f"{cell.function} at {cell.bytes} B, {factor:.2f} times, by {what}")
         if not left or not self._searched or self._settings.search.all:
             return ""
-        functions = Counter(cell.function for cell in left)
-        where = ", ".join(f"{name} ({count})" for name, count in sorted(functions.items()))
-        said = f"{counted(len(left), 'cell')} without a violation: {where}; --all searches them"
-        return said + (f", and would gain at least in {'; '.join(faster)}" if faster else "")
+        return outcome.not_asked(left, self._along, winners)
 
     def _there(self, cells: Iterable[Target]) -> list[Target]:
         """Those where the library's own call can be measured."""
@@ -198,7 +176,7 @@ class Rounds:
             ]
             if others:
                 around |= in_force(others, suite.name)
-            race = self._race(self._candidate_space, suite, around, others)
+            race = self._races.begin(self._candidate_space, suite, around, others)
             of = f", {step} of {len(layers)}" if len(layers) > 1 else ""
             self._store.progress.step(
                 f"searching {counted(len(targets), 'cell')}, round {number}{of}"
@@ -233,7 +211,7 @@ class Rounds:
         ours = [winner for winner in standing if winner.variant != DEFAULT.variant]
         candidate_space = self._candidate_space.without_knobs()
         suite = Suite("search", number, "in-force")
-        race = self._race(candidate_space, suite, in_force(standing, suite.name), standing)
+        race = self._races.begin(candidate_space, suite, in_force(standing, suite.name), standing)
         self._store.progress.step(
             f"searching {counted(len(targets), 'cell')} with the files in force"
         )
@@ -327,80 +305,6 @@ class Rounds:
             choice, race.first_look, self._grid, self._budget.left, candidate_space.is_cold
         )
 
-    def _tell_apart(self, race: Race) -> None:
-        for function, seen in self._company.apart.items():
-            if function not in self._told:
-                self._told.add(function)
-                text = f"{function}: {seen}"
-                self._store.tell("measured alone", text, race.suite.name, function)
-
-    def _compare_duplicate(self, race: Race) -> None:
-        found = race.duplicate()
-        if found is None or found.low is None or found.high is None:
-            return
-        within = 1 + self._settings.claims.tolerance
-        if found.low > within or found.high < 1 / within:
-            text = (
-                f"the default takes {found.ratio:.2f} [{found.low:.2f}, {found.high:.2f}] times as "
-                "long on a duplicate as on MPI_COMM_WORLD; ratios of knobs in this search carry "
-                "that factor"
-            )
-            self._store.tell("communicators differ", text, race.suites[-1])
-
-    def _race(
-        self,
-        candidate_space: CandidateSpace,
-        suite: Suite,
-        environment: Mapping[str, str],
-        in_force: Sequence[Winner],
-    ) -> Race:
-        settings, store = self._settings, self._store
-        past, before = None, None
-        if settings.ranks.simulate is None:
-            # How far launches lie apart here is seen in the table.
-            effort = Effort(spread=spread_of(runs.medians(store.db, store.campaign, ["before"])))
-        else:
-            effort = ONE_LAUNCH
-            past = self._known()
-            if environment:
-                whole = any(winner.function == EVERY_FUNCTION for winner in in_force)
-                before = None if whole else past.evidence
-                touched = {*self._plan.harness, EVERY_FUNCTION}
-                if touched.isdisjoint(winner.function for winner in in_force):
-                    past = Past(past.evidence.only(partial(_is_anchor, candidate_space)))
-                else:
-                    past = Past(Evidence(exact=True))
-        effort = msgspec.structs.replace(
-            effort,
-            at_once=self._at_once,
-            alpha=settings.claims.alpha,
-            tolerance=settings.claims.tolerance,
-            weights=self._weights,
-        )
-        earlier = neighbours.earlier(store.db, store.campaign)
-        return Race(
-            store,
-            candidate_space,
-            self._plan,
-            environment,
-            effort,
-            suite,
-            past=past,
-            before=before,
-            changed=[winner.function for winner in in_force],
-            earlier=earlier,
-            company=self._company,
-            has_time=self._budget.left,
-        )
-
-    def _known(self) -> Past:
-        """Of a simulated machine with the library as it is, from the table on."""
-        if self._past is None:
-            self._past = Past(Evidence(exact=True))
-            found = runs.launch_samples(self._store.db, self._store.campaign, ["before"])
-            self._past.evidence.add(found, self._plan.blocks)
-        return self._past
-
     def _run(
         self,
         race: Race,
@@ -437,13 +341,8 @@ class Rounds:
             along=along,
         )
         self._along |= {cell: race.trials(cell) for cell in along}
-        self._compare_duplicate(race)
-        if race.passed_over:
-            said = (
-                f"{function} {outcome.label(of.variant, of.configuration.as_dict())}: {reason}"
-                for (function, of), reason in race.passed_over.items()
-            )
-            self._store.tell("passed over", "; ".join(said), race.suite.name)
+        self._races.compare_duplicate(race)
+        self._races.tell_passed_over(race)
         found = self._select(candidate_space, trials, opened_by)
         while close is not None:
             # What a winner breaks at a smaller size is a violation there, before it is measured.
@@ -454,7 +353,7 @@ class Rounds:
             opened_by |= {target: [name] for target, name in broken.items()}
             found = self._select(candidate_space, trials, opened_by)
         between = self._between(race, candidate_space, trials, opened_by)
-        self._tell_apart(race)
+        self._races.tell_apart(race)
         found = self._select(candidate_space, trials, opened_by, between)
         reasons = race.reasons
         self._searched |= opened_by.keys()
@@ -478,15 +377,6 @@ class Rounds:
             )
             searches.put(self._store.db, self._store.campaign, record)
         return found
-
-
-def _ratio(trial: Trial) -> float:
-    return trial.ratio or 1.0
-
-
-def _is_anchor(candidate_space: CandidateSpace, target: Target, candidate: Candidate) -> bool:
-    """It sends messages and is made of nothing that a winner in force can be about."""
-    return variant_name(candidate.variant) in candidate_space.reference_variants(target.function)
 
 
 def _becomes(

@@ -26,6 +26,11 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     unsafe: bool = False
     """Also use what is wrong for some legal programs."""
 
+    @property
+    def named_settings(self) -> list[str] | None:
+        """Of settings of the whole process those that are searched; None: all, or none."""
+        return self.settings if isinstance(self.settings, list) else None
+
     def tried(self, variants: Mapping[str, list[str]]) -> dict[str, list[str]]:
         """Of our variants, by function, those that may be tried."""
         wanted = self.variants

@@ -16,6 +16,7 @@ from plumbline.launch import Launcher, launcher_for
 from plumbline.libraries import Family, Installation, Knob, space_file
 from plumbline.libraries.space import Space
 from plumbline.settings import Settings
+from plumbline.settings.way_of_use import BARRIER
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
@@ -149,6 +150,21 @@ def find_toolchain(
         knobs=family.knobs(installation),
         launcher=launcher,
     )
+
+
+def variants_tried(
+    toolchain: Toolchain, settings: Settings, *, oversubscribed: bool
+) -> list[Variant]:
+    """Of our variants, those that a search may try. With more ranks than cores and barrier starts
+    no messages in pieces: the next barrier pays most of their gain (docs/design/campaign.md)."""
+    tried = settings.search.tried(toolchain.catalogue.variants_of())
+    paid_later = oversubscribed and settings.start_scheme == BARRIER
+    left_out = set(toolchain.guidelines.split.names()) if paid_later else set()
+    return [
+        variant
+        for variant in toolchain.catalogue.variants
+        if variant.name in tried[variant.function] and variant.name not in left_out
+    ]
 
 
 # What to do about them.

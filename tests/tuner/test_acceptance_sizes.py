@@ -1,0 +1,85 @@
+"""Which sizes a winner is tried at, and which it keeps, by what is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from plumbline.campaign.acceptance_sizes import Kept, Trial, kept, trials
+from plumbline.settings.campaign_file import load
+from plumbline.verify.sequential import Hypothesis, HypothesisState
+from plumbline.verify.statistics import Comparison
+from plumbline_db.records import Winner
+from tests.exporters.bundles import tuned
+
+SIZES = {"MPI_Allreduce": [8, 64, 512, 4096, 32768, 262144], "MPI_Gather": [64, 512, 4096]}
+SETTINGS = load(None, {"nprocs": 4})
+SLOWER = Comparison(1.3, 1.2, 1.4, 0.001, 22, "")
+
+
+def ring(*ends: int) -> Winner:
+    return msgspec.structs.replace(tuned("MPI_Allreduce", "ring", *ends), removes=[])
+
+
+def asked(*winners: Winner) -> list[Trial]:
+    return trials(winners, winners, SETTINGS, SIZES, crowded=True)
+
+
+def judged(ratios: Mapping[int, float], *winners: Winner, **slower: int) -> list[Kept]:
+    """All circumstances of a size are alike, but for what is `slower` at one size in a use."""
+    rows = []
+    for trial in asked(*winners):
+        size, ratio = trial.target.bytes, ratios.get(trial.target.bytes, 1.0)
+        found = Comparison(ratio, 0.9 * ratio, 1.02 * ratio, 0.5, 22, "")
+        if slower.get(trial.where.use) == size:
+            found = SLOWER
+        word = "violated" if found is SLOWER else "holds"
+        rows.append(HypothesisState(Hypothesis(trial, 1.05), word, found))
+    return kept(winners, rows, SETTINGS, SIZES, "none")
+
+
+def ranges(winners: list[Winner]) -> list[tuple[int, int]]:
+    return [(winner.bytes_from, winner.bytes_to) for winner in winners]
+
+
+def test_sizes_of_the_range_its_ends_and_what_nobody_holds_beside_it() -> None:
+    wide, other = ring(50, 600), tuned("MPI_Allreduce", "linear", 8, 8)
+    those = asked(wide, other)
+    assert {one.target.bytes for one in those if one.winner == 0 and not one.beyond} == {
+        *(50, 64, 512, 600)
+    }
+    assert {one.target.bytes for one in those if one.winner == 0 and one.beyond} == {
+        *(4096, 32768, 262144)
+    }
+    assert {one.target.bytes for one in asked(tuned("MPI_Gather", "linear"))} == {64, 512, 4096}
+
+
+def test_a_size_that_is_lost_in_one_use_parts_the_range() -> None:
+    (found,) = judged({}, ring(8, 4096), stream=64)
+    assert ranges(found.winners) == [(8, 8), (512, 4096)]
+    ((lost, why),) = found.refused
+    assert (lost.bytes_from, lost.bytes_to) == (64, 64)
+    assert why.startswith("slower at 64 B (stream, ") and why.endswith(": 1.30 [1.20, 1.40]")
+
+
+def test_ends_that_no_table_measures_are_not_left_alone() -> None:
+    (found,) = judged({}, ring(50, 64), loop=64)
+    assert (found.winners, ranges([lost for lost, _ in found.refused])) == (
+        [],
+        [(50, 50), (64, 64)],
+    )
+    assert "no measured size is left" in found.refused[0][1]
+
+
+def test_beyond_its_range_it_goes_as_far_as_it_is_clearly_faster() -> None:
+    (found,) = judged({64: 0.7, 4096: 0.7, 262144: 0.7}, ring(512, 512))
+    assert ranges(found.winners) == [(64, 4096)]
+    assert {one.cells for one in found.winners[0].tried} == {3}
+
+
+def test_what_is_one_for_all_sizes_stands_or_falls_as_a_whole() -> None:
+    (fine,) = judged({}, tuned("MPI_Gather", "binomial"))
+    (lost,) = judged({}, tuned("MPI_Gather", "binomial"), loop=512)
+    assert len(fine.winners) == 1 and not fine.refused
+    assert not lost.winners and "at 512 B" in lost.refused[0][1]

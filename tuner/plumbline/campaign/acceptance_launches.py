@@ -1,0 +1,205 @@
+"""Launches in which winners are tried, look by look, until it is decided of each trial whether the
+winner is slower there. Both sides of a trial are called beside each other in the same launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+
+import msgspec
+import numpy as np
+
+from plumbline.campaign.acceptance_sizes import Part, Rows, Trial
+from plumbline.campaign.circumstances import Circumstance
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Data, Plan, PlanCase
+from plumbline.measure.launches import LaunchStore, Series
+from plumbline.settings import Settings
+from plumbline.system.placement import Placement
+from plumbline.system.words import counted
+from plumbline.verify import design, estimators
+from plumbline.verify.sequential import Evidence, Hypothesis, HypothesisFamily, HypothesisState
+from plumbline.verify.statistics import Comparison, paired_ratio
+from plumbline_db import runs
+from plumbline_db.records import Case, Suite
+
+LOOKS = design.over(9, 22)
+# Launches after which what is much slower, or beyond its range not faster, is given up; they count
+# among those of the first look.
+FIRST_LOOK = 2
+_FIRST_BLOCKS = 3
+_WARMUP = 4  # calls before the first block of a case; the race has warmed up with more
+_MUCH = math.log(1.15)
+BLOCKS = 6  # of a launch that has all comparisons; those that have a few take the usual ones
+_SEEDS = 100_000  # between the launches of two turns
+
+
+class AcceptanceLaunches:
+    """Those of one turn. `logs`: log ratios by trial and launch; `reasons`: why a trial has none,
+    or why these do not count. `placement`: where the ranks are (None: as in all launches)."""
+
+    def __init__(
+        self,
+        store: LaunchStore,
+        plan: Plan,
+        environment: Mapping[str, str],
+        placement: Placement | None,
+    ) -> None:
+        self.logs: dict[Trial, dict[int, float]] = {}
+        self.reasons: dict[Trial, str] = {}
+        self._store = store
+        self._plan = msgspec.structs.replace(plan, warmup=min(_WARMUP, plan.warmup))
+        self._environment = environment
+        self._placement = placement
+
+    def decide(self, suite: Suite, trials: Sequence[Trial], settings: Settings) -> Rows:
+        """Until each is decided or has no more launches. A size at which the winner is slower in
+        one circumstance is not measured in the others."""
+        alpha, limit = settings.claims.alpha, 1 + settings.claims.tolerance
+        family = HypothesisFamily(
+            ([Hypothesis(trial, limit)] for trial in trials), LOOKS, alpha=alpha
+        )
+        rows = [row for (row,) in family.cells]
+        self._add(suite.part("first"), 0, FIRST_LOOK, trials, _FIRST_BLOCKS)
+        hopeless = _hopeless(trials, self.logs, settings)
+        asked = [trial for trial in trials if not trial.is_among(hopeless)]
+        given_up = [trial for trial in trials if trial.is_among(hopeless)]
+        self.reasons |= {
+            trial: hopeless.get((*trial.size, False)) or hopeless[trial.part] for trial in given_up
+        }
+        for look in range(LOOKS.looks):
+            before = LOOKS.launches[look - 1] if look else FIRST_LOOK
+            more = LOOKS.launches[look] - before
+            self._add(suite.at(look + 1), before, more, asked, 0 if look else BLOCKS)
+            asked += given_up if look == 0 else []
+            family.look(partial(self._evidence, frozenset(asked)))
+            lost = {row.hypothesis.key.part for row in rows if row.word == "violated"}
+            still = (row.hypothesis.key for row in family.open())
+            asked = [trial for trial in still if not trial.is_among(lost)]
+            if not asked:
+                break
+        judge_together(rows, self.logs, LOOKS.confidence(LOOKS.looks - 1, alpha))
+        return rows
+
+    def _add(
+        self, suite: Suite, before: int, count: int, trials: Sequence[Trial], blocks: int
+    ) -> None:
+        """`count` launches more, after those `before` in this turn; `blocks` at most (0: the usual
+        ones)."""
+        if not trials:
+            return
+        store = self._store
+        store.progress.step(
+            f"trying winners as users call them: {counted(len(trials), 'comparison')}, "
+            f"{counted(count, 'launch')}"
+        )
+        plan = msgspec.structs.replace(
+            self._plan,
+            seed=self._plan.seed + _SEEDS * (suite.round + 1) + before,
+            blocks=min(blocks or self._plan.blocks, self._plan.blocks),
+            cases=tuple(dict.fromkeys(side for trial in trials for side in trial.sides())),
+        )
+        series = Series(store, suite, plan, self._environment, self._placement)
+        series.advance(count)
+        times = {
+            self._planned(sample.case): dict(zip(sample.runs, sample.ns, strict=True))
+            for sample in runs.launch_samples(store.db, store.campaign, [suite.name], use=None)
+        }
+        wrong = self._wrong(suite.name, times)
+        for trial in trials:
+            ours, theirs = trial.sides()
+            if ours in series.dropped:
+                self.reasons[trial] = "launches failed with it under way"
+            for side in (ours, theirs):
+                if side in wrong:
+                    self.reasons.setdefault(trial, f"{wrong[side]} (at {trial.target.bytes} B)")
+            mine, default = times.get(ours, {}), times.get(theirs, {})
+            self.logs.setdefault(trial, {}).update(
+                (run, estimators.pairs(np.maximum(mine[run], 1), np.maximum(default[run], 1)))
+                for run in mine
+                if run in default
+            )
+
+    def _wrong(self, suite: str, timed: Collection[PlanCase]) -> dict[PlanCase, str]:
+        """Cases with wrong results, and those that were refused and have no times."""
+        db, campaign = self._store.db, self._store.campaign
+        wrong = {
+            self._planned(case): ": ".join(filter(None, (check.outcome, check.detail)))
+            for run in runs.listing(db, campaign, [suite])
+            for case, check in runs.checks(db, campaign, suite, run.sequence)
+            if check.outcome != "ok"
+        }
+        return wrong | {
+            asked: refused.reason
+            for case, refused in runs.refusals(db, campaign, [suite])
+            if (asked := self._planned(case)) not in timed
+        }
+
+    def _planned(self, case: Case) -> PlanCase:
+        """What a trial asks for where this was measured."""
+        return PlanCase(
+            case.function,
+            case.bytes,
+            case.variant,
+            Configuration.of(case.knobs),
+            use=case.use,
+            data=Data(case.type, case.op, self._plan.data.root),
+        )
+
+    def _evidence(self, asked: frozenset[Trial], trial: Trial) -> Evidence:
+        if trial not in asked:
+            return None
+        if trial in self.reasons:
+            return self.reasons[trial]
+        return list(self.logs[trial].values()) or "no launch has both sides"
+
+
+def _hopeless(
+    trials: Sequence[Trial], logs: Mapping[Trial, Mapping[int, float]], settings: Settings
+) -> dict[Part, str]:
+    """Sizes of winners that are given up after the first look, with the reason: in some
+    circumstance all launches so far say so."""
+    found: dict[Part, str] = {}
+    for trial in trials:
+        least = min(logs.get(trial, {}).values(), default=-math.inf)
+        if least > (0.0 if trial.beyond else _MUCH):
+            found.setdefault(
+                trial.part,
+                f"slower at {trial.target.bytes} B ({trial.where.label(settings)}): "
+                f"{math.exp(least):.2f} at least in {counted(len(logs[trial]), 'launch')}",
+            )
+    return found
+
+
+def judge_together(
+    rows: Rows, logs: Mapping[Trial, Mapping[int, float]], confidence: float
+) -> None:
+    """What stays undecided size by size: the sizes of a winner in one circumstance, launch by
+    launch. They hold if their mean does, but for one whose own ratio is above the limit, or may be
+    above twice the tolerance."""
+    groups: dict[tuple[int, Circumstance], list[HypothesisState[Trial]]] = {}
+    for row in rows:
+        trial = row.hypothesis.key
+        if row.word == "undecided" and row.comparison is not None and not trial.beyond:
+            groups.setdefault((trial.winner, trial.where), []).append(row)
+    for group in groups.values():
+        times = [logs[row.hypothesis.key] for row in group]
+        launches = sorted(set[int]().union(*times))
+        means = [
+            sum(known) / len(known)
+            for launch in launches
+            if (known := [time[launch] for time in times if launch in time])
+        ]
+        joint = paired_ratio(means, confidence)
+        for row in group:
+            limit = row.hypothesis.limit
+            if joint.high is None or joint.high > limit or row.comparison is None:
+                continue
+            if may_hold_together(row.comparison, limit):
+                row.word = "holds"
+
+
+def may_hold_together(own: Comparison, limit: float) -> bool:
+    """Whether the other sizes of its winner may speak for a size that is undecided."""
+    return own.high is not None and own.ratio <= limit and own.high <= 2 * limit - 1

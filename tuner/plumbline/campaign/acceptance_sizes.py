@@ -1,0 +1,313 @@
+"""At which sizes a winner is tried before it is exported, and which of them it keeps: those at
+which it is known not to be slower in any circumstance. A rule that can be for one class of
+datatypes is for the campaign's own where it holds for that alone. Beyond its range it takes the
+neighbouring sizes at which it is clearly faster in all of them. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+import msgspec
+
+from plumbline.campaign.circumstances import (
+    Circumstance,
+    condition,
+    everywhere,
+    is_for,
+    with_condition,
+)
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import PlanCase
+from plumbline.search.outcome import deciding, holds
+from plumbline.search.space.candidates import DEFAULT, Candidate
+from plumbline.search.space.cells import Target
+from plumbline.settings import Settings
+from plumbline.verify.sequential import HypothesisState
+from plumbline.verify.statistics import Comparison
+from plumbline_db.records import UNBOUNDED_BYTES, Tried, Winner
+
+_NEIGHBOURS = 3  # sizes on either side that a winner is tried for beyond its range
+
+# A winner's size with the campaign's own class of types, or with the others.
+Part = tuple[int, Target, bool]
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """One hypothesis: is the candidate slower there than the library as it is? `winner` is its
+    number among those that are tried; the cell may lie `beyond` its range."""
+
+    winner: int
+    beyond: bool
+    target: Target
+    candidate: Candidate
+    where: Circumstance
+    foreign: bool = False  # of a type that the winner's rule may leave out, if it must
+
+    @property
+    def size(self) -> tuple[int, Target]:
+        return self.winner, self.target
+
+    @property
+    def part(self) -> Part:
+        return self.winner, self.target, self.foreign
+
+    def is_among(self, lost: Collection[Part]) -> bool:
+        """Whether it need not be asked: what is lost with the campaign's own types is lost."""
+        return self.part in lost or (self.winner, self.target, False) in lost
+
+    def sides(self) -> tuple[PlanCase, PlanCase]:
+        cell = (self.target.function, self.target.bytes)
+        return self.where.case(self.candidate.case(*cell)), self.where.case(DEFAULT.case(*cell))
+
+
+Rows = Sequence[HypothesisState[Trial]]
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """Of one winner: the pieces that may be exported; those that may not, with the reason; those of
+    the first that are for the campaign's own class of datatypes alone, with the reason."""
+
+    winners: list[Winner]
+    refused: list[tuple[Winner, str]]
+    narrowed: list[tuple[Winner, str]]
+
+
+def candidate_of(winner: Winner) -> Candidate:
+    return Candidate(winner.variant, Configuration.of(winner.configuration))
+
+
+def trials(
+    fresh: Sequence[Winner],
+    winners: Sequence[Winner],
+    settings: Settings,
+    measured: Mapping[str, Sequence[int]],
+    *,
+    crowded: bool,
+) -> list[Trial]:
+    """Of the `fresh` ones among the `winners`; `measured` are the measured sizes by function."""
+    return [
+        Trial(
+            *(number, beyond, Target(winner.function, size), candidate_of(winner), where),
+            foreign=not beyond and _is_foreign(winner, where, settings),
+        )
+        for number, winner in enumerate(fresh)
+        for beyond, sizes in (
+            (False, _held(winner, measured[winner.function])),
+            (True, _beyond(winner, measured[winner.function], winners)),
+        )
+        for size in sizes
+        for where in everywhere(settings, PlanCase(winner.function, size), crowded=crowded)
+    ]
+
+
+def kept(
+    fresh: Sequence[Winner],
+    rows: Rows,
+    settings: Settings,
+    measured: Mapping[str, Sequence[int]],
+    binding: str,
+) -> list[Kept]:
+    """Of each of the `fresh` ones, by the `rows` of their trials; `binding`: how ranks were put."""
+    return [
+        _kept(
+            winner,
+            [row for row in rows if row.hypothesis.key.winner == number],
+            measured[winner.function],
+            beyond,
+            settings,
+            binding,
+        )
+        for number, (winner, beyond) in enumerate(
+            zip(fresh, _shared_out(rows, len(fresh)), strict=True)
+        )
+    ]
+
+
+def _is_foreign(winner: Winner, where: Circumstance, settings: Settings) -> bool:
+    only = condition(winner, settings)
+    return bool(only) and not is_for(with_condition(winner, only), where.data.type)
+
+
+def _held(winner: Winner, measured: Sequence[int]) -> list[int]:
+    """The measured sizes in its range, also those that others decide, which may lose their place;
+    and its ends."""
+    sizes = set(measured)
+    if winner.bytes_to != UNBOUNDED_BYTES:
+        sizes |= {winner.bytes_from, winner.bytes_to} - {0}
+    return sorted(size for size in sizes if holds(winner, Target(winner.function, size)))
+
+
+def _beyond(winner: Winner, measured: Sequence[int], winners: Sequence[Winner]) -> Iterator[int]:
+    """The measured sizes next to its range that nobody holds, on each side."""
+    if winner.bytes_to == UNBOUNDED_BYTES:
+        return
+    below = sorted((size for size in measured if size < winner.bytes_from), reverse=True)
+    above = sorted(size for size in measured if size > winner.bytes_to)
+    for side in (below, above):
+        for size in side[:_NEIGHBOURS]:
+            if deciding(winners, Target(winner.function, size)) is not None:
+                break
+            yield size
+
+
+def _shared_out(rows: Rows, winners: int) -> list[set[int]]:
+    """Of each winner the sizes beyond its range at which it is clearly faster everywhere; where
+    several are, the fastest has it."""
+    cells: dict[tuple[int, Target], list[HypothesisState[Trial]]] = {}
+    for row in rows:
+        trial = row.hypothesis.key
+        if trial.beyond:
+            cells.setdefault(trial.size, []).append(row)
+    best: dict[Target, tuple[float, int]] = {}
+    for (winner, target), cell in cells.items():
+        found = [row.comparison for row in cell]
+        if all(
+            comparison is not None and comparison.high is not None and comparison.high < 1
+            for comparison in found
+        ):
+            logs = [math.log(comparison.ratio) for comparison in found if comparison is not None]
+            mine = (sum(logs) / len(logs), winner)
+            best[target] = min(mine, best.get(target, mine))
+    taken: list[set[int]] = [set() for _ in range(winners)]
+    for target, (_, winner) in best.items():
+        taken[winner].add(target.bytes)
+    return taken
+
+
+def _kept(
+    winner: Winner,
+    rows: Rows,
+    measured: Sequence[int],
+    beyond: Collection[int],
+    settings: Settings,
+    binding: str,
+) -> Kept:
+    """It may take the sizes `beyond` its range where the piece beside them needs no condition."""
+    by_size: dict[int, list[HypothesisState[Trial]]] = {}
+    for row in rows:
+        by_size.setdefault(row.hypothesis.key.target.bytes, []).append(row)
+    held = _held(winner, measured)
+    obstacles, narrower = (
+        {size: _obstacle(_of(by_size[size], foreign=foreign), settings) for size in held}
+        for foreign in (False, True)
+    )
+    whole = winner.bytes_to == UNBOUNDED_BYTES
+    if whole:
+        obstacles = dict.fromkeys(held, next(filter(None, obstacles.values()), ""))
+        narrower = dict.fromkeys(held, next(filter(None, narrower.values()), ""))
+    found = Kept([], [], [])
+    for sizes, why, narrow in _runs_of(held, obstacles, narrower):
+        piece = winner if whole or len(sizes) == len(held) else _piece(winner, sizes)
+        if why:
+            found.refused.append((piece, why))
+            continue
+        if not any(size in sizes for size in measured):
+            why = "no measured size is left of it, which could be confirmed"
+            found.refused.append((piece, why))
+            continue
+        low, high = sizes[0], sizes[-1]
+        if narrow:
+            piece = with_condition(piece, condition(winner, settings))
+        elif not whole:
+            below = sorted((size for size in by_size if size < held[0]), reverse=True)
+            above = sorted(size for size in by_size if size > held[-1])
+            low = _extended(low, held[0], below, beyond)
+            high = _extended(high, held[-1], above, beyond)
+        inside = [row for size in by_size if low <= size <= high for row in by_size[size]]
+        piece = msgspec.structs.replace(
+            piece,
+            bytes_from=min(piece.bytes_from, low),
+            bytes_to=max(piece.bytes_to, high),
+            tried=_tried(_of(inside, foreign=False) if narrow else inside, settings, binding),
+        )
+        found.winners.append(piece)
+        if narrow:
+            found.narrowed.append((piece, narrow))
+    return found
+
+
+def _of(rows: Rows, *, foreign: bool) -> list[HypothesisState[Trial]]:
+    return [row for row in rows if row.hypothesis.key.foreign == foreign]
+
+
+def _obstacle(rows: Rows, settings: Settings) -> str:
+    """Why a size is lost; empty where it is held in all circumstances. What a variant cannot do
+    there the library does."""
+    for row in rows:
+        trial = row.hypothesis.key
+        if row.comparison is None:
+            if row.reason.startswith("unsupported"):
+                continue
+            return row.reason
+        where = f"at {trial.target.bytes} B ({trial.where.label(settings)})"
+        if row.word != "holds":
+            low, high = row.comparison.low or 0, row.comparison.high or math.inf
+            what = "slower" if row.word == "violated" else "perhaps slower"
+            return f"{what} {where}: {row.comparison.ratio:.2f} [{low:.2f}, {high:.2f}]"
+    return ""
+
+
+def _runs_of(
+    sizes: Sequence[int], obstacles: Mapping[int, str], narrower: Mapping[int, str]
+) -> list[tuple[list[int], str, str]]:
+    """Neighbouring sizes that are kept together, lost together, or kept together under a condition,
+    with the first reason of each."""
+    found: list[tuple[list[int], str, str]] = []
+    for size in sizes:
+        why = obstacles[size]
+        narrow = "" if why else narrower[size]
+        if found and [bool(one) for one in found[-1][1:]] == [bool(why), bool(narrow)]:
+            found[-1][0].append(size)
+        else:
+            found.append(([size], why, narrow))
+    return found
+
+
+def _piece(winner: Winner, sizes: Sequence[int]) -> Winner:
+    """Of a winner, with what it removes there."""
+    inside = [
+        name for name in winner.removes if sizes[0] <= int(name.rpartition("@")[2]) <= sizes[-1]
+    ]
+    return msgspec.structs.replace(winner, bytes_from=sizes[0], bytes_to=sizes[-1], removes=inside)
+
+
+def _extended(end: int, edge: int, outwards: Sequence[int], taken: Collection[int]) -> int:
+    """How far a piece that ends at `end` goes on, if that is an `edge` of the range: over sizes
+    that follow each other `outwards`."""
+    if end != edge:
+        return end
+    for size in outwards:
+        if size not in taken:
+            break
+        end = size
+    return end
+
+
+def _tried(rows: Rows, settings: Settings, binding: str) -> list[Tried]:
+    """What was measured, by circumstance."""
+    found: dict[Circumstance, list[Comparison]] = {}
+    for row in rows:
+        if row.comparison is not None:
+            found.setdefault(row.hypothesis.key.where, []).append(row.comparison)
+    tried = []
+    for where, comparisons in found.items():
+        logs = [math.log(comparison.ratio) for comparison in comparisons]
+        # Of the mean: errors of sizes are their own.
+        halves = [
+            math.log((comparison.high or math.inf) / comparison.ratio) for comparison in comparisons
+        ]
+        mean, half = sum(logs) / len(logs), math.hypot(*halves) / len(logs)
+        tried.append(
+            Tried(
+                use=where.use or settings.way.use or settings.start_scheme,
+                type=where.data.type,
+                op=where.data.op,
+                binding=binding,
+                cells=len(comparisons),
+                speedup=math.exp(-mean),
+                speedup_low=math.exp(-mean - half),
+                worst_low=min(1 / (comparison.high or math.inf) for comparison in comparisons),
+            )
+        )
+    return tried

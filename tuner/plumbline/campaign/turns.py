@@ -1,0 +1,200 @@
+"""Turns of a campaign: winners are tried wherever a user stands, exported, proven to be in force,
+called hundreds of times, and measured cold with the whole table. What fails in one of these loses
+its place, and the next turn begins with what takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from plumbline.campaign import acceptance_in_turn
+from plumbline.campaign.acceptance import Acceptance
+from plumbline.campaign.confirm import Confirmation, confirm
+from plumbline.campaign.exported import Files
+from plumbline.campaign.proven import Proven
+from plumbline.campaign.trials import Trials
+from plumbline.core.guidelines import Guidelines
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.measure import tables
+from plumbline.measure.experiment import REFERENCE_CELLS
+from plumbline.measure.launches import LaunchStore
+from plumbline.search import outcome
+from plumbline.search.space.candidates import CandidateSpace
+from plumbline.settings import Settings
+from plumbline.settings.toolchain import Toolchain
+from plumbline.system.words import counted
+from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
+from plumbline_exporters.bundle import conditions
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """What a turn has led to: the `winners` that are kept, with what takes the place of others; the
+    `table`. `changed`: some were dropped, so that what is exported is not yet what was measured,
+    and the table has one look."""
+
+    winners: list[Winner]
+    table: list[Verdict]
+    changed: bool
+
+
+class Turns:
+    """Of one campaign. `replaced`: the winners that are left, with what takes the place of those
+    that are lost. `environment`: what lets knobs be switched inside a launch."""
+
+    def __init__(
+        self,
+        store: LaunchStore,
+        toolchain: Toolchain,
+        settings: Settings,
+        guidelines: Guidelines,
+        plan: Plan,
+        sizes: Mapping[str, Sequence[int]],
+        candidate_space: CandidateSpace,
+        environment: Mapping[str, str],
+        files: Files,
+        replaced: Callable[[list[Winner], Sequence[Winner]], list[Winner]],
+        *,
+        crowded: bool,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._guidelines = guidelines
+        self._sizes = sizes
+        self._files = files
+        self._replaced = replaced
+        self._crowded = crowded
+        self._real = settings.ranks.simulate is None
+        self._acceptance = Acceptance(
+            store,
+            candidate_space,
+            plan,
+            settings,
+            sizes,
+            environment,
+            files.with_winners,
+            placement=store.starter.plain,
+            crowded=crowded,
+        )
+        self._proven = Proven(store, toolchain, plan, sizes)
+        self._trials = Trials(store, settings, sizes)
+        self._reference_cases = self._unchanged(candidate_space)
+        self._confirmed: Confirmation | None = None  # the last one
+
+    def take(self, number: int, winners: Sequence[Winner], current: Sequence[Verdict]) -> Turn:
+        """`current`: the table so far."""
+        store, suite, stage = self._store, Suite("confirm", number), f"round-{number}"
+        winners = self._accepted(winners)
+        if winners:
+            winners = self._held_together(suite, winners)
+        if not winners:
+            return Turn([], list(current), True)
+        self._files.stage(stage)
+        environment = self._files.put_in_force(winners)
+        store.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
+        missed = self._proven.missed(number, winners, environment)
+        if lost := missed or self._wrong(number, winners, environment):
+            return Turn(self._without(lost, winners), list(current), True)
+        table = tables.ViolationTable(
+            store, stage, self._guidelines, self._settings, suite, environment
+        )
+        done = self._confirmed = confirm(
+            store,
+            suite,
+            table,
+            self._guidelines,
+            self._settings,
+            environment,
+            winners,
+            self._reference_cases,
+            earlier=self._confirmed,
+            faster=[winner for winner in winners if self._acceptance.shows_gain(winner)],
+        )
+        if lost := self._tell_dropped(suite, done.dropped):
+            return Turn(self._replaced(done.winners, lost), done.verdicts, True)
+        if lost := self._harmful(number, done.winners, environment):
+            return Turn(self._without(lost, done.winners), done.verdicts, True)
+        return Turn(done.winners, table.decide(), False)
+
+    def _accepted(self, winners: Sequence[Winner]) -> list[Winner]:
+        """Those that hold wherever a user stands, and second choices that do for the others."""
+        if not self._real:
+            return list(winners)
+        done = self._acceptance.judge(winners)
+        while done.suite is not None:
+            lost = self._tell_dropped(done.suite, done.refused)
+            for winner, why in done.narrowed:
+                tell(self._store, "winner narrowed", done.suite.name, winner, why)
+            done = self._acceptance.judge(
+                self._replaced(done.winners, lost) if lost else done.winners
+            )
+        return done.winners
+
+    def _held_together(self, suite: Suite, winners: Sequence[Winner]) -> list[Winner]:
+        """Those that files can hold together, and second choices for the others."""
+        held, refused = self._files.together(winners)
+        while refused:
+            left = self._replaced(held, self._tell_dropped(suite, refused))
+            held, refused = self._files.together(self._accepted(left))
+            if not held:
+                return []
+        return held
+
+    def _wrong(
+        self, number: int, winners: Sequence[Winner], environment: Mapping[str, str]
+    ) -> list[Winner]:
+        """Those that give wrong results somewhere in their ranges."""
+        found = self._trials.wrong(number, winners, environment) if self._real else []
+        return self._tell_dropped(Suite("trial", number), found)
+
+    def _harmful(
+        self, number: int, winners: Sequence[Winner], environment: Mapping[str, str]
+    ) -> list[Winner]:
+        """Of the winners that hold for whole launches those that are slower where a user stands."""
+        if not self._real:
+            return []
+        suite = Suite("accept", number, "cold")
+        found = acceptance_in_turn.harm(
+            self._store,
+            suite,
+            tables.plan(self._settings, []),
+            self._settings,
+            environment,
+            winners,
+            [
+                winner
+                for winner in winners
+                if winner.function != EVERY_FUNCTION and not self._acceptance.fits(winner)
+            ],
+            self._sizes,
+            placement=self._store.starter.plain,
+            crowded=self._crowded,
+        )
+        return self._tell_dropped(suite, found)
+
+    def _without(self, lost: Sequence[Winner], winners: Sequence[Winner]) -> list[Winner]:
+        return self._replaced([winner for winner in winners if winner not in lost], lost)
+
+    def _tell_dropped(self, suite: Suite, lost: Sequence[tuple[Winner, str]]) -> list[Winner]:
+        for winner, why in lost:
+            tell(self._store, "winner dropped", suite.name, winner, why)
+        return [winner for winner, _ in lost]
+
+    def _unchanged(self, candidate_space: CandidateSpace) -> list[PlanCase]:
+        """Calls that no exported file changes: variants of ours that send messages, by name. What
+        two launches differ by is seen in them; on a simulated machine that is nothing."""
+        cases = [
+            PlanCase(function, size, names[0])
+            for function, sizes in self._sizes.items()
+            if self._real and (names := candidate_space.reference_variants(function))
+            for size in sizes
+        ]
+        return cases[:: max(1, len(cases) // (2 * REFERENCE_CELLS))]
+
+
+def tell(store: LaunchStore, kind: str, suite: str, winner: Winner, why: str) -> None:
+    """What has become of a winner."""
+    what = outcome.label(winner.variant, winner.configuration)
+    only = "".join(f" only {word}" for word in conditions(winner))
+    text = f"{winner.function} {winner.bytes_from}-{winner.bytes_to} B {what}{only}: {why}"
+    store.tell(kind, text, suite, winner.function)

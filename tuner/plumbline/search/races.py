@@ -1,0 +1,141 @@
+"""How the races of a campaign begin, with what is known before, and what is said of them besides
+who wins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import msgspec
+
+from plumbline.core.plan import Plan
+from plumbline.core.variant_spec import variant_name
+from plumbline.measure.launches import LaunchStore
+from plumbline.settings import Settings
+from plumbline_db import runs
+from plumbline_db.records import EVERY_FUNCTION, Suite, Winner
+
+from . import outcome
+from .budget import Budget
+from .race import neighbours
+from .race.company import Company
+from .race.effort import ONE_LAUNCH, Effort
+from .race.evidence import Evidence, spread_of
+from .race.launching import Past
+from .race.race import Race
+from .space.candidates import Candidate, CandidateSpace
+from .space.cells import Target
+from .space.select import Weights
+
+
+class Races:
+    """`at_once`: a launch of the simulated machine may hold all that is asked."""
+
+    def __init__(
+        self,
+        store: LaunchStore,
+        candidate_space: CandidateSpace,
+        plan: Plan,
+        settings: Settings,
+        weights: Weights | None,
+        budget: Budget,
+        *,
+        at_once: bool,
+    ) -> None:
+        self._store = store
+        self._plan = plan
+        self._settings = settings
+        self._weights = weights
+        self._budget = budget
+        self._at_once = at_once
+        self._past: Past | None = None
+        self._company = Company(candidate_space, plan.harness)
+        self._told: set[str] = set()
+
+    def begin(
+        self,
+        candidate_space: CandidateSpace,
+        suite: Suite,
+        environment: Mapping[str, str],
+        in_force: Sequence[Winner],
+    ) -> Race:
+        """In launches with this `environment`, which puts the winners `in_force`."""
+        settings, store = self._settings, self._store
+        past, before = None, None
+        if settings.ranks.simulate is None:
+            # How far launches lie apart here is seen in the table.
+            effort = Effort(spread=spread_of(runs.medians(store.db, store.campaign, ["before"])))
+        else:
+            effort = ONE_LAUNCH
+            past = self._known()
+            if environment:
+                whole = any(winner.function == EVERY_FUNCTION for winner in in_force)
+                before = None if whole else past.evidence
+                touched = {*self._plan.harness, EVERY_FUNCTION}
+                if touched.isdisjoint(winner.function for winner in in_force):
+                    past = Past(past.evidence.only(partial(_is_anchor, candidate_space)))
+                else:
+                    past = Past(Evidence(exact=True))
+        effort = msgspec.structs.replace(
+            effort,
+            at_once=self._at_once,
+            alpha=settings.claims.alpha,
+            tolerance=settings.claims.tolerance,
+            weights=self._weights,
+        )
+        return Race(
+            store,
+            candidate_space,
+            self._plan,
+            environment,
+            effort,
+            suite,
+            past=past,
+            before=before,
+            changed=[winner.function for winner in in_force],
+            earlier=neighbours.earlier(store.db, store.campaign),
+            company=self._company,
+            has_time=self._budget.left,
+        )
+
+    def _known(self) -> Past:
+        """Of a simulated machine with the library as it is, from the table on."""
+        if self._past is None:
+            self._past = Past(Evidence(exact=True))
+            found = runs.launch_samples(self._store.db, self._store.campaign, ["before"])
+            self._past.evidence.add(found, self._plan.blocks)
+        return self._past
+
+    def tell_passed_over(self, race: Race) -> None:
+        if race.passed_over:
+            said = (
+                f"{function} {outcome.label(of.variant, of.configuration.as_dict())}: {reason}"
+                for (function, of), reason in race.passed_over.items()
+            )
+            self._store.tell("passed over", "; ".join(said), race.suite.name)
+
+    def tell_apart(self, race: Race) -> None:
+        """Each function once."""
+        for function, seen in self._company.apart.items():
+            if function not in self._told:
+                self._told.add(function)
+                text = f"{function}: {seen}"
+                self._store.tell("measured alone", text, race.suite.name, function)
+
+    def compare_duplicate(self, race: Race) -> None:
+        found = race.duplicate()
+        if found is None or found.low is None or found.high is None:
+            return
+        within = 1 + self._settings.claims.tolerance
+        if found.low > within or found.high < 1 / within:
+            text = (
+                f"the default takes {found.ratio:.2f} [{found.low:.2f}, {found.high:.2f}] times as "
+                "long on a duplicate as on MPI_COMM_WORLD; ratios of knobs in this search carry "
+                "that factor"
+            )
+            self._store.tell("communicators differ", text, race.suites[-1])
+
+
+def _is_anchor(candidate_space: CandidateSpace, target: Target, candidate: Candidate) -> bool:
+    """It sends messages and is made of nothing that a winner in force can be about."""
+    return variant_name(candidate.variant) in candidate_space.reference_variants(target.function)
