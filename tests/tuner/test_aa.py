@@ -35,7 +35,9 @@ def test_a_function_does_not_violate_a_guideline_against_itself(tmp_path: Path) 
         store = LaunchStore(db, begun.id, starting.starter(toolchain, settings))
         plan = tables.plan(settings, tables.cases(guidelines, settings))
         Series(store, Suite("before"), plan, {}).advance(settings.sampling.launches)
-        verdicts = tables.decide(store, "before", guidelines, settings, Suite("before"), {})
+        verdicts = tables.ViolationTable(
+            store, "before", guidelines, settings, Suite("before")
+        ).decide()
     found = [one for one in verdicts if one.kind == "pattern"]
     cells = [measurable(one.lhs, settings.cases.sizes, 4, Data()) for one in same]
     assert len(found) == sum(map(len, cells)) > 3 * len(same)

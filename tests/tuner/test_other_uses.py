@@ -34,9 +34,9 @@ def looked(
     store = LaunchStore(db, campaign.id, starter)
     plan = tables.plan(settings, tables.cases(FEW, settings))
     Series(store, Suite("before"), plan, {}).advance(settings.sampling.launches)
-    table = tables.decide(store, "before", FEW, settings, Suite("before"), {})
-    found = other_uses.look(store, "before", FEW, settings, {}, table, crowded=True, whole=whole)
-    return found, starter
+    table = tables.ViolationTable(store, "before", FEW, settings, Suite("before")).decide()
+    uses = other_uses.OtherUses(FEW, settings, crowded=True, whole=whole)
+    return uses.look(store, "before", {}, table), starter
 
 
 def of(table: list[Verdict], guideline: str, size: int) -> Verdict:
@@ -87,3 +87,31 @@ def test_only_what_is_violated_is_measured_again(
     assert found.only == []
     assert {suite for suite, _ in starter.launches} == {"before"}
     assert all(not one.uses for one in found.table)
+
+
+def test_they_ride_in_the_last_look(db: Database, campaign: Campaign, settings: Settings) -> None:
+    """What is violated there is what own launches say, and there are none."""
+    settings = msgspec.structs.replace(
+        settings, sampling=msgspec.structs.replace(settings.sampling, launches_max=22)
+    )
+    noisy = SimulatedStarter(
+        Costs(default={"MPI_Allreduce": lambda size: 2.0 if size < 4096 else 1.16}),
+        case_noise=0.03,
+    )
+    store = LaunchStore(db, campaign.id, noisy)
+    plan = tables.plan(settings, tables.cases(FEW, settings))
+    Series(store, Suite("before"), plan, {}).advance(settings.sampling.launches)
+    uses = other_uses.OtherUses(FEW, settings, crowded=True, whole=False)
+    table = tables.ViolationTable(
+        store, "before", FEW, settings, Suite("before"), riders=uses.riders
+    )
+    verdicts = table.decide()
+    assert table.ridden == "before-look-04"
+    found = uses.look(store, "before", {}, verdicts, table.ridden)
+    assert {suite for suite, _ in noisy.launches} == {
+        "before",
+        *(f"before-look-{look:02d}" for look in (2, 3, 4)),
+    }
+    assert found.only == []
+    for one in found.table:
+        assert bool(one.uses) == (one.verdict == "violated")

@@ -92,7 +92,7 @@ def begun(db: Database, campaign: Campaign, starter: SimulatedStarter, wanted: S
 
 def decided(db: Database, campaign: Campaign, starter: SimulatedStarter, wanted: Settings):  # type: ignore[no-untyped-def]
     store = begun(db, campaign, starter, wanted)
-    return tables.decide(store, "before", FEW, wanted, Suite("before"), {})
+    return tables.ViolationTable(store, "before", FEW, wanted, Suite("before")).decide()
 
 
 def by_suite(db: Database, campaign: Campaign) -> dict[str, list[str]]:
@@ -122,7 +122,8 @@ def test_each_look_measures_what_is_undecided_alone(db: Database, campaign: Camp
     assert ("GL12", "MPI_Allreduce", 16384) in undecided
     assert 0 < len(undecided) == table.open_cells() < len(first)
     found = {
-        key(one): one for one in tables.decide(store, "before", FEW, wanted, Suite("before"), {})
+        key(one): one
+        for one in tables.ViolationTable(store, "before", FEW, wanted, Suite("before")).decide()
     }
     for one in first:
         final = found[key(one)]
@@ -159,7 +160,7 @@ def test_a_table_is_decided_again_from_what_is_stored(db: Database, campaign: Ca
     found = decided(db, campaign, noisy(), wanted)
     launches = runs.listing(db, campaign.id)
     silent = LaunchStore(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
-    assert tables.decide(silent, "before", FEW, wanted, Suite("before"), {}) == found
+    assert tables.ViolationTable(silent, "before", FEW, wanted, Suite("before")).decide() == found
     assert runs.listing(db, campaign.id) == launches
 
 

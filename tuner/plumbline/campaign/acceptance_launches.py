@@ -48,6 +48,7 @@ class AcceptanceLaunches:
     ) -> None:
         self.logs: dict[Trial, dict[int, float]] = {}
         self.reasons: dict[Trial, str] = {}
+        self._seconds: dict[PlanCase, float] = {}  # of a call, in the last launches that had it
         self._store = store
         self._plan = msgspec.structs.replace(plan, warmup=min(_WARMUP, plan.warmup))
         self._environment = environment
@@ -85,8 +86,8 @@ class AcceptanceLaunches:
     def _add(
         self, suite: Suite, before: int, count: int, trials: Sequence[Trial], blocks: int
     ) -> None:
-        """`count` launches more, after those `before` in this turn; `blocks` at most (0: the usual
-        ones)."""
+        """`count` launches more, after those `before` in this turn; `blocks` (0: the usual ones),
+        more where launches have room for them."""
         if not trials:
             return
         store = self._store
@@ -100,11 +101,16 @@ class AcceptanceLaunches:
             blocks=min(blocks or self._plan.blocks, self._plan.blocks),
             cases=tuple(dict.fromkeys(side for trial in trials for side in trial.sides())),
         )
+        plan = store.filled(plan, (self._seconds.get(case, 0.0) for case in plan.cases))
         series = Series(store, suite, plan, self._environment, self._placement)
         series.advance(count)
         times = {
             self._planned(sample.case): dict(zip(sample.runs, sample.ns, strict=True))
             for sample in runs.launch_samples(store.db, store.campaign, [suite.name], use=None)
+        }
+        self._seconds |= {
+            case: 1e-9 * float(np.median(np.concatenate(list(ns.values()))))
+            for case, ns in times.items()
         }
         wrong = self._wrong(suite.name, times)
         for trial in trials:

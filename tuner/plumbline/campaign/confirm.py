@@ -7,6 +7,7 @@ and for cells that may be slower: a small gain is not left to the luck of a few 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
@@ -61,7 +62,8 @@ def confirm(
     all_cases = tables.cases(guidelines, settings)
     left = [case for case in all_cases if case.variant == "default" and not case.ranks]
     others = [case for case in all_cases if case not in set(left)]
-    pairs = Pairs(store, settings, environment, winners, reference_cases)
+    new_pairs = partial(Pairs, store, settings, environment, winners, reference_cases, table.filled)
+    pairs = new_pairs()
     fresh = pairs.add(suite, settings.sampling.launches, left, others, seed=settings.sampling.seed)
     # No launches are added for what nothing reaches: it is seen, beyond doubt, in the first ones.
     settled = {target_of(case) for case in left if not reaching(winners, target_of(case), built_on)}
@@ -83,17 +85,15 @@ def confirm(
         cases = list(dict.fromkeys(cases + untouched(left, winners)))
         seed = settings.sampling.seed + look.before
         # What the table has not decided yet rides along.
-        undecided = table.open_cases()
+        undecided = [*table.open_cases(), *table.along()]
         own = look.suite(suite)
-        fresh = pairs.add(own, look.launches, cases, undecided, seed=seed, fill=table.filled)
+        fresh = pairs.add(own, look.launches, cases, undecided, seed=seed)
         looks.look(fresh)
         verdicts = table.look()
     harm = looks.slower()
     if harm:
         again = suite.part("again")
-        harm = _seen_again(
-            store, again, settings, environment, winners, reference_cases, left, harm
-        )
+        harm = _seen_again(store, again, new_pairs(), settings, winners, left, harm)
     strange = {
         cell: comparison
         for cell, comparison in harm.items()
@@ -102,16 +102,14 @@ def confirm(
     if strange:
         # All winners of a kind pay for it, so that it must be beyond doubt.
         again = suite.part("once-more")
-        sure = _seen_again(
-            store, again, settings, environment, winners, reference_cases, left, strange
-        )
+        sure = _seen_again(store, again, new_pairs(), settings, winners, left, strange)
         harm = {cell: comparison for cell, comparison in harm.items() if cell not in strange} | sure
     lost = set(pairs.lost)
     astray = {cell for cell in lost if not reaching(winners, cell, built_on)}
     if astray:
         # A launch may fail by chance, and all winners of a kind pay for this too.
         store.progress.step(f"no result: {counted(len(astray), 'cell')}; measuring again")
-        anew = Pairs(store, settings, environment, winners, reference_cases)
+        anew = new_pairs()
         seed = settings.sampling.seed + settings.sampling.launches_max
         anew.add(suite.part("lost"), settings.sampling.launches, left, seed=seed)
         lost -= astray - set(anew.lost)
@@ -274,10 +272,9 @@ def speed(
 def _seen_again(
     store: LaunchStore,
     suite: Suite,
+    again: Pairs,
     settings: Settings,
-    environment: Mapping[str, str],
     winners: Sequence[Winner],
-    reference_cases: Sequence[PlanCase],
     left: Sequence[PlanCase],
     harm: Mapping[Target, Comparison],
 ) -> dict[Target, Comparison]:
@@ -286,7 +283,6 @@ def _seen_again(
     suspects = [case for case in left if target_of(case) in harm]
     cases = list(dict.fromkeys(suspects + untouched(left, winners)))
     store.progress.step(f"perhaps slower: {counted(len(suspects), 'cell')}; measuring again")
-    again = Pairs(store, settings, environment, winners, reference_cases)
     seed = settings.sampling.seed + settings.sampling.launches_max
     again.add(suite, settings.sampling.launches, cases, seed=seed)
     measured = {cell: again.ratios[cell] for cell in harm if cell in again.ratios}

@@ -8,17 +8,17 @@ It ends, and the number of violations never rises on its way: docs/design/search
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import other_uses, states, turns
+from plumbline.campaign import states, vetting
 from plumbline.campaign.confirm import named
 from plumbline.campaign.exported import Files
-from plumbline.campaign.other_uses import Elsewhere
+from plumbline.campaign.other_uses import OtherUses
 from plumbline.campaign.states import Standing, Step
-from plumbline.campaign.turns import Turns
+from plumbline.campaign.vetting import Vetting
 from plumbline.launch.starter import Starter
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore, Series
@@ -116,7 +116,7 @@ class Loop:
             self._budget,
             switches=crossover.switches(toolchain.space, toolchain.knobs),
         )
-        self._turns = Turns(
+        self._vetting = Vetting(
             store,
             toolchain,
             settings,
@@ -130,6 +130,7 @@ class Loop:
             crowded=campaign.oversubscribed,
         )
         self._only_in_loops: list[Verdict] = []
+        self._ridden: dict[str, str] = {}  # by stage, the suite of its table in other uses
         self._table_before: list[Verdict] = []
         self._table: list[Verdict] = []  # the last that was measured
         self._fixed = FixedPoint([], self._order)
@@ -199,7 +200,7 @@ class Loop:
         culprits = fixed.culprits(self._winners, self._table)
         for culprit in culprits:
             why = "it raises more violations than it removes"
-            turns.tell(self._store, "winner dropped", "undone", culprit, why)
+            vetting.tell(self._store, "winner dropped", "undone", culprit, why)
         self._rounds.refuse(culprits)
         self._winners = ranges.measured(fixed.without(culprits, self._winners), self._sizes)
         self._changed = not fixed.stands(self._winners)
@@ -214,36 +215,27 @@ class Loop:
             plan = msgspec.structs.replace(plan, pingpongs=plausible.ROUND_TRIPS)
         before = Suite("before")
         Series(store, before, plan, {}).advance(settings.sampling.launches)
-        found = tables.decide(store, "before", self._guidelines, settings, before, {})
+        # With more ranks than cores the table is of calls after a barrier, and loops are alike.
+        uses = self._other_uses(whole=not self._campaign.oversubscribed)
+        table = tables.ViolationTable(
+            store, "before", self._guidelines, settings, before, riders=uses.riders
+        )
+        found = table.decide()
         if self._settings.ranks.simulate is None:
-            # With more ranks than cores the table is of calls after a barrier, and loops are alike.
-            whole = not self._campaign.oversubscribed
-            elsewhere = self._in_other_uses("before", found, {}, whole=whole)
+            elsewhere = uses.look(store, "before", {}, found, table.ridden)
             found, self._only_in_loops = elsewhere.table, elsewhere.only
         verdicts.put(self._db, self._campaign.id, "before", found)
         self._table_before = self._table = found
         self._fixed = FixedPoint(found, self._order)
         self._budget.measured()
 
-    def _in_other_uses(
-        self,
-        stage: str,
-        table: list[Verdict],
-        environment: Mapping[str, str],
-        only: Sequence[Verdict] = (),
-        *,
-        whole: bool,
-    ) -> Elsewhere:
-        return other_uses.look(
-            self._store,
-            stage,
+    def _other_uses(self, *, whole: bool) -> OtherUses:
+        return OtherUses(
             self._guidelines,
             self._settings,
-            environment,
-            table,
-            only,
             crowded=self._campaign.oversubscribed,
             whole=whole,
+            only=self._only_in_loops,
         )
 
     def _search(self) -> None:
@@ -301,8 +293,10 @@ class Loop:
         """Afterwards what is kept, or takes the place of what was dropped, and the table."""
         self._turn += 1
         begun = self._store.spent_seconds
-        turn = self._turns.take(self._turn, self._winners, self._table)
-        self._winners, self._table, self._changed = turn.winners, turn.table, turn.changed
+        uses = self._other_uses(whole=False)
+        vetted = self._vetting.turn(self._turn, self._winners, self._table, uses)
+        self._winners, self._table, self._changed = vetted.winners, vetted.table, vetted.changed
+        self._ridden[f"round-{self._turn}"] = vetted.ridden
         self._round_seconds = self._store.spent_seconds - begun
         if not self._changed:
             self._round(f"round-{self._turn}")
@@ -353,9 +347,9 @@ class Loop:
         self._files.finish(finished, winners)
         after = [msgspec.structs.replace(verdict, stage="after") for verdict in current]
         if self._settings.ranks.simulate is None and winners:
-            environment = self._files.environment()
-            only = self._only_in_loops
-            after = self._in_other_uses("after", after, environment, only, whole=False).table
+            environment, ridden = self._files.environment(), self._ridden[self._fixed.last.stage]
+            uses = self._other_uses(whole=False)
+            after = uses.look(self._store, "after", environment, after, ridden).table
         if winners or self._settings.search.rounds:  # a table that was only verified has no after
             verdicts.put(self._db, self._campaign.id, "after", after)
         winner_table.put(self._db, self._campaign.id, winners)

@@ -1,8 +1,9 @@
 """The cells of a violation table in other ways of use: what is violated there too, what only there.
 
-They are measured in launches of their own, all ways of use in the same launches: a call and then a
-barrier (`loop`, as benchmark programs call) for the whole table where it is asked for, every other
-way for the cells that are violated."""
+They ride along in the launches of the table's last look, where there is one, or have launches of
+their own, all ways of use in the same launches: a call and then a barrier (`loop`, as benchmark
+programs call) for the whole table where it is asked for, every other way for the cells that are
+violated."""
 
 from __future__ import annotations
 
@@ -10,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from plumbline.campaign.circumstances import Circumstance, other_uses
+from plumbline.campaign import circumstances
 from plumbline.core.guidelines import Guidelines
-from plumbline.core.plan import Data
+from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.settings import Settings
@@ -21,7 +22,7 @@ from plumbline.verify.design import Design
 from plumbline.verify.index import LIBRARY
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline_db import runs
-from plumbline_db.records import OtherUse, Suite, Verdict
+from plumbline_db.records import Case, OtherUse, Suite, Verdict
 
 LOOP = "loop"
 _BLOCKS = 6
@@ -36,81 +37,133 @@ class Elsewhere(msgspec.Struct, frozen=True):
     only: list[Verdict]
 
 
-def look(
-    store: LaunchStore,
-    stage: str,
-    guidelines: Guidelines,
-    settings: Settings,
-    environment: Mapping[str, str],
-    table: Sequence[Verdict],
-    only: Sequence[Verdict] = (),
-    *,
-    crowded: bool,
-    whole: bool,
-) -> Elsewhere:
-    """Measures what is needed beside the table of `stage`, with `environment` in force. `whole`:
-    all of its cells in a loop of calls, not only those that are violated; `only` were violated in
-    loops before."""
-    uses = other_uses(settings, crowded=crowded)
-    violated = _cases_of([*only, *(verdict for verdict in table if verdict.verdict == "violated")])
-    every = tables.cases(guidelines, settings)
-    wanted = {
-        use: every
-        if whole and use == LOOP
-        else [case for case in every if (case.function, case.variant, case.bytes) in violated]
-        for use in uses
-    }
-    data = Data(settings.cases.type, settings.cases.op, settings.cases.root)
-    cases = [Circumstance(use, data).case(case) for use, those in wanted.items() for case in those]
-    if not cases:
-        return Elsewhere(list(table), [])
-    suite = Suite(stage, step="uses")
-    store.progress.step(
-        f"{stage}: {counted(len(wanted[uses[0]]), 'case')} in other ways of use: {', '.join(uses)}"
-    )
-    plan = msgspec.structs.replace(
-        tables.plan(settings, [msgspec.structs.replace(case, data=None) for case in cases]),
-        blocks=min(_BLOCKS, settings.sampling.blocks),
-        seed=settings.sampling.seed + _SEEDS,
-    )
-    Series(store, suite, plan, environment).advance(settings.sampling.launches)
-    found = {use: _verdicts(store, stage, suite.name, use, guidelines, settings) for use in uses}
-    return _joined(table, found)
+class OtherUses:
+    """Of the tables of one campaign. `crowded`: more ranks than cores; `whole`: all cells in a loop
+    of calls, not only those that are violated; `only`: what was violated in loops before."""
+
+    def __init__(
+        self,
+        guidelines: Guidelines,
+        settings: Settings,
+        *,
+        crowded: bool,
+        whole: bool,
+        only: Sequence[Verdict] = (),
+    ) -> None:
+        self._guidelines = guidelines
+        self._settings = settings
+        self._uses = circumstances.other_uses(settings, crowded=crowded)
+        self._whole = whole
+        self._only = only
+        self._blocks = min(_BLOCKS, settings.sampling.blocks)
+
+    def riders(self, table: Sequence[Verdict]) -> list[PlanCase]:
+        """The cases of a table before its last look, with as many calls as launches of their own
+        have: also of what is undecided, and would be violated if it stayed as it is."""
+        limit = 1 + self._settings.claims.tolerance
+        suspects = [one for one in table if one.verdict == "undecided" and (one.ratio or 0) > limit]
+        sampling = self._settings.sampling
+        reps = -(-self._blocks * sampling.reps // sampling.blocks)
+        cases = self._cases([*_violated(table), *suspects])
+        return [msgspec.structs.replace(case, reps=reps) for case in cases]
+
+    def look(
+        self,
+        store: LaunchStore,
+        stage: str,
+        environment: Mapping[str, str],
+        table: Sequence[Verdict],
+        ridden: str = "",
+    ) -> Elsewhere:
+        """Beside the table of `stage`, with `environment` in force. `ridden`: the launches that the
+        riders were in; without them there are launches of their own."""
+        cases = self._cases(_violated(table))
+        if not cases:
+            return Elsewhere(list(table), [])
+        suite = ridden or self._measured(store, stage, environment, cases)
+        wanted = {(case.use, *_side(case)) for case in cases}
+        samples = [
+            sample
+            for sample in runs.launch_samples(store.db, store.campaign, [suite], use=None)
+            if (sample.case.use, *_side(sample.case)) in wanted
+        ]
+        return _joined(
+            table,
+            {
+                use: self._verdicts(stage, suite, [one for one in samples if one.case.use == use])
+                for use in self._uses
+            },
+        )
+
+    def _cases(self, verdicts: Iterable[Verdict]) -> list[PlanCase]:
+        sides = _sides([*self._only, *verdicts])
+        return [
+            msgspec.structs.replace(case, use=use)
+            for use in self._uses
+            for case in tables.cases(self._guidelines, self._settings)
+            if (self._whole and use == LOOP) or _side(case) in sides
+        ]
+
+    def _measured(
+        self,
+        store: LaunchStore,
+        stage: str,
+        environment: Mapping[str, str],
+        cases: Sequence[PlanCase],
+    ) -> str:
+        """The suite of their own launches."""
+        suite, sampling = Suite(stage, step="uses"), self._settings.sampling
+        store.progress.step(
+            f"{stage}: {counted(len(cases), 'case')} in other ways of use: {', '.join(self._uses)}"
+        )
+        plan = msgspec.structs.replace(
+            tables.plan(self._settings, cases),
+            blocks=self._blocks,
+            seed=sampling.seed + _SEEDS,
+        )
+        Series(store, suite, plan, environment).advance(sampling.launches)
+        return suite.name
+
+    def _verdicts(
+        self, stage: str, suite: str, samples: Sequence[runs.LaunchSamples]
+    ) -> list[Verdict]:
+        launches = max((len(sample.runs) for sample in samples), default=1)
+        settings = self._settings
+        table = Verification(
+            self._guidelines,
+            stage=stage,
+            nprocs=settings.ranks.nprocs,
+            ppn=settings.ranks.ppn,
+            settings=VerifySettings(
+                alpha=settings.claims.alpha,
+                tolerance=settings.claims.tolerance,
+                design=Design((launches,), (1.0,)),
+            ),
+        )
+        medians = [runs.medians_of(sample) for sample in samples]
+        table.look(Look(medians, [suite], samples=samples))
+        return [verdict for verdict in table.verdicts() if verdict.ratio is not None]
 
 
-def _cases_of(verdicts: Iterable[Verdict]) -> set[tuple[str, str, int]]:
-    """Both sides of each: function, variant, bytes."""
-    found: set[tuple[str, str, int]] = set()
+def _violated(table: Sequence[Verdict]) -> list[Verdict]:
+    return [verdict for verdict in table if verdict.verdict == "violated"]
+
+
+_Side = tuple[str, str, int]
+
+
+def _side(case: PlanCase | Case) -> _Side:
+    return (case.function, case.variant, case.bytes)
+
+
+def _sides(verdicts: Iterable[Verdict]) -> set[_Side]:
+    """Both sides of each."""
+    found: set[_Side] = set()
     for verdict in verdicts:
         right = LIBRARY if verdict.rhs == verdict.function else verdict.rhs
         found.add((verdict.function, verdict.lhs, verdict.bytes))
         found.add((verdict.function, right, verdict.other_bytes or verdict.bytes))
     return found
-
-
-def _verdicts(
-    store: LaunchStore,
-    stage: str,
-    suite: str,
-    use: str,
-    guidelines: Guidelines,
-    settings: Settings,
-) -> list[Verdict]:
-    samples = runs.launch_samples(store.db, store.campaign, [suite], use=use)
-    table = Verification(
-        guidelines,
-        stage=stage,
-        nprocs=settings.ranks.nprocs,
-        ppn=settings.ranks.ppn,
-        settings=VerifySettings(
-            alpha=settings.claims.alpha,
-            tolerance=settings.claims.tolerance,
-            design=Design((settings.sampling.launches,), (1.0,)),
-        ),
-    )
-    medians = [runs.medians_of(sample) for sample in samples]
-    table.look(Look(medians, [suite], samples=samples))
-    return [verdict for verdict in table.verdicts() if verdict.ratio is not None]
 
 
 _Cell = tuple[str, str, str, int]

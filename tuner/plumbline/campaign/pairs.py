@@ -32,7 +32,7 @@ class Pairs:
     same launch) of the cells that our variants hold, which says far more about these; `lost`: cells
     that give no (or a wrong) result with the files in force, and did without. `reference_cases`,
     which no exported file changes, are measured on both sides where winners leave few cells
-    untouched."""
+    untouched; `fill` gives a plan the blocks that a launch has room for."""
 
     def __init__(
         self,
@@ -41,6 +41,7 @@ class Pairs:
         environment: Mapping[str, str],
         winners: Sequence[Winner],
         reference_cases: Sequence[PlanCase] = (),
+        fill: Callable[[Plan], Plan] = lambda plan: plan,
     ) -> None:
         self.ratios: dict[Target, list[float]] = {}
         self.beside: dict[Target, list[float]] = {}
@@ -50,6 +51,7 @@ class Pairs:
         self._environment = environment
         self._winners = winners
         self._reference_cases = reference_cases
+        self._fill = fill
 
     def add(
         self,
@@ -59,11 +61,9 @@ class Pairs:
         more: Sequence[PlanCase] = (),
         *,
         seed: int,
-        fill: Callable[[Plan], Plan] = lambda plan: plan,
     ) -> set[Target]:
         """`count` pairs of the cells `left`; the tuned launches, those of `suite`, measure `more`
-        as well. `fill` says how many blocks a launch has room for. Returns the cells that they have
-        ratios of."""
+        as well. Returns the cells that they have ratios of."""
         # A variant of ours has the library's own call (PMPI_) beside it in the same launches.
         beside = [
             msgspec.structs.replace(case, variant="library")
@@ -79,7 +79,7 @@ class Pairs:
         reference_cases = list(self._reference_cases) if needed else []
         cases = list(dict.fromkeys([*left, *more, *beside, *reference_cases]))
         store = self._store
-        plan = fill(msgspec.structs.replace(tables.plan(self._settings, cases), seed=seed))
+        plan = self._fill(msgspec.structs.replace(tables.plan(self._settings, cases), seed=seed))
         tuned = Arm(suite, plan, self._environment)
         plain_cases = (*left, *reference_cases)
         plain = Arm(suite.beside(), msgspec.structs.replace(plan, cases=plain_cases))

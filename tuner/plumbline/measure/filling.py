@@ -16,9 +16,7 @@ MOST = 4  # times the blocks that were asked for
 
 def filled(plan: Plan, case_seconds: Iterable[float], start_seconds: float) -> Plan:
     """`plan` with as many blocks as its cases, of so many seconds a call, can take in the time that
-    a launch takes to start; never fewer than it has, and at most MOST times as many."""
-    block = plan.reps * sum(case_seconds)
-    if block <= 0:
-        return plan
-    blocks = int(start_seconds / block)
+    a launch takes to start; never fewer than it has, and at most MOST times as many. One of the
+    cases takes time."""
+    blocks = int(start_seconds / (plan.reps * sum(case_seconds)))
     return msgspec.structs.replace(plan, blocks=max(plan.blocks, min(MOST * plan.blocks, blocks)))

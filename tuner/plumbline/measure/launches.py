@@ -78,13 +78,14 @@ class LaunchStore:
 
     def filled(self, plan: Plan, case_seconds: Iterable[float]) -> Plan:
         """`plan` with more blocks where its cases, of so many seconds a call, take less than the
-        start of a launch (filling.py). Asked when the first suite of the campaign is there; a
+        start of a launch (filling.py): whoever knows one has the first suite of the campaign. A
         simulated machine has nothing to be surer of."""
-        if self.starter.family.simulates:
+        seconds = list(case_seconds)
+        if self.starter.family.simulates or not any(seconds):
             return plan
         if self._start_seconds is None:
             self._start_seconds = cost.start_seconds(self.db, self.campaign)
-        return filled(plan, case_seconds, self._start_seconds)
+        return filled(plan, seconds, self._start_seconds)
 
     def part(self) -> None:
         """What is stored and was not asked for yet is of another way that this campaign has gone,

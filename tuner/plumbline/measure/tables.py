@@ -115,10 +115,14 @@ class ViolationTable:
         settings: Settings,
         suite: Suite,
         environment: Mapping[str, str] | None = None,
+        riders: Callable[[Sequence[Verdict]], Sequence[PlanCase]] = lambda _: (),
     ) -> None:
-        """`environment` is that of its launches."""
+        """`environment` is that of its launches; `riders` are cases of others that its last look
+        takes along, of the table before it."""
         self._store = store
         self._stage, self._settings = stage, settings
+        self._riders = riders
+        self._looks = list(looks(design_of(settings)))
         self._suites: list[str] = []
         self._suite = suite
         self._samples: list[runs.LaunchSamples] = []
@@ -174,6 +178,17 @@ class ViolationTable:
             for side in self._verification.open_sides()
         ]
 
+    def along(self) -> list[PlanCase]:
+        """Of the riders, for the next look: all, if it is the last of several."""
+        is_last = 0 < len(self._suites) == len(self._looks) - 1
+        return list(self._riders(self._verification.verdicts())) if is_last else []
+
+    @property
+    def ridden(self) -> str:
+        """The suite that the riders were in; "": there was no such look."""
+        there = 1 < len(self._suites) == len(self._looks)
+        return self._suites[-1] if there else ""
+
     def filled(self, of: Plan) -> Plan:
         """A plan of cases that it has times of, with the blocks that a launch has room for."""
         known = {
@@ -191,7 +206,7 @@ class ViolationTable:
         is or the design ends."""
         if not self._suites:
             self.look()
-        for look in list(looks(design_of(self._settings)))[len(self._suites) :]:
+        for look in self._looks[len(self._suites) :]:
             wanted = self.open_cases()
             if not wanted:
                 break
@@ -199,23 +214,11 @@ class ViolationTable:
                 f"{self._stage}: {counted(self.open_cells(), 'cell')} undecided after "
                 f"{counted(look.before, 'launch')}, {look.launches} more"
             )
-            first = self.filled(plan(self._settings, wanted))
+            first = self.filled(plan(self._settings, [*wanted, *self.along()]))
             arm = Arm(look.suite(self._suite), look.plan(first), self._environment)
             take_turns(self._store, [arm], look.launches)
             self.look()
         return self._verification.verdicts()
-
-
-def decide(
-    store: LaunchStore,
-    stage: str,
-    guidelines: Guidelines,
-    settings: Settings,
-    suite: Suite,
-    environment: Mapping[str, str],
-) -> list[Verdict]:
-    """The final verdicts of a table whose first look's launches are there."""
-    return ViolationTable(store, stage, guidelines, settings, suite, environment).decide()
 
 
 def _case_of(plan_text: str, number: int) -> Side:

@@ -1,6 +1,6 @@
-"""Turns of a campaign: winners are tried wherever a user stands, exported, proven to be in force,
-called hundreds of times, and measured cold with the whole table. What fails in one of these loses
-its place, and the next turn begins with what takes it."""
+"""Winners are vetted: tried wherever a user stands, exported, proven to be in force, called
+hundreds of times, and measured cold with the whole table. What fails in one of these loses its
+place, and the next turn begins with what takes it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from plumbline.campaign import acceptance_in_turn
 from plumbline.campaign.acceptance import Acceptance
 from plumbline.campaign.confirm import Confirmation, confirm
 from plumbline.campaign.exported import Files
+from plumbline.campaign.other_uses import OtherUses
 from plumbline.campaign.proven import Proven
 from plumbline.campaign.trials import Trials
 from plumbline.core.guidelines import Guidelines
@@ -28,17 +29,18 @@ from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
 from plumbline_exporters.bundle import conditions
 
 
-class Turn(msgspec.Struct, frozen=True):
+class Vetted(msgspec.Struct, frozen=True):
     """What a turn has led to: the `winners` that are kept, with what takes the place of others; the
     `table`. `changed`: some were dropped, so that what is exported is not yet what was measured,
-    and the table has one look."""
+    and the table has one look. `ridden`: the suite that has the table's cells in other uses."""
 
     winners: list[Winner]
     table: list[Verdict]
     changed: bool
+    ridden: str = ""
 
 
-class Turns:
+class Vetting:
     """Of one campaign. `replaced`: the winners that are left, with what takes the place of those
     that are lost. `environment`: what lets knobs be switched inside a launch."""
 
@@ -81,22 +83,34 @@ class Turns:
         self._reference_cases = self._unchanged(candidate_space)
         self._confirmed: Confirmation | None = None  # the last one
 
-    def take(self, number: int, winners: Sequence[Winner], current: Sequence[Verdict]) -> Turn:
-        """`current`: the table so far."""
+    def turn(
+        self,
+        number: int,
+        winners: Sequence[Winner],
+        current: Sequence[Verdict],
+        uses: OtherUses,
+    ) -> Vetted:
+        """`current`: the table so far; `uses`: its cells in other ways of use."""
         store, suite, stage = self._store, Suite("confirm", number), f"round-{number}"
         winners = self._accepted(winners)
         if winners:
             winners = self._held_together(suite, winners)
         if not winners:
-            return Turn([], list(current), True)
+            return Vetted([], list(current), True)
         self._files.stage(stage)
         environment = self._files.put_in_force(winners)
         store.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
         missed = self._proven.missed(number, winners, environment)
         if lost := missed or self._wrong(number, winners, environment):
-            return Turn(self._without(lost, winners), list(current), True)
+            return Vetted(self._without(lost, winners), list(current), True)
         table = tables.ViolationTable(
-            store, stage, self._guidelines, self._settings, suite, environment
+            store,
+            stage,
+            self._guidelines,
+            self._settings,
+            suite,
+            environment,
+            riders=uses.riders,
         )
         done = self._confirmed = confirm(
             store,
@@ -111,10 +125,11 @@ class Turns:
             faster=[winner for winner in winners if self._acceptance.shows_gain(winner)],
         )
         if lost := self._tell_dropped(suite, done.dropped):
-            return Turn(self._replaced(done.winners, lost), done.verdicts, True)
+            return Vetted(self._replaced(done.winners, lost), done.verdicts, True)
         if lost := self._harmful(number, done.winners, environment):
-            return Turn(self._without(lost, done.winners), done.verdicts, True)
-        return Turn(done.winners, table.decide(), False)
+            return Vetted(self._without(lost, done.winners), done.verdicts, True)
+        verdicts = table.decide()
+        return Vetted(done.winners, verdicts, False, table.ridden)
 
     def _accepted(self, winners: Sequence[Winner]) -> list[Winner]:
         """Those that hold wherever a user stands, and second choices that do for the others."""
