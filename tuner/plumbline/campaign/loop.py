@@ -265,7 +265,7 @@ class Loop:
                 refine=self._budget.left,
             )
             self._rounds.rescue(number)
-        self._budget.searched(len(fresh), begun)
+        self._budget.searched(len(fresh) + len(stuck), begun)
         self._opened = bool(fresh or stuck)
         self._searched += self._opened
         if winners != self._winners:

@@ -151,8 +151,6 @@ class Vetting:
         while refused:
             left = self._replaced(held, self._tell_dropped(suite, refused))
             held, refused = self._files.together(self._accepted(left))
-            if not held:
-                return []
         return held
 
     def _wrong(
