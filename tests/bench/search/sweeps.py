@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -37,18 +38,27 @@ _UNSEEN: dict[str, dict[str, Any]] = {
 }
 _FAST = {"latency_seconds": 1.7e-6, "bandwidth_bytes_per_second": 5e9}
 _BETWEEN = [700, 9000, 23456, 150000]
+# Recorded after all of these: another interconnect, and other libraries on this machine.
+_FASTER = {"latency_seconds": 6e-7, "bandwidth_bytes_per_second": 1.25e10}
+_LATER: dict[str, dict[str, Any]] = {
+    "fat-tree-12x2": {"nodes": 12, "nprocs": 24, "topology": "fat-tree", "shape": [4, 3, 2]},
+    "fat-tree-24x4": {"nodes": 24, "nprocs": 96, "topology": "fat-tree", "shape": [6, 4, 2]},
+}
+_LATER_SIZES = [300, 5000, 40000]
+_OTHERS = {"openmpi-5-4": "openmpi-5.0", "mpich-5-4": "mpich-5.0"}
 
 
 class Sweep(msgspec.Struct, frozen=True):
     """`keys` are those of a campaign file. `launches`: how often the whole of it is recorded, in
     `blocks` each (0: those of the campaign) after `warmup` calls; one launch decides on a simulated
-    machine."""
+    machine. `prefix`: of a library that is not the one on PATH."""
 
     name: str
     keys: dict[str, Any]
     launches: int = 1
     blocks: int = 0
     warmup: int = 8
+    prefix: Path | None = None
 
     @property
     def simulated(self) -> bool:
@@ -72,11 +82,19 @@ def _all() -> list[Sweep]:
     for selector in SELECTORS:
         keys = {"simulate": {"library": selector}, "nprocs": 128, "nodes": 16, "guidelines": _FEW}
         found.append(Sweep(f"{selector}-128", keys | {"sizes": [1024, 8192, 65536]}))
-    for (name, machine), selector in itertools.product(_UNSEEN.items(), SELECTORS):
-        ranks = {key: machine[key] for key in ("nodes", "nprocs")}
-        simulate = _FAST | {key: machine[key] for key in machine.keys() - ranks.keys()}
-        keys = ranks | {"simulate": simulate | {"library": selector}, "sizes": _BETWEEN}
-        found.append(Sweep(f"{selector}-{name}", keys | {"guidelines": _PATTERNS}))
+    for machines, network, sizes_of in (
+        (_UNSEEN, _FAST, _BETWEEN),
+        (_LATER, _FASTER, _LATER_SIZES),
+    ):
+        for (name, machine), selector in itertools.product(machines.items(), SELECTORS):
+            ranks = {key: machine[key] for key in ("nodes", "nprocs")}
+            simulate = network | {key: machine[key] for key in machine.keys() - ranks.keys()}
+            keys = ranks | {"simulate": simulate | {"library": selector}, "sizes": between}
+            found.append(Sweep(f"{selector}-{name}", keys | {"guidelines": _PATTERNS}))
+    for name, library in _OTHERS.items():
+        keys = {"nprocs": 4, "seed": 2} | sizes | patterns
+        prefix = Path("build/mpis", library)
+        found.append(Sweep(name, keys, launches=12, blocks=4, prefix=prefix))
     return found
 
 
@@ -149,7 +167,7 @@ class Here(msgspec.Struct, frozen=True):
 def here(sweep: Sweep, **keys: Any) -> Here:
     """Raises PlumblineError where the library is not here, or not built for."""
     settings = of(sweep.name, sweep.keys | keys, {})
-    toolchain = find_toolchain(settings=settings)
+    toolchain = find_toolchain(sweep.prefix, settings=settings)
     candidate_space = CandidateSpace(
         toolchain.space,
         toolchain.installation.library,
