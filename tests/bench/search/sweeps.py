@@ -82,7 +82,7 @@ def _all() -> list[Sweep]:
     for selector in SELECTORS:
         keys = {"simulate": {"library": selector}, "nprocs": 128, "nodes": 16, "guidelines": _FEW}
         found.append(Sweep(f"{selector}-128", keys | {"sizes": [1024, 8192, 65536]}))
-    for machines, network, sizes_of in (
+    for machines, network, between in (
         (_UNSEEN, _FAST, _BETWEEN),
         (_LATER, _FASTER, _LATER_SIZES),
     ):
