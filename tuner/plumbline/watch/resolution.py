@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from plumbline.watch import chart
-from plumbline.watch.baseline import Baseline
+from plumbline.watch.baseline import LEAST_SCALE, Baseline
 from plumbline.watch.design import Design
 from plumbline.watch.run_length import found_within
 
@@ -34,3 +34,14 @@ def found_change(
         middle = (low + high) / 2
         low, high = (low, middle) if found(middle) else (middle, high)
     return math.expm1(high)
+
+
+def largest_scale(design: Design, change: float = 0.1) -> float:
+    """Of cells in which this slow-down is found so; cells that are wider need more launches in a
+    canary: four times as many halve a scale, where launches differ as normal noise does."""
+    low, high = LEAST_SCALE, 1.0
+    while high > 1.001 * low:
+        middle = math.sqrt(low * high)
+        seen = found_change(design, Baseline(0.0, middle, design.learning)) <= change
+        low, high = (middle, high) if seen else (low, middle)
+    return low

@@ -20,8 +20,9 @@ FREEDOM = 4.0
 GAIN = 1.5
 # An alarm has so many canaries behind it, whatever they say.
 LEAST_CANARIES = 4
-# Heights of the sum that are told apart; 240 change thresholds by less than 0.5 %.
-HEIGHTS = 80
+# Heights of the sum that are told apart within a gain, which is a whole number of them: sums of
+# outliers are heights. Eight times as many change run lengths by less than 3 %.
+HEIGHTS = 16
 _BEYOND = 1e11  # longer runs are lost in rounding
 
 Matrix = NDArray[np.float64]
@@ -71,11 +72,11 @@ def threshold(reference: float, wanted: float) -> float:
 
 
 def _chain(reference: float, threshold: float, shift: float, spread: float) -> Matrix:
-    """Of heights below the threshold: from which (rows) to which (columns). The first is 0, where
-    the sum rests; the others are the middles of equal steps."""
-    step = threshold / HEIGHTS
-    heights = np.concatenate([[0.0], (np.arange(HEIGHTS) + 0.5) * step])
-    tops = np.concatenate([[0.0], (np.arange(HEIGHTS) + 1) * step])
+    """Of heights below the threshold: from which (rows) to which (columns)."""
+    step = GAIN / HEIGHTS
+    heights = np.arange(math.ceil(threshold / step)) * step
+    tops = heights + step / 2
+    tops[-1] = threshold
     rises = tops[None, :] - heights[:, None]
     below = stdtr(FREEDOM, (rises + reference - shift) / spread)
     below[rises >= GAIN] = 1.0
