@@ -57,7 +57,7 @@ def launches(number: int, every_seconds: float, nprocs: int) -> tuple[str, list[
                     samples.setdefault(at[one.case], []).extend(one.ns)
             found.append({cell: float(np.median(ns)) for cell, ns in samples.items()})
         time.sleep(max(0.0, every_seconds - (time.monotonic() - begun)))
-    return f"{toolchain.installation.library}, {nprocs} ranks", found
+    return f"{toolchain.installation.library.id}, {nprocs} ranks", found
 
 
 def recorded(machine: str, found: list[Medians]) -> RecordedLaunches:
