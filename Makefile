@@ -44,7 +44,7 @@ PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts \
         test-campaigns test-applications test-kills test-scale fuzz check bench bench-company bench-power bench-scale \
-        bench-search bench-search-machine lock install clean distclean
+        bench-detector bench-search bench-search-machine lock install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -129,6 +129,9 @@ bench-search: setup build  ## the search on recorded sweeps, against others (doc
 
 bench-power: setup  ## power of the final check, from recorded launches (docs/design/verification.md; two minutes)
 	$(BIN)/python -m tests.bench.power $(ARGS)
+
+bench-detector: setup  ## false alarms and delays of the change detector (docs/design/change-detection.md; two minutes)
+	$(BIN)/python -m tests.bench.detector $(ARGS)
 
 bench-search-machine: setup build  ## a campaign here, then a launch for each trial (docs/search-bench.md)
 	$(BIN)/python -m tests.bench.search.machine $(ARGS)

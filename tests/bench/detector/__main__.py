@@ -1,0 +1,146 @@
+"""Figures of the change detector of `plumbline watch`: docs/design/change-detection.md.
+
+    python -m tests.bench.detector [--machines N] [--seed N] [--others] [--json]
+
+Canaries of a machine of 200 cells, every fifth a reference, are drawn: normal, with heavy tails,
+busy at times, and resampled from recorded launches. Each row has a learning period, then 30 days
+without a change on so many machines (false alarms of all cells, with a 95 % interval), and half
+as many on which all cells but the references become slower, for each size of a change. Prints the
+rows. Asserts nothing."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from plumbline.watch.design import Design
+from plumbline.watch.resolution import largest_scale
+from tests.bench.detector import figures
+from tests.bench.detector.figures import IN_TIME, Delay, FalseAlarms
+from tests.bench.detector.noise import (
+    Busy,
+    HeavyTails,
+    Logs,
+    Noise,
+    Normal,
+    Wandering,
+    campaign,
+    canary_launches,
+)
+from tests.bench.detector.rules import Product, Ranks, Rule, Textbook
+
+CHANGES = (0.05, 0.1, 0.2)
+PROMISED = 0.1
+NORMAL = (0.01, 0.02, 0.025, 0.03, 0.05)
+LAUNCHES = (1, 5, 15, 30)  # of a canary
+COMPARED = ("normal, 2.5 %", "t with 3 degrees, 2 %", "launches of a campaign, 15 a canary")
+
+
+class Promised(msgspec.Struct, frozen=True):
+    """Of the product: `counted`, the share of the canaries that were not disturbed; `cells`, the
+    share of cells in which, by their scales, 10 % are found in time; `in_time`: of these."""
+
+    counted: float
+    cells: float
+    in_time: float | None
+
+
+class Row(msgspec.Struct, frozen=True):
+    rule: str
+    noise: str
+    false_alarms: FalseAlarms
+    delays: list[Delay]
+    months: int
+    promised: Promised | None
+
+
+def noises() -> list[Noise]:
+    return [
+        *(Normal(spread) for spread in NORMAL),
+        HeavyTails(0.02),
+        Busy(Normal(0.02)),
+        Wandering(0.02, 0.3),
+        *(campaign(launches) for launches in LAUNCHES),
+        *(canary_launches(launches) for launches in LAUNCHES),
+    ]
+
+
+def rows(
+    wanted: Sequence[Noise], design: Design, machines: int, seed: int, others: bool
+) -> Iterator[Row]:
+    for noise in wanted:
+        rules: list[Rule] = [Product(design, figures.references(noise.cells))]
+        if others and noise.name in COMPARED:
+            rules += [Textbook(design), Ranks(design)]
+        for rule in rules:
+            yield row(rule, noise, design, machines, seed)
+
+
+def row(rule: Rule, noise: Noise, design: Design, machines: int, seed: int) -> Row:
+    rng = np.random.default_rng(seed)
+    quiet = figures.false_alarms(rule, noise, design, rng, machines)
+    found, promised = [], None
+    for change in CHANGES:
+        canaries = figures.delays(rule, noise, design, rng, max(1, machines // 2), change)
+        found.append(figures.delay(canaries, change))
+        if isinstance(rule, Product) and change == PROMISED:
+            promised = _promised(rule, canaries)
+    return Row(rule.name, noise.name, quiet, found, machines, promised)
+
+
+def _promised(rule: Product, canaries: Logs) -> Promised:
+    watched = rule.scales[:, figures.references(rule.scales.shape[1]) :]
+    cells = watched <= largest_scale(rule.design, PROMISED)
+    in_time = float((canaries[cells] <= IN_TIME).mean()) if cells.any() else None
+    return Promised(rule.counted, float(cells.mean()), in_time)
+
+
+def main(say: Callable[[str], None] = print) -> None:
+    parser = argparse.ArgumentParser(description="Figures of the change detector.")
+    parser.add_argument("--machines", type=int, default=20, help="months of 200 cells for each row")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--others", action="store_true", help="other rules on some of the noises")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    design = Design(cells=200)
+    told = rows(noises(), design, options.machines, options.seed, options.others)
+    if options.json:
+        sys.stdout.buffer.write(msgspec.json.encode(list(told)) + b"\n")
+        return
+    for line in lines(told, options.machines):
+        say(line)
+
+
+def lines(told: Iterator[Row], machines: int) -> Iterator[str]:
+    yield (
+        f"{machines} machines of 200 cells for 30 days each; alarms of a month with 95 % interval; "
+        f"found within {IN_TIME} canaries, canaries to the alarm (median, 95 %); canaries that "
+        "count; cells in which +10 % should be found so, by their scales, and is"
+    )
+    heads = "".join(f"{f'+{100 * change:.0f} %':>20}" for change in CHANGES)
+    ends = f"{'counted':>9}{'seen':>8}{'of them':>9}"
+    yield f"{'noise':38}{'rule':22}{'false alarms':>20}{heads}{ends}"
+    for one in told:
+        quiet = one.false_alarms
+        cells = "".join(f"{_delay(delay):>20}" for delay in one.delays)
+        span = f"{quiet.mean:.2f} ({quiet.low:.2f}-{quiet.high:.2f})"
+        own = one.promised
+        ends = f"{own.counted:9.0%}{own.cells:8.0%}{_share(own.in_time):>9}" if own else ""
+        yield f"{one.noise:38}{one.rule:22}{span:>20}{cells}{ends}"
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
+
+
+def _delay(one: Delay) -> str:
+    median, most = (f"{number or f'>{figures.PATIENCE}'}" for number in (one.median, one.most))
+    return f"{one.in_time:.1%}  {median:>3} {most:>3}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""What is learnt of a cell before it is watched: where its log ratios lie, and how wide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
+
+from plumbline.watch.run_length import FREEDOM
+
+# Shares of |value - middle| at which the noise must not be wider than the scale says.
+LEVELS = (0.5, 0.75, 0.9, 0.95)
+LEAST_SCALE = 0.005  # what repeats itself to the digit changes by rounding, too
+# Times the root of the number of canaries: the standard error of a middle, in scales; and half of
+# that of a scale, as covering all levels errs on the wide side (by a tenth after 72 canaries).
+MIDDLE_ERROR, SCALE_MARGIN = 1.35, 0.5
+
+Vector = NDArray[np.float64]
+
+
+class Baseline(msgspec.Struct, frozen=True):
+    """`middle`: a log ratio. `scale`: of Student's t with FREEDOM degrees of freedom, whose tails
+    are heavier than those of what was learnt. `canaries`: how many it was learnt from."""
+
+    middle: float
+    scale: float
+    canaries: int
+
+    @property
+    def middle_error(self) -> float:
+        """Standard error of the middle, in scales."""
+        return MIDDLE_ERROR / math.sqrt(self.canaries)
+
+
+def baseline_of(logs: Sequence[float]) -> Baseline:
+    """Of one cell: log ratios, one a canary."""
+    (middle,), (scale,) = learn(np.array(logs)[:, None])
+    return Baseline(float(middle), float(scale), len(logs))
+
+
+def learn(values: ArrayLike) -> tuple[Vector, Vector]:
+    """Middles and scales of cells: `values` are log ratios, a row a canary and a column a cell.
+
+    The scale is the smallest one whose tails cover those of the values at all LEVELS, and a margin:
+    one that is too small by chance costs more false alarms than one that is too large saves (what
+    estimates do to charts: Jensen et al., Journal of Quality Technology 38 (2006))."""
+    every = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    canaries = len(every)
+    middles = np.median(every, axis=0)
+    distances = np.sort(np.abs(every - middles), axis=0)
+    levels = np.array(LEVELS)
+    at = np.ceil(levels * canaries).astype(int) - 1
+    covered = distances[at] / stdtrit(FREEDOM, (1 + levels) / 2)[:, None]
+    scales = covered.max(axis=0) * (1 + SCALE_MARGIN / math.sqrt(canaries))
+    scales = np.maximum(scales, LEAST_SCALE)
+    return middles, scales * _remembered((every - middles) / scales)
+
+
+def _remembered(values: Vector) -> Vector:
+    """How much wider sums of values lie that follow each other than sums of values that know
+    nothing of each other: by the correlation of neighbours, as far as it is more than chance (a
+    standard error), and as if it went on (Johnson and Bagshaw, Technometrics 16 (1974)). Outliers
+    are drawn in to where they say no more than others."""
+    near = np.clip(values, -2.0, 2.0)
+    squares = np.maximum((near**2).sum(axis=0), np.finfo(np.float64).tiny)
+    correlation = (near[1:] * near[:-1]).sum(axis=0) / squares
+    share = np.clip(correlation - 1 / math.sqrt(len(values)), 0.0, 0.9)
+    return np.asarray(np.sqrt((1 + share) / (1 - share)))

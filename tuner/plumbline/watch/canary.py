@@ -1,0 +1,110 @@
+"""One canary more: from the states of all cells before it to those after it, and alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Generic, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from plumbline.measure.experiment import REFERENCE_CELLS, without_shared_factor
+from plumbline.watch import chart
+from plumbline.watch.baseline import Baseline
+from plumbline.watch.design import Design
+from plumbline.watch.disturbance import disturbance
+from plumbline.watch.launches import of_launches
+from plumbline.watch.state import Alarm, CellState, Side
+
+Key = TypeVar("Key")
+Vector = NDArray[np.float64]
+
+
+class Watched(msgspec.Struct, Generic[Key], frozen=True):
+    """`disturbance`: how wide this canary's noise is among the references, by what it usually stays
+    below; None: too few of them were measured."""
+
+    states: dict[Key, CellState]
+    alarms: dict[Key, Alarm]
+    disturbance: float | None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the canary says anything; else all states are as before."""
+        return self.disturbance is not None and self.disturbance <= 1
+
+
+def observe(
+    design: Design,
+    states: Mapping[Key, CellState],
+    canary: Mapping[Key, Sequence[float]],
+    references: Collection[Key],
+) -> Watched[Key]:
+    """`canary`: log ratios of cells, now over a stored time that never changes, one a launch; all
+    cells that were measured have the same launches, and each canary as many. `references`: cells
+    among them that no exported file changes; they are watched too.
+
+    A cell that is new learns; one that was not measured stays as it is. A sum that raises an alarm
+    begins again at 0: while nobody does anything about it, the alarm comes again."""
+    before = dict(states)
+    steady = [key for key in references if key in canary]
+    if len(steady) < REFERENCE_CELLS:
+        return Watched(before, {}, None)
+    ratios = without_shared_factor(canary, [canary[key] for key in steady])
+    own = {key: float(of_launches(np.array(logs))) for key, logs in ratios.items()}
+    known = {key: states[key].known() for key in steady if key in states}
+    disturbed = _disturbance(own, {key: one for key, one in known.items() if one})
+    if disturbed > 1:
+        return Watched(before, {}, disturbed)
+    after, alarms = dict(before), dict[Key, Alarm]()
+    watched: dict[Key, Baseline] = {}
+    for key, log in own.items():
+        state = states.get(key, CellState())
+        if state.baseline is None:
+            after[key] = state.after_learning(log, design.learning)
+        else:
+            watched[key] = state.baseline
+    for key, (state, alarm) in _step(design, states, watched, own).items():
+        after[key] = state
+        if alarm:
+            alarms[key] = alarm
+    return Watched(after, alarms, disturbed)
+
+
+def _disturbance(own: Mapping[Key, float], known: Mapping[Key, Baseline]) -> float:
+    values = [(own[key] - one.middle) / one.scale for key, one in known.items()]
+    return float(disturbance(np.array(values)))
+
+
+def _step(
+    design: Design,
+    states: Mapping[Key, CellState],
+    watched: Mapping[Key, Baseline],
+    own: Mapping[Key, float],
+) -> dict[Key, tuple[CellState, Alarm | None]]:
+    if not watched:
+        return {}
+    before = [states[key] for key in watched]
+    offs = np.array([own[key] - one.middle for key, one in watched.items()])
+    scales = np.array([one.scale for one in watched.values()])
+    references = chart.references(scales)
+    limits = chart.thresholds(design, references)
+    values = offs / scales
+    slower = chart.step(_sums([state.slower for state in before]), values, references)
+    faster = chart.step(_sums([state.faster for state in before]), -values, references)
+    after: dict[Key, tuple[CellState, Alarm | None]] = {}
+    for n, (key, state) in enumerate(zip(watched, before, strict=True)):
+        up = state.slower.after(float(slower[n]), float(offs[n]))
+        down = state.faster.after(float(faster[n]), float(offs[n]))
+        alarm = None
+        if up.sum >= limits[n]:
+            alarm, up = Alarm("slower", up.ratio, up.canaries), Side()
+        elif down.sum >= limits[n]:
+            alarm, down = Alarm("faster", down.ratio, down.canaries), Side()
+        after[key] = msgspec.structs.replace(state, slower=up, faster=down), alarm
+    return after
+
+
+def _sums(sides: Sequence[Side]) -> Vector:
+    return np.array([side.sum for side in sides])

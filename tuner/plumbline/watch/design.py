@@ -1,0 +1,39 @@
+"""What the detector promises, and what that asks of it: how often it may be wrong, over how many
+cells, after how long a learning period."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+HOURLY_30_DAYS = 30 * 24
+SIDES = 2  # slower, faster
+# Fewer canaries do not tell a cell's noise.
+LEAST_LEARNING = 20
+
+
+class Design(msgspec.Struct, frozen=True):
+    """At most `false_alarms` on average in `canaries` canaries of all `cells` together, slower and
+    faster, references included. `learning`: canaries before a cell is watched. Stored beside the
+    states: with another design they are not the same states."""
+
+    cells: int
+    canaries: int = HOURLY_30_DAYS
+    false_alarms: float = 1.0
+    learning: int = 72
+
+    def __post_init__(self) -> None:
+        if self.cells < 1 or self.canaries < 1:
+            raise ValueError("a design needs a cell and a canary at least")
+        if not 0 < self.false_alarms < math.inf:
+            raise ValueError(f"{self.false_alarms} false alarms cannot be promised")
+        if self.learning < LEAST_LEARNING:
+            raise ValueError(
+                f"{self.learning} canaries do not tell noise: {LEAST_LEARNING} at least"
+            )
+
+    @property
+    def run_length(self) -> float:
+        """Canaries of one cell to a false alarm of one side, on average."""
+        return SIDES * self.cells * self.canaries / self.false_alarms

@@ -1,0 +1,66 @@
+"""What is kept of a cell between canaries: a value, to be stored as it is."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import msgspec
+
+from plumbline.watch.baseline import Baseline, baseline_of
+from plumbline.watch.design import LEAST_LEARNING
+
+Direction = Literal["slower", "faster"]
+
+
+class Side(msgspec.Struct, frozen=True):
+    """A sum, and the canaries since it last was 0: Page's estimate of when a change began.
+    `logs`: what these lay off the middle, added up."""
+
+    sum: float = 0.0
+    canaries: int = 0
+    logs: float = 0.0
+
+    def after(self, total: float, log: float) -> Side:
+        if total <= 0:
+            return Side()
+        return Side(total, self.canaries + 1, self.logs + log)
+
+    @property
+    def ratio(self) -> float:
+        """Of the times since then to those that were learnt; 1: nothing stands against it."""
+        return math.exp(self.logs / self.canaries) if self.canaries else 1.0
+
+
+class CellState(msgspec.Struct, frozen=True):
+    """`learning`: log ratios so far, until the baseline is there; a new cell is `CellState()`."""
+
+    learning: tuple[float, ...] = ()
+    baseline: Baseline | None = None
+    slower: Side = Side()
+    faster: Side = Side()
+
+    def after_learning(self, log: float, canaries: int) -> CellState:
+        """One more of `canaries`; the last one brings the baseline."""
+        values = (*self.learning, log)
+        return CellState(values) if len(values) < canaries else CellState((), baseline_of(values))
+
+    def known(self) -> Baseline | None:
+        """The baseline, or what it looks like so far; None: it is too early to say."""
+        if self.baseline is None and len(self.learning) >= LEAST_LEARNING:
+            return baseline_of(self.learning)
+        return self.baseline
+
+    def rested(self) -> CellState:
+        """Nothing stands against it: after an alarm that others have refuted. After one that was
+        confirmed the cell is another one, and begins anew as `CellState()`."""
+        return CellState(self.learning, self.baseline)
+
+
+class Alarm(msgspec.Struct, frozen=True):
+    """A candidate: `ratio` of the cell's times in the last `canaries` to those before, as far as
+    these few say."""
+
+    direction: Direction
+    ratio: float
+    canaries: int
