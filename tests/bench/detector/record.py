@@ -15,9 +15,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from plumbline.campaign import loop as campaign
 from plumbline.core.plan import PlanCase, measurable
 from plumbline.measure import tables
+from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
 from plumbline_db.records import CaseRecord, Samples
@@ -33,7 +33,7 @@ def launches(number: int, every_seconds: float, nprocs: int) -> tuple[str, list[
     """The machine, and nanoseconds by cell, launch by launch."""
     settings = load(None, {"nprocs": nprocs, "sizes": SIZES, "blocks": BLOCKS})
     toolchain = find_toolchain(settings=settings)
-    starter = campaign.starter(toolchain, settings)
+    starter = starting.starter(toolchain, settings)
     plan = tables.plan(settings, [])
     cases = tuple(
         PlanCase(function.name, size)
