@@ -112,7 +112,7 @@ check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings ar
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: setup build  ## the figures that performance targets speak of, as ratios in one run
+bench: setup build  ## the figures that performance targets speak of, as ratios in one run (ARGS="--campaign --beside RELEASE": two campaigns)
 	$(BIN)/python tests/bench/bench.py $(ARGS)
 
 bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md)

@@ -1,16 +1,17 @@
 """The figures that performance targets speak of, measured side by side in one run.
 
-Prints one line a figure (or JSON with --json): name, value, unit, what it is made of. Asserts
-nothing: noise must not turn anything red."""
+Prints one line a figure (or JSON with --json): name, value, unit, what it is made of. With --beside
+a campaign of another release, built in its own folder, follows that of this one. Asserts nothing:
+noise must not turn anything red."""
 
 from __future__ import annotations
 
+import argparse
 import math
 import os
 import random
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -202,6 +203,37 @@ def reproducibility(toolchain: Toolchain) -> Iterator[Figure]:
             yield Figure(f"planted {effect} % found ({estimator})", share, "", what)
 
 
+class Cost(msgspec.Struct):
+    """What `plumbline results --json` says of it."""
+
+    launches: int
+    cells: int
+    seconds: float
+    timed_share: float
+
+
+class Results(msgspec.Struct):
+    nodes: int
+    cost: Cost
+
+
+def campaign(root: Path, of: str) -> Iterator[Figure]:
+    """A campaign with default settings, by the command of a release in `root`."""
+    command = root / ".venv/bin/plumbline"
+    with tempfile.TemporaryDirectory() as folder:
+        database = ["--db", str(Path(folder, "bench.db"))]
+        output = ["--output", str(Path(folder, "exports"))]
+        for words in (["campaign", *database, *output], ["results", *database, "--json"]):
+            check = words[0] == "results"  # a campaign that found a wrong result has exit code 3
+            done = subprocess.run([command, *words], cwd=root, check=check, capture_output=True)
+    found = msgspec.json.decode(done.stdout, type=Results)
+    cost = found.cost
+    what = f"{cost.seconds:.0f} s in launches, {cost.cells} cells"
+    yield Figure(f"launches of a campaign{of}", cost.launches, "", what)
+    yield Figure(f"timed share of a campaign{of}", cost.timed_share, "", what)
+    yield Figure(f"a cell of a campaign{of}", found.nodes * cost.seconds / cost.cells, "node s", "")
+
+
 FIGURES: list[Callable[[Toolchain], Iterator[Figure]]] = [
     launch_share,
     race_against_launches,
@@ -212,9 +244,19 @@ FIGURES: list[Callable[[Toolchain], Iterator[Figure]]] = [
 
 
 def main() -> None:
-    toolchain = find_toolchain()
-    found = [figure for measure in FIGURES for figure in measure(toolchain)]
-    if "--json" in sys.argv[1:]:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--campaign", action="store_true", help="figures of a campaign alone")
+    parser.add_argument("--beside", type=Path, help="folder of another release, built")
+    options = parser.parse_args()
+    found: list[Figure] = []
+    if not options.campaign:
+        toolchain = find_toolchain()
+        found += [figure for measure in FIGURES for figure in measure(toolchain)]
+    found += campaign(HERE.parents[1], "")
+    if options.beside:
+        found += campaign(options.beside, f" ({options.beside.name})")
+    if options.json:
         print(msgspec.json.encode(found).decode())
         return
     for one in found:
