@@ -27,13 +27,14 @@ from plumbline_db.records import (
     Failure,
     Footer,
     Order,
+    ProbeRecord,
     Run,
     Samples,
     Suite,
 )
 from tests.db import build
 from tests.tuner import fake_mpi, fake_probe
-from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter
+from tests.tuner.simulated import EXIT, Costs, Interrupted, SimulatedStarter, failed
 
 CASES = (
     PlanCase("MPI_Bcast", 64),
@@ -294,9 +295,6 @@ def test_a_case_under_which_launches_fail_is_left_out(db: Database, campaign: Ca
     assert again.dropped == {CASES[2]}
 
 
-EXIT = Failure("ended", "exit status 1")
-
-
 class Flaky(SimulatedStarter):
     """Launches with these numbers fail: before any case has begun, or for this `failure`."""
 
@@ -305,12 +303,10 @@ class Flaky(SimulatedStarter):
         self._failing = failing
         self._failure = failure
 
-    def start(self, campaign, suite, sequence, text, extra, place=None):  # type: ignore[no-untyped-def]
-        run, records = super().start(campaign, suite, sequence, text, extra, place)
-        if sequence not in self._failing:
+    def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
+        if run.sequence not in self._failing:
             return run, records
-        failed = msgspec.structs.replace(run, failure=self._failure, stderr="no")
-        return failed, []
+        return failed(msgspec.structs.replace(run, stderr="no"), self._failure)
 
 
 CRASH = Failure("ended", "SIGSEGV, exit status 139", 1, "MPI_Bcast at 1024 B")
