@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -159,6 +160,20 @@ def starter(hosts: Hosts, folder: Path, placement: Placement, name: str = "path"
     )
 
 
+def outcomes(
+    ranks: Starter, suite: str, number: int, plan: Plan, environment: Mapping[str, str]
+) -> proof.Outcomes | proof.Failed:
+    """Of a launch of a proof."""
+    run, records = ranks.start("c", suite, number, plan.text(), dict(environment))
+    if run.failure is not None:
+        return proof.Failed(run.failure, run.stderr)
+    return {
+        (plan.cases[one.case].function, plan.cases[one.case].bytes): one.outcome
+        for one in records
+        if isinstance(one, Check)
+    }
+
+
 @pytest.mark.parametrize("name", ["path", "openmpi-5.0"])
 def test_a_launch(two_hosts: Hosts, tmp_path: Path, name: str) -> None:
     layout = Placement(nodes=2, ppn=2, bind="core", map_by="node")
@@ -205,22 +220,11 @@ def test_the_preload_library_is_in_force_on_both_hosts(
     write(files, ["env"])
     clean = ranks.clean_environment()
     environment = proof.environment_of(tmp_path / "out" / plumbline_sh.FILE_NAME, clean)
-
-    def try_out(
-        suite: str, number: int, plan: Plan, changed: Mapping[str, str]
-    ) -> proof.Outcomes | proof.Failed:
-        run, records = ranks.start("c", suite, number, plan.text(), dict(changed))
-        if run.failure is not None:
-            return proof.Failed(run.failure, run.stderr)
-        return {
-            (plan.cases[one.case].function, plan.cases[one.case].bytes): one.outcome
-            for one in records
-            if isinstance(one, Check)
-        }
-
     sizes = {"MPI_Allreduce": [4096]}
     with several(two_hosts, tmp_path).folder("proof") as folder:
-        found_out = proof.prove(family, try_out, PLAN, environment, [winner], sizes, folder)
+        found_out = proof.prove(
+            family, partial(outcomes, ranks), PLAN, environment, [winner], sizes, folder
+        )
     assert found_out.problems == []
     assert found_out.statements[0].startswith("plumbline.profile decides")
     script = tmp_path / "loaded.sh"
