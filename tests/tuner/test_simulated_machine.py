@@ -303,10 +303,10 @@ def test_a_variant_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_out_of_the_simulated_build(built: Toolchain) -> None:
-    built = sorted(paths.layout().programs.glob("openmpi-*/probe"))
-    if not built:
+    probes = sorted(paths.layout().programs.glob("openmpi-*/probe"))
+    if not probes:
         pytest.skip("no probe is built for Open MPI")
-    here = list_of(built[-1])
+    here = list_of(probes[-1])
     there = built.catalogue
     assert {one.name for one in there.variants} == {one.name for one in here.variants}
     assert (there.functions, there.syncs, there.types) == (here.functions, here.syncs, here.types)
