@@ -167,7 +167,7 @@ class Place:
     def require_quiet(self) -> None:
         """No process that was started here is left, in the end."""
         mark = f"TMPDIR={self.temporary}".encode()
-        for _ in range(600):
+        for _ in range(3000):
             if not any(mark in _environment(one) for one in Path("/proc").glob("[0-9]*")):
                 return
             time.sleep(0.02)

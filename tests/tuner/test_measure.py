@@ -151,11 +151,11 @@ def test_how_launches_fail(tmp_path: Path, script: str, reason: str) -> None:
 
 def test_a_launch_that_hangs_is_ended(tmp_path: Path) -> None:
     part = records_file(tmp_path, until=4)
-    starter = fake_mpi.starter(tmp_path, f'cp {part} "$2.part"; sleep 60', timeout_seconds=0.5)
+    starter = fake_mpi.starter(tmp_path, f'cp {part} "$2.part"; sleep 60', timeout_seconds=3)
     run, _ = starter.start("c", "s", 0, TEXT, {})
     assert not run.finished
-    assert run.reason == "no end after 0.5 s, with MPI_Allreduce at 16384 B under way (case 0)"
-    assert run.seconds < 20
+    assert run.reason == "no end after 3 s, with MPI_Allreduce at 16384 B under way (case 0)"
+    assert run.seconds < 50
 
 
 @pytest.mark.parametrize(
