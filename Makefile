@@ -73,7 +73,7 @@ test: setup $(STAMPS)/test-packages build setup-mpis build/lmod build/mpi4py/rea
 
 test-alone: setup $(STAMPS)/test-packages build setup-mpis  ## tests that measure, and long ones, one after the other on a quiet machine (some 8 minutes)
 	$(BIN)/python -m pytest -m alone $(ARGS)
-	$(BIN)/python -m pytest $(ARGS) $$(grep -l 'busy\.undecided' -r tests --include='test_*.py')
+	$(BIN)/python -m pytest $(ARGS) $$(grep -l 'busy\.[up]' -r tests --include='test_*.py')
 
 test-variants: setup $(STAMPS)/test-packages build setup-mpis  ## variants: all combinations, sanitizers, valgrind (hours)
 	$(BIN)/python -m pytest $(ARGS) tests/collectives_alt/full_matrix.py

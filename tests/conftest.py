@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.hosts import two_hosts  # noqa: F401
 from tests.impi import intel_mpi  # noqa: F401
+from tests.probes.mpich import installed_mpich, mpich  # noqa: F401
 from tests.slurm import slurm  # noqa: F401
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
 from plumbline.core.plan import PlanCase
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.settings import starting
-from plumbline_db.errors import PlumblineError
+from tests import simgrid
 from tests.bench.search import record
 from tests.bench.search.around import AS_IT_IS, Around, chosen
 from tests.bench.search.exact import LATER, Exact
@@ -33,14 +31,8 @@ RING = {"smpi/allgather": "ring"}
 
 @pytest.fixture(scope="module")
 def at() -> Here:
-    if shutil.which("smpirun") is None:
-        pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
-    try:
+    with simgrid.there():
         return here(Sweep("small", KEYS))
-    except PlumblineError as error:
-        if "make build" not in str(error):
-            raise
-        pytest.skip(f"not built for SimGrid: {error}")
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests import own_core
+from tests.probes.launch import build_folder
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -42,11 +43,8 @@ def make(
     *programs: str, mpicc: str = "mpicc", sanitizers: str = UNDEFINED, kind: str = "tests"
 ) -> Build:
     """Brings programs up to date; all, where none is named. Tests at the same time wait here."""
-    mpi_id = subprocess.run(
-        [str(ROOT / "probes" / "mpi-id.sh"), mpicc], check=True, capture_output=True, text=True
-    ).stdout.strip()
-    house = ROOT / "build"
-    build = Build(house / kind / mpi_id, house / mpi_id / "libplumbline.so")
+    house = build_folder(mpicc)
+    build = Build(ROOT / "build" / kind / house.name, house / "libplumbline.so")
     build.folder.mkdir(parents=True, exist_ok=True)
     targets = [str(build.program(name)) for name in programs] or ["all"]
     where = [f"BUILD={build.folder}", f"MPICC={mpicc}", f"EXTRA_CFLAGS={sanitizers}"]

@@ -101,8 +101,9 @@ def other_job(build: Build, folder: Path, kind: str) -> list[str]:
     return [*words, str(build.program("jobs"))]
 
 
-@pytest.mark.parametrize("kind", OTHERS)
-@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "recorded"), [("others", False), *((kind, True) for kind in OTHERS)]
+)
 def test_jobs_with_different_rules(build: Build, tmp_path: Path, kind: str, recorded: bool) -> None:
     """On communicators with ranks of both the rules of neither hold."""
     command = other_job(build, tmp_path, kind)

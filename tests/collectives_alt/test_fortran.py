@@ -43,16 +43,22 @@ def program(
     return name
 
 
+GOOD = (0, "good 86\n", "")
+
+
+def test_without_rules(build: Build, program: str) -> None:
+    plain = mpirun(NPROCS, build.program(program), "init")
+    assert (plain.returncode, plain.stdout) == GOOD[:2], plain.stderr
+
+
 @pytest.mark.parametrize(("turn", "start"), [(0, "init"), (1, "thread"), (-1, "init")])
 def test_replaces_every_function(
     build: Build, tmp_path: Path, program: str, turn: int, start: str
 ) -> None:
-    plain = mpirun(NPROCS, build.program(program), start)
-    assert (plain.returncode, plain.stdout) == (0, "good 86\n"), plain.stderr
     chosen = turns(build)[turn]
     rules = "\n".join(rule(function, variant) for function, variant in chosen.items())
     run = Started(build, tmp_path, rules, start, program=program, nprocs=NPROCS)
-    assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, plain.stdout, "")
+    assert (run.done.returncode, run.done.stdout, run.done.stderr) == GOOD
     assert len(chosen) == 16
     assert {one["variant"].split(":")[0] for one in run.report["rules"] if one["replaced"]} == set(
         chosen.values()

@@ -28,7 +28,7 @@ REDUCTIONS = {
 
 
 RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 13)
-FEW = [pytest.param(n, marks=[pytest.mark.alone] * (n in (6, 7, 13))) for n in RANKS]
+FEW = [pytest.param(n, marks=[pytest.mark.alone] * (n in (6, 7, 8, 13))) for n in RANKS]
 
 # Mutants with right results.
 UNTIDY = {"sends_openly_gather", "keeps_a_communicator_scatter"}
@@ -78,7 +78,7 @@ def test_large(build: Build, nprocs: int) -> None:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("nprocs", [2, 3, pytest.param(5, marks=pytest.mark.alone)])
+@pytest.mark.parametrize("nprocs", [3, *(pytest.param(n, marks=pytest.mark.alone) for n in (2, 5))])
 def test_addresses(guarded: Build, nprocs: int) -> None:
     passed(mpirun(nprocs, guarded.program("variants"), env=NO_LEAKS, timeout=280))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.ndjson import BadRecordsError, decode
@@ -48,6 +48,7 @@ def test_the_documented_example(tmp_path: Path) -> None:
     assert records[-1] == Footer(1, 123456, 345678)
 
 
+@settings(max_examples=50)
 @given(records=strategies.launches())
 def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, records: list[ProbeRecord]

@@ -47,7 +47,7 @@ def put(db: Database, run: Run, cases: list[Timed], **how: object) -> list[Probe
     return records
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 @given(records=strategies.launches())
 def test_records_come_back(started: Database, records: list[ProbeRecord]) -> None:
     sequence = len(runs.listing(started, CAMPAIGN))

@@ -8,6 +8,7 @@ import msgspec
 
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters.bundle import Bundle
+from plumbline_exporters.family.mpich.coll import stem
 from plumbline_exporters.family.openmpi.tuned import prefix
 from tests.db import build
 
@@ -65,6 +66,22 @@ def variant(
         bytes_to=bytes_to,
         variant=name,
         configuration=knobs,
+    )
+
+
+def of_mpich(
+    function: str, algorithm: str, low: int, high: int, nprocs: int = 4, **more: str
+) -> Winner:
+    """`more`: parameters of the algorithm, as its variables end."""
+    own = stem(function)
+    knobs = {f"{own}INTRA_ALGORITHM": algorithm, f"{own}DEVICE_COLLECTIVE": "0"}
+    return build.winner(
+        function=function,
+        nprocs=nprocs,
+        ppn=nprocs,
+        bytes_from=low,
+        bytes_to=high,
+        configuration=knobs | {own + name: value for name, value in more.items()},
     )
 
 

@@ -105,16 +105,24 @@ def reached(found: Installation, folder: Path, winner: Winner, *sizes: int) -> b
     return done.status != 0
 
 
+UNFIT = [tuned(function, preset, 4096, 4096) for function, preset in NOT_FIT.items()]
+
+
 @pytest.mark.mpi
-@pytest.mark.parametrize("function", NOT_FIT)
+@pytest.mark.parametrize("winner", UNFIT, ids=NOT_FIT)
 def test_the_library_takes_a_range_for_what_we_mean(
-    function: str,
-    intel_mpi: Installation,
-    tmp_path: Path,
+    winner: Winner, intel_mpi: Installation, tmp_path: Path
 ) -> None:
-    winner = tuned(function, NOT_FIT[function], 4096, 4096)
-    assert not reached(intel_mpi, tmp_path, winner, 64, 2048, 4094, 4098, 8192)
     assert reached(intel_mpi, tmp_path, winner, 4096)
+
+
+@pytest.mark.mpi
+def test_ranges_end_where_we_mean(intel_mpi: Installation, tmp_path: Path) -> None:
+    """All in one launch, which would end at the first that is reached."""
+    knobs = {knob(one.function): value([one]) for one in UNFIT}
+    cells = [(one.function, size) for one in UNFIT for size in (64, 2048, 4094, 4098, 8192)]
+    done, samples = run(intel_mpi, tmp_path, FAMILY.in_environment(knobs), *cells)
+    assert done.status == 0 and len(samples) == len(cells), done.stdout + done.stderr
 
 
 @pytest.mark.mpi

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 import msgspec
 import pytest
@@ -12,39 +12,15 @@ from plumbline.libraries.mpich import Mpich
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import registry
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.family.mpich.coll import stem
 from tests.db import build
-from tests.exporters.bundles import bundle
+from tests.exporters.bundles import bundle, of_mpich
 from tests.probes.launch import Launch
-from tests.probes.mpich import NAMES, MpichProbe, built
+from tests.probes.mpich import MpichProbe
 
 pytestmark = pytest.mark.mpi
 
 
-@pytest.fixture(scope="module", params=NAMES)
-def installed(request: pytest.FixtureRequest) -> tuple[Path, Path]:
-    return built(request.param)
-
-
-@pytest.fixture
-def mpich(installed: tuple[Path, Path], tmp_path: Path) -> MpichProbe:
-    prefix, folder = installed
-    return MpichProbe(folder / "probe", tmp_path, Path(), prefix)
-
-
-def winner(function: str, algorithm: str, low: int, high: int, **more: str) -> Winner:
-    own = stem(function)
-    knobs = {f"{own}INTRA_ALGORITHM": algorithm, f"{own}DEVICE_COLLECTIVE": "0"}
-    knobs |= {own + name: value for name, value in more.items()}
-    return build.winner(
-        function=function,
-        nprocs=2,
-        ppn=2,
-        bytes_from=low,
-        bytes_to=high,
-        configuration=knobs,
-    )
-
+winner = partial(of_mpich, nprocs=2)
 
 WINNERS = (
     winner("MPI_Allgather", "k_brucks", 64, 127, BRUCKS_KVAL="2"),

@@ -12,28 +12,13 @@ import pytest
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters.bundle import Bundle
-from plumbline_exporters.family.mpich import coll as mpich_coll
 from plumbline_exporters.family.mpich import env as mpich_env
 from plumbline_exporters.family.mpich import selection as mpich_selection
 from tests.db import build
 from tests.exporters.bundles import bundle, library
+from tests.exporters.bundles import of_mpich as winner
 from tests.tuner.families.installations import write
 from tests.tuner.families.recorded.mpich import ALGORITHMS, COMPOSITIONS, FILES
-
-
-def winner(
-    function: str, algorithm: str, low: int, high: int, nprocs: int = 4, **more: str
-) -> Winner:
-    own = mpich_coll.stem(function)
-    knobs = {f"{own}INTRA_ALGORITHM": algorithm, f"{own}DEVICE_COLLECTIVE": "0"}
-    return build.winner(
-        function=function,
-        nprocs=nprocs,
-        ppn=nprocs,
-        bytes_from=low,
-        bytes_to=high,
-        configuration=knobs | {own + name: value for name, value in more.items()},
-    )
 
 
 def given(tmp_path: Path, *winners: Winner) -> Bundle:

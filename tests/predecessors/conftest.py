@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.probes.launch import ROOT, Probe
+from tests.probes.launch import ROOT, Probe, build_folder
 from tests.tuner.cli.conftest import starter
 from tests.verify.conftest import guidelines, medians
 
@@ -22,10 +22,7 @@ def build() -> Path:
     """The build folder of the MPI whose mpicc is on PATH, up to date."""
     for room in ("collectives-alt", "probes"):
         subprocess.run(["make", "-s", "-C", str(ROOT / room)], check=True, timeout=240)
-    mpi_id = subprocess.run(
-        [str(ROOT / "probes" / "mpi-id.sh"), "mpicc"], check=True, capture_output=True, text=True
-    ).stdout.strip()
-    return ROOT / "build" / mpi_id
+    return build_folder()
 
 
 @pytest.fixture(scope="session")

@@ -7,17 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.probes.launch import ROOT, Probe
+from tests.probes.launch import ROOT, Probe, build_folder
 
 
 @pytest.fixture(scope="session")
 def build() -> Path:
     """The build folder of the MPI whose mpicc is on PATH, with the probe in it."""
     subprocess.run(["make", "-s", "-C", str(ROOT / "probes")], check=True, timeout=240)
-    mpi_id = subprocess.run(
-        [str(ROOT / "probes" / "mpi-id.sh"), "mpicc"], check=True, capture_output=True, text=True
-    ).stdout.strip()
-    return ROOT / "build" / mpi_id
+    return build_folder()
 
 
 @pytest.fixture(scope="session")

@@ -33,6 +33,13 @@ ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
+def build_folder(mpicc: str | Path = "mpicc") -> Path:
+    """Where the programs for the MPI behind `mpicc` are built."""
+    words = [str(ROOT / "probes" / "mpi-id.sh"), str(mpicc)]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    return ROOT / "build" / done.stdout.strip()
+
+
 def listed(table: str) -> list[str]:
     """The names in one of the probe's tables, in its order."""
     text = (ROOT / "probes" / table).read_text()

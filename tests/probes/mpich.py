@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.probes.launch import ROOT, Probe
+from tests.probes.launch import ROOT, Probe, build_folder
 
 FOLDER = Path(os.environ.get("PLUMBLINE_MPIS") or ROOT / "build" / "mpis")
 NAMES = ("mpich-5.0", "mpich-4.3")
@@ -37,6 +37,15 @@ def built(name: str) -> tuple[Path, Path]:
     for part in ("collectives-alt", "probes"):
         words = ["make", "-s", "-C", str(ROOT / part), "all", f"MPICC={mpicc}"]
         subprocess.run(words, check=True, timeout=600)
-    words = [str(ROOT / "probes" / "mpi-id.sh"), str(mpicc)]
-    done = subprocess.run(words, check=True, capture_output=True, text=True)
-    return prefix, ROOT / "build" / done.stdout.strip()
+    return prefix, build_folder(mpicc)
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def installed_mpich(request: pytest.FixtureRequest) -> tuple[Path, Path]:
+    return built(request.param)
+
+
+@pytest.fixture
+def mpich(installed_mpich: tuple[Path, Path], tmp_path: Path) -> MpichProbe:
+    prefix, folder = installed_mpich
+    return MpichProbe(folder / "probe", tmp_path, Path(), prefix)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from plumbline_db.records import Check, KnobReading
 from tests.probes.launch import Launch
-from tests.probes.mpich import NAMES, MpichProbe, built
+from tests.probes.mpich import MpichProbe
 
 pytestmark = pytest.mark.mpi
 
@@ -16,17 +14,6 @@ ALLTOALL = "MPIR_CVAR_ALLTOALL_INTRA_ALGORITHM"
 DEVICE = "MPIR_CVAR_ALLTOALL_DEVICE_COLLECTIVE"
 STRICT = {"MPIR_CVAR_COLLECTIVE_FALLBACK": "error"}
 IN_PLACE_ONLY = "pairwise_sendrecv_replace"
-
-
-@pytest.fixture(scope="module", params=NAMES)
-def installed(request: pytest.FixtureRequest) -> tuple[Path, Path]:
-    return built(request.param)
-
-
-@pytest.fixture
-def mpich(installed: tuple[Path, Path], tmp_path: Path) -> MpichProbe:
-    prefix, build = installed
-    return MpichProbe(build / "probe", tmp_path, Path(), prefix)
 
 
 def run(mpich: MpichProbe, lines: str, environment: dict[str, str]) -> Launch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plumbline_db.records import ClockError, ClockModel, ClockSync, Refused
+from tests import busy
 from tests.probes.launch import Launch, Probe, listed
 
 pytestmark = pytest.mark.mpi
@@ -32,18 +33,19 @@ def test_a_known_time_by_every_timer(probe: Probe, clock: str) -> None:
     """The last rank sleeps 3 ms in the call: a timer in other units would say otherwise."""
     if clock not in probe.known()["clocks"]:
         pytest.skip(f"this probe has no timer {clock}")
-    launch = probe.run(
-        f"set blocks=1 warmup=0 clock={clock}\n"
-        "case id=0 function=MPI_Reduce_local bytes=8 reps=20\n",
-        2,
-        {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": "1"},
-    )
+    lines = f"set blocks=1 warmup=0 clock={clock}\n"
+    lines += "case id=0 function=MPI_Reduce_local bytes=8 reps=20\n"
+    slow = {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": "1"}
+    launch = probe.run(lines, 2, slow)
     assert launch.code == 0, launch.stderr
     assert launch.header.clock.name == clock
     assert launch.header.clock.shared is (clock not in NOT_SHARED)
     assert 0 < launch.header.clock.resolution_ns < 1_000_000
     assert 0 <= launch.header.clock.cost_ns < 100_000
-    assert 2_999_000 <= min(launch.samples[0].ns) < 4_500_000
+    least = min(launch.samples[0].ns)
+    assert least >= 2_999_000
+    if least >= 4_500_000:
+        busy.undecided(f"{least} ns for 3 ms of sleep")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,8 @@ def test_wtime_becomes_global(probe: Probe, algorithm: str, ranks: int) -> None:
         bounds.append(max(max(error.bounds_ns) for error in launch.of(ClockError)))
         if bounds[-1] < 20_000:
             break
-    assert min(bounds) < 20_000
+    if min(bounds) >= 20_000:
+        busy.undecided(f"messages have waited: {bounds}")
 
 
 def test_cells_shorter_than_the_error_are_refused(probe: Probe) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.hosts import Hosts
-from tests.probes.launch import ENVIRONMENT, ROOT, Launch, Probe
+from tests.probes.launch import ENVIRONMENT, ROOT, Launch, Probe, build_folder
 from tests.tuner.families.installations import prefix_of
 
 pytestmark = pytest.mark.mpi
@@ -32,9 +32,7 @@ def probe_of(name: str, folder: Path) -> Probe:
     environment = os.environ | {"MPICC": str(mpicc)}
     words = ["make", "-s", "-C", str(ROOT / "probes")]
     subprocess.run(words, check=True, timeout=240, env=environment)
-    words = [str(ROOT / "probes" / "mpi-id.sh"), str(mpicc)]
-    said = subprocess.run(words, check=True, capture_output=True, text=True)
-    return Probe(ROOT / "build" / said.stdout.strip() / "probe", folder, folder)
+    return Probe(build_folder(mpicc) / "probe", folder, folder)
 
 
 def run(probe: Probe, mpirun: list[str], *configs: str) -> list[str]:

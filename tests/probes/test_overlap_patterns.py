@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from plumbline_db.records import Overlap
+from tests import busy
 from tests.probes.launch import Launch, Probe
-from tests.probes.test_overlap import patiently
 
 pytestmark = pytest.mark.mpi
 
@@ -92,7 +92,7 @@ def test_a_library_whose_overlap_is_known(
             beyond = min(one.both_ns) - min(one.computation_ns)
             assert beyond == pytest.approx(300_000 if mode == "serial" else 0, abs=40_000)
 
-    patiently(check)
+    busy.patiently(check)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import busy
 from tests.probes.launch import ROOT, Probe
-from tests.probes.test_overlap import cells, patiently
+from tests.probes.test_overlap import cells
 
 pytestmark = pytest.mark.mpi
 HERE = Path(__file__).parent
@@ -84,7 +85,7 @@ def test_threads_compute_while_messages_go(probe: Probe) -> None:
         assert middle[0] < 20_000 < 100_000 < middle[1]
         assert middle[2] > 100_000
 
-    patiently(check)
+    busy.patiently(check)
 
 
 def test_threads_on_the_core_of_their_rank_are_felt(probe: Probe) -> None:
@@ -97,7 +98,7 @@ def test_threads_on_the_core_of_their_rank_are_felt(probe: Probe) -> None:
         (one,) = cells(probe.run(line, 2, environment=FUNNELED)).values()
         assert max(one.both_ns) > 3 * statistics.median(one.communication_ns)
 
-    patiently(check)
+    busy.patiently(check)
 
 
 def test_threads_send_at_the_same_time(probe: Probe) -> None:

@@ -163,7 +163,9 @@ def test_without_a_pattern_one_rank_is_late_by_about_one_call(probe: Probe, pipe
     assert launch.code == 0, launch.stderr
     first, second = launch.samples
     assert first.window_ns == second.window_ns
-    assert 7_500_000 < first.window_ns < 60_000_000
+    assert first.window_ns > 7_500_000
+    if first.window_ns >= 60_000_000:
+        busy.undecided(f"a call of 10 ms took {first.window_ns} ns")
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])

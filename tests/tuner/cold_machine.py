@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings.toolchain import Variant
-from plumbline.system.placement import Placement
 from plumbline_db.records import CaseRecord, Failure, ProbeRecord, Run
 from tests.db import build
 from tests.tuner.simulated import (
@@ -18,12 +17,14 @@ from tests.tuner.simulated import (
     Costs,
     Rules,
     SimulatedStarter,
+    failed,
     installed_knobs,
     variants,
 )
 
 COLD_SPACE = msgspec.structs.replace(SPACE, hot=None)
 PREFIX = "OMPI_MCA_coll_tuned_"
+ABORTED = Failure("ended", "exit status 134")
 WITNESSES = [
     Variant(f"{name.removeprefix('MPI_').lower()}_linear{number}", name, "algorithm", [], "")
     for name in LATENCY
@@ -63,7 +64,6 @@ class ColdStarter(SimulatedStarter):
     ) -> None:
         super().__init__(costs, crashes=self._broken, corrupt=self._lie, **more)
         self._aborts, self._breaks, self._lies = aborts, breaks, lies
-        self.extra: dict[str, str] = {}
 
     @property
     def _values(self) -> set[str]:
@@ -77,20 +77,8 @@ class ColdStarter(SimulatedStarter):
         wrong = case.variant != "default" and self._lies(case.function, self._values)
         return "wrong" if wrong else "ok"
 
-    def start(
-        self,
-        campaign: str,
-        suite: str,
-        sequence: int,
-        text: str,
-        extra: dict[str, str],
-        placement: Placement | None = None,
-    ) -> tuple[Run, Sequence[ProbeRecord]]:
-        self.extra = extra
-        run, records = super().start(campaign, suite, sequence, text, extra, placement)
-        if self._aborts(self._values):
-            return msgspec.structs.replace(run, failure=Failure("ended", "exit status 134")), []
-        return run, records
+    def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
+        return failed(run, ABORTED) if self._aborts(self._values) else (run, records)
 
     def _library(
         self, function: str, size: int, knobs: Mapping[str, str], rules: Rules

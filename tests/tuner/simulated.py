@@ -30,6 +30,7 @@ from plumbline_db.records import (
     Clock,
     ConfigRecord,
     Criterion,
+    Failure,
     Footer,
     Header,
     KnobReading,
@@ -70,6 +71,14 @@ LATENCY = {
     "MPI_Exscan": 4.0,
     "MPI_Reduce_local": 0.3,
 }
+
+
+EXIT = Failure("ended", "exit status 1")
+
+
+def failed(run: Run, failure: Failure = EXIT) -> tuple[Run, list[ProbeRecord]]:
+    """The launch, at its end before any case has begun."""
+    return msgspec.structs.replace(run, failure=failure), []
 
 
 class Interrupted(Exception):
@@ -153,7 +162,7 @@ def _profile(text: str) -> list[tuple[str, int, float, str]]:
 class SimulatedStarter(Starter):
     """Launches of the simulated library. `stop_after`: so many launches, then Interrupted.
     `crashes(case)`: the launch dies when that case is checked. `corrupt(case)`: the outcome of a
-    check that is not ok."""
+    check that is not ok. Other libraries take over `seen` and `answered`."""
 
     def __init__(
         self,
@@ -174,6 +183,7 @@ class SimulatedStarter(Starter):
         self.placement = Placement(nodes=1, ppn=nprocs)
         self._launcher = launcher_for(None)
         self._fixed: dict[str, str] = {}
+        self.extra: dict[str, str] = {}  # what the last launch was started with
         self.launches: list[tuple[str, int]] = []
         self._costs = costs
         self._parts = parts
@@ -199,6 +209,7 @@ class SimulatedStarter(Starter):
             raise Interrupted
         self.launches.append((suite, sequence))
         where = placement or self.placement
+        self.extra = extra = self.seen(suite, extra)
         records = self._records(text, extra)
         if where.held:
             held = [str(rank % 2) for rank in range(where.nprocs)]
@@ -220,6 +231,15 @@ class SimulatedStarter(Starter):
             seconds=self._seconds,
             timed_seconds=self._seconds / 2,
         )
+        return self.answered(run, records)
+
+    def seen(self, suite: str, extra: dict[str, str]) -> dict[str, str]:
+        """What a launch of `suite` sees of the variables that it is started with."""
+        del suite
+        return extra
+
+    def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
+        """What comes of the launch `run`, whose plan is obeyed with `records`."""
         return run, records
 
     def _records(self, text: str, extra: Mapping[str, str]) -> list[ProbeRecord]:
@@ -311,7 +331,7 @@ def parse(text: str) -> tuple[dict[str, str], dict[str, dict[str, str]], list[Ca
             settings = values
         elif word == "config":
             configs[values.pop("id")] = values
-        elif word != "pingpong":
+        elif word not in ("pingpong", "overlap"):
             assert word == "case"
             number, size = int(values["id"]), int(values["bytes"])
             cases.append(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 import pytest
 
@@ -12,7 +10,6 @@ from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import side_by_side
 from plumbline.measure.launches import LaunchStore
 from plumbline.measure.side_by_side import MeasuredCase
-from plumbline.system.placement import Placement
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Failure, ProbeRecord, Run
 from tests.tuner.simulated import SPACE, Costs, SimulatedStarter
@@ -33,21 +30,12 @@ class Watched(SimulatedStarter):
 
     def __init__(self, costs: Costs, fails: str = "") -> None:
         super().__init__(costs)
-        self.seen: list[tuple[str, int, dict[str, str], str]] = []
+        self.started: list[tuple[str, int, dict[str, str], str]] = []
         self._fails = fails
 
-    def start(
-        self,
-        campaign: str,
-        suite: str,
-        sequence: int,
-        text: str,
-        extra: dict[str, str],
-        placement: Placement | None = None,
-    ) -> tuple[Run, Sequence[ProbeRecord]]:
-        self.seen.append((suite, sequence, extra, text))
-        run, records = super().start(campaign, suite, sequence, text, extra, placement)
-        if suite == self._fails and sequence:
+    def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
+        self.started.append((run.suite, run.sequence, self.extra, run.plan))
+        if run.suite == self._fails and run.sequence:
             run = msgspec.structs.replace(run, failure=FAILED)
         return run, records
 
@@ -66,13 +54,13 @@ def test_launches_take_turns_and_are_started_with_the_setting(
 ) -> None:
     starter = Watched(COSTS)
     lines = run(db, campaign, starter)
-    order = [(suite, number) for suite, number, _, _ in starter.seen]
+    order = [(suite, number) for suite, number, _, _ in starter.started]
     assert order == [(s, n) for n in range(3) for s in ("measure", "measure-1", "measure-2")]
-    plain, limit, adapt = (extra for _, _, extra, _ in starter.seen[:3])
+    plain, limit, adapt = (extra for _, _, extra, _ in starter.started[:3])
     assert plain == {"HOT": "1"}
     assert limit == plain | {f"OMPI_MCA_{name}": value for name, value in LIMIT.values}
     assert adapt == plain | {f"OMPI_MCA_{name}": value for name, value in ADAPT.values}
-    assert " knobs=start" in starter.seen[1][3] and " knobs=" not in starter.seen[0][3]
+    assert " knobs=start" in starter.started[1][3] and " knobs=" not in starter.started[0][3]
     assert [(one.bytes, one.knobs) for one in lines] == [
         *((8, knobs) for knobs in ({}, LIMIT.as_dict(), ADAPT.as_dict())),
         *((64, knobs) for knobs in ({}, HOT.as_dict(), LIMIT.as_dict(), ADAPT.as_dict())),
@@ -87,7 +75,7 @@ def test_launches_take_turns_and_are_started_with_the_setting(
 def test_a_setting_that_fails_leaves_the_others(db: Database, campaign: Campaign) -> None:
     starter = Watched(COSTS, fails="measure-1")
     lines = run(db, campaign, starter)
-    assert [number for suite, number, _, _ in starter.seen if suite == "measure-1"] == [0, 1, 2]
+    assert [number for suite, number, _, _ in starter.started if suite == "measure-1"] == [0, 1, 2]
     for line in lines:
         if line.knobs == LIMIT.as_dict():
             assert line.outcome == (

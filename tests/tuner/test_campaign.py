@@ -31,7 +31,7 @@ from plumbline_db.records import (
     UNBOUNDED_BYTES,
     Campaign,
     CaseRecord,
-    Failure,
+    ProbeRecord,
     Run,
     Verdict,
     Winner,
@@ -40,7 +40,7 @@ from plumbline_exporters import profile
 from plumbline_exporters.family.openmpi import rules as ompi_rules
 from tests.exporters.bundles import tuned
 from tests.tuner import planted
-from tests.tuner.simulated import PARTS, Costs, Interrupted, SimulatedStarter, toolchain
+from tests.tuner.simulated import PARTS, Costs, Interrupted, SimulatedStarter, failed, toolchain
 
 WITHIN_BUDGET = planted.settings()
 
@@ -380,18 +380,23 @@ def test_run_again_launches_nothing(done: Done) -> None:
     assert repeated.launches() == before
 
 
-@pytest.mark.parametrize("launches", [0, 1, 13, 30, 55, 80])
-def test_interrupted_anywhere_it_goes_on(done: Done, tmp_path: Path, launches: int) -> None:
-    """The same launches, each once; the same tables, searches and winners."""
-    assert launches < len(done.launches())
-    with Database.open(tmp_path / "plumbline.db", write=True) as db:
-        first = SimulatedStarter(planted.costs(), stop_after=launches)
-        with pytest.raises(Interrupted):
-            run(db, tmp_path / "exports", first)
+@pytest.mark.parametrize("moments", [(0, 1, 30, 80), (13, 55)])
+def test_interrupted_anywhere_it_goes_on(
+    done: Done, tmp_path: Path, moments: tuple[int, ...]
+) -> None:
+    """And once more: the same launches, each once; the same tables, searches and winners."""
+    assert moments[-1] < len(done.launches())
+    launched: list[tuple[str, int]] = []
+    for launches in moments:
+        with Database.open(tmp_path / "plumbline.db", write=True) as db:
+            first = SimulatedStarter(planted.costs(), stop_after=launches - len(launched))
+            with pytest.raises(Interrupted):
+                run(db, tmp_path / "exports", first)
+            launched += first.launches
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         second = SimulatedStarter(planted.costs())
         found = run(db, tmp_path / "exports", second)
-        assert first.launches + second.launches == done.starter.launches
+        assert launched + second.launches == done.starter.launches
         assert found.winners() == done.winners()
         for stage in ("before", "round-1", "after"):
             assert found.verdicts(stage) == done.verdicts(stage)
@@ -459,10 +464,8 @@ def test_a_crashing_candidate_is_a_trial_and_no_end(tmp_path: Path, db: Database
 
 def test_a_library_that_cannot_start_ends_it_with_a_reason(tmp_path: Path, db: Database) -> None:
     class Dead(SimulatedStarter):
-        def start(self, *arguments: str, **more: str):  # type: ignore[no-untyped-def]
-            launch, _ = super().start(*arguments, **more)
-            failure = Failure("ended", "exit status 1")
-            return msgspec.structs.replace(launch, failure=failure), []
+        def answered(self, run: Run, records: object) -> tuple[Run, list[ProbeRecord]]:
+            return failed(run)
 
     with pytest.raises(PlumblineError, match=r"three launches of before failed.*exit status 1"):
         run(db, tmp_path / "out", Dead(planted.costs()))
@@ -472,9 +475,8 @@ def test_files_that_are_ignored_are_never_taken_for_confirmed(tmp_path: Path, db
     """A library that does not read the rules file: its canary goes unnoticed."""
 
     class Deaf(SimulatedStarter):
-        def start(self, campaign, suite, sequence, text, extra, place=None):  # type: ignore[no-untyped-def]
-            heard = {name: value for name, value in extra.items() if "dynamic_rules_f" not in name}
-            return super().start(campaign, suite, sequence, text, heard, place)
+        def seen(self, suite: str, extra: dict[str, str]) -> dict[str, str]:
+            return {name: value for name, value in extra.items() if "dynamic_rules_f" not in name}
 
     finished = run(db, tmp_path / "out", Deaf(planted.costs()))
     assert all(one.variant != "default" for one in winners.get(db, finished.campaign.id))
@@ -488,8 +490,8 @@ def test_a_campaign_whose_files_are_all_ignored_ends_without_winners(
     """Each is named, nothing is exported as a finding, and another run has nothing to repeat."""
 
     class Deaf(SimulatedStarter):
-        def start(self, campaign, suite, sequence, text, extra, place=None):  # type: ignore[no-untyped-def]
-            return super().start(campaign, suite, sequence, text, {}, place)
+        def seen(self, suite: str, extra: dict[str, str]) -> dict[str, str]:
+            return {}
 
     finished = run(db, tmp_path / "out", Deaf(planted.costs()))
     assert finished.campaign.state == "finished"
@@ -503,9 +505,8 @@ def test_a_campaign_whose_files_are_all_ignored_ends_without_winners(
 
 def test_the_only_winner_that_is_not_in_force_is_dropped(tmp_path: Path, db: Database) -> None:
     class Deaf(SimulatedStarter):
-        def start(self, campaign, suite, sequence, text, extra, place=None):  # type: ignore[no-untyped-def]
-            proving = suite.startswith("proof-")
-            return super().start(campaign, suite, sequence, text, {} if proving else extra, place)
+        def seen(self, suite: str, extra: dict[str, str]) -> dict[str, str]:
+            return {} if suite.startswith("proof-") else extra
 
     one_cell = planted.settings(guidelines=["GL12"], sizes=[4096, 16384])
     finished = run(db, tmp_path / "out", Deaf(planted.costs()), one_cell)
@@ -521,14 +522,8 @@ def test_files_under_which_no_launch_goes_well_end_the_campaign(
     """No winner is to blame: launches of the proof fail before any case."""
 
     class Dead(SimulatedStarter):
-        def start(self, campaign, suite, sequence, text, extra, place=None):  # type: ignore[no-untyped-def]
-            launch, records = super().start(campaign, suite, sequence, text, extra, place)
-            if suite.startswith("proof-"):
-                launch, records = (
-                    msgspec.structs.replace(launch, failure=Failure("ended", "exit status 1")),
-                    [],
-                )
-            return launch, records
+        def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
+            return failed(run) if run.suite.startswith("proof-") else (run, records)
 
     with pytest.raises(PlumblineError, match=r"not in force: the canary launch failed: exit"):
         run(db, tmp_path / "out", Dead(planted.costs()))

@@ -14,7 +14,7 @@ from plumbline.results.doctor import Finding, examine
 from plumbline.settings import ranks, site_rules, starting
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db.connection import Database
-from plumbline_db.records import Factor
+from plumbline_db.records import Factor, ProbeRecord, Run
 from tests.tuner import simulated
 from tests.tuner.simulated import Costs, SimulatedStarter
 
@@ -76,15 +76,13 @@ def test_poor_factors_are_warned_of_and_missing_ones_said(
         Factor("turbo", [], f"/sys/a: No such file or directory; {reason}"),
         Factor("frequency_limits", [], f"/sys/b: No such file or directory; {reason}"),
     ]
-    starter = SimulatedStarter(Costs())
-    plain = starter.start
 
-    def start(*arguments: object) -> object:
-        run, (header, *rest) = plain(*arguments)  # type: ignore[arg-type]
-        return run, [msgspec.structs.replace(header, factors=poor), *rest]  # type: ignore[type-var]
+    class Poor(SimulatedStarter):
+        def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
+            header, *rest = records
+            return run, [msgspec.structs.replace(header, factors=poor), *rest]  # type: ignore[type-var]
 
-    monkeypatch.setattr(starter, "start", start)
-    monkeypatch.setattr(starting, "starter", lambda *_: starter)
+    monkeypatch.setattr(starting, "starter", lambda *_: Poor(Costs()))
     warned, noted, fine = found(tmp_path / "x.db")["factors"]
     assert warned.state == "warns" and "cpupower frequency-set" in warned.text
     assert noted.state == "notes"

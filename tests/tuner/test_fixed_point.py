@@ -231,9 +231,9 @@ def test_an_interrupted_campaign_takes_the_same_turns(tmp_path: Path, seed: int)
         (tmp_path / name).mkdir()
     whole = run(tmp_path / "whole")
     launches = whole.starter.launches
-    for number in range(0, len(launches), 7):
+    for number in range(0, len(launches), 11):
         with pytest.raises(Interrupted):
-            run(tmp_path / "parts", stop_after=min(7, len(launches) - number - 1))
+            run(tmp_path / "parts", stop_after=min(11, len(launches) - number - 1))
     parts = run(tmp_path / "parts")
     assert left_by(tmp_path / "parts", parts) == left_by(tmp_path / "whole", whole)
 
@@ -361,7 +361,7 @@ def test_right_sides_are_searched_first_and_in_force(tmp_path: Path, db: Databas
     assert not any("in-force" in one for one in suites)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.alone), 2])
 def test_no_cell_is_slower_in_three_campaigns_in_a_row(
     tmp_path: Path, db: Database, seed: int
 ) -> None:

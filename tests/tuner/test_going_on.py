@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from plumbline.campaign import loop
@@ -17,9 +16,9 @@ from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline_db import campaigns, events, runs, searches, suites, verdicts
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Failure, Run
+from plumbline_db.records import Campaign, Failure, ProbeRecord, Run
 from tests.tuner import planted
-from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter, toolchain
+from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter, failed, toolchain
 
 FEW: dict[str, Any] = {"guidelines": ["GL12", "GL13"], "sizes": [4096, 16384]}
 
@@ -124,18 +123,13 @@ def test_what_a_time_out_has_ended_is_launched_again(tmp_path: Path, db: Databas
     class Slow(SimulatedStarter):
         """Launches that end when their time is up, from the fourth on."""
 
-        def start(self, campaign, suite, sequence, *more, **named):  # type: ignore[no-untyped-def]
-            run, records = super().start(campaign, suite, sequence, *more, **named)
-            if sequence < 3:
+        def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
+            if run.sequence < 3:
                 return run, records
-            failure = Failure("too long", "not at its end after 120 s, but going on")
-            raise_after = len(self.launches) > 5
-            if raise_after:
-                raise Interrupted
-            return msgspec.structs.replace(run, failure=failure), []
+            return failed(run, Failure("too long", "not at its end after 120 s, but going on"))
 
     with pytest.raises(Interrupted):
-        asked(db, tmp_path, Slow(planted.costs()), settings())
+        asked(db, tmp_path, Slow(planted.costs(), stop_after=5), settings())
     (there,) = campaigns.all_campaigns(db)
     assert [one.finished for one in own(db, there)] == [True] * 3 + [False] * 2
     going = begun(db, machine(), settings(launch_timeout_seconds=60.0))

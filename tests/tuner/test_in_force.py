@@ -16,6 +16,7 @@ from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns, exports
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
+from plumbline_db.records import ProbeRecord, Run
 from plumbline_exporters.family.openmpi import rules as ompi_rules
 from tests.tuner import planted
 from tests.tuner.simulated import SimulatedStarter, toolchain
@@ -70,8 +71,7 @@ def test_a_scheduler_keeps_no_launch_for_the_next_proof(
     done: list[str] = []
 
     class Keeping(SimulatedStarter):
-        def start(self, campaign, suite, sequence, text, extra, place=None):  # type: ignore[no-untyped-def]
-            run, records = super().start(campaign, suite, sequence, text, extra, place)
+        def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
             done.append(run.id)
             return run, records
 
@@ -86,8 +86,8 @@ def test_a_scheduler_keeps_no_launch_for_the_next_proof(
 
 def test_what_is_not_in_force_is_an_error(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     class Deaf(SimulatedStarter):
-        def start(self, campaign, suite, sequence, text, extra, place=None):  # type: ignore[no-untyped-def]
-            return super().start(campaign, suite, sequence, text, {}, place)
+        def seen(self, suite: str, extra: dict[str, str]) -> dict[str, str]:
+            return {}
 
     found = in_force.files(place.database, None, None)
     environment = in_force.environment(found)

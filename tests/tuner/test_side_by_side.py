@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 import pytest
 
@@ -11,11 +9,10 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import side_by_side, unkept
 from plumbline.measure.side_by_side import MeasuredCase
-from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import ClockError, Failure, Footer, ProbeRecord, Refused, Run, Samples
+from plumbline_db.records import ClockError, Footer, ProbeRecord, Refused, Run, Samples
 from tests.tuner import simulated
-from tests.tuner.simulated import Costs, SimulatedStarter
+from tests.tuner.simulated import Costs, SimulatedStarter, failed
 
 RING = Configuration.of({"coll_tuned_allreduce_algorithm": "ring"})
 CASES = (
@@ -72,23 +69,14 @@ class RefusingStarter(SimulatedStarter):
     """The probe refuses case 1 in every launch, case 2 in the first one; one repetition in three
     of case 0 was late, and the clock is off by 70 to 90 ns."""
 
-    def start(
-        self,
-        campaign: str,
-        suite: str,
-        sequence: int,
-        text: str,
-        extra: dict[str, str],
-        placement: Placement | None = None,
-    ) -> tuple[Run, Sequence[ProbeRecord]]:
-        run, records = super().start(campaign, suite, sequence, text, extra, placement)
+    def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
         changed: list[ProbeRecord] = []
         for record in records:
             if isinstance(record, Samples) and record.case == 0:
                 record = msgspec.structs.replace(record, late=3, overrun=1)
             if isinstance(record, Footer):
-                changed.append(ClockError("end", 10**9, [0, 70 + 10 * sequence], [0, 5000]))
-                changed += [Refused(1, "too short"), *([Refused(2, "late")] * (sequence == 0))]
+                changed.append(ClockError("end", 10**9, [0, 70 + 10 * run.sequence], [0, 5000]))
+                changed += [Refused(1, "too short"), *([Refused(2, "late")] * (run.sequence == 0))]
             changed.append(record)
         return run, changed
 
@@ -128,17 +116,8 @@ def test_a_case_that_ends_launches_is_said_and_leaves_the_others() -> None:
 
 def test_where_no_case_is_to_blame_it_is_an_error() -> None:
     class Broken(SimulatedStarter):
-        def start(
-            self,
-            campaign: str,
-            suite: str,
-            sequence: int,
-            text: str,
-            extra: dict[str, str],
-            placement: Placement | None = None,
-        ) -> tuple[Run, Sequence[ProbeRecord]]:
-            run, _ = super().start(campaign, suite, sequence, text, extra, placement)
-            return msgspec.structs.replace(run, failure=Failure("ended", "exit status 1")), []
+        def answered(self, run: Run, records: object) -> tuple[Run, list[ProbeRecord]]:
+            return failed(run)
 
     with pytest.raises(PlumblineError, match=r"no case is to blame.*exit status 1"):
         run(Broken(COSTS), Plan("", 1, CASES), 2)

@@ -3,7 +3,6 @@ real smpirun, the real probe, our own variants. Times are simulated, so they are
 
 from __future__ import annotations
 
-import shutil
 import statistics
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,8 @@ from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain, find_toolchain, list_of
 from plumbline.system import paths
-from plumbline_db.errors import PlumblineError
 from plumbline_db.records import CaseRecord, Check, Header, Load, PingPong, ProbeRecord, Samples
+from tests import simgrid
 from tests.tuner.cli.command import plumbline
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
@@ -32,15 +31,8 @@ TINY = NPROCS * 4  # four bytes from each rank
 
 
 @pytest.fixture(autouse=True, scope="module")
-def simgrid() -> Toolchain:
-    if shutil.which("smpirun") is None:
-        pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
-    try:
-        return find_toolchain(settings=load(None, {"simulate": "ompi"}))
-    except PlumblineError as error:
-        if "make build" not in str(error):
-            raise
-        pytest.skip(f"not built for SimGrid: {error}")
+def built() -> Toolchain:
+    return simgrid.toolchain()
 
 
 def starter(library: str, **more: Any) -> Starter:
@@ -293,11 +285,11 @@ def test_a_barrier_under_search_leaves_the_others_alone(barrier: str) -> None:
         assert beside[one] == pytest.approx(alone[one], rel=0.02)
 
 
-def test_the_search_space_is_that_of_the_installed_simgrid(simgrid: Toolchain) -> None:
+def test_the_search_space_is_that_of_the_installed_simgrid(built: Toolchain) -> None:
     """Of the version that it was written for."""
-    if simgrid.installation.library.version != "3.32":
+    if built.installation.library.version != "3.32":
         pytest.skip("another SimGrid")
-    assert differences(simgrid.space, simgrid.knobs) == []
+    assert differences(built.space, built.knobs) == []
 
 
 def test_a_variant_that_is_not_there(tmp_path: Path) -> None:
@@ -310,12 +302,12 @@ def test_a_variant_that_is_not_there(tmp_path: Path) -> None:
 # --- the probe ------------------------------------------------------------------------------------
 
 
-def test_nothing_is_left_out_of_the_simulated_build(simgrid: Toolchain) -> None:
-    built = sorted(paths.layout().programs.glob("openmpi-*/probe"))
-    if not built:
+def test_nothing_is_left_out_of_the_simulated_build(built: Toolchain) -> None:
+    probes = sorted(paths.layout().programs.glob("openmpi-*/probe"))
+    if not probes:
         pytest.skip("no probe is built for Open MPI")
-    here = list_of(built[-1])
-    there = simgrid.catalogue
+    here = list_of(probes[-1])
+    there = built.catalogue
     assert {one.name for one in there.variants} == {one.name for one in here.variants}
     assert (there.functions, there.syncs, there.types) == (here.functions, here.syncs, here.types)
 

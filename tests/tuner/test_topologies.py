@@ -3,7 +3,6 @@ messages take on them: test_platforms.py; with 48 ranks: `make test-scale`."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -19,8 +18,8 @@ from plumbline.measure import tables
 from plumbline.settings import starting
 from plumbline.settings.campaign_file import load, of
 from plumbline.settings.toolchain import find_toolchain
-from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Samples
+from tests import simgrid
 from tests.tuner.cli.command import plumbline
 from tests.tuner.families.installations import script
 from tests.tuner.simulated import ROOT
@@ -40,15 +39,8 @@ EXAMPLES = [
 
 
 @pytest.fixture(scope="module")
-def simgrid() -> Path:
-    if shutil.which("smpirun") is None:
-        pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
-    try:
-        return find_toolchain(settings=load(None, {"simulate": "ompi"})).probe
-    except PlumblineError as error:
-        if "make build" not in str(error):
-            raise
-        pytest.skip(f"not built for SimGrid: {error}")
+def probe() -> Path:
+    return simgrid.toolchain().probe
 
 
 def test_one_rank_has_one_node(tmp_path: Path) -> None:
@@ -66,7 +58,7 @@ def test_one_rank_has_one_node(tmp_path: Path) -> None:
     [("cluster", []), ("fat-tree", [2, 2, 2]), ("dragonfly", [2, 1, 2, 1]), ("torus", [2, 2])],
 )
 def test_a_rank_that_has_a_node_for_itself_reaches_itself(
-    simgrid: Path, topology: str, shape: list[int]
+    probe: Path, topology: str, shape: list[int]
 ) -> None:
     """Alltoall sends to oneself, too; a torus has no way from a node to itself but the node's."""
     simulate = {"library": "mpich", "topology": topology, "shape": shape}
@@ -89,7 +81,7 @@ def test_a_rank_that_has_a_node_for_itself_reaches_itself(
     ],
 )
 def test_a_campaign(
-    simgrid: Path, tmp_path: Path, topology: str, shape: list[int], layout: str
+    probe: Path, tmp_path: Path, topology: str, shape: list[int], layout: str
 ) -> None:
     """What Gather of MVAPICH2 loses against Allgather, it loses on every topology."""
     file = tmp_path / "campaign.toml"
@@ -108,14 +100,14 @@ def test_a_campaign(
 
 @pytest.mark.mpi
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_platform_takes_the_examples(simgrid: Path, tmp_path: Path, example: Path) -> None:
+def test_platform_takes_the_examples(probe: Path, tmp_path: Path, example: Path) -> None:
     """And SimGrid takes what it writes."""
     platform, hosts = tmp_path / "platform.xml", tmp_path / "hosts"
     said = plumbline("platform", example, "--output", platform)
     assert said.status == 0, said.err
     hosts.write_text("node-0\n")
     words = ["smpirun", "-quiet", "-np", "1", "-platform", platform, "-hostfile", hosts]
-    done = subprocess.run([*words, simgrid, "--list"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*words, probe, "--list"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -126,7 +118,7 @@ def test_platform_takes_the_examples(simgrid: Path, tmp_path: Path, example: Pat
     ids=lambda path: path.stem,
 )
 def test_all_ranks_of_an_example_reach_each_other(
-    simgrid: Path, tmp_path: Path, example: Path
+    probe: Path, tmp_path: Path, example: Path
 ) -> None:
     said = plumbline("verify", example, "--json", "--db", tmp_path / "plumbline.db")
     assert said.status in (0, 3), said.err
@@ -148,7 +140,7 @@ def test_platform_wants_one_layout(tmp_path: Path) -> None:
 
 @pytest.mark.mpi
 @pytest.mark.slow
-def test_what_is_reported_is_what_calls_settle_at(simgrid: Path) -> None:
+def test_what_is_reported_is_what_calls_settle_at(probe: Path) -> None:
     """Allgather takes longer the first time; the oracle repeats it without looking."""
     settings = load(None, {"nprocs": 48, "nodes": 24, "simulate": "mpich"})
     settings = settings.but(simulate=FAT_TREE)

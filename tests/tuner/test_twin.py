@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-
 import msgspec
 import pytest
 
 from plumbline.launch.simulation import Simulation
 from plumbline.results import simulated_pingpong, twin
 from plumbline.settings.campaign_file import load
-from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.errors import UsageError
+from tests import simgrid
 
 SIZES = [1, 64, 1024, 8192, 65536, 1048576]
 START = Simulation(library="ompi")
@@ -70,8 +69,6 @@ def test_the_table_is_one_of_a_campaign_file(tmp_path: object) -> None:
 @pytest.mark.parametrize("near", [False, True])
 def test_simgrid_answers_as_it_was_asked(near: bool) -> None:
     """Ping-pongs of a simulated machine lead back to it."""
-    if shutil.which("smpirun") is None:
-        pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
     truth = Simulation(
         library="ompi",
         latency_seconds=2e-6,
@@ -86,12 +83,8 @@ def test_simgrid_answers_as_it_was_asked(near: bool) -> None:
     def ask(machine: Simulation) -> twin.Times:
         return simulated_pingpong.half_trips(machine, SIZES, near=near)
 
-    try:
+    with simgrid.there():
         measured = ask(truth)
-    except PlumblineError as error:
-        if "make build" not in str(error):
-            raise
-        pytest.skip(f"not built for SimGrid: {error}")
     found = twin.fit(measured, ask, START, near=near)
     assert found.error < 0.01
     assert found.simulation.send_seconds == pytest.approx(truth.send_seconds, rel=0.02)

@@ -229,7 +229,7 @@ def test_a_damaged_database(
     Database.open(path, write=True).close()
     assert plumbline("db", "backup", "safe.db").status == 0
     good = path.read_bytes()
-    for seed in range(3):
+    for seed in range(2):
         corrupted = damage.corrupt(good, kind, seed)
         for words in (*DAMAGED_READERS, ["campaign", *SMALL]):
             path.write_bytes(corrupted)

@@ -1,5 +1,6 @@
 """The commands of three schedulers, as far as Plumbline uses them: one program, linked under their
 names. What they print is in the form that the real ones print. Jobs run at once, on this machine.
+No package is imported: it starts often.
 
 The folder FAKE_SCHEDULER has `fates`, a word a line for each job that is submitted (`run` when
 there is none), and a folder for each job with its name, its state and what it was submitted
@@ -8,11 +9,10 @@ with."""
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-from pathlib import Path
 
-HOME = Path(os.environ["FAKE_SCHEDULER"])
+HOME = os.environ["FAKE_SCHEDULER"]
+JOBS = f"{HOME}/jobs"
 
 # What becomes of a job -> how squeue (sacct), qstat (state, exit status) and flux name that.
 STATES = {
@@ -28,11 +28,21 @@ STATES = {
 ENDS = '/bin/bash "$0"; if [ "$(cat "$1")" = run ]; then printf fail > "$1"; fi'
 
 
+def read(path: str) -> str:
+    with open(path) as file:
+        return file.read()
+
+
+def write(path: str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)
+
+
 def word(name: str) -> str:
     """The first line of the file `name`, which loses it."""
-    path = HOME / name
-    first, _, rest = path.read_text().partition("\n") if path.exists() else ("", "", "")
-    path.write_text(rest)
+    path = f"{HOME}/{name}"
+    first, _, rest = read(path).partition("\n") if os.path.exists(path) else ("", "", "")
+    write(path, rest)
     return first
 
 
@@ -40,24 +50,19 @@ def submit(words: list[str], name: str, number: str, shown: str) -> int:
     fate = word("fates") or "run"
     if fate == "refuse":
         return fail("submit error: Invalid account")
-    job = HOME / "jobs" / number
-    job.mkdir(parents=True)
-    (job / "argv").write_text("\0".join(words))
-    (job / "name").write_text(name)
-    (job / "fate").write_text("run" if fate == "unheard" else fate)
+    job = f"{JOBS}/{number}"
+    os.mkdir(job)
+    write(f"{job}/argv", "\0".join(words))
+    write(f"{job}/name", name)
+    write(f"{job}/fate", "run" if fate == "unheard" else fate)
     if fate in ("run", "unheard"):
         clean = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
-        subprocess.Popen(
-            ["/bin/bash", "-c", ENDS, words[-1], str(job / "fate")],
-            env=clean,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        nowhere = [(os.POSIX_SPAWN_OPEN, one, os.devnull, os.O_RDWR, 0) for one in range(3)]
+        argv = ["/bin/bash", "-c", ENDS, words[-1], f"{job}/fate"]
+        os.posix_spawn(argv[0], argv, clean, file_actions=nowhere, setsid=True)
     if fate == "lose":
-        (job / "name").write_text("of-somebody-else")
-        (job / "fate").write_text("wait")
+        write(f"{job}/name", "of-somebody-else")
+        write(f"{job}/fate", "wait")
     if fate == "unheard":
         return fail("submit error: Socket timed out on send/recv operation")
     print(shown)
@@ -71,8 +76,8 @@ def fail(text: str) -> int:
 
 def jobs() -> list[tuple[str, str, str]]:
     """Number, name and fate of each."""
-    found = sorted((HOME / "jobs").glob("*"), key=lambda one: int(one.name))
-    return [(one.name, (one / "name").read_text(), (one / "fate").read_text()) for one in found]
+    found = sorted(os.listdir(JOBS), key=int)
+    return [(one, read(f"{JOBS}/{one}/name"), read(f"{JOBS}/{one}/fate")) for one in found]
 
 
 def value(words: list[str], key: str) -> str:
@@ -87,12 +92,12 @@ def value(words: list[str], key: str) -> str:
 
 def cancel(ids: list[str]) -> int:
     for id in ids:
-        (HOME / "jobs" / id / "fate").write_text("cancel")
+        write(f"{JOBS}/{id}/fate", "cancel")
     return 0
 
 
 def main(command: str, words: list[str]) -> int:
-    number = str(len(list((HOME / "jobs").glob("*"))) + 1)
+    number = str(len(os.listdir(JOBS)) + 1)
     asked = command in ("squeue", "sacct", "qstat", "qselect") or words[:1] == ["jobs"]
     if asked and word("mute"):
         return fail(f"{command}: error: Unable to contact the server (connect failure)")
@@ -124,7 +129,7 @@ def main(command: str, words: list[str]) -> int:
 
 
 def qstat(words: list[str]) -> int:
-    torque = (HOME / "torque").exists()
+    torque = os.path.exists(f"{HOME}/torque")
     if words == ["--version"]:
         print("Version: 6.1.2\nCommit: 1" if torque else "pbs_version = 20.0.1")
         return 0
@@ -156,7 +161,7 @@ def flux(words: list[str], number: str) -> int:
     if words[0] == "jobs":
         ids = [one[1:] for one in words[1:] if one.startswith("f")]
         for id in ids:
-            if not (HOME / "jobs" / id).is_dir():
+            if not os.path.isdir(f"{JOBS}/{id}"):
                 return fail(f"flux-jobs: ERROR: JobID f{id} unknown")
         for id, name, fate in jobs():
             if id in ids or name == value(words, "--name"):
@@ -172,4 +177,4 @@ def flux(words: list[str], number: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[0]).name, sys.argv[1:]))
+    sys.exit(main(os.path.basename(sys.argv[0]), sys.argv[1:]))

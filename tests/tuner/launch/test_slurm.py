@@ -142,7 +142,7 @@ def test_a_time_out_leaves_nobody(home: Path, slurm: Cluster) -> None:
     text = "trap '' TERM; sleep 86397 & while :; do sleep 1; done"
     run, _ = starter(home, text, timeout_seconds=2).start("c", "s", 0, "plan", {})
     assert run.reason == "no end after 2 s"
-    for _ in range(100):
+    for _ in range(600):
         if not running_with("sleep 86397") + running_with(str(home / "probe")):
             break
         time.sleep(0.1)
@@ -267,7 +267,7 @@ def test_left_early_jobs_are_cancelled(home: Path, slurm: Cluster) -> None:
 
     with meanwhile(interrupt), pytest.raises(KeyboardInterrupt):
         next(ends)
-    for _ in range(100):
+    for _ in range(600):
         if not slurm.jobs("pending,running,completing"):
             break
         time.sleep(0.1)

@@ -4,6 +4,7 @@ is in force, what is exported decides, and a rules file alone does not."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -24,7 +25,7 @@ from tests.db import build
 from tests.exporters.bundles import bundle
 from tests.hosts import Hosts
 from tests.tuner.families.installations import prefix_of
-from tests.tuner.launch.test_two_hosts import several, starter
+from tests.tuner.launch.test_two_hosts import outcomes, several, starter
 from tests.tuner.simulated import ROOT
 
 pytestmark = pytest.mark.mpi
@@ -43,19 +44,6 @@ def candidate_space() -> tuple[Space, CandidateSpace]:
     family, found = libraries.find(prefix_of(NAME))
     space = space_file.for_library(ROOT / "search-spaces", found.library).on(LAYOUT.nodes)
     return space, CandidateSpace(space, found.library, family.knobs(found), [], LAYOUT.nprocs)
-
-
-def outcomes(
-    ranks: Starter, number: int, plan: Plan, environment: Mapping[str, str]
-) -> proof.Outcomes | proof.Failed:
-    run, records = ranks.start("c", plan.name, number, plan.text(), dict(environment))
-    if run.failure is not None:
-        return proof.Failed(run.failure, run.stderr)
-    return {
-        (plan.cases[one.case].function, plan.cases[one.case].bytes): one.outcome
-        for one in records
-        if isinstance(one, Check)
-    }
 
 
 def test_candidates_race_without_han_beside_the_default_with_it(ranks: Starter) -> None:
@@ -96,7 +84,7 @@ def test_what_is_exported_decides_and_the_rules_alone_do_not(
         with several(two_hosts, tmp_path).folder("proof") as folder:
             return proof.prove(
                 ranks.family,
-                lambda name, number, asked, changed: outcomes(ranks, number, asked, changed),
+                partial(outcomes, ranks),
                 plan,
                 given,
                 [winner],

@@ -4,7 +4,6 @@ one by one. Where messages cost their ends nothing, α is what the platform says
 from __future__ import annotations
 
 import math
-import shutil
 import statistics
 from collections.abc import Sequence
 
@@ -16,11 +15,11 @@ from plumbline.launch.simulation import Simulation
 from plumbline.model.costs import Network, Piece, deviation, hockney, loggp
 from plumbline.model.names import followed
 from plumbline.search.race.effort import Effort
-from plumbline.settings import Settings, starting
+from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
-from plumbline.settings.toolchain import Toolchain, find_toolchain
-from plumbline_db.errors import PlumblineError
+from plumbline.settings.toolchain import Toolchain
 from plumbline_db.records import Check, PingPong, Samples
+from tests import simgrid
 
 pytestmark = [pytest.mark.mpi]
 
@@ -35,22 +34,10 @@ class Measured(msgspec.Struct):
     messages: dict[int, float]
 
 
-def simulated(settings: Settings) -> Toolchain:
-    """Skips where there is no SimGrid, or nothing is built for it."""
-    if shutil.which("smpirun") is None:
-        pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
-    try:
-        return find_toolchain(settings=settings)
-    except PlumblineError as error:
-        if "make build" not in str(error):
-            raise
-        pytest.skip(f"not built for SimGrid: {error}")
-
-
 def measured(nprocs: int, cases: Sequence[PlanCase], machine: Simulation) -> Measured:
     settings = load(None, {"simulate": machine.library, "nprocs": nprocs})
     settings = settings.but(simulate=machine)
-    toolchain = simulated(settings)
+    toolchain = simgrid.toolchain(settings)
     trips = tuple(RoundTrips(size, 1) for size in MESSAGES)
     plan = Plan("test", 1, tuple(cases), blocks=1, reps=1, warmup=1, pingpongs=trips)
     run, records = starting.starter(toolchain, settings).start("c", "s", 0, plan.text(), {})
@@ -189,7 +176,7 @@ SEGMENTS = {"bcast_chain": ("", *(f":segment_bytes={size}" for size in (1024, 81
 def test_a_variant_that_is_called_alike_does_not_take_much_longer(nodes: int) -> None:
     """So that what it shows to be slow is slow; with one rank a node and with two."""
     settings = load(None, {"simulate": "ompi", "nprocs": 8, "nodes": nodes})
-    toolchain = simulated(settings)
+    toolchain = simgrid.toolchain(settings)
     starter = starting.starter(toolchain, settings)
 
     def seconds(cases: Sequence[PlanCase], options: dict[str, str]) -> list[float]:

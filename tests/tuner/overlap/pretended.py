@@ -4,10 +4,8 @@ started with."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-
-import msgspec
 
 from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import tune
@@ -15,9 +13,8 @@ from plumbline.overlap.tune import Asked
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain
-from plumbline.system.placement import Placement
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Header, Overlap, OverlapLatency, ProbeRecord, Run
+from plumbline_db.records import Campaign, Overlap, OverlapLatency, ProbeRecord, Run
 from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter, toolchain
 
 EAGER, DEPTH = "btl_vader_eager_limit", "pml_ob1_send_pipeline_depth"
@@ -34,28 +31,16 @@ class Library(SimulatedStarter):
         super().__init__(Costs(), nprocs=2, stop_after=stop_after)
         self._times = times
 
-    def start(
-        self,
-        campaign: str,
-        suite: str,
-        sequence: int,
-        text: str,
-        extra: dict[str, str],
-        placement: Placement | None = None,
-    ) -> tuple[Run, Sequence[ProbeRecord]]:
-        lines = text.splitlines(keepends=True)
-        plain = "".join(line for line in lines if not line.startswith("overlap "))
-        run, records = super().start(campaign, suite, sequence, plain, extra, placement)
-        chance = random.Random(f"{suite} {sequence}")
+    def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
+        chance = random.Random(f"{run.suite} {run.sequence}")
         common = chance.gauss(1, 0.1)
-        knobs = {name.removeprefix("OMPI_MCA_"): value for name, value in extra.items()}
+        knobs = {name.removeprefix("OMPI_MCA_"): value for name, value in self.extra.items()}
         found: list[ProbeRecord] = [OverlapLatency("start", [0] * 3)]
-        for line in lines:
+        for line in run.plan.splitlines():
             if line.startswith("overlap "):
                 found.append(self._cell(line, knobs, chance, common))
-        header = next(index for index, one in enumerate(records) if isinstance(one, Header))
-        whole = [*records[: header + 1], *found, *records[header + 1 :]]
-        return msgspec.structs.replace(run, plan=text), whole
+        header, *rest = records
+        return run, [header, *found, *rest]
 
     def _cell(
         self, line: str, knobs: Mapping[str, str], chance: random.Random, common: float

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -19,7 +18,7 @@ from plumbline.overlap.settings import OverlapSettings
 from plumbline.system.machine import processing_units
 from plumbline_db.errors import UsageError
 from tests.probes.launch import ROOT
-from tests.tuner.test_end_to_end import plumbline
+from tests.tuner.cli.command import plumbline
 
 SETTINGS = OverlapSettings(2, sizes=(64, 4096), work_ns=(1000,), loads=(0, 1, 2))
 
@@ -119,8 +118,8 @@ def test_each_family_says_what_it_has(space: Space) -> None:
 def refused(*words: str, tmp_path: Path) -> str:
     database = tmp_path / "plumbline.db"
     done = plumbline("overlap", *words, "--db", str(database))
-    assert done.returncode == 2 and "Traceback" not in done.stderr and not database.exists()
-    return done.stderr
+    assert done.status == 2 and not database.exists()
+    return done.err
 
 
 @pytest.mark.mpi
@@ -149,8 +148,8 @@ def test_threads_on_the_real_library(tmp_path: Path, monkeypatch: pytest.MonkeyP
     words += ["--triples", "5", "--launches", "1", "--json", "--db", str(tmp_path / "plumbline.db")]
     monkeypatch.setenv("PLUMBLINE_THREADS", "nonsense")
     said = plumbline(*words)
-    assert said.returncode == 0, said.stderr
-    found = json.loads(said.stdout)["cells"]
+    assert said.status == 0, said.err
+    found = said.json["cells"]
     loads = [one for one in found if one["bench"] == "load"]
     assert [one["threads"] for one in loads] == list(suite.loads(processing_units()))
     for one in loads:
@@ -159,4 +158,4 @@ def test_threads_on_the_real_library(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert told["low"] <= told["value"] <= told["high"]
     assert [one["threads"] for one in found if one["bench"] == "multiple:2"] == [2]
     said = plumbline(*words, "--aid", "helper")
-    assert said.returncode == 0, said.stderr
+    assert said.status == 0, said.err

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plumbline.overlap import grid
@@ -51,6 +51,7 @@ def whole(plane: Plane, columns: int = COLUMNS, rows: int = ROWS) -> int:
     return len(seen)
 
 
+@settings(max_examples=40)
 @given(st.integers(0, COLUMNS), st.integers(0, ROWS))
 def test_a_step_at_a_size_and_one_at_an_amount_of_work(column: int, row: int) -> None:
     """Both sides of each step are measured, next to each other: found within a factor of √2."""
@@ -70,6 +71,7 @@ def test_a_band_of_two_sizes(column: int) -> None:
     whole(lambda x, y: told(1.0 * (column <= x < column + 2)))
 
 
+@settings(max_examples=40)
 @given(st.floats(-4, 40), st.floats(0.05, 3), st.floats(0, 1))
 def test_a_smooth_plane(middle: float, steep: float, tilt: float) -> None:
     def plane(x: int, y: int) -> Ratio:
@@ -78,6 +80,7 @@ def test_a_smooth_plane(middle: float, steep: float, tilt: float) -> None:
     whole(plane)
 
 
+@settings(max_examples=40)
 @given(st.floats(-30, 40))
 def test_the_line_of_equal_times_is_followed(offset: float) -> None:
     """Though the ratio is the same on both sides."""

@@ -8,8 +8,8 @@ import pytest
 from plumbline.overlap import delivered, thresholds
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Overlap
+from tests.tuner.cli.command import plumbline
 from tests.tuner.overlap.test_metric import CELL
-from tests.tuner.test_end_to_end import plumbline
 
 
 @pytest.mark.parametrize("limit", [64, 4040, 4096, 16328, 65535, 1 << 19])
@@ -53,4 +53,4 @@ def test_once_is_enough_to_be_eager() -> None:
 
 def test_a_setting_is_a_name_and_a_value() -> None:
     done = plumbline("overlap", "thresholds", "--knob", "eager")
-    assert done.returncode == 2 and "NAME=VALUE" in done.stderr
+    assert done.status == 2 and "NAME=VALUE" in done.err

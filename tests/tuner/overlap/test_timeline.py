@@ -23,7 +23,7 @@ from plumbline_db.records import (
     OverlapTrace,
     ProbeRecord,
 )
-from tests.tuner.test_end_to_end import plumbline
+from tests.tuner.cli.command import plumbline
 
 # Three triples, of which the second is that of the median.
 CELL = Overlap(
@@ -189,8 +189,8 @@ def test_the_command_on_the_real_library(tmp_path: Path) -> None:
     words += ["--part", "all", "--db", str(tmp_path / "plumbline.db")]
     svg, file = tmp_path / "line.svg", tmp_path / "trace.json"
     said = plumbline(*words, "--json", "--picture", svg, "--output", file)
-    assert said.returncode == 0, said.stderr
-    found = json.loads(said.stdout)
+    assert said.status == 0, said.err
+    found = said.json
     assert [one["part"] for one in found["timelines"]] == ["communication", "both"]
     for one in found["timelines"]:
         assert sum(one["split_ns"]["0"].values()) == one["measured_ns"]
@@ -199,8 +199,8 @@ def test_the_command_on_the_real_library(tmp_path: Path) -> None:
     phases = {row["ph"] for row in json.loads(file.read_text())["traceEvents"]}
     assert phases == {"M", "X", "s", "f"}
     again = plumbline(*words, "--json")
-    assert json.loads(again.stdout) == found
-    text = plumbline(*words).stdout
+    assert again.json == found
+    text = plumbline(*words).out
     assert "rank 1 (receives, sends)" in text and "message 1 → 0" in text
 
 
@@ -219,6 +219,6 @@ def test_what_makes_no_sense_is_refused(words: list[str], said: str, tmp_path: P
     words = [str(tmp_path / "trace.json") if word == "TRACE" else word for word in words]
     database = tmp_path / "plumbline.db"
     done = plumbline("overlap", "timeline", *words, "--db", str(database))
-    assert done.returncode == 2 and "Traceback" not in done.stderr
-    assert said in done.stderr.replace("\n", " "), done.stderr
+    assert done.status == 2
+    assert said in done.err.replace("\n", " "), done.err
     assert not database.exists()

@@ -3,7 +3,6 @@ Times are simulated, so they are exact."""
 
 from __future__ import annotations
 
-import shutil
 import statistics
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -20,9 +19,9 @@ from plumbline.search.space.select import choose
 from plumbline.search.space.select import winners as select
 from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
-from plumbline.settings.toolchain import Toolchain, find_toolchain
-from plumbline_db.errors import PlumblineError
+from plumbline.settings.toolchain import Toolchain
 from plumbline_db.records import Samples, Trial, Winner
+from tests import simgrid
 from tests.tuner.search.test_candidates import candidate_space
 
 pytestmark = pytest.mark.mpi
@@ -35,14 +34,7 @@ SETTINGS = load(None, {"simulate": "ompi", "nprocs": 4, "sizes": TABLE})
 
 @pytest.fixture(scope="module")
 def simulated() -> Toolchain:
-    if shutil.which("smpirun") is None:
-        pytest.skip("SimGrid is not installed (Debian: libsimgrid-dev)")
-    try:
-        return find_toolchain(settings=SETTINGS)
-    except PlumblineError as error:
-        if "make build" not in str(error):
-            raise
-        pytest.skip(f"not built for SimGrid: {error}")
+    return simgrid.toolchain(SETTINGS)
 
 
 def measured(ranks: Starter, sizes: Sequence[int]) -> dict[int, Trial]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from plumbline.campaign import loop
@@ -23,7 +22,6 @@ from plumbline.search.settings_race import STAGES
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
-from plumbline.system.placement import Placement
 from plumbline_db import events, searches, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
@@ -40,7 +38,15 @@ from plumbline_db.records import (
 )
 from tests.db import build
 from tests.tuner import planted
-from tests.tuner.simulated import SPACE, Costs, Rules, SimulatedStarter, installed_knobs, toolchain
+from tests.tuner.simulated import (
+    SPACE,
+    Costs,
+    Rules,
+    SimulatedStarter,
+    failed,
+    installed_knobs,
+    toolchain,
+)
 
 EAGER = "btl_vader_eager_limit"
 VARIABLE = f"OMPI_MCA_{EAGER}"
@@ -58,21 +64,14 @@ class Machine(SimulatedStarter):
         self._unread: str | None = more.pop("unread", None)
         super().__init__(costs or Costs(), **more)
         self._effect = effect
-        self._value = ""
 
-    def start(
-        self,
-        campaign: str,
-        suite: str,
-        sequence: int,
-        text: str,
-        extra: dict[str, str],
-        placement: Placement | None = None,
-    ) -> tuple[Run, Sequence[ProbeRecord]]:
-        self._value = extra.get(VARIABLE, "")
-        run, records = super().start(campaign, suite, sequence, text, extra, placement)
+    @property
+    def _value(self) -> str:
+        return self.extra.get(VARIABLE, "")
+
+    def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
         if self._value and self._value == self._dies:
-            return msgspec.structs.replace(run, failure=Failure("ended", "exit status 134")), []
+            return failed(run, Failure("ended", "exit status 134"))
         if self._value and self._value == self._unread:
             unread = "not_in_force", "reads back 4096"
             records = [
