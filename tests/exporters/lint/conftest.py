@@ -17,6 +17,7 @@ from tests.tuner.families.installations import ON_PATH, prefix_of
 HERE = Path(__file__).parent
 SWITCH = "OMPI_MCA_coll_tuned_use_dynamic_rules"
 RULES = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
+_ATTEMPTS = 3
 
 
 def rules_in_force(path: Path) -> dict[str, str]:
@@ -62,9 +63,13 @@ class OpenMpi(msgspec.Struct, frozen=True):
     def refused(
         self, rules: Path, calls: list[tuple[str, int]], **values: str
     ) -> dict[tuple[str, int], bool]:
-        """Whether an algorithm that does not exist (99) serves each call of the canary program."""
+        """Whether an algorithm that does not exist (99) serves each call of the canary program.
+        A busy machine's mpirun may lose sight of a rank ("with PID 0"): then it is asked again."""
         words = [f"{function}:{size}" for function, size in calls]
-        done = self.run(self.canary, *words, **(rules_in_force(rules) | values))
+        for _ in range(_ATTEMPTS):
+            done = self.run(self.canary, *words, **(rules_in_force(rules) | values))
+            if done.status == 0:
+                break
         assert done.status == 0, done.stderr
         lines = [line.split(" ", 2) for line in done.stdout.splitlines()]
         found = {(function, int(size)): answer == "refused" for function, size, answer in lines}
