@@ -35,6 +35,13 @@ class Spent(Record, frozen=True):
     synchronisation_seconds: float
 
 
+class LaunchCost(Record, frozen=True):
+    """Of one launch, in seconds: what it took to start and to end, and to measure, checks apart."""
+
+    start: float
+    measuring: float
+
+
 def cells(db: Statements, campaigns: Sequence[str]) -> int:
     """Distinct (function, bytes) that these campaigns timed, all together."""
     row = db.row(
@@ -84,13 +91,15 @@ def spent(db: Statements, campaign: str) -> Spent | None:
     return Spent(launches, seconds - inside + start, checks, timed, warmup, left)
 
 
-def start_seconds(db: Statements, campaign: str) -> float:
-    """What a launch takes to start and to end, the least of its first suite; 0: none says it."""
+def of_launch(db: Statements, run: str) -> LaunchCost | None:
+    """None where its footer does not say it."""
     found = db.row(
-        """SELECT min(run.seconds - ((footer ->> '$.wall_ns') - (footer ->> '$.start_ns')) / 1e9)
-           FROM run
-           WHERE run.suite = (SELECT min(number) FROM suite WHERE campaign = :campaign)
-             AND run.failure IS NULL AND footer ->> '$.start_ns' IS NOT NULL""",
-        {"campaign": campaign},
+        """SELECT run.seconds, (footer ->> '$.wall_ns') / 1e9, (footer ->> '$.start_ns') / 1e9,
+                  (footer ->> '$.checks_ns') / 1e9
+           FROM run WHERE id = :run AND footer ->> '$.start_ns' IS NOT NULL""",
+        {"run": run},
     )
-    return 0.0 if found is None or found[0] is None else max(0.0, found[0])
+    if found is None:
+        return None
+    seconds, inside, start, checks = found
+    return LaunchCost(max(0.0, seconds - inside + start), max(0.0, inside - start - checks))

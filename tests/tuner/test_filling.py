@@ -5,22 +5,30 @@ from __future__ import annotations
 import pytest
 
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure.filling import MOST, filled
+from plumbline.measure.filling import MOST, Filling
+from plumbline_db.cost import LaunchCost
 
-PLAN = Plan("", 1, (PlanCase("MPI_Bcast", 64), PlanCase("MPI_Reduce", 64)), blocks=6, reps=4)
+BIG = Plan("", 1, tuple(PlanCase("MPI_Bcast", size) for size in range(1, 101)), blocks=6, reps=4)
+SMALL = Plan("", 1, BIG.cases[:2], blocks=6, reps=4)
 
 
 @pytest.mark.parametrize(
-    ("seconds", "blocks"),
+    ("measuring", "blocks"),
     [
-        ([2e-3, 8e-3], 10),  # 10 blocks of 4 calls of 10 ms are 0.4 s
-        ([0.1, 0.1], 6),  # it takes longer as it is
-        ([1e-6, 0.0], MOST * 6),
+        (12.0, 10),  # a block of a case takes 20 ms, so that 10 of two cases take 0.4 s
+        (60.0, 6),  # it takes longer as it is
+        (0.1, MOST * 6),
     ],
 )
-def test_it_measures_for_as_long_as_it_starts(seconds: list[float], blocks: int) -> None:
-    assert filled(PLAN, seconds, 0.4).blocks == blocks
+def test_it_measures_for_as_long_as_it_starts(measuring: float, blocks: int) -> None:
+    filling = Filling()
+    filling.learn("search", BIG, LaunchCost(0.4, measuring))
+    assert filling.filled("search", SMALL).blocks == blocks
+    assert filling.filled("accept", SMALL) == SMALL  # nothing is known of it yet
 
 
-def test_a_start_that_takes_no_time_changes_nothing() -> None:
-    assert filled(PLAN, [1e-6, 1e-6], 0.0) == PLAN
+def test_the_least_start_counts() -> None:
+    filling = Filling()
+    for start in (0.9, 0.4, 2.0):
+        filling.learn("search", BIG, LaunchCost(start, 12.0))
+    assert filling.filled("search", SMALL).blocks == 10

@@ -159,8 +159,7 @@ def test_a_table_is_decided_again_from_what_is_stored(db: Database, campaign: Ca
     wanted = settings(launches=9)
     found = decided(db, campaign, noisy(), wanted)
     launches = runs.listing(db, campaign.id)
-    silent = LaunchStore(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
-    assert tables.ViolationTable(silent, "before", FEW, wanted, Suite("before")).decide() == found
+    assert decided(db, campaign, SimulatedStarter(Costs(), stop_after=0), wanted) == found
     assert runs.listing(db, campaign.id) == launches
 
 

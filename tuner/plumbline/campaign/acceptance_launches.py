@@ -48,7 +48,6 @@ class AcceptanceLaunches:
     ) -> None:
         self.logs: dict[Trial, dict[int, float]] = {}
         self.reasons: dict[Trial, str] = {}
-        self._seconds: dict[PlanCase, float] = {}  # of a call, in the last launches that had it
         self._store = store
         self._plan = msgspec.structs.replace(plan, warmup=min(_WARMUP, plan.warmup))
         self._environment = environment
@@ -101,16 +100,12 @@ class AcceptanceLaunches:
             blocks=min(blocks or self._plan.blocks, self._plan.blocks),
             cases=tuple(dict.fromkeys(side for trial in trials for side in trial.sides())),
         )
-        plan = store.filled(plan, (self._seconds.get(case, 0.0) for case in plan.cases))
+        plan = store.filled(suite, plan)
         series = Series(store, suite, plan, self._environment, self._placement)
         series.advance(count)
         times = {
             self._planned(sample.case): dict(zip(sample.runs, sample.ns, strict=True))
             for sample in runs.launch_samples(store.db, store.campaign, [suite.name], use=None)
-        }
-        self._seconds |= {
-            case: 1e-9 * float(np.median(np.concatenate(list(ns.values()))))
-            for case, ns in times.items()
         }
         wrong = self._wrong(suite.name, times)
         for trial in trials:

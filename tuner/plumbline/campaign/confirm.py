@@ -62,7 +62,7 @@ def confirm(
     all_cases = tables.cases(guidelines, settings)
     left = [case for case in all_cases if case.variant == "default" and not case.ranks]
     others = [case for case in all_cases if case not in set(left)]
-    new_pairs = partial(Pairs, store, settings, environment, winners, reference_cases, table.filled)
+    new_pairs = partial(Pairs, store, settings, environment, winners, reference_cases)
     pairs = new_pairs()
     fresh = pairs.add(suite, settings.sampling.launches, left, others, seed=settings.sampling.seed)
     # No launches are added for what nothing reaches: it is seen, beyond doubt, in the first ones.

@@ -4,11 +4,11 @@ on in turn; and what they say about each cell, tuned over default."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from plumbline.core.plan import Plan, PlanCase
+from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
 from plumbline.measure.experiment import (
     REFERENCE_CELLS,
@@ -32,7 +32,7 @@ class Pairs:
     same launch) of the cells that our variants hold, which says far more about these; `lost`: cells
     that give no (or a wrong) result with the files in force, and did without. `reference_cases`,
     which no exported file changes, are measured on both sides where winners leave few cells
-    untouched; `fill` gives a plan the blocks that a launch has room for."""
+    untouched."""
 
     def __init__(
         self,
@@ -41,7 +41,6 @@ class Pairs:
         environment: Mapping[str, str],
         winners: Sequence[Winner],
         reference_cases: Sequence[PlanCase] = (),
-        fill: Callable[[Plan], Plan] = lambda plan: plan,
     ) -> None:
         self.ratios: dict[Target, list[float]] = {}
         self.beside: dict[Target, list[float]] = {}
@@ -51,7 +50,6 @@ class Pairs:
         self._environment = environment
         self._winners = winners
         self._reference_cases = reference_cases
-        self._fill = fill
 
     def add(
         self,
@@ -79,7 +77,8 @@ class Pairs:
         reference_cases = list(self._reference_cases) if needed else []
         cases = list(dict.fromkeys([*left, *more, *beside, *reference_cases]))
         store = self._store
-        plan = self._fill(msgspec.structs.replace(tables.plan(self._settings, cases), seed=seed))
+        plan = msgspec.structs.replace(tables.plan(self._settings, cases), seed=seed)
+        plan = store.filled(suite, plan)
         tuned = Arm(suite, plan, self._environment)
         plain_cases = (*left, *reference_cases)
         plain = Arm(suite.beside(), msgspec.structs.replace(plan, cases=plain_cases))

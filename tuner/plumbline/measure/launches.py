@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -18,7 +18,7 @@ from plumbline.core.plan import Plan, PlanCase, named
 from plumbline.launch.starter import Starter
 from plumbline.measure import blame, factors
 from plumbline.measure.aside import LIBRARY, Aside
-from plumbline.measure.filling import filled
+from plumbline.measure.filling import Filling
 from plumbline.settings.identity import now
 from plumbline.system.placement import Placement
 from plumbline_db import cost, events, runs, started
@@ -74,18 +74,13 @@ class LaunchStore:
         self.spent_seconds = 0.0
         self.aside = Aside()
         self._asked: set[str] = set()
-        self._start_seconds: float | None = None
+        self._filling = Filling()
 
-    def filled(self, plan: Plan, case_seconds: Iterable[float]) -> Plan:
-        """`plan` with more blocks where its cases, of so many seconds a call, take less than the
-        start of a launch (filling.py): whoever knows one has the first suite of the campaign. A
-        simulated machine has nothing to be surer of."""
-        seconds = list(case_seconds)
-        if self.starter.family.simulates or not any(seconds):
-            return plan
-        if self._start_seconds is None:
-            self._start_seconds = cost.start_seconds(self.db, self.campaign)
-        return filled(plan, seconds, self._start_seconds)
+    def filled(self, suite: Suite, plan: Plan) -> Plan:
+        """`plan` with more blocks, where its launches would measure for less than they take to
+        start (filling.py). A simulated machine has nothing to be surer of."""
+        simulated = self.starter.family.simulates
+        return plan if simulated else self._filling.filled(suite.stage, plan)
 
     def part(self) -> None:
         """What is stored and was not asked for yet is of another way that this campaign has gone,
@@ -124,13 +119,14 @@ class LaunchStore:
         suite. Raises PlumblineError when the stored launch had another plan, or when this one ran
         under other conditions than those it would be joined with."""
         text = plan.text()
-        stored = self._stored(suite, sequence, text)
-        if stored is not None:
-            return stored
-        run, records = self.starter.start(
-            self.campaign, suite.name, sequence, text, dict(environment), placement
-        )
-        return self._keep(suite, run, records)
+        done = self._stored(suite, sequence, text)
+        if done is None:
+            run, records = self.starter.start(
+                self.campaign, suite.name, sequence, text, dict(environment), placement
+            )
+            done = self._keep(suite, run, records)
+        self._learn(suite, plan, done.run)
+        return done
 
     def launch_together(
         self,
@@ -152,7 +148,13 @@ class LaunchStore:
             with contextlib.closing(ends):
                 for run, records in ends:
                     outcomes[run.sequence] = self._keep(suite, run, records)
+        for sequence, plan in plans.items():
+            self._learn(suite, plan, outcomes[sequence].run)
         return {sequence: outcomes[sequence] for sequence in plans}
+
+    def _learn(self, suite: Suite, plan: Plan, run: Run) -> None:
+        if run.finished and not suite.arm and (found := cost.of_launch(self.db, run.id)):
+            self._filling.learn(suite.stage, plan, found)
 
     def _stored(self, suite: Suite, sequence: int, text: str) -> LaunchOutcome | None:
         self._asked.add(runs.run_id(self.campaign, suite.name, sequence))

@@ -6,7 +6,6 @@ is decided follows from what is stored."""
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from plumbline.core.guidelines import Guidelines
@@ -189,18 +188,6 @@ class ViolationTable:
         there = 1 < len(self._suites) == len(self._looks)
         return self._suites[-1] if there else ""
 
-    def filled(self, of: Plan) -> Plan:
-        """A plan of cases that it has times of, with the blocks that a launch has room for."""
-        known = {
-            (median.case.function, median.case.variant, median.case.bytes): statistics.median(
-                median.seconds
-            )
-            for median in self._medians
-        }
-        return self._store.filled(
-            of, (known.get((case.function, case.variant, case.bytes), 0.0) for case in of.cases)
-        )
-
     def decide(self) -> list[Verdict]:
         """The final verdicts: launches are added for what is undecided, look by look, until nothing
         is or the design ends."""
@@ -214,8 +201,9 @@ class ViolationTable:
                 f"{self._stage}: {counted(self.open_cells(), 'cell')} undecided after "
                 f"{counted(look.before, 'launch')}, {look.launches} more"
             )
-            first = self.filled(plan(self._settings, [*wanted, *self.along()]))
-            arm = Arm(look.suite(self._suite), look.plan(first), self._environment)
+            suite = look.suite(self._suite)
+            first = plan(self._settings, [*wanted, *self.along()])
+            arm = Arm(suite, self._store.filled(suite, look.plan(first)), self._environment)
             take_turns(self._store, [arm], look.launches)
             self.look()
         return self._verification.verdicts()

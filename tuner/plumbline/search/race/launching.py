@@ -208,7 +208,7 @@ class RaceLaunches:
             # apart.
             cases.append(msgspec.structs.replace(default, plain_duplicate=True))
         plan = msgspec.structs.replace(plan, cases=tuple(dict.fromkeys(cases)))
-        plan = self._store.filled(plan, map(self._seconds, plan.cases))
+        plan = self._store.filled(suite, plan)
         series = Series(self._store, suite, plan, self._environment)
         series.advance()
         self.suites.append(suite.name)
@@ -238,12 +238,6 @@ class RaceLaunches:
         self._refuse_impossible(found, plan, running)
         self.evidence.add(found, plan.blocks)
         self._launch = max((run for samples in found for run in samples.runs), default=self._launch)
-
-    def _seconds(self, case: PlanCase) -> float:
-        """Of a call, as far as the race knows; what is new takes about what the default does."""
-        target = Target(case.function, case.bytes)
-        own = self.evidence.seconds(target, Candidate(case.variant, case.configuration))
-        return own or self.evidence.seconds(target) or 0.0
 
     def _refuse_impossible(
         self,
