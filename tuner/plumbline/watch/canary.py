@@ -15,7 +15,7 @@ from plumbline.watch.baseline import Baseline
 from plumbline.watch.design import Design
 from plumbline.watch.disturbance import disturbance
 from plumbline.watch.launches import of_launches
-from plumbline.watch.state import Alarm, CellState, Side
+from plumbline.watch.state import Alarm, CellState, Cusum
 
 Key = TypeVar("Key")
 Vector = NDArray[np.float64]
@@ -99,12 +99,12 @@ def _step(
         down = state.faster.after(float(faster[n]), float(offs[n]))
         alarm = None
         if up.sum >= limits[n]:
-            alarm, up = Alarm("slower", up.ratio, up.canaries), Side()
+            alarm, up = Alarm("slower", up.ratio, up.canaries), Cusum()
         elif down.sum >= limits[n]:
-            alarm, down = Alarm("faster", down.ratio, down.canaries), Side()
+            alarm, down = Alarm("faster", down.ratio, down.canaries), Cusum()
         after[key] = msgspec.structs.replace(state, slower=up, faster=down), alarm
     return after
 
 
-def _sums(sides: Sequence[Side]) -> Vector:
+def _sums(sides: Sequence[Cusum]) -> Vector:
     return np.array([side.sum for side in sides])

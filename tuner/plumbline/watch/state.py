@@ -13,7 +13,7 @@ from plumbline.watch.design import LEAST_LEARNING
 Direction = Literal["slower", "faster"]
 
 
-class Side(msgspec.Struct, frozen=True):
+class Cusum(msgspec.Struct, frozen=True):
     """A sum, and the canaries since it last was 0: Page's estimate of when a change began.
     `logs`: what these lay off the middle, added up."""
 
@@ -21,10 +21,10 @@ class Side(msgspec.Struct, frozen=True):
     canaries: int = 0
     logs: float = 0.0
 
-    def after(self, total: float, log: float) -> Side:
+    def after(self, total: float, log: float) -> Cusum:
         if total <= 0:
-            return Side()
-        return Side(total, self.canaries + 1, self.logs + log)
+            return Cusum()
+        return Cusum(total, self.canaries + 1, self.logs + log)
 
     @property
     def ratio(self) -> float:
@@ -37,8 +37,8 @@ class CellState(msgspec.Struct, frozen=True):
 
     learning: tuple[float, ...] = ()
     baseline: Baseline | None = None
-    slower: Side = Side()
-    faster: Side = Side()
+    slower: Cusum = Cusum()
+    faster: Cusum = Cusum()
 
     def after_learning(self, log: float, canaries: int) -> CellState:
         """One more of `canaries`; the last one brings the baseline."""
