@@ -12,7 +12,7 @@ VENV ?= .venv
 ARGS ?=
 CORES := $(shell nproc)
 # More test processes than processors: half of their time they wait for launches.
-JOBS ?= $(shell expr $(CORES) + '(' $(CORES) + 1 ')' / 2)
+JOBS ?= $(shell expr 2 "*" $(CORES))
 FUZZ_SECONDS ?= 600
 export MPICC
 # Tests start many Pythons: what is compiled once is compiled for all of them.

@@ -213,7 +213,10 @@ def test_rounds_are_interleaved_and_shrink(probe: Probe) -> None:
         left = set(order)
     taken = {case: sum(map(len, series_of(launch, case))) for case in range(6)}
     assert {record.case: record.nrep for record in of(launch, Nrep)} == taken
-    assert all(record.ended_by == "maximum" for record in of(launch, Nrep) if record.nrep == 60)
+    # All times of a call that does nothing may be equal.
+    for record in of(launch, Nrep):
+        met = record.criteria[0].value < record.criteria[0].threshold
+        assert record.ended_by == ("criteria" if met else "maximum")
     assert launch.cases[0].reps == 60
 
 
