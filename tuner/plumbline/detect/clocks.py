@@ -33,7 +33,8 @@ class Clock(msgspec.Struct, frozen=True):
         if elapsed <= 0:
             return times + first.offset_ns
         drift = (last.offset_ns - first.offset_ns) / elapsed
-        return times + first.offset_ns + np.rint((times - first.at_ns) * drift).astype(np.int64)
+        drifted = np.rint((times - first.at_ns) * drift).astype(np.int64)
+        return np.asarray(times + first.offset_ns + drifted)
 
 
 def clocks(files: Sequence[RankFile]) -> list[Clock]:

@@ -28,8 +28,8 @@ from plumbline_db.errors import PlumblineError
 
 ABOUT = "recording.json"
 _SAME = (
-    ("tag", "bytes", "signature", "element", "operation", "address", "extent", "content", "poly")
-    + ("sketch", "kind", "mode", "flags", "function", "thread", "blocks")
+    *("tag", "bytes", "signature", "element", "operation", "address", "extent", "content", "poly"),
+    *("sketch", "kind", "mode", "flags", "function", "thread", "blocks"),
 )
 _MPI = ("libmpi", "libpmpi", "libopen-", "libmpich")
 _START = ("libc.so", "libc-", "ld-linux", "ld-")
@@ -65,9 +65,7 @@ def read(folder: Path) -> Recording:
         communicators=tuple(common.communicators),
         functions=files[0].functions,
         call_sites=tuple(common.sites),
-        ranks=tuple(
-            _rank(file, clock, zero) for file, clock in zip(files, times, strict=True)
-        ),
+        ranks=tuple(_rank(file, clock, zero) for file, clock in zip(files, times, strict=True)),
         library=files[0].library,
         command=tuple(about(folder).command),
     )
@@ -191,9 +189,7 @@ def _used(file: RankFile) -> Iterable[tuple[int, Members]]:
     return [(key, one) for key, one in file.communicators.items() if key == 0 or key in used]
 
 
-def _renumbered(
-    numbers: npt.NDArray[np.int32], common: Mapping[int, int]
-) -> npt.NDArray[np.int32]:
+def _renumbered(numbers: npt.NDArray[np.int32], common: Mapping[int, int]) -> npt.NDArray[np.int32]:
     keys = np.array(sorted(common), np.int64)
     values = np.array([common[key] for key in keys.tolist()], np.int32)
     return values[np.searchsorted(keys, numbers)]

@@ -206,7 +206,7 @@ def _joined(pieces: npt.NDArray[np.void], table: int) -> dict[int, tuple[int, by
     whole = {}
     for key, (number, size) in sizes.items():
         expected = range(0, max(size, 1), PAYLOAD)
-        if 0 <= size and len(expected) == len(parts[key]) and parts[key].keys() == set(expected):
+        if size >= 0 and len(expected) == len(parts[key]) and parts[key].keys() == set(expected):
             content = b"".join(parts[key][at] for at in expected)
             whole[key] = (number, content[:size])
     return whole
@@ -238,8 +238,10 @@ def _ranks(content: bytes, nprocs: int) -> tuple[int, ...]:
 
 
 def _sites(pieces: npt.NDArray[np.void]) -> dict[int, tuple[tuple[str, int], ...]]:
-    modules = {key: content.decode(errors="replace") for key, (_, content) in
-               _joined(pieces, _MODULE).items()}
+    modules = {
+        key: content.decode(errors="replace")
+        for key, (_, content) in _joined(pieces, _MODULE).items()
+    }
     sites = {}
     for key, (_, content) in _joined(pieces, _SITE).items():
         if len(content) % 8 or len(content) > 8 * FRAMES:
