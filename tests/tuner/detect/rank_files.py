@@ -51,7 +51,8 @@ def rank_file(
     size = record_file._HEADER.size + len(names)
     header = record_file._Header(
         magic=b"PLRECRD1", byte_order=1, header_bytes=size, slot_bytes=SLOT.itemsize,
-        first_slot=size, rank=rank, nprocs=nprocs, job=more.get("job", 7), limit=1000,
+        first_slot=size, rank=rank, nprocs=nprocs,
+        job=more.get("job", 7), limit=more.get("limit", 1000),
         begin=more.get("begin", 0), end=more.get("end", 1000),
         begin_at=offsets[0][0], begin_offset=offsets[0][1], begin_round_trip=offsets[0][2],
         end_at=offsets[1][0], end_offset=offsets[1][1], end_round_trip=offsets[1][2],
