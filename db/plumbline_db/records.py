@@ -570,11 +570,14 @@ class Verdict(Record, frozen=True):
 
 
 class Trial(Record, frozen=True):
-    """One candidate of a search: its time over the default's, in the same launches."""
+    """One candidate of a search: its time over the default's, in the same launches. `slower`: it
+    is, much, in another way of use (`detail`)."""
 
     variant: str
     knobs: dict[str, str]
-    state: Literal["measured", "wrong", "failed", "not_in_force", "unsupported", "not_exportable"]
+    state: Literal[
+        "measured", "wrong", "failed", "not_in_force", "unsupported", "not_exportable", "slower"
+    ]
     ratio: float | None
     ratio_low: float | None
     ratio_high: float | None

@@ -357,7 +357,7 @@ CREATE TABLE trial (
     position      INTEGER NOT NULL,                                    -- place among the candidates, from 0
     variant       TEXT NOT NULL,                                       -- default, or a variant of ours
     configuration INTEGER NOT NULL REFERENCES configuration (number),  -- the knobs
-    state         TEXT NOT NULL CHECK (state IN ('measured', 'wrong', 'failed', 'not_in_force', 'unsupported', 'not_exportable')),  -- what became of it
+    state         TEXT NOT NULL CHECK (state IN ('measured', 'wrong', 'failed', 'not_in_force', 'unsupported', 'not_exportable', 'slower')),  -- what became of it
     ratio         REAL,                                                -- candidate over default; NULL: not measured
     ratio_low     REAL,                                                -- lower end of its interval
     ratio_high    REAL,                                                -- upper end of its interval

@@ -307,7 +307,8 @@ def judge_winners(
     faster: Sequence[Winner] = (),
 ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
     """Keeps a winner if its cells are not slower than the default's in cold launches, and it is
-    significantly faster over them, or no slower and what it was chosen for holds.
+    significantly faster over them, or no slower and what it was chosen for holds, or not surely
+    slower and known to be faster.
 
     `speeds`: of each winner, tuned over default; `cells`: what was measured; `slower`: the cells
     that are slower than before; `built_on`: which functions a library may build a function on;
@@ -340,7 +341,8 @@ def judge_winners(
         cured = any((winner.function, name) in held for name in winner.removes)
         before = any(is_part(winner, earlier) for earlier in confirmed)
         known = before or any(is_part(winner, earlier) for earlier in faster)
-        if not clearly and not ((cured or known) and speed.ratio <= 1):
+        stays = (cured and speed.ratio <= 1) or (known and (speed.low is None or speed.low <= 1))
+        if not (clearly or stays):
             dropped.append((winner, f"no gain is left cold: {_text(speed)} times the default"))
             continue
         removes = [name for name in winner.removes if (winner.function, name) not in violated]

@@ -42,7 +42,8 @@ _RESCUE = 0.1  # of the budget
 
 class Rounds:
     """Opens searches for one campaign. `sizes` are the measured sizes by function; `switches` are
-    the longest messages that the library sends one way. Of an application's cells those that weigh
+    the longest messages that the library sends one way; `uses` other ways of use, in which winners
+    have to hold. Of an application's cells those that weigh
     something are searched, the heaviest first."""
 
     def __init__(
@@ -56,6 +57,7 @@ class Rounds:
         budget: Budget,
         *,
         switches: Iterable[int] = (),
+        uses: Sequence[str] = (),
     ) -> None:
         # A case of a large simulated machine takes as long as a launch of a small one.
         at_once = settings.ranks.simulate is not None and settings.ranks.nprocs < MANY
@@ -78,7 +80,9 @@ class Rounds:
         self._again: set[Target] = set()
         self._seconds = SecondChoices(candidate_space, sizes, self._select)
         self._races = Races(
-            store, candidate_space, plan, settings, self._weights, budget, at_once=at_once
+            *(store, candidate_space, plan, settings, self._weights, budget),
+            at_once=at_once,
+            uses=uses,
         )
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
