@@ -552,6 +552,17 @@ class Verdict(Record, frozen=True):
     uses: list[OtherUse] = []
 
     @property
+    def right(self) -> str:
+        """The variant of the right side: `default` is the function's own call."""
+        return "default" if self.rhs == self.function else self.rhs
+
+    @property
+    def sides(self) -> tuple[tuple[str, str, int], tuple[str, str, int]]:
+        """Function, variant and bytes of the left and of the right side."""
+        left = (self.function, self.lhs, self.bytes)
+        return left, (self.function, self.right, self.other_bytes or self.bytes)
+
+    @property
     def depends(self) -> bool:
         """Another way of use has another answer."""
         words = {self.verdict, *(use.verdict for use in self.uses)}
