@@ -149,11 +149,21 @@ class Rounds:
     ) -> list[Winner]:
         """Races the fresh cells, right-hand sides first: each layer with the library's knobs that
         have won earlier, and those that are `standing`, in force. (Of ours not: where one stands in
-        for a call, nothing inside it is replaced.) Where one choice must hold for all sizes, all
-        sizes race; sizes whose monotony a winner can break race along."""
-        layers = self._order.layers(self.fresh(verdicts), verdicts)
+        for a call, nothing inside it is replaced.) Where launches are dear, all race at once, and
+        those again that a knob has won for which they should have waited. Where one choice must
+        hold for all sizes, all sizes race; sizes whose monotony a winner can break race along."""
+        fresh = self.fresh(verdicts)
+        layers = self._order.layers(fresh, verdicts)
+        waits = self._order.waits(fresh, verdicts)
         found: list[Winner] = []
-        for step, targets in enumerate(layers, 1):
+        for step, layer in enumerate(layers, 1):
+            targets = layer
+            if self._settings.ranks.simulate is None:
+                targets = fresh if step == 1 else _moved(layer, waits, found)
+            if not targets:
+                continue
+            searched = {target.function for target in targets}
+            found = [winner for winner in found if winner.function not in searched]
             suite = Suite("search", number, f"step-{step}" if step > 1 else "")
             entered = dict.fromkeys(targets)
             for target in targets:
@@ -381,6 +391,14 @@ class Rounds:
             )
             searches.put(self._store.db, self._store.campaign, record)
         return found
+
+
+def _moved(
+    cells: Iterable[Target], waits: Mapping[str, Collection[str]], winners: Iterable[Winner]
+) -> list[Target]:
+    """Those whose mock-ups are made of what a knob has won."""
+    tuned = {winner.function for winner in winners if winner.variant == DEFAULT.variant}
+    return [cell for cell in cells if not tuned.isdisjoint(waits[cell.function])]
 
 
 def _becomes(
