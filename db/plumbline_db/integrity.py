@@ -18,6 +18,7 @@ from plumbline_db import (
     runs,
     schema,
     searches,
+    summaries,
     verdicts,
     winners,
 )
@@ -93,7 +94,7 @@ def _contents(db: Statements) -> Iterator[str]:
 
 def _launches(db: Statements, campaign: Campaign) -> None:
     for run in runs.listing(db, campaign.id):
-        measurements.records(db, run.id)
+        summaries.require(db, run.id, measurements.records(db, run.id))
 
 
 def _verdicts(db: Statements, campaign: Campaign) -> None:
