@@ -149,6 +149,14 @@ def unsettled_shapes(db: Statements) -> list[int]:
     return [number for (number,) in found]
 
 
+def forget_shapes(db: Statements) -> None:
+    """Those that no series has any more."""
+    db.rows("PRAGMA foreign_keys = 0")  # else all series are looked through for each
+    with db.transaction():
+        db.rows("DELETE FROM shape WHERE number NOT IN (SELECT shape FROM series)")
+    db.rows("PRAGMA foreign_keys = 1")
+
+
 def _require_kept(db: Statements, measurements: Mapping[str, Any]) -> None:
     row = db.row(
         """SELECT pruned.campaign, pruned.time, pruned.why FROM summary

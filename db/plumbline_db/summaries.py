@@ -54,6 +54,38 @@ def require(db: Statements, run_id: str, records: Iterable[ProbeRecord]) -> None
             raise ValueError(f"launch {run_id}: summaries of case {case} are not of its samples")
 
 
+def without_samples(db: Statements, run_id: str) -> dict[int, dict[str, Any]]:
+    """Those of a launch whose samples were thrown away, by case id."""
+    names = ", ".join(FIELDS)
+    return {
+        case: dict(zip(FIELDS, values, strict=True))
+        for case, *values in db.rows(
+            f"""SELECT m.case_id, {names} FROM summary s
+                JOIN measurement m ON m.number = s.measurement JOIN run ON run.number = m.run
+                WHERE run.id = :run AND NOT EXISTS (
+                    SELECT 1 FROM series WHERE series.measurement = s.measurement)
+                ORDER BY m.case_id""",  # noqa: S608
+            {"run": run_id},
+        )
+    }
+
+
+def add(db: Statements, run_id: str, those: Mapping[int, Mapping[str, Any]]) -> None:
+    """What `without_samples` has of the same launch elsewhere, inside the caller's transaction."""
+    rows = dict(
+        db.rows(
+            """SELECT m.case_id, m.number FROM measurement m JOIN run ON run.number = m.run
+               WHERE run.id = :run""",
+            {"run": run_id},
+        )
+    )
+    names = ", ".join(f":{name}" for name in FIELDS)
+    db.many(
+        f"INSERT INTO summary VALUES (:measurement, {names})",  # noqa: S608
+        [{"measurement": rows[case], **values} for case, values in those.items()],
+    )
+
+
 def _by_case(records: Iterable[ProbeRecord]) -> dict[int, dict[str, Any]]:
     kept = list(records)
     first = {record.case: record.blocks for record in kept if isinstance(record, Transit)}
