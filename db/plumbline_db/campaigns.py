@@ -61,10 +61,16 @@ def settle(db: Statements, id: str, settings: str) -> Campaign:
 
 def reopen(db: Statements, id: str) -> None:
     """It is under way again: what was concluded from its launches goes, and what is exported stays
-    until it is written anew."""
+    until it is written anew. Raises PlumblineError where samples were thrown away, without which
+    nothing can be concluded."""
     key = {"id": id}
     with db.transaction():
         require(db, id)
+        if db.row("SELECT 1 FROM pruned WHERE campaign = :id", key):
+            raise PlumblineError(
+                f"campaign {id} cannot go on: its samples were thrown away (plumbline db prune); "
+                "--new begins another one"
+            )
         db.rows("UPDATE campaign SET state = 'running', finished = '' WHERE id = :id", key)
         of = "SELECT number FROM search WHERE campaign = :id"
         db.rows(f"DELETE FROM trial WHERE search IN ({of})", key)  # noqa: S608

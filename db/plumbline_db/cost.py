@@ -46,8 +46,9 @@ def cells(db: Statements, campaigns: Sequence[str]) -> int:
     """Distinct (function, bytes) that these campaigns timed, all together."""
     row = db.row(
         """SELECT count(*) FROM (
-               SELECT DISTINCT m.function, m.bytes
-               FROM measurement m JOIN run ON run.number = m.run
+               SELECT DISTINCT p.function, p.bytes
+               FROM measurement m JOIN planned_case p ON p.number = m.planned_case
+               JOIN run ON run.number = m.run
                JOIN suite ON suite.number = run.suite
                WHERE suite.campaign IN (SELECT value FROM json_each(:campaigns))
                  AND suite.stage <> :explaining AND m.outcome = 'ok')""",

@@ -18,6 +18,7 @@ from plumbline_db import (
     runs,
     schema,
     searches,
+    summaries,
     verdicts,
     winners,
 )
@@ -30,8 +31,17 @@ _MOST = 20  # lines of SQLite's; one page can be the reason for thousands
 
 
 def problems(db: Statements) -> list[str]:
+    return _problems(db, _pages, _empty_pages, _references, _schema, _contents)
+
+
+def problems_of_form(db: Statements) -> list[str]:
+    """Those that show before a row is read as what it is."""
+    return _problems(db, _schema, _pages, _empty_pages, _references)
+
+
+def _problems(db: Statements, *looks: Callable[[Statements], Iterator[str]]) -> list[str]:
     found: list[str] = []
-    for look in (_pages, _empty_pages, _references, _schema, _contents):
+    for look in looks:
         try:
             found += look(db)
         except DamagedError as error:
@@ -93,7 +103,7 @@ def _contents(db: Statements) -> Iterator[str]:
 
 def _launches(db: Statements, campaign: Campaign) -> None:
     for run in runs.listing(db, campaign.id):
-        measurements.records(db, run.id)
+        summaries.require(db, run.id, measurements.records(db, run.id))
 
 
 def _verdicts(db: Statements, campaign: Campaign) -> None:

@@ -22,6 +22,12 @@ def put_machine(db: Statements, machine: Machine) -> None:
         )
 
 
+def add_machine(db: Statements, machine: Machine) -> None:
+    """Store one that others have seen; what is known of it here stays."""
+    if db.row("SELECT 1 FROM machine WHERE id = :id", {"id": machine.id}) is None:
+        put_machine(db, machine)
+
+
 def machine(db: Statements, id: str) -> Machine:
     row = db.row(
         """SELECT id, host, cpu_model, processing_units, numa_nodes, memory_bytes, kernel, system
@@ -45,6 +51,13 @@ def put_library(db: Statements, library: Library) -> None:
             msgspec.structs.asdict(library)
             | {"build": msgspec.json.encode(library.build, order="sorted").decode()},
         )
+
+
+def add_library(db: Statements, library: Library) -> None:
+    """Store one that others have seen; what is known of it here stays."""
+    key = {"fingerprint": library.fingerprint}
+    if db.row("SELECT 1 FROM library WHERE fingerprint = :fingerprint", key) is None:
+        put_library(db, library)
 
 
 def library(db: Statements, fingerprint: str) -> Library:

@@ -712,6 +712,26 @@ class Export(Record, frozen=True):
     created: str
 
 
+class Pruned(Record, frozen=True):
+    """Samples of a campaign that were thrown away: so many, warm-up too, of so many `series` (a
+    case in a launch), by which rule."""
+
+    campaign: str
+    time: str
+    series: int
+    samples: int
+    why: str
+
+
+class Transfer(Record, frozen=True):
+    """A campaign has left a database, as a whole: `sha256` of what it was then, on which host."""
+
+    campaign: str
+    sha256: str
+    host: str
+    time: str
+
+
 class Event(Record, frozen=True):
     """Something worth remembering: a launch that failed, a winner that was dropped and why. `text`
     is for people. `run`: id of the launch that it tells of ("": it is concluded from launches);

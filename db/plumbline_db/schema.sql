@@ -1,7 +1,8 @@
 -- Version 1 of the schema. From the machine down to the single sample, then what was concluded.
--- Times of day are text, ISO 8601 in UTC. Lists and dictionaries are JSON. Samples and stamps are
--- 64-bit little-endian integers in nanoseconds. `bytes` is the communication volume that
--- docs/plan-and-records.md defines. Ratios are left over right, or candidate over default.
+-- Times of day are text, ISO 8601 in UTC. Lists and dictionaries are JSON. Times are nanoseconds;
+-- lists of them are packed (docs/design/database.md), and the views at the end read them. Texts
+-- that are long are zlib's. `bytes` is the communication volume that docs/plan-and-records.md
+-- defines. Ratios are left over right, or candidate over default.
 
 -- Where it was measured.
 CREATE TABLE machine (
@@ -79,12 +80,12 @@ CREATE TABLE run (
     under_way     TEXT NOT NULL,                               -- the same case by name; '': none
     argv          TEXT NOT NULL,                               -- command line: JSON list
     environment   TEXT NOT NULL,                               -- variables beyond the clean environment: JSON, by name
-    plan          TEXT NOT NULL,                               -- the whole plan that the probe was given
+    plan          BLOB NOT NULL,                               -- the whole plan that the probe was given: text, zlib
     stderr        TEXT NOT NULL,                               -- what it wrote to its error output
     started       TEXT NOT NULL,                               -- time of day
     seconds       REAL NOT NULL,                               -- wall time of the launch, seconds
     timed_seconds REAL NOT NULL,                               -- part of it inside timed regions, seconds
-    header        TEXT,                                        -- the probe's first record, with factors: JSON; NULL: none was written
+    header        BLOB,                                        -- the probe's first record, with factors: JSON, zlib; NULL: none was written
     footer        TEXT,                                        -- the probe's last record: JSON; NULL: it did not get that far
     UNIQUE (suite, sequence)
 ) STRICT;
@@ -106,11 +107,9 @@ CREATE TABLE run_configuration (
     PRIMARY KEY (run, id)
 ) STRICT, WITHOUT ROWID;
 
--- One case of a launch and the outcome of its check.
-CREATE TABLE measurement (
+-- What a case of a plan asks for. Cases that are alike in all launches are stored once.
+CREATE TABLE planned_case (
     number        INTEGER PRIMARY KEY,                                 -- what other tables name it by
-    run           INTEGER NOT NULL REFERENCES run (number),            -- launch
-    case_id       INTEGER NOT NULL,                                    -- its number in the plan
     function      TEXT NOT NULL,                                       -- MPI function
     variant       TEXT NOT NULL,                                       -- default, library, or a variant of ours
     config        TEXT NOT NULL,                                       -- id of the configuration in the plan
@@ -127,34 +126,75 @@ CREATE TABLE measurement (
     calls         INTEGER NOT NULL,                                    -- of a case that is only checked: how many calls; 0: it is timed
     least         INTEGER NOT NULL,                                    -- smallest volume of these calls, bytes
     mean          INTEGER NOT NULL,                                    -- mean volume of these calls at most, bytes
-    begun         INTEGER NOT NULL CHECK (begun IN (0, 1)),            -- 1: its check has begun
-    outcome       TEXT CHECK (outcome IN ('ok', 'wrong', 'unsupported', 'error', 'not_in_force')),  -- of its check; NULL: the launch ended before
-    detail        TEXT NOT NULL,                                       -- what the check said
+    UNIQUE (function, bytes, variant, configuration, config, bytes_moved, type, op, root, reps, delay_ns, ranks, use, calls, least, mean)
+) STRICT;
+
+-- One case of a launch and the outcome of its check.
+CREATE TABLE measurement (
+    number       INTEGER PRIMARY KEY,                                -- what other tables name it by
+    run          INTEGER NOT NULL REFERENCES run (number),           -- launch
+    case_id      INTEGER NOT NULL,                                   -- its number in the plan
+    planned_case INTEGER NOT NULL REFERENCES planned_case (number),  -- what was asked for
+    begun        INTEGER NOT NULL CHECK (begun IN (0, 1)),           -- 1: its check has begun
+    outcome      TEXT CHECK (outcome IN ('ok', 'wrong', 'unsupported', 'error', 'not_in_force')),  -- of its check; NULL: the launch ended before
+    detail       TEXT NOT NULL,                                      -- what the check said
     UNIQUE (run, case_id)
 ) STRICT;
 
 -- The order in which the cases of a block were to run.
 CREATE TABLE block_order (
-    run   INTEGER NOT NULL REFERENCES run (number),  -- launch
-    block INTEGER NOT NULL,                          -- number of the block, from 0
-    cases TEXT NOT NULL,                             -- numbers of cases: JSON list
-    PRIMARY KEY (run, block)
-) STRICT, WITHOUT ROWID;
+    number INTEGER PRIMARY KEY,                       -- in the order in which they were stored
+    run    INTEGER NOT NULL REFERENCES run (number),  -- launch
+    block  INTEGER NOT NULL,                          -- number of the block, from 0
+    cases  BLOB NOT NULL,                             -- numbers of cases, packed
+    UNIQUE (run, block)
+) STRICT;
 
--- The raw samples of a case in a block, in the order in which they were taken.
-CREATE TABLE sample_block (
-    measurement  INTEGER NOT NULL REFERENCES measurement (number),  -- case
-    block        INTEGER NOT NULL,                                  -- number of the block, from 0
-    warmup       BLOB NOT NULL CHECK (length(warmup) % 8 = 0),      -- times of calls before the samples, nanoseconds
-    samples      BLOB NOT NULL CHECK (length(samples) % 8 = 0),     -- times of calls, nanoseconds
-    late         INTEGER NOT NULL,                                  -- repetitions that began too late (not in `samples`)
-    overrun      INTEGER NOT NULL,                                  -- repetitions that took longer than their window (not in `samples`)
-    window_ns    INTEGER NOT NULL,                                  -- window that the start scheme ended with, nanoseconds; 0: none
-    budget_spent INTEGER NOT NULL,                                  -- 1: the time limit ended the series
-    counts       TEXT NOT NULL,                                     -- what kernel and processor counted: JSON, by name
-    settled      INTEGER NOT NULL CHECK (settled IN (0, 1)),        -- 1: times fell no more, or repeated themselves
-    PRIMARY KEY (measurement, block)
-) STRICT, WITHOUT ROWID;
+-- How a series is laid out. Series that are laid out alike share a row.
+CREATE TABLE shape (
+    number INTEGER PRIMARY KEY,  -- what series name it by
+    layout TEXT NOT NULL UNIQUE  -- blocks, and what stands in `notes`: JSON
+) STRICT;
+
+-- The raw samples of a case in a launch, all blocks in their order, each in the order in which they were taken.
+CREATE TABLE series (
+    measurement     INTEGER PRIMARY KEY REFERENCES measurement (number),  -- case
+    shape           INTEGER NOT NULL REFERENCES shape (number),           -- which of them are of which block
+    warmup_least_ns INTEGER NOT NULL,  -- shortest call before the samples, nanoseconds; 0: none
+    warmup          BLOB NOT NULL,     -- times of calls before the samples, less that: as many bytes each as are needed
+    least_ns        INTEGER NOT NULL,  -- shortest sample, nanoseconds; 0: none
+    samples         BLOB NOT NULL,     -- times of calls, less that: as many bytes each as are needed
+    notes           BLOB NOT NULL      -- by block: what start scheme, kernel and processor counted, what ended it, whether it had settled
+) STRICT;
+
+-- Samples that are results (of no transit) in short: what stays when a series is thrown away.
+CREATE TABLE summary (
+    measurement      INTEGER PRIMARY KEY REFERENCES measurement (number),  -- case
+    n                INTEGER NOT NULL CHECK (n > 0),  -- how many
+    least_ns         INTEGER NOT NULL,                -- the shortest, nanoseconds
+    quartile_1_ns    INTEGER NOT NULL,                -- a quarter of them is not longer, nanoseconds
+    median_ns        REAL NOT NULL,                   -- their median, nanoseconds
+    quartile_3_ns    INTEGER NOT NULL,                -- three quarters of them are not longer, nanoseconds
+    percentile_95_ns INTEGER NOT NULL,                -- 95 % of them are not longer, nanoseconds
+    greatest_ns      INTEGER NOT NULL                 -- the longest, nanoseconds
+) STRICT;
+
+-- Samples that were thrown away, to keep the file small; their summaries are there.
+CREATE TABLE pruned (
+    campaign  TEXT NOT NULL PRIMARY KEY REFERENCES campaign (id),  -- whose
+    time      TEXT NOT NULL,                          -- time of day
+    series    INTEGER NOT NULL CHECK (series >= 0),   -- how many series
+    samples   INTEGER NOT NULL CHECK (samples >= 0),  -- how many samples, warm-up too
+    why       TEXT NOT NULL                           -- the rule by which
+) STRICT;
+
+-- A campaign that came from another database, or went to one.
+CREATE TABLE transfer (
+    campaign TEXT NOT NULL PRIMARY KEY REFERENCES campaign (id),  -- which one
+    sha256   TEXT NOT NULL,                           -- of its content as it left
+    host     TEXT NOT NULL,                           -- host that it left
+    time     TEXT NOT NULL                            -- time of day at which it left
+) STRICT;
 
 -- How many repetitions a stopping rule took, and what ended it.
 CREATE TABLE nrep (
@@ -217,7 +257,7 @@ CREATE TABLE pingpong (
     second      INTEGER NOT NULL,                                   -- the other rank
     pair        TEXT NOT NULL CHECK (pair IN ('same_core', 'same_socket', 'other_socket', 'other_node')),  -- class of the pair
     bytes       INTEGER NOT NULL CHECK (bytes >= 0),                -- size of the message, bytes
-    round_trips BLOB NOT NULL CHECK (length(round_trips) % 8 = 0),  -- times to and fro, nanoseconds
+    round_trips BLOB NOT NULL,                                      -- times to and fro, packed, nanoseconds
     PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
 
@@ -249,9 +289,9 @@ CREATE TABLE overlap (
     latencies     INTEGER NOT NULL CHECK (latencies >= 0),              -- half round trips of an empty message that are taken off
     halves        INTEGER NOT NULL CHECK (halves > 0),                  -- what the rest is divided by
     delivered     INTEGER NOT NULL CHECK (delivered IN (0, 1)),         -- 0: other data came than were sent, nothing was timed
-    communication BLOB NOT NULL CHECK (length(communication) % 8 = 0),  -- communication alone, nanoseconds
-    computation   BLOB NOT NULL CHECK (length(computation) = length(communication)),  -- computation alone, nanoseconds
-    both          BLOB NOT NULL CHECK (length(both) = length(communication)),  -- both together, nanoseconds
+    communication BLOB NOT NULL,                                        -- communication alone, packed, nanoseconds
+    computation   BLOB NOT NULL,                                        -- computation alone, packed, nanoseconds
+    both          BLOB NOT NULL,                                        -- both together, packed, nanoseconds
     rank          INTEGER NOT NULL CHECK (rank >= 0),                   -- who took the time
     function      TEXT NOT NULL,                                        -- of a collective benchmark; '': another one
     requests      INTEGER NOT NULL CHECK (requests > 0),                -- pending to each peer
@@ -266,7 +306,7 @@ CREATE TABLE overlap_latency (
     run      INTEGER NOT NULL REFERENCES run (number),          -- launch
     position INTEGER NOT NULL,                                  -- place among its records, from 0
     "when"   TEXT NOT NULL CHECK ("when" IN ('start', 'end')),  -- before or after the cells
-    ns       BLOB NOT NULL CHECK (length(ns) % 8 = 0),          -- times, nanoseconds
+    ns       BLOB NOT NULL,                                     -- times, packed, nanoseconds
     PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
 
@@ -279,10 +319,10 @@ CREATE TABLE overlap_trace (
     triple   INTEGER NOT NULL CHECK (triple >= 0),                   -- repetition
     part     TEXT NOT NULL CHECK (part IN ('communication', 'computation', 'both')),  -- part of the triple
     names    TEXT NOT NULL,                                          -- what happened: JSON list
-    peers    BLOB NOT NULL CHECK (length(peers) % 8 = 0),            -- rank on the other side; -1: none, or several
-    numbers  BLOB NOT NULL CHECK (length(numbers) = length(peers)),  -- of an arrival: which message from that rank
-    "begin"  BLOB NOT NULL CHECK (length("begin") = length(peers)),  -- stamps on the launch's global clock, nanoseconds
-    "end"    BLOB NOT NULL CHECK (length("end") = length(peers)),    -- stamps on the launch's global clock, nanoseconds
+    peers    BLOB NOT NULL,                                          -- rank on the other side, packed; -1: none, or several
+    numbers  BLOB NOT NULL,                                          -- of an arrival: which message from that rank, packed
+    "begin"  BLOB NOT NULL,                                          -- stamps on the launch's global clock, packed, nanoseconds
+    "end"    BLOB NOT NULL,                                          -- stamps on the launch's global clock, packed, nanoseconds
     PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
 
@@ -409,3 +449,51 @@ CREATE TABLE event (
     function TEXT NOT NULL                            -- MPI function that it tells of; *: the whole process; '': none
 ) STRICT;
 CREATE INDEX event_of_campaign ON event (campaign);
+
+-- Measurements with what was measured, and where.
+CREATE VIEW measured_case AS
+SELECT measurement.number AS measurement, suite.campaign, suite.name AS suite, suite.stage, run.id AS launch,
+       run.number AS run, planned_case.function, planned_case.variant, configuration.knobs, planned_case.bytes,
+       planned_case.type, planned_case.op, planned_case.root, planned_case.ranks, planned_case.use,
+       run.failure IS NULL AND measurement.outcome = 'ok'
+           AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.measurement = measurement.number) AS is_result
+FROM measurement JOIN planned_case ON planned_case.number = measurement.planned_case
+JOIN configuration ON configuration.number = planned_case.configuration
+JOIN run ON run.number = measurement.run JOIN suite ON suite.number = run.suite;
+
+-- Results by launch, in short. They are there for samples that were thrown away, too.
+CREATE VIEW launch_median AS
+SELECT measured_case.*, summary.n, summary.least_ns, summary.quartile_1_ns, summary.median_ns, summary.quartile_3_ns,
+       summary.percentile_95_ns, summary.greatest_ns
+FROM measured_case JOIN summary USING (measurement) WHERE is_result;
+
+-- Single times, warm-up too, by measurement: `block`, and `place` in it, from 0. Those with `is_warmup` stand before the others.
+CREATE VIEW sample AS
+SELECT measurement, is_warmup, block, place, least_ns + CASE width WHEN 0 THEN 0 ELSE
+       instr(octets, substr(packed, at, 1)) - 1 + CASE width WHEN 1 THEN 0 ELSE
+       256 * (instr(octets, substr(packed, at + 1, 1)) - 1) + CASE width WHEN 2 THEN 0 ELSE
+       65536 * (instr(octets, substr(packed, at + 2, 1)) - 1) + CASE width WHEN 3 THEN 0 ELSE
+       16777216 * (instr(octets, substr(packed, at + 3, 1)) - 1) + CASE width WHEN 4 THEN 0 ELSE
+       4294967296 * (instr(octets, substr(packed, at + 4, 1)) - 1) + CASE width WHEN 5 THEN 0 ELSE
+       1099511627776 * (instr(octets, substr(packed, at + 5, 1)) - 1) + CASE width WHEN 6 THEN 0 ELSE
+       281474976710656 * (instr(octets, substr(packed, at + 6, 1)) - 1) + CASE width WHEN 7 THEN 0 ELSE
+       72057594037927936 * (instr(octets, substr(packed, at + 7, 1)) - 1)
+       END END END END END END END END AS ns
+FROM (
+    SELECT measurement, is_warmup, least_ns, packed, width, block, place.key AS place,
+           1 + width * (first + place.key) AS at,
+           x'000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f606162636465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9fa0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebfc0c1c2c3c4c5c6c7c8c9cacbcccdcecfd0d1d2d3d4d5d6d7d8d9dadbdcdddedfe0e1e2e3e4e5e6e7e8e9eaebecedeeeff0f1f2f3f4f5f6f7f8f9fafbfcfdfeff' AS octets
+    FROM (
+        SELECT series.measurement, 0 AS is_warmup, series.least_ns, series.samples AS packed,
+               length(series.samples) / json_extract(shape.layout, '$.samples') AS width,
+               json_extract(block.value, '$[0]') AS block, json_extract(block.value, '$[3]') AS first,
+               json_extract(block.value, '$[4]') AS n
+        FROM series JOIN shape ON shape.number = series.shape JOIN json_each(shape.layout, '$.blocks') AS block
+        UNION ALL
+        SELECT series.measurement, 1, series.warmup_least_ns, series.warmup,
+               length(series.warmup) / json_extract(shape.layout, '$.warmups'),
+               json_extract(block.value, '$[0]'), json_extract(block.value, '$[1]'), json_extract(block.value, '$[2]')
+        FROM series JOIN shape ON shape.number = series.shape JOIN json_each(shape.layout, '$.blocks') AS block
+    ) JOIN json_each('[0' || replace(hex(zeroblob(n - 1)), '00', ',0') || ']') AS place
+    WHERE n > 0
+);

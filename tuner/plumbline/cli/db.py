@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from . import base, common
 from .base import Program
 
+if TYPE_CHECKING:
+    from plumbline_db.transfer import Moved
+
 
 @click.group("db", cls=base.Group)
 def command() -> None:
-    """Check the database, or back it up.
+    """Look after the database, and take data out of it or in.
 
     \b
     Example:
@@ -55,3 +60,134 @@ def backup(program: Program, target: Path) -> None:
 
     connection.backup(program.database, target)
     common.print_json({"path": str(target)}) if program.json else click.echo(str(target))
+
+
+@command.command("prune", takes="db json")
+@click.option("--keep-days", type=float, help="Keep samples of campaigns that ended so recently.")
+@click.option(
+    "--keep-last",
+    type=click.IntRange(min=1),
+    help="Keep samples of so many last campaigns of each machine, library and layout.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be thrown away, and change nothing.")
+def prune(program: Program, keep_days: float | None, keep_last: int | None, dry_run: bool) -> None:
+    """Throw samples of old campaigns away; n, medians, quantiles and verdicts stay.
+
+    \b
+    Example:
+      plumbline db prune --keep-days 90 --keep-last 10
+    """
+    from plumbline_db.connection import Database
+    from plumbline_db.errors import UsageError
+    from plumbline_db.prune import Policy
+
+    from . import pruning
+
+    policy = Policy(keep_days, keep_last)
+    if policy.keeps_all or (keep_days is not None and not 0 <= keep_days < 1e6):
+        raise UsageError(
+            "say whose samples are kept: --keep-days DAYS, --keep-last CAMPAIGNS, or both"
+        )
+    path = program.database
+    Database.open(path).close()  # one that is missing is not made
+    with Database.open(path, write=not dry_run) as db:
+        before = path.stat().st_size
+        found = pruning.look(db, policy) if dry_run else pruning.done(db, policy)
+    pruning.show(program, policy, found, before, dry_run=dry_run)
+
+
+@command.command("compact", takes="db json")
+def compact(program: Program) -> None:
+    """Write the file anew without gaps. It needs as much room again meanwhile.
+
+    \b
+    Example:
+      plumbline db compact
+    """
+    from plumbline_db import connection
+
+    from .pruning import megabytes
+
+    before, after = connection.compact(program.database)
+    if program.json:
+        document = {"path": str(program.database), "bytes_before": before, "bytes": after}
+        common.print_json(document)
+    else:
+        click.echo(f"{program.database}: {megabytes(before)} -> {megabytes(after)}")
+
+
+@command.command("export", takes="db json")
+@click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("campaigns", nargs=-1)
+def export(program: Program, target: Path, campaigns: tuple[str, ...]) -> None:
+    """Write CAMPAIGNS, else all finished ones, to the file TARGET, for another site.
+
+    \b
+    Example:
+      plumbline db export ours.plumbline openmpi-4.1.4-4x6a3a03
+    """
+    import datetime
+
+    from plumbline_db import transfer
+
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    moved = transfer.export(program.database, target, campaigns, now)
+    _show(program, target, moved)
+
+
+@command.command("import", takes="db json")
+@click.argument("source", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option("--site", default="", help="A word to put before the names of what comes.")
+def take(program: Program, source: Path, site: str) -> None:
+    """Put what another site has exported to the file SOURCE into the database.
+
+    \b
+    Example:
+      plumbline db import ours.plumbline
+    """
+    from plumbline_db import transfer
+
+    _show(program, program.database, transfer.take(program.database, source, site))
+
+
+def _show(program: Program, path: Path, moved: Sequence[Moved]) -> None:
+    if program.json:
+        document = {"path": str(path), "campaigns": [one._asdict() for one in moved]}
+        common.print_json(document)
+        return
+    for one in moved:
+        there = "" if one.new else ", which is there already"
+        click.echo(f"{path}: {one.campaign}, sha256 {one.sha256[:16]}{there}")
+
+
+@command.command("table", takes="db json")
+@click.argument("what", type=click.Choice(["samples", "medians", "verdicts", "winners"]))
+@click.option("--campaign", multiple=True, help="Of these campaigns; else of all.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file NAME.csv or NAME.parquet; else CSV is printed.",
+)
+def table(program: Program, what: str, campaign: tuple[str, ...], output: Path | None) -> None:
+    """Write a table for other programs: CSV, or Parquet (with the extra `parquet`).
+
+    \b
+    Example:
+      plumbline db table medians --output medians.csv
+    """
+    from plumbline_db import columns
+    from plumbline_db.connection import Database
+    from plumbline_exporters import table_files
+
+    if output is not None:
+        table_files.require(output)
+    with Database.open(program.database) as db, db.snapshot():
+        parts = columns.of(db, what, campaign)
+        if output is None:
+            table_files.print_csv(columns.COLUMNS[what], parts)
+            return
+        rows = table_files.write(output, columns.COLUMNS[what], parts)
+    if program.json:
+        common.print_json({"path": str(output), "rows": rows})
+    else:
+        click.echo(f"{output}: {rows} rows")

@@ -1,0 +1,89 @@
+"""Samples that are thrown away, by command or by the settings of a campaign, and what is said of
+it."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from . import common
+from .base import Program
+
+if TYPE_CHECKING:
+    from plumbline_db.connection import Database
+    from plumbline_db.prune import Policy
+    from plumbline_db.records import Pruned
+
+
+def by_policy(db: Database, policy: Policy) -> None:
+    """As the settings of a campaign that has ended ask for it."""
+    found = done(db, policy)
+    if found:
+        click.echo(f"plumbline: {said(found)}; {policy.said}", err=True)
+
+
+def done(db: Database, policy: Policy) -> list[Pruned]:
+    """One campaign after the other, each for good before the next one."""
+    from plumbline_db import connection, prune
+
+    now = datetime.datetime.now(datetime.UTC)
+    found = [
+        prune.prune(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
+        for campaign in prune.old(db, policy, now)
+    ]
+    if found:
+        connection.release(db)
+    return found
+
+
+def look(db: Database, policy: Policy) -> list[Pruned]:
+    """What `done` would do."""
+    from plumbline_db import prune
+
+    now = datetime.datetime.now(datetime.UTC)
+    return [
+        prune.would_go(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
+        for campaign in prune.old(db, policy, now)
+    ]
+
+
+def said(found: list[Pruned]) -> str:
+    """For people."""
+    from plumbline.system.words import counted
+
+    samples = sum(pruned.samples for pruned in found)
+    return (
+        f"{counted(samples, 'sample')} of {counted(len(found), 'campaign')} thrown away; "
+        "n, medians, quantiles and verdicts stay"
+    )
+
+
+def show(
+    program: Program, policy: Policy, found: list[Pruned], before: int, *, dry_run: bool
+) -> None:
+    import msgspec
+
+    after = program.database.stat().st_size
+    if program.json:
+        document = {
+            "path": str(program.database),
+            "dry_run": dry_run,
+            "pruned": msgspec.to_builtins(found),
+            "bytes_before": before,
+            "bytes": after,
+        }
+        common.print_json(document)
+        return
+    for pruned in found:
+        click.echo(f"{pruned.campaign}: {pruned.samples} samples of {pruned.series} cases")
+    if dry_run:
+        click.echo(f"{said(found)} (not yet: --dry-run)" if found else "nothing to throw away")
+    else:
+        click.echo(f"{said(found)}; {policy.said}" if found else "nothing to throw away")
+        click.echo(f"{program.database}: {megabytes(before)} -> {megabytes(after)}")
+
+
+def megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"

@@ -1,0 +1,31 @@
+"""How long samples are kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import msgspec
+
+from plumbline.core.unmeasured import Unmeasured
+from plumbline_db.prune import Policy
+
+
+class Keeping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How long samples are kept: what is older becomes medians and quantiles when a campaign ends.
+    With neither key nothing is thrown away; with both, samples stay that either of them keeps."""
+
+    keep_days: Unmeasured[float | None] = None
+    """Samples of campaigns that ended fewer days ago stay."""
+    keep_last: Unmeasured[int | None] = None
+    """Samples of so many last campaigns of each machine, library and layout stay."""
+
+    @property
+    def policy(self) -> Policy:
+        return Policy(self.keep_days, self.keep_last)
+
+    def problems(self) -> Iterator[str]:
+        if self.keep_days is not None and not 0 <= self.keep_days < math.inf:
+            yield "keep_days must be a number of days, not negative"
+        if self.keep_last is not None and self.keep_last < 1:
+            yield "keep_last must be at least 1"
