@@ -4,7 +4,7 @@ another database. Files that were handed out stay behind: they are of another ma
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -99,8 +99,9 @@ def sha256(db: Statements, campaign: Campaign) -> str:
     """Of everything in it: equal for the same campaign in any database."""
     content = read(db, campaign)
     found = hashlib.sha256()
-    # What is refreshed whenever the machine or the library is seen again does not count.
-    identity = (content.machine.id, content.library.fingerprint, content.campaign)
+    # What changes when machine or library are seen again, or at another site, does not count.
+    told = msgspec.structs.replace(campaign, key="")
+    identity = (content.machine.id, content.library.fingerprint, told)
     found.update(_bytes([*identity, content.conclusions]))
     for launch in launches(db, campaign.id):
         found.update(_bytes(launch))
@@ -111,9 +112,11 @@ def _bytes(part: object) -> bytes:
     return msgspec.json.encode(part, order="sorted") + b"\n"
 
 
-def put(db: Statements, source: Statements, campaign: Campaign, name: str) -> None:
-    """`campaign` of `source` under the name `name`, which nothing in `db` has, in one
-    transaction."""
+def put(
+    db: Statements, source: Statements, campaign: Campaign, name: str, key: str | None = None
+) -> None:
+    """`campaign` of `source` under the name `name` and with this key (None: its own), which nothing
+    in `db` has, in one transaction."""
     content = read(source, campaign)
     id = campaign.id
 
@@ -123,8 +126,8 @@ def put(db: Statements, source: Statements, campaign: Campaign, name: str) -> No
     with db.transaction():
         machines.add_machine(db, content.machine)
         machines.add_library(db, content.library)
-        key = campaign.key if name == id else f"{name}: {campaign.key}"
-        campaigns.put(db, msgspec.structs.replace(campaign, id=name, key=key))
+        known = campaign.key if key is None else key
+        campaigns.put(db, msgspec.structs.replace(campaign, id=name, key=known))
         for launch in launches(source, id):
             run = msgspec.structs.replace(launch.run, id=renamed(launch.run.id), campaign=name)
             runs.put(db, run, launch.records, launch.suite)
@@ -132,7 +135,7 @@ def put(db: Statements, source: Statements, campaign: Campaign, name: str) -> No
         _conclude(db, name, content.conclusions, renamed)
 
 
-def _conclude(db: Statements, name: str, of: Conclusions, renamed: Any) -> None:
+def _conclude(db: Statements, name: str, of: Conclusions, renamed: Callable[[str], str]) -> None:
     for stage, table in of.tables.items():
         verdicts.put(db, name, stage, table)
     for search in of.searches:

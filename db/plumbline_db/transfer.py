@@ -74,11 +74,11 @@ def _named(db: Statements, names: Sequence[str]) -> list[Campaign]:
     return found
 
 
-def take(path: Path, source: Path, site: str = "") -> list[Moved]:
+def take(path: Path, source: Path) -> list[Moved]:
     """Puts the campaigns of a file that `export` has written into the database at `path`, each
-    whole or not at all; one that is there already stays as it is. `site`: a word before their
-    names, for those whose names are taken. Raises PlumblineError where the file is damaged, was
-    changed, or has another campaign of a name that is there."""
+    whole or not at all; one that is there already stays as it is. Another campaign whose name is
+    taken gets the name of its host before it. Raises PlumblineError where the file is damaged or
+    was changed."""
     with Database.open(source) as other:
         _require_ours(other)
         sent = {transfer.campaign: transfer for transfer in listing(other)}
@@ -89,7 +89,7 @@ def take(path: Path, source: Path, site: str = "") -> list[Moved]:
                 "and is read with --db"
             )
         with Database.open(path, write=True) as db:
-            return [_take(db, other, campaign, sent[campaign.id], site) for campaign in every]
+            return [_take(db, other, campaign, sent[campaign.id]) for campaign in every]
 
 
 def _require_ours(other: Statements) -> None:
@@ -98,34 +98,35 @@ def _require_ours(other: Statements) -> None:
         raise PlumblineError(f"{other.path} is not whole ({problem}): fetch it again")
 
 
-def _take(
-    db: Statements, other: Statements, campaign: Campaign, sent: Transfer, site: str
-) -> Moved:
+def _take(db: Statements, other: Statements, campaign: Campaign, sent: Transfer) -> Moved:
     if contents.sha256(other, campaign) != sent.sha256:
         raise PlumblineError(
             f"{other.path}: campaign {campaign.id} is not what was exported on {sent.host}: fetch "
             "the file again"
         )
-    name = f"{site}:{campaign.id}" if site else campaign.id
     there = {one.id: one for one in campaigns.every(db)}
-    if name in there:
-        _require_same(db, there[name], sent)
-        return Moved(name, sent.sha256, False)
-    if not site and campaign.key in {one.key for one in there.values()}:
-        raise _taken(db, campaign.id)
-    with db.transaction():
-        contents.put(db, other, campaign, name)
-        _put(db, msgspec.structs.replace(sent, campaign=name))
-    return Moved(name, sent.sha256, True)
-
-
-def _require_same(db: Statements, there: Campaign, sent: Transfer) -> None:
-    came = {transfer.campaign: transfer.sha256 for transfer in listing(db)}
-    if came.get(there.id) != sent.sha256 and contents.sha256(db, there) != sent.sha256:
-        raise _taken(db, there.id)
-
-
-def _taken(db: Statements, id: str) -> PlumblineError:
-    return PlumblineError(
-        f"{db.path} holds another campaign {id}: --site NAME puts a name before those that come"
+    keys = {one.key for one in there.values()}
+    for name in (campaign.id, f"{sent.host}:{campaign.id}"):
+        if name in there and _same(db, there[name], sent):
+            return Moved(name, sent.sha256, False)
+        key = _key(campaign, name, sent.host)
+        if name not in there and key not in keys:
+            with db.transaction():
+                contents.put(db, other, campaign, name, key)
+                _put(db, msgspec.structs.replace(sent, campaign=name))
+            return Moved(name, sent.sha256, True)
+    raise PlumblineError(
+        f"{db.path} holds other campaigns {campaign.id} and {sent.host}:{campaign.id}: import it "
+        "into another file, with --db"
     )
+
+
+def _key(campaign: Campaign, name: str, host: str) -> str:
+    """What is measured here never goes on with what was measured elsewhere."""
+    at_home = name == campaign.id and host == socket.gethostname()
+    return campaign.key if at_home else f"{host}: {campaign.key}"
+
+
+def _same(db: Statements, there: Campaign, sent: Transfer) -> bool:
+    came = {transfer.campaign: transfer.sha256 for transfer in listing(db)}
+    return came.get(there.id) == sent.sha256 or contents.sha256(db, there) == sent.sha256

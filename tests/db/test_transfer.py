@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import msgspec
@@ -26,6 +27,7 @@ from plumbline_db.records import Event, ProbeRecord, Suite
 from tests.db import build, strategies
 
 CAMPAIGN = build.CAMPAIGN.id
+HOST = socket.gethostname()
 TIME = "2025-03-31T10:00:00+00:00"
 
 
@@ -50,7 +52,7 @@ def test_all_of_a_campaign_comes(path: Path, sent: Path, tmp_path: Path) -> None
     assert moved.new and check(there) == [] and check(sent) == []
     with Database.open(path) as db, Database.open(there) as other:
         for read in (
-            lambda db: campaigns.get(db, CAMPAIGN),
+            lambda db: campaigns.get(db, CAMPAIGN),  # at home: with its key
             lambda db: runs.listing(db, CAMPAIGN),
             lambda db: [measurements.records(db, run.id) for run in runs.listing(db, CAMPAIGN)],
             lambda db: [verdicts.get(db, CAMPAIGN, stage) for stage in ("before", "after")],
@@ -104,25 +106,41 @@ def test_pruned_campaigns_move_too(path: Path, sent: Path, tmp_path: Path) -> No
     assert check(there) == []
 
 
-def test_another_campaign_of_that_name(sent: Path, tmp_path: Path) -> None:
+def test_another_campaign_of_that_name(
+    sent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     there = tmp_path / "there.db"
     with Database.open(there, write=True) as db:
         build.started(db)
         machines.put_machine(db, msgspec.structs.replace(build.MACHINE, host="mine"))
-    with pytest.raises(PlumblineError, match="holds another campaign c-20250301-a: --site NAME"):
-        transfer.take(there, sent)
-    (moved,) = transfer.take(there, sent, "jsc")
-    assert moved.campaign == f"jsc:{CAMPAIGN}"
-    (again,) = transfer.take(there, sent, "jsc")
+    monkeypatch.setattr("socket.gethostname", lambda: "here")
+    (moved,) = transfer.take(there, sent)
+    assert moved.campaign == f"{HOST}:{CAMPAIGN}"
+    (again,) = transfer.take(there, sent)
     assert again == moved._replace(new=False)
     with Database.open(there) as db:
         assert len(runs.listing(db, moved.campaign)) == 4
         assert runs.listing(db, CAMPAIGN) == []
         assert machines.machine(db, build.MACHINE.id).host == "mine"
         assert [event.run for event in events.get(db, moved.campaign)] == [
-            f"jsc:{CAMPAIGN}-confirm-1-default-000"
+            f"{HOST}:{CAMPAIGN}-confirm-1-default-000"
         ]
     assert check(there) == []
+
+
+def test_what_was_measured_elsewhere_is_not_gone_on_with(
+    sent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where machine and library are of the same kind."""
+    monkeypatch.setattr("socket.gethostname", lambda: "here")
+    there, further = tmp_path / "there.db", tmp_path / "further.plumbline"
+    transfer.take(there, sent)
+    with Database.open(there) as db:
+        came = campaigns.get(db, CAMPAIGN)
+    assert came.key == f"{HOST}: {build.CAMPAIGN.key}"
+    transfer.export(there, further, [], TIME)
+    (again,) = transfer.take(there, further)
+    assert not again.new
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import base, common
+from . import base, common, options
 from .base import Program
 
 if TYPE_CHECKING:
@@ -63,37 +63,32 @@ def backup(program: Program, target: Path) -> None:
 
 
 @command.command("prune", takes="db json")
-@click.option("--keep-days", type=float, help="Keep samples of campaigns that ended so recently.")
 @click.option(
-    "--keep-last",
-    type=click.IntRange(min=1),
-    help="Keep samples of so many last campaigns of each machine, library and layout.",
+    "--keep",
+    multiple=True,
+    metavar="DAYSd|CAMPAIGNS",
+    help="Whose samples stay: of campaigns that ended in so many days (90d), of so many last ones "
+    "of each machine, library and layout (10); can be repeated.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be thrown away, and change nothing.")
-def prune(program: Program, keep_days: float | None, keep_last: int | None, dry_run: bool) -> None:
+@options.listing
+def prune(program: Program, keep: tuple[str, ...], listing: bool) -> None:
     """Throw samples of old campaigns away; n, medians, quantiles and verdicts stay.
 
     \b
     Example:
-      plumbline db prune --keep-days 90 --keep-last 10
+      plumbline db prune --keep 90d --keep 10 --list
     """
     from plumbline_db.connection import Database
-    from plumbline_db.errors import UsageError
-    from plumbline_db.prune import Policy
 
     from . import pruning
 
-    policy = Policy(keep_days, keep_last)
-    if policy.keeps_all or (keep_days is not None and not 0 <= keep_days < 1e6):
-        raise UsageError(
-            "say whose samples are kept: --keep-days DAYS, --keep-last CAMPAIGNS, or both"
-        )
+    policy = pruning.policy_of(keep)
     path = program.database
     Database.open(path).close()  # one that is missing is not made
-    with Database.open(path, write=not dry_run) as db:
-        before = path.stat().st_size
-        found = pruning.look(db, policy) if dry_run else pruning.done(db, policy)
-    pruning.show(program, policy, found, before, dry_run=dry_run)
+    before = path.stat().st_size
+    with Database.open(path, write=not listing) as db:
+        found = pruning.look(db, policy) if listing else pruning.done(db, policy)
+    pruning.show(program, policy, found, before, listing=listing)
 
 
 @command.command("compact", takes="db json")
@@ -137,9 +132,10 @@ def export(program: Program, target: Path, campaigns: tuple[str, ...]) -> None:
 
 @command.command("import", takes="db json")
 @click.argument("source", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-@click.option("--site", default="", help="A word to put before the names of what comes.")
-def take(program: Program, source: Path, site: str) -> None:
+def take(program: Program, source: Path) -> None:
     """Put what another site has exported to the file SOURCE into the database.
+
+    Another campaign of a name that is taken gets the name of its host before it.
 
     \b
     Example:
@@ -147,7 +143,7 @@ def take(program: Program, source: Path, site: str) -> None:
     """
     from plumbline_db import transfer
 
-    _show(program, program.database, transfer.take(program.database, source, site))
+    _show(program, program.database, transfer.take(program.database, source))
 
 
 def _show(program: Program, path: Path, moved: Sequence[Moved]) -> None:
@@ -162,14 +158,16 @@ def _show(program: Program, path: Path, moved: Sequence[Moved]) -> None:
 
 @command.command("table", takes="db json")
 @click.argument("what", type=click.Choice(["samples", "medians", "verdicts", "winners"]))
-@click.option("--campaign", multiple=True, help="Of these campaigns; else of all.")
+@click.argument("campaigns", nargs=-1)
 @click.option(
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=options.NewFile(),
     help="A file NAME.csv or NAME.parquet; else CSV is printed.",
 )
-def table(program: Program, what: str, campaign: tuple[str, ...], output: Path | None) -> None:
-    """Write a table for other programs: CSV, or Parquet (with the extra `parquet`).
+def table(program: Program, what: str, campaigns: tuple[str, ...], output: Path | None) -> None:
+    """Write a table of CAMPAIGNS, else of all, for other programs.
+
+    CSV, or Parquet with the extra `parquet`.
 
     \b
     Example:
@@ -182,7 +180,7 @@ def table(program: Program, what: str, campaign: tuple[str, ...], output: Path |
     if output is not None:
         table_files.require(output)
     with Database.open(program.database) as db, db.snapshot():
-        parts = columns.of(db, what, campaign)
+        parts = columns.of(db, what, campaigns)
         if output is None:
             table_files.print_csv(columns.COLUMNS[what], parts)
             return

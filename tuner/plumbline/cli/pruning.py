@@ -4,6 +4,7 @@ it."""
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,23 @@ if TYPE_CHECKING:
     from plumbline_db.connection import Database
     from plumbline_db.prune import Policy
     from plumbline_db.records import Pruned
+
+
+def policy_of(words: Sequence[str]) -> Policy:
+    """`90d` and `10`, as people type them. Raises UsageError."""
+    from plumbline_db.errors import UsageError
+    from plumbline_db.prune import Policy
+
+    days: list[int] = []
+    last: list[int] = []
+    for word in words:
+        number = word.removesuffix("d")
+        if not (number.isdecimal() and number.isascii() and len(number) < 7):
+            raise UsageError(f"--keep {word}: it takes days (90d) or a number of campaigns (10)")
+        (days if word.endswith("d") else last).append(int(number))
+    if not words:
+        raise UsageError("say whose samples stay: --keep 90d, --keep 10, or both")
+    return Policy(max(days, default=None), max(last, default=None))
 
 
 def by_policy(db: Database, policy: Policy) -> None:
@@ -61,7 +79,7 @@ def said(found: list[Pruned]) -> str:
 
 
 def show(
-    program: Program, policy: Policy, found: list[Pruned], before: int, *, dry_run: bool
+    program: Program, policy: Policy, found: list[Pruned], before: int, *, listing: bool
 ) -> None:
     import msgspec
 
@@ -69,7 +87,7 @@ def show(
     if program.json:
         document = {
             "path": str(program.database),
-            "dry_run": dry_run,
+            "pruned_now": not listing,
             "pruned": msgspec.to_builtins(found),
             "bytes_before": before,
             "bytes": after,
@@ -78,8 +96,8 @@ def show(
         return
     for pruned in found:
         click.echo(f"{pruned.campaign}: {pruned.samples} samples of {pruned.series} cases")
-    if dry_run:
-        click.echo(f"{said(found)} (not yet: --dry-run)" if found else "nothing to throw away")
+    if listing:
+        click.echo(f"{said(found)} (not yet: --list)" if found else "nothing to throw away")
     else:
         click.echo(f"{said(found)}; {policy.said}" if found else "nothing to throw away")
         click.echo(f"{program.database}: {megabytes(before)} -> {megabytes(after)}")

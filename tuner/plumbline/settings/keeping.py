@@ -1,4 +1,5 @@
-"""How long samples are kept."""
+"""How long samples are kept. With neither key nothing is thrown away; with both, samples stay that
+either of them keeps."""
 
 from __future__ import annotations
 
@@ -12,13 +13,12 @@ from plumbline_db.prune import Policy
 
 
 class Keeping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How long samples are kept: what is older becomes medians and quantiles when a campaign ends.
-    With neither key nothing is thrown away; with both, samples stay that either of them keeps."""
+    """Whose samples stay when the campaign has ended ([database](database.md)); not given: all."""
 
     keep_days: Unmeasured[float | None] = None
-    """Samples of campaigns that ended fewer days ago stay."""
+    """Those of campaigns that ended fewer days ago, older ones become medians and quantiles."""
     keep_last: Unmeasured[int | None] = None
-    """Samples of so many last campaigns of each machine, library and layout stay."""
+    """Those of so many last campaigns of each machine, library and layout."""
 
     @property
     def policy(self) -> Policy:
