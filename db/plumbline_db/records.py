@@ -6,7 +6,7 @@ communication volume as docs/plan-and-records.md defines it). No behaviour lives
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -380,7 +380,8 @@ BESIDE = "default"
 EXPLAINING = "explain"
 """`stage` of launches that somebody has asked for afterwards: they are none of the campaign's."""
 
-CANARY, RECHECK = "canary", "recheck"
+CANARY: Final = "canary"
+RECHECK: Final = "recheck"
 """`stage` of launches that watch a finished campaign, and of those that confirm alarms."""
 
 AFTERWARDS = (EXPLAINING, CANARY, RECHECK)

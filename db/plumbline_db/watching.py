@@ -30,13 +30,18 @@ def get(db: Statements) -> Watch | None:
 
 def add(db: Statements, day: WatchDay) -> None:
     """Adds what has come to that day."""
+    with db.transaction():
+        count(db, day)
+
+
+def count(db: Statements, day: WatchDay) -> None:
+    """The same inside the caller's transaction."""
     numbers = [name for name in WatchDay.__struct_fields__ if name != "day"]
     more = ", ".join(f"{name} = {name} + excluded.{name}" for name in numbers)
-    with db.transaction():
-        db.rows(
-            columns.insert("watch_day", WatchDay) + f"ON CONFLICT (day) DO UPDATE SET {more}",
-            columns.values(day),
-        )
+    db.rows(
+        columns.insert("watch_day", WatchDay) + f"ON CONFLICT (day) DO UPDATE SET {more}",
+        columns.values(day),
+    )
 
 
 def days(db: Statements, since: str = "") -> list[WatchDay]:
@@ -78,6 +83,14 @@ def _watched(row: Sequence[Any]) -> WatchedCampaign:
 
 def campaign(db: Statements, id: str) -> WatchedCampaign | None:
     return next((found for found in watched(db) if found.campaign == id), None)
+
+
+def counted(db: Statements, campaign: str, canaries: int) -> None:
+    """So many canaries of it were begun; inside the caller's transaction."""
+    db.rows(
+        "UPDATE watched_campaign SET canaries = :canaries WHERE campaign = :campaign",
+        {"campaign": campaign, "canaries": canaries},
+    )
 
 
 def cells(db: Statements, campaign: str) -> list[WatchedCell]:
