@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.applied import places, standing, targets
-from plumbline.applied.generations import Generation, Store
+from plumbline.applied.generations import Generation, Source, Store
 from plumbline.applied.places import Place
 from plumbline.campaign import proof
 from plumbline.daemon.configuration import Applying
@@ -35,6 +35,12 @@ class InForce(msgspec.Struct, frozen=True):
     changed: list[str] = []
     parameters: dict[str, str] = {}
     environment: dict[str, str] = {}
+    sources: list[Source] = []
+
+    def source(self, campaign: Campaign) -> Source | None:
+        """What a generation has for the ranks of a campaign."""
+        layout = campaign.nprocs, campaign.nodes, campaign.ppn
+        return next((one for one in self.sources if one.layout == layout), None)
 
     @property
     def text(self) -> str:
@@ -102,7 +108,9 @@ def _of_generation(
     for name in toolchain.family.in_environment(dict.fromkeys(parameters, "")):
         environment.pop(name, None)
     what = f"generation {one.number} of {one.name}"
-    return InForce(what, one.number, str(folder), files, changed, parameters, environment)
+    return InForce(
+        what, one.number, str(folder), files, changed, parameters, environment, one.sources
+    )
 
 
 def _parameters(one: Generation) -> Iterator[tuple[str, str]]:
