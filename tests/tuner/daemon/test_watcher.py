@@ -9,6 +9,7 @@ import pytest
 from plumbline.daemon import in_force
 from plumbline.daemon.step import Step
 from plumbline.daemon.taking import Advance
+from plumbline.daemon.watcher import Watcher
 from plumbline_db import alarms, campaigns, integrity, runs, watching, winners
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import RECHECK
@@ -18,7 +19,7 @@ from tests.tuner.simulated import Interrupted
 CELL = ("MPI_Allreduce", 65536)
 
 
-def advance(site: Site, watcher: object, count: int) -> list[Advance]:
+def advance(site: Site, watcher: Watcher, count: int) -> list[Advance]:
     """Steps, an hour apart."""
     found = []
     for _ in range(count):
@@ -27,7 +28,7 @@ def advance(site: Site, watcher: object, count: int) -> list[Advance]:
     return found
 
 
-def until(site: Site, watcher: object, step: Step, most: int = 12) -> Advance:
+def until(site: Site, watcher: Watcher, step: Step, most: int = 12) -> Advance:
     for _ in range(most):
         (done,) = advance(site, watcher, 1)
         if done.step is step:
@@ -36,7 +37,7 @@ def until(site: Site, watcher: object, step: Step, most: int = 12) -> Advance:
     raise AssertionError(f"no {step} in {most} steps")
 
 
-def learnt(site: Site) -> object:
+def learnt(site: Site) -> Watcher:
     """Nothing is told of 22 canaries."""
     watcher = site.watcher()
     for done in advance(site, watcher, 22):

@@ -67,8 +67,9 @@ class Watcher:
         found = []
         for each in watched_campaigns.asked(db, self.configuration):
             row = None if each.campaign is None else watching.campaign(db, each.campaign.id)
-            due = self._due(row)
-            following = step.following(self._known(db, each, row, due=due.now(self._clock())))
+            now = self._clock()
+            due = self._due(row, now)
+            following = step.following(self._known(db, each, row, due=due.now(now)))
             found.append((each, following, due))
         return found
 
@@ -78,7 +79,7 @@ class Watcher:
         if until > now:
             return Advance(Step.WAIT, asked.name, _ERROR, until)
         row = None if asked.campaign is None else watching.campaign(db, asked.campaign.id)
-        due = self._due(row)
+        due = self._due(row, now)
         following = step.following(self._known(db, asked, row, due=due.now(now)))
         looked = self._looked.get(asked.name, _NEVER)
         if following.step is Step.WAIT and (row is None or now - looked < LOOK_EVERY):
@@ -140,10 +141,10 @@ class Watcher:
 
     # --- what is known ---------------------------------------------------------------------------
 
-    def _due(self, row: WatchedCampaign | None) -> schedule.Due:
+    def _due(self, row: WatchedCampaign | None, now: datetime) -> schedule.Due:
         stored = moment_of(row.due) if row else None
         interval, times = self.configuration.canary.interval, self.configuration.schedule.times
-        return schedule.due(stored, interval, times, self._clock())
+        return schedule.due(stored, interval, times, now)
 
     def _known(
         self, db: Database, asked: Asked, row: WatchedCampaign | None, *, due: bool
