@@ -804,8 +804,9 @@ class Canary(Record, frozen=True):
 
 
 class WatchedCell(Record, frozen=True):
-    """`role`: why it is watched (`table`: few others matter). `seconds`: what ratios are over, in its first canary; `state` of
-    the detector is JSON; `ratio`: the last one of its time to what was learnt."""
+    """`role`: why it is watched (`table`: few others matter). `seconds`: what ratios are over, in
+    its first canary; `state` of the detector is JSON; `ratio`: the last one of its time to what was
+    learnt."""
 
     campaign: str
     function: str
