@@ -1,5 +1,5 @@
 """What a campaign has cost: the plain facts of its launches, but for those that somebody has asked
-for afterwards."""
+for afterwards, or that watch it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline_db.records import EXPLAINING, Record
+from plumbline_db.records import AFTERWARDS, Record
 from plumbline_db.statements import Statements
+
+_AFTERWARDS = msgspec.json.encode(AFTERWARDS).decode()
 
 
 class Cost(Record, frozen=True):
@@ -51,10 +53,11 @@ def cells(db: Statements, campaigns: Sequence[str]) -> int:
                JOIN run ON run.number = m.run
                JOIN suite ON suite.number = run.suite
                WHERE suite.campaign IN (SELECT value FROM json_each(:campaigns))
-                 AND suite.stage <> :explaining AND m.outcome = 'ok')""",
+                 AND suite.stage NOT IN (SELECT value FROM json_each(:afterwards))
+                 AND m.outcome = 'ok')""",
         {
             "campaigns": msgspec.json.encode(list(campaigns)).decode(),
-            "explaining": EXPLAINING,
+            "afterwards": _AFTERWARDS,
         },
     )
     assert row is not None  # noqa: S101 - an aggregate gives one row
@@ -62,12 +65,13 @@ def cells(db: Statements, campaigns: Sequence[str]) -> int:
 
 
 def cost(db: Statements, campaign: str) -> Cost:
-    key = {"campaign": campaign, "explaining": EXPLAINING}
+    key = {"campaign": campaign, "afterwards": _AFTERWARDS}
     launches = db.row(
         """SELECT count(*), count(*) FILTER (WHERE failure IS NOT NULL), total(seconds),
                   total(timed_seconds)
            FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND suite.stage <> :explaining""",
+           WHERE suite.campaign = :campaign
+             AND suite.stage NOT IN (SELECT value FROM json_each(:afterwards))""",
         key,
     )
     assert launches is not None  # noqa: S101 - aggregates give one row
@@ -81,9 +85,10 @@ def spent(db: Statements, campaign: str) -> Spent | None:
                   total(footer ->> '$.start_ns') / 1e9, total(footer ->> '$.checks_ns') / 1e9,
                   total(footer ->> '$.timed_ns') / 1e9, total(footer ->> '$.warmup_ns') / 1e9
            FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND suite.stage <> :explaining
+           WHERE suite.campaign = :campaign
+             AND suite.stage NOT IN (SELECT value FROM json_each(:afterwards))
              AND run.failure IS NULL AND footer ->> '$.start_ns' IS NOT NULL""",
-        {"campaign": campaign, "explaining": EXPLAINING},
+        {"campaign": campaign, "afterwards": _AFTERWARDS},
     )
     if found is None or not found[0]:
         return None
