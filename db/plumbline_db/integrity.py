@@ -49,7 +49,9 @@ def _problems(db: Statements, *looks: Callable[[Statements], Iterator[str]]) -> 
             found += look(db)
         except DamagedError as error:
             found.append(error.why)
-    return list(dict.fromkeys(found))
+    found = list(dict.fromkeys(found))
+    more = len(found) - _MOST
+    return [*found[:_MOST], f"and {more} problems more"] if more > 0 else found
 
 
 def _pages(db: Statements) -> Iterator[str]:
