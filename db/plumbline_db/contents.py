@@ -15,7 +15,7 @@ from plumbline_db import (
     hockney,
     machines,
     measurements,
-    prune,
+    old_samples,
     runs,
     searches,
     suites,
@@ -76,7 +76,7 @@ def read(db: Statements, campaign: Campaign) -> Content:
         winners.get(db, id),
         hockney.get(db, id),
         events.get(db, id),
-        prune.of(db, id),
+        old_samples.of(db, id),
     )
     return Content(
         machines.machine(db, campaign.machine),
@@ -145,4 +145,4 @@ def _conclude(db: Statements, name: str, of: Conclusions, renamed: Callable[[str
     for event in of.events:
         events.put(db, name, msgspec.structs.replace(event, run=renamed(event.run)))
     if of.pruned is not None:
-        prune.put(db, msgspec.structs.replace(of.pruned, campaign=name))
+        old_samples.put(db, msgspec.structs.replace(of.pruned, campaign=name))

@@ -18,6 +18,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
@@ -39,6 +40,8 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
+
+ON_A_PAGE = 25  # campaigns; the newest come first
 
 _log = logging.getLogger("plumbline")
 _HOST = re.compile(r"(?:\*|(?:\*\.)?[A-Za-z0-9:][A-Za-z0-9._:-]*)\Z")
@@ -75,10 +78,18 @@ def app(db_path: Path, more: Sequence[Pages] = (), hosts: Sequence[str] = ("*",)
     def index(request: Request) -> Response:
         with Database.open(db_path) as db, db.snapshot():
             those = campaigns.all_campaigns(db) + campaigns.tuned_overlap(db)
-            those.sort(key=lambda one: one.started)
-            standings = [standing(db, campaign) for campaign in those]
+            those.sort(key=lambda one: one.started, reverse=True)
+            first = _first(request)
+            standings = [standing(db, one) for one in those[first : first + ON_A_PAGE]]
+        newer = None if first == 0 else max(0, first - ON_A_PAGE)
+        older = first + ON_A_PAGE if first + ON_A_PAGE < len(those) else None
         page = pages.get_template("index.html").render(
-            standings=standings[::-1], links=[room.link for room in more]
+            standings=standings,
+            links=[room.link for room in more],
+            campaigns=len(those),
+            first=first,
+            newer=newer,
+            older=older,
         )
         return HTMLResponse(page, headers=HEADERS)
 
@@ -96,6 +107,14 @@ def app(db_path: Path, more: Sequence[Pages] = (), hosts: Sequence[str] = ("*",)
         exception_handlers={PlumblineError: unavailable},
         middleware=[Middleware(_OwnNames, hosts)],
     )
+
+
+def _first(request: Request) -> int:
+    """How many campaigns stand before those of a page. Raises HTTPException (400)."""
+    word = request.query_params.get("from", "0")
+    if not (word.isascii() and word.isdecimal() and len(word) < 10):
+        raise HTTPException(400, "from: how many newer campaigns are left out, a number")
+    return int(word)
 
 
 class _OwnNames:

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 from plumbline.overlap import pages
 from plumbline.results import report
-from plumbline_db import campaigns, prune, runs
+from plumbline_db import campaigns, old_samples, runs
 from plumbline_db.connection import Database, release
 from plumbline_exporters import web
 from tests.db import generate
@@ -56,7 +56,7 @@ def night(path: Path, size: Size) -> Iterator[Figure]:
     yield Figure("samples stored", size.times / seconds / 1e6, "million/s", "synchronous=FULL")
     with Database.open(path, write=True) as db:
         (campaign,) = campaigns.all_campaigns(db)
-        prune.prune(db, campaign.id, "bench", "2026-01-01T00:00:00+00:00")
+        old_samples.prune(db, campaign.id, "bench", "2026-01-01T00:00:00+00:00")
         release(db)
     left = path.stat().st_size
     yield Figure("a campaign without samples", left / 1e6, "MB", f"{bytes_ / 1e6:.1f} with them")

@@ -15,7 +15,7 @@ from plumbline_db import (
     events,
     machines,
     measurements,
-    prune,
+    old_samples,
     runs,
     transfer,
     verdicts,
@@ -87,7 +87,7 @@ def test_what_comes_twice_stays_as_it_is(path: Path, sent: Path, tmp_path: Path)
     (home,) = transfer.take(path, sent)
     assert not home.new
     with Database.open(there, write=True) as db:
-        prune.prune(db, CAMPAIGN, "old", TIME)
+        old_samples.prune(db, CAMPAIGN, "old", TIME)
     (again,) = transfer.take(there, sent)
     assert not again.new
 
@@ -95,14 +95,14 @@ def test_what_comes_twice_stays_as_it_is(path: Path, sent: Path, tmp_path: Path)
 def test_pruned_campaigns_move_too(path: Path, sent: Path, tmp_path: Path) -> None:
     assert sent
     with Database.open(path, write=True) as db:
-        prune.prune(db, CAMPAIGN, "old", TIME)
+        old_samples.prune(db, CAMPAIGN, "old", TIME)
         medians = runs.medians(db, CAMPAIGN, ["before"])
     smaller, there = tmp_path / "smaller.plumbline", tmp_path / "there.db"
     transfer.export(path, smaller, [CAMPAIGN], TIME)
     transfer.take(there, smaller)
     with Database.open(there) as db:
         assert runs.medians(db, CAMPAIGN, ["before"]) == medians
-        assert prune.of(db, CAMPAIGN) is not None
+        assert old_samples.of(db, CAMPAIGN) is not None
     assert check(there) == []
 
 

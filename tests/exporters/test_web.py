@@ -16,6 +16,7 @@ from pathlib import Path
 import apsw
 import msgspec
 import pytest
+from starlette.testclient import TestClient
 
 from plumbline_db import campaigns, exports, runs, winners
 from plumbline_db.connection import Database
@@ -294,3 +295,19 @@ def test_pages_that_are_not_there_name_no_path(path: Path) -> None:
         for page in ("/no/such/page", "/%2e%2e/etc/passwd", "/overlap/x"):
             status, _, text = fetch(url + page)
             assert status == 404 and text == "Not Found"
+
+
+def test_many_campaigns_are_shown_page_by_page(tmp_path: Path) -> None:
+    path = tmp_path / "many.db"
+    with Database.open(path, write=True) as db:
+        for number in range(1, 31):
+            build.later(db, f"c{number:02}", number)
+    client = TestClient(web.app(path))
+    first, second = client.get("/").text, client.get("/?from=25").text
+    assert "1 to 25 of 30 campaigns" in first and "26 to 30 of 30" in second
+    assert '<a href="?from=25">older</a>' in first and "newer" not in first
+    assert '<a href="?from=0">newer</a>' in second and "older" not in second
+    assert "c30</a>" in first and "c05</a>" in second and "c05</a>" not in first
+    assert "the newest" in client.get("/?from=99").text
+    for word in ("x", "-1", "1" * 10, "٣", "1.5"):
+        assert client.get("/", params={"from": word}).status_code == 400

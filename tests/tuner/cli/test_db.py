@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline_db import campaigns, prune, runs
+from plumbline_db import campaigns, old_samples, runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Samples
 from tests.db import build
@@ -53,7 +53,7 @@ def test_whose_samples_stay_must_be_said(database: Path, keep: tuple[str, ...]) 
     said = plumbline("db", "prune", *keep, "--db", database)
     assert said.status == 2 and "90d" in said.err
     with Database.open(database) as db:
-        assert prune.listing(db) == []
+        assert old_samples.listing(db) == []
 
 
 def test_who_has_the_file_is_not_disturbed(database: Path) -> None:

@@ -173,18 +173,18 @@ def table(program: Program, what: str, campaigns: tuple[str, ...], output: Path 
     Example:
       plumbline db table medians --output medians.csv
     """
-    from plumbline_db import data_tables
+    from plumbline_db import flat_tables
     from plumbline_db.connection import Database
     from plumbline_exporters import table_files
 
     if output is not None:
         table_files.require(output)
     with Database.open(program.database) as db, db.snapshot():
-        parts = data_tables.of(db, what, campaigns)
+        parts = flat_tables.of(db, what, campaigns)
         if output is None:
-            table_files.print_csv(data_tables.COLUMNS[what], parts)
+            table_files.print_csv(flat_tables.COLUMNS[what], parts)
             return
-        rows = table_files.write(output, data_tables.COLUMNS[what], parts)
+        rows = table_files.write(output, flat_tables.COLUMNS[what], parts)
     if program.json:
         common.print_json({"path": str(output), "rows": rows})
     else:

@@ -14,14 +14,14 @@ from .base import Program
 
 if TYPE_CHECKING:
     from plumbline_db.connection import Database
-    from plumbline_db.prune import Policy
+    from plumbline_db.old_samples import Policy
     from plumbline_db.records import Pruned
 
 
 def policy_of(words: Sequence[str]) -> Policy:
     """`90d` and `10`, as people type them. Raises UsageError."""
     from plumbline_db.errors import UsageError
-    from plumbline_db.prune import Policy
+    from plumbline_db.old_samples import Policy
 
     days: list[int] = []
     last: list[int] = []
@@ -44,12 +44,12 @@ def by_policy(db: Database, policy: Policy) -> None:
 
 def done(db: Database, policy: Policy) -> list[Pruned]:
     """One campaign after the other, each for good before the next one."""
-    from plumbline_db import connection, prune
+    from plumbline_db import connection, old_samples
 
     now = datetime.datetime.now(datetime.UTC)
     found = [
-        prune.prune(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
-        for campaign in prune.old(db, policy, now)
+        old_samples.prune(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
+        for campaign in old_samples.old(db, policy, now)
     ]
     if found:
         connection.release(db)
@@ -58,12 +58,12 @@ def done(db: Database, policy: Policy) -> list[Pruned]:
 
 def look(db: Database, policy: Policy) -> list[Pruned]:
     """What `done` would do."""
-    from plumbline_db import prune
+    from plumbline_db import old_samples
 
     now = datetime.datetime.now(datetime.UTC)
     return [
-        prune.would_go(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
-        for campaign in prune.old(db, policy, now)
+        old_samples.would_go(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
+        for campaign in old_samples.old(db, policy, now)
     ]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from plumbline.core.unmeasured import Unmeasured
-from plumbline_db.prune import Policy
+from plumbline_db.old_samples import Policy
 
 
 class Keeping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

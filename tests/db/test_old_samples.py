@@ -11,10 +11,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline_db import campaigns, measurements, prune, runs, series, settling, verdicts
+from plumbline_db import campaigns, measurements, old_samples, runs, series, settling, verdicts
 from plumbline_db.connection import Database, check, compact, release
 from plumbline_db.errors import PlumblineError, TryLaterError
-from plumbline_db.prune import Policy
+from plumbline_db.old_samples import Policy
 from plumbline_db.records import Pruned, Samples, Transit
 from tests.db import build
 from tests.db.build import Timed
@@ -28,10 +28,10 @@ def test_medians_stay_and_samples_are_said_to_be_gone(db: Database) -> None:
     build.done(db)
     before = runs.medians(db, CAMPAIGN, ["before"])
     tables = [verdicts.get(db, CAMPAIGN, stage) for stage in verdicts.stages(db, CAMPAIGN)]
-    would = prune.would_go(db, CAMPAIGN, "old", TIME)
-    pruned = prune.prune(db, CAMPAIGN, "old", TIME)
+    would = old_samples.would_go(db, CAMPAIGN, "old", TIME)
+    pruned = old_samples.prune(db, CAMPAIGN, "old", TIME)
     assert pruned == would == Pruned(CAMPAIGN, TIME, 6, 3 * 2 * (20 + 50), "old")
-    assert prune.of(db, CAMPAIGN) == pruned and prune.of(db, "another") is None
+    assert old_samples.of(db, CAMPAIGN) == pruned and old_samples.of(db, "another") is None
     assert runs.medians(db, CAMPAIGN, ["before"]) == before
     assert tables == [verdicts.get(db, CAMPAIGN, one) for one in verdicts.stages(db, CAMPAIGN)]
     launch = build.run(sequence=1)
@@ -45,7 +45,7 @@ def test_medians_stay_and_samples_are_said_to_be_gone(db: Database) -> None:
 
 def test_a_pruned_campaign_does_not_go_on(db: Database) -> None:
     build.done(db)
-    prune.prune(db, CAMPAIGN, "old", TIME)
+    old_samples.prune(db, CAMPAIGN, "old", TIME)
     with pytest.raises(PlumblineError, match="cannot go on: its samples were thrown away"):
         campaigns.reopen(db, CAMPAIGN)
     assert verdicts.stages(db, CAMPAIGN) == ["before", "after"]
@@ -64,7 +64,7 @@ def test_what_says_how_cases_settled_stays(db: Database) -> None:
     runs.put(db, launch, [*restless, Transit(2, 1), footer])
     before = settling.first_blocks(db, CAMPAIGN, unsettled=True)
     assert [first.case.bytes for first in before] == [4, 8]
-    assert prune.prune(db, CAMPAIGN, "old", TIME).series == 7
+    assert old_samples.prune(db, CAMPAIGN, "old", TIME).series == 7
     assert settling.first_blocks(db, CAMPAIGN, unsettled=True) == before
     assert len(runs.samples(db, launch.id, 1)) == 5
 
@@ -91,14 +91,14 @@ def test_policies(db: Database, policy: Policy, old: list[str]) -> None:
     simulated = {"settings": '{"simulate":{"library":"openmpi-5.0"}}', "nprocs": 2, "ppn": 2}
     build.later(db, "simulated", 2, **simulated)
     build.later(db, "other", 2, settings='{"command":"reproducibility"}')
-    assert [campaign.id for campaign in prune.old(db, policy, NOW)] == old
+    assert [campaign.id for campaign in old_samples.old(db, policy, NOW)] == old
 
 
 def test_what_is_pruned_is_pruned_once(db: Database) -> None:
     build.done(db)
-    assert len(prune.old(db, Policy(days=1), NOW)) == 1
-    prune.prune(db, CAMPAIGN, "old", TIME)
-    assert prune.old(db, Policy(days=1), NOW) == []
+    assert len(old_samples.old(db, Policy(days=1), NOW)) == 1
+    old_samples.prune(db, CAMPAIGN, "old", TIME)
+    assert old_samples.old(db, Policy(days=1), NOW) == []
 
 
 def _large(path: Path) -> list[str]:
@@ -118,7 +118,7 @@ def test_the_file_shrinks(path: Path) -> None:
     before = path.stat().st_size
     with Database.open(path, write=True) as db:
         for id in ids:
-            prune.prune(db, id, "old", TIME)
+            old_samples.prune(db, id, "old", TIME)
         release(db)
     assert path.stat().st_size < before / 2
     assert check(path) == []
@@ -138,12 +138,12 @@ PRUNER = """
 import sys
 from pathlib import Path
 sys.path[:0] = {path!r}
-from plumbline_db import prune
+from plumbline_db import old_samples
 from plumbline_db.connection import Database, compact, release
 with Database.open(Path(sys.argv[1]), write=True) as db:
     for id in ("c1", "c2"):
         print(id, flush=True)
-        prune.prune(db, id, "old", "2025-03-31T10:00:00+00:00")
+        old_samples.prune(db, id, "old", "2025-03-31T10:00:00+00:00")
     print("release", flush=True)
     release(db)
 print("compact", flush=True)
@@ -176,4 +176,4 @@ def test_killed_while_it_prunes(path: Path, word: str) -> None:
                    WHERE campaign = :id""",
                 {"id": id},
             )
-            assert gone == ((0,) if prune.of(db, id) else (60,))
+            assert gone == ((0,) if old_samples.of(db, id) else (60,))

@@ -118,9 +118,11 @@ def _key(db: Statements, campaign: str) -> dict[str, str]:
 
 
 def put(db: Statements, pruned: Pruned) -> None:
-    """That it was done, inside the caller's transaction."""
+    """That it was done, inside the caller's transaction; with what went before."""
     db.rows(
-        "INSERT INTO pruned VALUES (:campaign, :time, :series, :samples, :why)",
+        """INSERT INTO pruned VALUES (:campaign, :time, :series, :samples, :why)
+           ON CONFLICT DO UPDATE SET time = :time, series = series + :series,
+               samples = samples + :samples, why = :why""",
         msgspec.structs.asdict(pruned),
     )
 
