@@ -11,9 +11,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -49,11 +50,13 @@ class Daemon:
     said: list[str] = field(default_factory=list)
     process: subprocess.Popen[str] | None = None
 
-    def start(self, *, takes: float = 0.0, slower: bool = False, **more: str) -> None:
+    def start(
+        self, *, takes: float = 0.0, slower: bool = False, beneath: Sequence[str] = (), **more: str
+    ) -> None:
         path = os.pathsep.join(map(str, (ROOT, ROOT / "tuner", ROOT / "db", ROOT / "exporters")))
         words = [str(self.database), str(self.file), str(takes), "slower" if slower else ""]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.tuner.daemon.simulated_daemon", *words],
+            [*beneath, sys.executable, "-m", "tests.tuner.daemon.simulated_daemon", *words],
             env=os.environ | {"PYTHONPATH": path} | more,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -64,7 +67,7 @@ class Daemon:
     def until(self, words: str, count: int = 1) -> str:
         """The line that says so, the `count`-th one from now on."""
         end = time.monotonic() + PATIENCE_SECONDS
-        out = self.process.stdout
+        out: IO[str] = self.process.stdout
         while time.monotonic() < end:
             if not select.select([out], [], [], 0.5)[0]:
                 continue
@@ -162,6 +165,24 @@ def test_it_waits_while_somebody_else_writes(daemon: Daemon) -> None:
         daemon.start()
         assert f"process {os.getpid()}" in daemon.until("is being written by")
     assert daemon.end() == 0
+
+
+def test_another_user_starts_it(daemon: Daemon) -> None:
+    """As the unit does: with no rights, and a folder of its own."""
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    readable = subprocess.run([*nobody, sys.executable, "-c", ""], capture_output=True)
+    if os.geteuid() or readable.returncode:
+        pytest.skip("no other user can start Python here")
+    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
+        for path in (daemon.database, daemon.file):
+            shutil.copy(path, folder)
+        for path in (Path(folder), *Path(folder).iterdir()):
+            os.chown(path, 65534, 65534)
+        theirs = Daemon(Path(folder) / daemon.database.name, Path(folder) / daemon.file.name)
+        theirs.start(beneath=nobody, HOME=folder, PYTHONDONTWRITEBYTECODE="1")
+        theirs.until("judged")
+        assert theirs.end() == 0
+        assert lock.beside(theirs.database).stat().st_uid == 65534
 
 
 @pytest.mark.slow
