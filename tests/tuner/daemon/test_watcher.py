@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -137,6 +138,20 @@ def test_without_auto_apply_it_is_offered(site: Site) -> None:
     assert {one.function for one in winners.get(site.db, site.campaign.id)} <= together
     # The daemon that is told no campaign still watches the first one.
     assert until(site, watcher, Step.CANARY).campaign == site.campaign.id
+
+
+def test_what_cannot_be_applied_is_offered(site: Site) -> None:
+    """Something of others lies where it would go."""
+    site.changed(apply={"auto": True})
+    watcher = learnt(site)
+    regression(site)
+    theirs = Path(site.configuration.apply.modules) / "plumbline" / "openmpi-4.1.4"
+    theirs.parent.mkdir()
+    theirs.write_text("#%Module\n")
+    until(site, watcher, Step.SEARCH)
+    ((_, row),) = alarms.retunings(site.db)
+    assert row.state == "offered" and "is there and is not ours" in row.detail
+    assert theirs.read_text() == "#%Module\n"
 
 
 def test_where_nothing_is_better_it_ends(site: Site) -> None:

@@ -60,6 +60,8 @@ def _choice(winners: Sequence[Winner], cell: Target) -> tuple[str, dict[str, str
 def _ranges(function: str, searched: Sizes, sizes: Sizes) -> list[Range]:
     """What each searched size decides: from it to below the next one, the smallest from 0."""
     every = sorted({*sizes.get(function, ()), *searched.get(function, ())})
+    if not every:
+        return []
     ends = [0, *every[1:], UNBOUNDED_BYTES + 1]
     by_size = {
         size: (low, high - 1) for size, (low, high) in zip(every, pairwise(ends), strict=True)

@@ -22,6 +22,7 @@ from plumbline_db import notices
 from plumbline_db.connection import Database
 from plumbline_db.records import Notice
 
+_REMEMBERED = timedelta(days=30)  # for which what was held back is counted
 SECONDS = 20.0  # for a mail server or a webhook to answer
 _USUAL = """$what
 
@@ -108,14 +109,14 @@ def tell(db: Database, notify: Notify, news: Sequence[Told], clock: Clock) -> li
 
 
 def _told(db: Database, notify: Notify, told: Told, way: Way, clock: Clock) -> Notice:
-    now = clock()
-    before = [one for one in notices.since(db, iso(now - timedelta(days=1))) if one.way == way]
-    sent = [number for number, one in enumerate(before) if one.state == "sent"]
-    subject = told.what[:200]
-    if len(sent) >= notify.most_a_day:
+    now, subject = clock(), told.what[:200]
+    every = [one for one in notices.since(db, iso(now - _REMEMBERED)) if one.way == way]
+    sent = [number for number, one in enumerate(every) if one.state == "sent"]
+    today = iso(now - timedelta(days=1))
+    if sum(every[number].time >= today for number in sent) >= notify.most_a_day:
         return Notice(iso(now), way, subject, "held back")
     last = sent[-1] if sent else -1
-    held_back = sum(one.state == "held back" for one in before[last + 1 :])
+    held_back = sum(one.state == "held back" for one in every[last + 1 :])
     try:
         SENDERS[way](notify, subject, text_of(notify, told, held_back), told)
     except (OSError, smtplib.SMTPException, urllib.error.URLError, ValueError) as error:

@@ -105,16 +105,25 @@ def _found(work: Work, number: int, row: Retuning, *, better: bool) -> Retuning:
         return ended
     search = campaigns.get(work.db, row.search)
     if not work.configuration.apply.auto:
+        return _offered(work, number, row, applying.command(work, search.id))
+    try:
+        outcome = applying.put_in_force(work, search)
+    except TryLaterError:
+        raise
+    except PlumblineError as error:
         show = applying.command(work, search.id)
-        ended = msgspec.structs.replace(row, state="offered", ended=work.now(), detail=show)
-        applying.end(work, number, ended, "stays", f"`{show}` puts something better in force")
-        return ended
-    outcome = applying.put_in_force(work, search)
+        return _offered(work, number, row, f"{show} (not applied by itself: {error})")
     applied = msgspec.structs.replace(row, state="applied", generation=outcome.generation)
     with work.db.transaction():
         alarms.renew_retuning(work.db, number, applied)
     looking.changed_by_us(work)
     return applied
+
+
+def _offered(work: Work, number: int, row: Retuning, show: str) -> Retuning:
+    ended = msgspec.structs.replace(row, state="offered", ended=work.now(), detail=show)
+    applying.end(work, number, ended, "stays", f"something better was found: {show}")
+    return ended
 
 
 def _confirm(work: Work) -> Advance:
