@@ -9,6 +9,7 @@ import apsw
 
 from plumbline_db import (
     campaigns,
+    cost,
     events,
     exports,
     hockney,
@@ -89,6 +90,7 @@ def _contents(db: Statements) -> Iterator[str]:
                 raise
             except (ValueError, TypeError, LookupError, PlumblineError, apsw.Error) as error:
                 yield f"campaign {campaign.id}: {what} cannot be read: {error}"
+        yield from cost.problems(db, campaign.id)
 
 
 def _launches(db: Statements, campaign: Campaign) -> None:
