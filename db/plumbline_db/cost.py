@@ -1,15 +1,19 @@
 """What a campaign has cost: the plain facts of its launches, but for those that somebody has asked
-for afterwards. Sums are kept as each launch is stored; where seconds went is read anew."""
+for afterwards, or that watch it. Sums are kept as each launch is stored; where seconds went is read
+anew."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from plumbline_db.records import EXPLAINING, Record
+from plumbline_db.records import AFTERWARDS, Record
 from plumbline_db.statements import Statements
+
+_AFTERWARDS = msgspec.json.encode(AFTERWARDS).decode()
 
 
 class Cost(Record, frozen=True):
@@ -58,7 +62,7 @@ class Spending(Record, frozen=True):
 def add(db: Statements, run: int) -> None:
     """The launch numbered `run`, which was just stored, with what it has timed; inside the caller's
     transaction."""
-    key = {"run": run, "explaining": EXPLAINING}
+    key = {"run": run, "afterwards": _AFTERWARDS}
     db.rows(
         f"""INSERT INTO cost {_OF_RUNS} AND run.number = :run GROUP BY campaign, failure
             ON CONFLICT (campaign, failure) DO UPDATE SET launches = launches + excluded.launches,
@@ -77,31 +81,35 @@ _OF_RUNS = """SELECT suite.campaign, coalesce(run.failure, '') AS failure, count
                           WHERE m.run = run.number AND m.outcome = 'wrong')),
                      max(run.started)
               FROM run JOIN suite ON suite.number = run.suite
-              WHERE suite.stage <> :explaining"""
+              WHERE suite.stage NOT IN (SELECT value FROM json_each(:afterwards))"""
 _OF_CASES = """SELECT DISTINCT suite.campaign, m.function, m.bytes
                FROM measurement m JOIN run ON run.number = m.run
                JOIN suite ON suite.number = run.suite
-               WHERE suite.stage <> :explaining AND m.outcome = 'ok'"""
+               WHERE suite.stage NOT IN (SELECT value FROM json_each(:afterwards))
+                 AND m.outcome = 'ok'"""
 
 
 def problems(db: Statements, campaign: str) -> list[str]:
     """Where sums of a campaign are not those of its launches."""
-    key = {"campaign": campaign, "explaining": EXPLAINING}
+    key = {"campaign": campaign, "afterwards": _AFTERWARDS}
     of_runs = db.rows(f"{_OF_RUNS} AND suite.campaign = :campaign GROUP BY failure", key)
     of_cases = db.rows(f"{_OF_CASES} AND suite.campaign = :campaign", key)
     found = []
     expected = sorted((_spending(*row) for row in of_runs), key=lambda each: each.failure)
-    if [_rounded(each) for each in expected] != [_rounded(each) for each in spent_on(db, campaign)]:
+    stored = spent_on(db, campaign)
+    if len(stored) != len(expected) or not all(map(_is_same, stored, expected)):
         found.append(f"campaign {campaign}: its cost is not that of its launches")
     if set(of_cases) != set(db.rows("SELECT * FROM timed_cell WHERE campaign = :campaign", key)):
         found.append(f"campaign {campaign}: its timed cells are not those of its launches")
     return found
 
 
-def _rounded(one: Spending) -> Spending:
-    """Sums depend on the order in which they are made, in their last digits."""
-    seconds, timed = round(one.seconds, 3), round(one.timed_seconds, 3)
-    return msgspec.structs.replace(one, seconds=seconds, timed_seconds=timed)
+def _is_same(one: Spending, other: Spending) -> bool:
+    """Sums of seconds depend on the order in which they are made, in their last digits."""
+    numbers = zip(msgspec.structs.astuple(one), msgspec.structs.astuple(other), strict=True)
+    return all(
+        math.isclose(a, b, rel_tol=1e-9) if isinstance(a, float) else a == b for a, b in numbers
+    )
 
 
 def _spending(campaign: str, *row: Any) -> Spending:
@@ -153,9 +161,10 @@ def spent(db: Statements, campaign: str) -> Spent | None:
                   total(footer ->> '$.start_ns') / 1e9, total(footer ->> '$.checks_ns') / 1e9,
                   total(footer ->> '$.timed_ns') / 1e9, total(footer ->> '$.warmup_ns') / 1e9
            FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND suite.stage <> :explaining
+           WHERE suite.campaign = :campaign
+             AND suite.stage NOT IN (SELECT value FROM json_each(:afterwards))
              AND run.failure IS NULL AND footer ->> '$.start_ns' IS NOT NULL""",
-        {"campaign": campaign, "explaining": EXPLAINING},
+        {"campaign": campaign, "afterwards": _AFTERWARDS},
     )
     if found is None or not found[0]:
         return None

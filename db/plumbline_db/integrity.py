@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import apsw
 
 from plumbline_db import (
+    alarms,
     campaigns,
     cost,
     events,
@@ -16,10 +17,12 @@ from plumbline_db import (
     layout,
     machines,
     measurements,
+    notices,
     runs,
     schema,
     searches,
     verdicts,
+    watching,
     winners,
 )
 from plumbline_db.errors import PlumblineError
@@ -32,7 +35,7 @@ _MOST = 20  # lines of SQLite's; one page can be the reason for thousands
 
 def problems(db: Statements) -> list[str]:
     found: list[str] = []
-    for look in (_pages, _empty_pages, _references, _schema, _contents):
+    for look in (_pages, _length, _empty_pages, _references, _schema, _contents):
         try:
             found += look(db)
         except DamagedError as error:
@@ -46,11 +49,19 @@ def _pages(db: Statements) -> Iterator[str]:
             yield from [line for line in str(text).splitlines() if "***" not in line][:_MOST]
 
 
+def _length(db: Statements) -> Iterator[str]:
+    """A last page that is cut short is read as if zeros followed, and not against its checksum."""
+    if _is_in_log(db):
+        return
+    ((size,),), ((pages,),) = db.rows("PRAGMA page_size"), db.rows("PRAGMA page_count")
+    length = db.path.stat().st_size
+    if length != size * pages:
+        yield f"the file has {length} bytes, and {pages} pages of {size}"
+
+
 def _empty_pages(db: Statements) -> Iterator[str]:
-    """A page of zeros has the right checksum. Pages may be in the log in place of the file as long
-    as that is not empty."""
-    log = db.path.with_name(db.path.name + "-wal")
-    if log.is_file() and log.stat().st_size > 0:
+    """A page of zeros has the right checksum."""
+    if _is_in_log(db):
         return
     ((size,),) = db.rows("PRAGMA page_size")
     used = db.rows("SELECT name, pageno FROM dbstat WHERE pageno > 0")
@@ -59,6 +70,12 @@ def _empty_pages(db: Statements) -> Iterator[str]:
             file.seek((page - 1) * size)
             if file.read(size) == bytes(size):
                 yield f"page {page}, of {table}, is empty"
+
+
+def _is_in_log(db: Statements) -> bool:
+    """Pages may be in the log in place of the file, as long as that is not empty."""
+    log = db.path.with_name(db.path.name + "-wal")
+    return log.is_file() and log.stat().st_size > 0
 
 
 def _references(db: Statements) -> Iterator[str]:
@@ -91,6 +108,10 @@ def _contents(db: Statements) -> Iterator[str]:
             except (ValueError, TypeError, LookupError, PlumblineError, apsw.Error) as error:
                 yield f"campaign {campaign.id}: {what} cannot be read: {error}"
         yield from cost.problems(db, campaign.id)
+    try:
+        watching.get(db), watching.days(db), watching.watched(db), notices.since(db, "")
+    except (ValueError, TypeError, LookupError) as error:
+        yield f"what watching has left cannot be read: {error}"
 
 
 def _launches(db: Statements, campaign: Campaign) -> None:
@@ -114,4 +135,8 @@ _READ: dict[str, Callable[[Statements, Campaign], object]] = {
     "fits": lambda db, campaign: hockney.get(db, campaign.id),
     "files": lambda db, campaign: exports.get(db, campaign.id),
     "events": lambda db, campaign: events.get(db, campaign.id),
+    "watched cells": lambda db, campaign: watching.cells(db, campaign.id),
+    "canaries": lambda db, campaign: watching.canaries(db, campaign.id),
+    "alarms": lambda db, campaign: alarms.every(db, campaign.id),
+    "searches of watching": lambda db, campaign: alarms.retunings(db, campaign.id),
 }

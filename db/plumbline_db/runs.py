@@ -14,7 +14,7 @@ from plumbline_db import campaigns, configurations, cost, measurements, trust
 from plumbline_db import suites as suite_rows
 from plumbline_db.blobs import array
 from plumbline_db.records import (
-    EXPLAINING,
+    AFTERWARDS,
     Case,
     Check,
     Failure,
@@ -67,7 +67,7 @@ def part(db: Statements, campaign: str, *, kept: Collection[str]) -> list[str]:
     with db.transaction():
         known = suite_rows.get(db, campaign)
         time = 1 + max((suite.parted for suite in known.values()), default=0)
-        left = {suite.name for suite in known.values() if suite.parted or suite.stage == EXPLAINING}
+        left = {suite.name for suite in known.values() if suite.parted or suite.stage in AFTERWARDS}
         every = listing(db, campaign)
         gone = [run for run in every if run.id not in kept and run.suite not in left]
         for run in gone:
