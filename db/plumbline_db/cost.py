@@ -49,7 +49,8 @@ class LaunchCost(Record, frozen=True):
 
 class Spending(Record, frozen=True):
     """Of the launches of a campaign that ended alike. `failure`: as in `run`; empty: they finished.
-    `wrong`: cases in them that gave wrong results; `newest`: when the newest one began."""
+    `wrong`: cases of the library's own in them that
+    gave wrong results; `newest`: when the newest one began."""
 
     failure: str
     launches: int
@@ -78,7 +79,9 @@ def add(db: Statements, run: int) -> None:
 _OF_RUNS = """SELECT suite.campaign, coalesce(run.failure, '') AS failure, count(*),
                      total(run.seconds), total(run.timed_seconds),
                      sum((SELECT count(*) FROM measurement m
-                          WHERE m.run = run.number AND m.outcome = 'wrong')),
+                          JOIN configuration c ON c.number = m.configuration
+                          WHERE m.run = run.number AND m.outcome = 'wrong' AND c.knobs = '{}'
+                            AND m.variant IN ('default', 'library'))),
                      max(run.started)
               FROM run JOIN suite ON suite.number = run.suite
               WHERE suite.stage NOT IN (SELECT value FROM json_each(:afterwards))"""

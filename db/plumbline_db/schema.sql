@@ -404,7 +404,7 @@ CREATE TABLE cost (
     launches      INTEGER NOT NULL CHECK (launches > 0),   -- how many
     seconds       REAL NOT NULL,                           -- their wall time, seconds
     timed_seconds REAL NOT NULL,                           -- part of it inside timed regions, seconds
-    wrong         INTEGER NOT NULL CHECK (wrong >= 0),     -- cases in them that gave wrong results
+    wrong         INTEGER NOT NULL CHECK (wrong >= 0),     -- cases of the library's own in them that gave wrong results
     newest        TEXT NOT NULL,                           -- time of day at which the newest one began
     PRIMARY KEY (campaign, failure)
 ) STRICT, WITHOUT ROWID;

@@ -10,7 +10,9 @@ from plumbline_exporters.metrics import (
     guidelines,
     launches,
     places,
+    regressions,
     tables,
+    watch,
     winners,
 )
 from plumbline_exporters.metrics.scrape import MOST_SERIES, DatabaseCollector, Scrape, collector
@@ -25,6 +27,8 @@ __all__ = [
     "guidelines",
     "launches",
     "places",
+    "regressions",
     "tables",
+    "watch",
     "winners",
 ]

@@ -27,7 +27,9 @@ def totals(scrape: Scrape) -> Iterator[Metric]:
         "plumbline_timed_seconds", "Time inside timed regions.", labels=PLACE
     )
     wrong = CounterMetricFamily(
-        "plumbline_wrong_results", "Cases of launches that gave wrong results.", labels=PLACE
+        "plumbline_wrong_results",
+        "Wrong results of the library, as it is or with exported files in force.",
+        labels=PLACE,
     )
     for where, parts in sorted(_by_place(scrape).items()):
         values = labels(where)

@@ -10,6 +10,7 @@ import logging
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
@@ -31,10 +32,11 @@ _log = logging.getLogger("plumbline")
 
 
 class Scrape:
-    """What several collectors read, read once."""
+    """What several collectors read, read once; `now`: the time of the scrape."""
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, now: datetime | None = None) -> None:
         self.db = db
+        self.now = now or datetime.now(UTC)
 
     @cached_property
     def coverage(self) -> list[Coverage]:
