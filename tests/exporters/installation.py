@@ -16,6 +16,7 @@ from plumbline_db.records import (
     CellAlarm,
     Notice,
     Retuning,
+    Verdict,
     Watch,
     WatchDay,
     WatchedCampaign,
@@ -62,7 +63,7 @@ def _campaign(db: Database, id: str, at: datetime.datetime, **changes: object) -
     return campaign
 
 
-def _tables(db: Database, campaign: Campaign, before: list[object]) -> None:
+def _tables(db: Database, campaign: Campaign, before: list[Verdict]) -> None:
     """After it, nothing is violated but what no winner helps against."""
     verdicts.put(db, campaign.id, "before", before)
     after = [msgspec.structs.replace(one, stage="after", **HOLDS) for one in before]
@@ -71,7 +72,7 @@ def _tables(db: Database, campaign: Campaign, before: list[object]) -> None:
     campaigns.put(db, campaign)
 
 
-def _overlap(verdict: str, **changes: object) -> object:
+def _overlap(verdict: str, **changes: object) -> Verdict:
     what = {"guideline": "OV1", "kind": "overlap", "function": "pt2pt", "rhs": "serialised"}
     return build.verdict("before", **{**what, "verdict": verdict, **changes})
 

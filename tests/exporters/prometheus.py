@@ -1,0 +1,112 @@
+"""A real Prometheus over a real `plumbline serve`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+RULES = ROOT / "exporters" / "prometheus"
+
+
+class Prometheus:
+    """One that runs, by its address."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def ask(self, what: str, **values: str) -> Any:
+        """What /api/v1/… answers."""
+        query = urllib.parse.urlencode(values)
+        with urllib.request.urlopen(f"{self._url}/api/v1/{what}?{query}", timeout=30) as answer:
+            return msgspec.json.decode(answer.read())["data"]
+
+    def query(self, expr: str) -> list[Any]:
+        return list(self.ask("query", query=expr)["result"])
+
+    def wait(self, expr: str, seconds: float = 60) -> None:
+        """Until the query has a result."""
+        deadline = time.monotonic() + seconds
+        while not self.query(expr):
+            assert time.monotonic() < deadline, expr
+            time.sleep(0.2)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def ends(process: subprocess.Popen[Any], url: str) -> Iterator[str]:
+    """`url` of a server that has to answer first, and goes at the end."""
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(url, timeout=5).close()
+                break
+            except OSError:
+                assert process.poll() is None and time.monotonic() < deadline
+                time.sleep(0.05)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+@contextmanager
+def served(database: Path, environment: Mapping[str, str]) -> Iterator[str]:
+    """Address of `plumbline serve`."""
+    port = str(free_port())
+    command = [sys.executable, "-m", "plumbline", "--db", str(database), "serve", "--port", port]
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stderr=subprocess.DEVNULL,
+    )
+    with ends(process, f"http://127.0.0.1:{port}/readyz"):
+        yield f"127.0.0.1:{port}"
+
+
+@contextmanager
+def scraping(
+    folder: Path, target: str, scrape: Mapping[str, Any] | None = None, seconds: int = 1
+) -> Iterator[Prometheus]:
+    """With our rules; `scrape` are more keys of its configuration of the target."""
+    program = shutil.which("prometheus")
+    if program is None:
+        pytest.skip("no prometheus on PATH (Debian package prometheus)")
+    configuration = {
+        "global": {"scrape_interval": f"{seconds}s", "evaluation_interval": f"{seconds}s"},
+        "rule_files": [str(RULES / "recording.yml"), str(RULES / "alerts.yml")],
+        "scrape_configs": [
+            {"job_name": "plumbline", "static_configs": [{"targets": [target]}], **(scrape or {})}
+        ],
+    }
+    file = folder / "prometheus.yml"
+    file.write_text(yaml.safe_dump(configuration))
+    url = f"127.0.0.1:{free_port()}"
+    process = subprocess.Popen(
+        [
+            *(program, f"--config.file={file}", f"--storage.tsdb.path={folder / 'data'}"),
+            *(f"--web.listen-address={url}", "--storage.tsdb.retention.time=1y"),
+        ],
+        stderr=subprocess.DEVNULL,
+    )
+    with ends(process, f"http://{url}/-/ready"):
+        yield Prometheus(f"http://{url}")
