@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,35 +52,42 @@ def free_port() -> int:
 
 
 @contextmanager
-def ends(process: subprocess.Popen[Any], url: str) -> Iterator[str]:
-    """`url` of a server that has to answer first, and goes at the end."""
+def ends(process: subprocess.Popen[Any], ready: Callable[[], object]) -> Iterator[None]:
+    """Waits for a server until `ready` raises no OSError; the server goes at the end."""
     try:
         deadline = time.monotonic() + 60
         while True:
             try:
-                urllib.request.urlopen(url, timeout=5).close()
+                ready()
                 break
             except OSError:
                 assert process.poll() is None and time.monotonic() < deadline
                 time.sleep(0.05)
-        yield url
+        yield
     finally:
         process.terminate()
         process.wait(timeout=30)
 
 
 @contextmanager
-def served(database: Path, environment: Mapping[str, str]) -> Iterator[str]:
-    """Address of `plumbline serve`."""
+def served(
+    database: Path,
+    environment: Mapping[str, str],
+    options: Sequence[str] = (),
+    log: Path = Path(os.devnull),
+) -> Iterator[tuple[str, int]]:
+    """Address of `plumbline serve`, and its process."""
     port = str(free_port())
     command = [sys.executable, "-m", "plumbline", "--db", str(database), "serve", "--port", port]
-    process = subprocess.Popen(
-        command,
-        env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(sys.path)},
-        stderr=subprocess.DEVNULL,
-    )
-    with ends(process, f"http://127.0.0.1:{port}/readyz"):
-        yield f"127.0.0.1:{port}"
+    with log.open("wb") as errors:
+        process = subprocess.Popen(
+            [*command, *options],
+            env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(sys.path)},
+            stderr=errors,
+        )
+        address = ("127.0.0.1", int(port))
+        with ends(process, lambda: socket.create_connection(address, timeout=5).close()):
+            yield f"127.0.0.1:{port}", process.pid
 
 
 @contextmanager
@@ -108,5 +115,6 @@ def scraping(
         ],
         stderr=subprocess.DEVNULL,
     )
-    with ends(process, f"http://{url}/-/ready"):
+    ready = f"http://{url}/-/ready"
+    with ends(process, lambda: urllib.request.urlopen(ready, timeout=5).close()):
         yield Prometheus(f"http://{url}")

@@ -61,7 +61,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     backup(database, folder / "backup.db")
     applied(folder)
     with (
-        served(database, {"XDG_DATA_HOME": str(folder)}) as target,
+        served(database, {"XDG_DATA_HOME": str(folder)}) as (target, _),
         scraping(folder, target) as prometheus,
     ):
         prometheus.wait("count_over_time(plumbline_series[1m]) >= 3")
