@@ -10,6 +10,7 @@ import apsw
 from plumbline_db import (
     alarms,
     campaigns,
+    cost,
     events,
     exports,
     hockney,
@@ -118,6 +119,7 @@ def _contents(db: Statements) -> Iterator[str]:
                 raise
             except (ValueError, TypeError, LookupError, PlumblineError, apsw.Error) as error:
                 yield f"campaign {campaign.id}: {what} cannot be read: {error}"
+        yield from cost.problems(db, campaign.id)
     try:
         watching.get(db), watching.days(db), watching.watched(db), notices.since(db, "")
     except (ValueError, TypeError, LookupError) as error:

@@ -437,6 +437,78 @@ CREATE TABLE export (
     PRIMARY KEY (campaign, path)
 ) STRICT, WITHOUT ROWID;
 
+-- What the launches of a campaign have cost, added up as each is stored; those that were asked for afterwards are none of them.
+CREATE TABLE cost (
+    campaign      TEXT NOT NULL REFERENCES campaign (id),  -- whose
+    failure       TEXT NOT NULL,                           -- how they failed, as in `run`; '': they finished
+    launches      INTEGER NOT NULL CHECK (launches > 0),   -- how many
+    seconds       REAL NOT NULL,                           -- their wall time, seconds
+    timed_seconds REAL NOT NULL,                           -- part of it inside timed regions, seconds
+    wrong         INTEGER NOT NULL CHECK (wrong >= 0),     -- cases of the library's own in them that gave wrong results
+    newest        TEXT NOT NULL,                           -- time of day at which the newest one began
+    PRIMARY KEY (campaign, failure)
+) STRICT, WITHOUT ROWID;
+
+-- A distinct (function, bytes) that the same launches have timed.
+CREATE TABLE timed_cell (
+    campaign TEXT NOT NULL REFERENCES campaign (id),  -- whose
+    function TEXT NOT NULL,                           -- MPI function
+    bytes    INTEGER NOT NULL,                        -- communication volume, bytes
+    PRIMARY KEY (campaign, function, bytes)
+) STRICT, WITHOUT ROWID;
+
+-- A place that results are compared within, and what all its campaigns together know of it: renewed with each of their tables.
+CREATE TABLE coverage (
+    number              INTEGER PRIMARY KEY,                    -- what other tables name it by
+    machine             TEXT NOT NULL REFERENCES machine (id),  -- where
+    library_fingerprint TEXT NOT NULL REFERENCES library (fingerprint),  -- which build
+    nprocs              INTEGER NOT NULL,                       -- ranks
+    ppn                 INTEGER NOT NULL,                       -- ranks a node
+    command             TEXT NOT NULL,                          -- whose campaigns: '' of collectives, overlap tune
+    in_force            TEXT REFERENCES campaign (id),          -- the campaign whose winners are in use; NULL: there are none
+    timed_cells         INTEGER NOT NULL,                       -- distinct (function, bytes) that the campaigns that speak have timed
+    finished            TEXT NOT NULL,                          -- time of day at which a campaign ended last; '': none did
+    UNIQUE (machine, library_fingerprint, nprocs, ppn, command)
+) STRICT;
+
+-- The tables of a place at one stage. A table is full when it has 9 of 10 cells that are known there.
+CREATE TABLE coverage_stage (
+    coverage         INTEGER NOT NULL REFERENCES coverage (number),            -- where
+    stage            TEXT NOT NULL CHECK (stage IN ('before', 'after')),       -- which tables
+    cells            INTEGER NOT NULL CHECK (cells > 0),                       -- cells that have a verdict
+    noise            REAL,                                                     -- median of half the interval's width over the ratio; NULL: no intervals
+    newest           TEXT NOT NULL REFERENCES campaign (id),                   -- whose table is the newest
+    newest_measured  TEXT NOT NULL,                                            -- time of day: it is not older
+    newest_cells     INTEGER NOT NULL CHECK (newest_cells > 0),                -- cells in it
+    whole            TEXT REFERENCES campaign (id),                            -- whose table is the newest full one; NULL: there is none
+    whole_measured   TEXT NOT NULL,                                            -- time of day: it is not older; '': none
+    compared         TEXT REFERENCES campaign (id),                            -- the newest full one before the newest; NULL: none
+    PRIMARY KEY (coverage, stage)
+) STRICT, WITHOUT ROWID;
+
+-- One guideline of these: the newest verdict of each cell, and what has changed since the full table that is `compared`.
+CREATE TABLE coverage_guideline (
+    coverage    INTEGER NOT NULL REFERENCES coverage (number),       -- where
+    stage       TEXT NOT NULL CHECK (stage IN ('before', 'after')),  -- which tables
+    guideline   TEXT NOT NULL,                                       -- its name
+    violations  INTEGER NOT NULL,                                    -- cells that violate it
+    undecided   INTEGER NOT NULL,                                    -- cells without enough evidence
+    worst_ratio REAL,                                                -- largest left over right; NULL: no cell could be judged
+    appeared    INTEGER,                                             -- cells that held then and are violated now; NULL: nothing to compare with
+    gone        INTEGER,                                             -- cells that were violated then and hold now
+    PRIMARY KEY (coverage, stage, guideline)
+) STRICT, WITHOUT ROWID;
+
+-- How many cells of a place a campaign speaks for.
+CREATE TABLE coverage_share (
+    coverage INTEGER NOT NULL REFERENCES coverage (number),       -- where
+    stage    TEXT NOT NULL CHECK (stage IN ('before', 'after')),  -- which tables
+    campaign TEXT NOT NULL REFERENCES campaign (id),              -- whose
+    verdicts INTEGER NOT NULL CHECK (verdicts > 0),               -- cells whose newest verdict is of this campaign
+    measured TEXT NOT NULL,                                       -- time of day: they are not older
+    PRIMARY KEY (coverage, stage, campaign)
+) STRICT, WITHOUT ROWID;
+
 -- What else happened.
 CREATE TABLE event (
     number   INTEGER PRIMARY KEY,                     -- in the order in which it happened

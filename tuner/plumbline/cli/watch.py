@@ -78,6 +78,7 @@ def _listen(database: Path, address: str) -> None:
         return
     import threading
 
+    from plumbline.applied.told import applied
     from plumbline.daemon.configuration import host_port
     from plumbline.overlap import pages
     from plumbline_db.connection import Database
@@ -87,14 +88,16 @@ def _listen(database: Path, address: str) -> None:
     Database.open(database).close()
     host, port = host_port("listen", address)
 
+    where = web.Address(host, port)
+
     def serve() -> None:
         try:
-            web.serve(database, host, port, more=[pages.pages(database)])
+            web.serve(database, where, [pages.pages(database)], web.Metrics({"applied": applied()}))
         except PlumblineError as error:
             _say(str(error))
 
     threading.Thread(target=serve, name="web", daemon=True).start()
-    _say(f"{web.url(host, port)} serves {database}")
+    _say(f"{where.url} serves {database}")
 
 
 def _status(program: Program) -> int:
