@@ -114,6 +114,7 @@ check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings ar
 
 bench: setup build  ## the figures that performance targets speak of, as ratios in one run (ARGS="--campaign --beside RELEASE": two campaigns)
 	$(BIN)/python -m tests.bench.bench $(ARGS)
+	$(BIN)/python -m tests.bench.database
 
 bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc
@@ -147,7 +148,7 @@ test-scale: setup  ## simulated campaigns: 48 ranks on each topology, 512 ranks 
 lock:  ## requirements/ anew: the newest versions that pyproject.toml allows, with their hashes
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/pip install --quiet 'pip-tools>=7.4,<8'
-	for name in run dev fuzz; do \
+	for name in run dev fuzz parquet; do \
 	    build/lock/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe \
 	        --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header \
 	        $$(test $$name = run || echo --extra $$name) \

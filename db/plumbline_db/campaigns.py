@@ -89,11 +89,20 @@ _COMMAND = "CASE WHEN json_valid(settings) THEN json_extract(settings, '$.comman
 _LOOPS = _COMMAND + "IS NULL "
 
 
+_FROM = ": "  # between a host and the key that a campaign has there
+_OWN = f"instr(key, '{_FROM}') = 0 "
+
+
+def key_from(host: str, key: str) -> str:
+    """Of a campaign that came from there: what is measured here never goes on with it."""
+    return f"{host}{_FROM}{key}"
+
+
 def get(db: Statements, id: str | None) -> Campaign:
     """The campaign `id`, or what `plumbline overlap tune` has left under that name; None means the
-    campaign that was started last."""
+    campaign that was started last, of those measured here where there are any."""
     if id is None:
-        row = db.row(_SELECT + f"WHERE {_LOOPS} ORDER BY number DESC LIMIT 1")
+        row = db.row(_SELECT + f"WHERE {_LOOPS} ORDER BY {_OWN} DESC, number DESC LIMIT 1")
         if row is None:
             raise PlumblineError(f"{db.path} holds no campaign: run `plumbline campaign` first")
         return _record(row)
@@ -113,11 +122,12 @@ def all_campaigns(db: Statements) -> list[Campaign]:
 
 
 def with_winners(db: Statements) -> list[Campaign]:
-    """The finished ones that have winners, in the order in which they were finished."""
+    """The finished ones of this site that have winners, in the order in which they were
+    finished."""
     has_winners = "EXISTS (SELECT 1 FROM winner WHERE winner.campaign = campaign.id) "
     found = db.rows(
-        _SELECT
-        + f"WHERE {_LOOPS} AND state = 'finished' AND {has_winners} ORDER BY finished, number"
+        _SELECT + f"WHERE {_LOOPS} AND {_OWN} AND state = 'finished' AND {has_winners} "
+        "ORDER BY finished, number"
     )
     return [_record(row) for row in found]
 

@@ -46,7 +46,9 @@ def samples(db: Statements, run: int, case: int | None = None) -> list[Samples]:
 def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
     """Store the records of the launch numbered `run`, inside the caller's transaction."""
     known = {"default": configurations.number(db, {})}
-    for record in records:
+    taken = [record for record in records if isinstance(record, Samples)]
+    others = [record for record in records if not isinstance(record, Samples)]  # far fewer
+    for record in others:
         if isinstance(record, ConfigRecord):
             wanted = {name: reading.wanted for name, reading in record.knobs.items()}
             known[record.id] = configurations.number(db, wanted)
@@ -67,11 +69,11 @@ def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
                 "INSERT INTO block_order (run, block, cases) VALUES (:run, :block, :cases)",
                 {"run": run, "block": record.block, "cases": blob(record.cases)},
             )
-    rows = _put_cases(db, run, records, known)
-    series.put(db, rows, [record for record in records if isinstance(record, Samples)])
+    rows = _put_cases(db, run, others, known)
+    series.put(db, rows, taken)
     summaries.put(db, rows, records)
-    trust.put(db, run, records, rows)
-    overlaps.put(db, run, records)
+    trust.put(db, run, others, rows)
+    overlaps.put(db, run, others)
 
 
 def _put_cases(

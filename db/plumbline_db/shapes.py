@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -50,6 +51,8 @@ _decoder = msgspec.json.Decoder(Layout)
 
 # Whether a field of Samples is kept as it is, or as whether it is not what it is as a rule.
 _USUAL = {"late": 0, "overrun": 0, "window_ns": 0, "budget_spent": False, "settled": True}
+_fields = attrgetter(*_USUAL)
+_AS_USUAL = tuple(_USUAL.values())
 
 
 def laid_out(blocks: Sequence[Samples]) -> tuple[Layout, bytes]:
@@ -66,7 +69,10 @@ def laid_out(blocks: Sequence[Samples]) -> tuple[Layout, bytes]:
 
 
 def _own(blocks: Sequence[Samples]) -> tuple[list[Column], bytes]:
-    columns, notes = [], b""
+    columns: list[Column] = []
+    notes = b""
+    if all(_fields(block) == _AS_USUAL for block in blocks):  # nearly always
+        return columns, notes
     for name, usual in _USUAL.items():
         values = [getattr(block, name) for block in blocks]
         if any(value != usual for value in values):
@@ -79,17 +85,22 @@ def _own(blocks: Sequence[Samples]) -> tuple[list[Column], bytes]:
 
 def _counts(blocks: Sequence[Samples]) -> tuple[list[Column], bytes]:
     columns, notes = [], b""
-    for name in sorted({name for block in blocks for name in block.counts}):
-        having = [place for place, block in enumerate(blocks) if name in block.counts]
+    names = blocks[0].counts.keys()
+    everywhere = all(block.counts.keys() == names for block in blocks)
+    for name in sorted(names if everywhere else {n for block in blocks for n in block.counts}):
+        having = [place for place, block in enumerate(blocks) if everywhere or name in block.counts]
         stored = _stored([blocks[place].counts[name] for place in having])
-        everywhere = len(having) == len(blocks)
         width = len(stored) // len(having)
-        columns.append(Column(name, width, None if everywhere else having))
+        columns.append(Column(name, width, None if len(having) == len(blocks) else having))
         notes += stored
     return columns, notes
 
 
 def _stored(values: Sequence[int]) -> bytes:
+    """As `whole_bytes`, which takes longer for a few small numbers."""
+    greatest = max(values)
+    if greatest < 256:
+        return bytes(values) if greatest else b""
     return whole_bytes(np.array(values, "<i8").view("<u8"))
 
 

@@ -91,7 +91,9 @@ def _by_case(records: Iterable[ProbeRecord]) -> dict[int, dict[str, Any]]:
     first = {record.case: record.blocks for record in kept if isinstance(record, Transit)}
     times: dict[int, list[int]] = {}
     for record in kept:
-        if isinstance(record, Samples) and record.ns and record.block >= first.get(record.case, 0):
+        if not isinstance(record, Samples) or not record.ns:
+            continue
+        if not first or record.block >= first.get(record.case, 0):
             times.setdefault(record.case, []).extend(record.ns)
     by_number: dict[int, list[int]] = {}
     for case, samples in times.items():

@@ -122,9 +122,8 @@ def _take(db: Statements, other: Statements, campaign: Campaign, sent: Transfer)
 
 
 def _key(campaign: Campaign, name: str, host: str) -> str:
-    """What is measured here never goes on with what was measured elsewhere."""
     at_home = name == campaign.id and host == socket.gethostname()
-    return campaign.key if at_home else f"{host}: {campaign.key}"
+    return campaign.key if at_home else campaigns.key_from(host, campaign.key)
 
 
 def _same(db: Statements, there: Campaign, sent: Transfer) -> bool:

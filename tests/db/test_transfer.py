@@ -24,7 +24,7 @@ from plumbline_db import (
 from plumbline_db.connection import Database, check
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Event, ProbeRecord, Suite
-from tests.db import build, strategies
+from tests.db import build, damage, strategies
 
 CAMPAIGN = build.CAMPAIGN.id
 HOST = socket.gethostname()
@@ -137,8 +137,14 @@ def test_what_was_measured_elsewhere_is_not_gone_on_with(
     transfer.take(there, sent)
     with Database.open(there) as db:
         came = campaigns.get(db, CAMPAIGN)
+        assert campaigns.with_winners(db) == []
+        assert campaigns.get(db, None) == came
+    with Database.open(there, write=True) as db:
+        own = build.later(db, "own", 1)
+        transfer_last = build.later(db, "elsewhere", 9, key=campaigns.key_from("node7", "k"))
+        assert campaigns.get(db, None) == own != transfer_last
     assert came.key == f"{HOST}: {build.CAMPAIGN.key}"
-    transfer.export(there, further, [], TIME)
+    transfer.export(there, further, [CAMPAIGN], TIME)
     (again,) = transfer.take(there, further)
     assert not again.new
 
@@ -165,6 +171,15 @@ def test_what_was_changed_does_not_come(sent: Path, tmp_path: Path, sql: str, pr
     if there.exists():
         with Database.open(there) as db:
             assert campaigns.every(db) == []
+
+
+@pytest.mark.parametrize("kind", damage.KINDS)
+def test_damaged_files_are_refused(sent: Path, tmp_path: Path, kind: str) -> None:
+    whole = sent.read_bytes()
+    for seed in range(8):
+        sent.write_bytes(damage.corrupt(whole, kind, seed))
+        with pytest.raises(PlumblineError):
+            transfer.take(tmp_path / "there.db", sent)
 
 
 def test_a_whole_database_is_no_such_file(path: Path, sent: Path, tmp_path: Path) -> None:
