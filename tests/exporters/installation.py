@@ -37,21 +37,21 @@ def fill(path: Path, now: datetime.datetime) -> None:
     has come and one has gone; one that is under way at twice as many ranks; a cell that is slower
     than it was learnt."""
     with Database.open(path, write=True) as db:
-        first = _campaign(db, "c-1", now - 10 * DAY)
-        _tables(db, first, [build.verdict("before"), build.verdict("before", bytes=4, **HOLDS)])
-        second = _campaign(db, "c-2", now - DAY)
+        first = campaign(db, "c-1", now - 10 * DAY)
+        tables(db, first, [build.verdict("before"), build.verdict("before", bytes=4, **HOLDS)])
+        second = campaign(db, "c-2", now - DAY)
         appeared = build.verdict("before", bytes=4)
-        _tables(db, second, [build.verdict("before", **HOLDS), appeared])
+        tables(db, second, [build.verdict("before", **HOLDS), appeared])
         wide = {"nprocs": 8, "ppn": 8, "state": "running", "finished": ""}
-        running = _campaign(db, "c-3", now - DAY / 24, **wide)
+        running = campaign(db, "c-3", now - DAY / 24, **wide)
         verdicts.put(db, running.id, "before", [build.verdict("before", nprocs=8, ppn=8)])
         tuned = {"settings": '{"command":"overlap tune"}'}
-        overlap = _campaign(db, "o-1", now - 2 * DAY, **tuned)
-        _tables(db, overlap, [_overlap("violated"), _overlap("holds", bytes=8)])
-        _watch(db, second, now)
+        tuning = campaign(db, "o-1", now - 2 * DAY, **tuned)
+        tables(db, tuning, [overlap("violated"), overlap("holds", bytes=8)])
+        watch(db, second, now)
 
 
-def _campaign(db: Database, id: str, at: datetime.datetime, **changes: object) -> Campaign:
+def campaign(db: Database, id: str, at: datetime.datetime, **changes: object) -> Campaign:
     values: dict[str, object] = {"id": id, "key": f"k-{id}", "started": text(at)}
     values |= {"state": "finished", "finished": text(at + DAY / 24)}
     campaign = build.started(db, msgspec.structs.replace(build.CAMPAIGN, **{**values, **changes}))
@@ -63,7 +63,7 @@ def _campaign(db: Database, id: str, at: datetime.datetime, **changes: object) -
     return campaign
 
 
-def _tables(db: Database, campaign: Campaign, before: list[Verdict]) -> None:
+def tables(db: Database, campaign: Campaign, before: list[Verdict]) -> None:
     """After it, nothing is violated but what no winner helps against."""
     verdicts.put(db, campaign.id, "before", before)
     after = [msgspec.structs.replace(one, stage="after", **HOLDS) for one in before]
@@ -72,12 +72,12 @@ def _tables(db: Database, campaign: Campaign, before: list[Verdict]) -> None:
     campaigns.put(db, campaign)
 
 
-def _overlap(verdict: str, **changes: object) -> Verdict:
+def overlap(verdict: str, **changes: object) -> Verdict:
     what = {"guideline": "OV1", "kind": "overlap", "function": "pt2pt", "rhs": "serialised"}
     return build.verdict("before", **{**what, "verdict": verdict, **changes})
 
 
-def _watch(db: Database, campaign: Campaign, now: datetime.datetime) -> None:
+def watch(db: Database, campaign: Campaign, now: datetime.datetime) -> None:
     configuration = {"neighbour": {"node_seconds_a_day": 7200, "node_seconds_a_week": 36000}}
     watching.put(
         db,

@@ -27,12 +27,12 @@ class Prometheus:
     """One that runs, by its address."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
+        self.url = url
 
     def ask(self, what: str, **values: str) -> Any:
         """What /api/v1/… answers."""
         query = urllib.parse.urlencode(values)
-        with urllib.request.urlopen(f"{self._url}/api/v1/{what}?{query}", timeout=30) as answer:
+        with urllib.request.urlopen(f"{self.url}/api/v1/{what}?{query}", timeout=30) as answer:
             return msgspec.json.decode(answer.read())["data"]
 
     def query(self, expr: str) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import socket
 import subprocess
@@ -11,11 +12,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from email.message import Message
 from pathlib import Path
 
 import apsw
 import msgspec
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from plumbline_db import campaigns, exports, runs, winners
@@ -125,6 +128,42 @@ def test_pages(path: Path) -> None:
         assert fact in page
     assert "<script" not in page and "&lt;script&gt;" in page
     assert "http://" not in page and "https://" not in page and "src=" not in page
+
+
+def ask(url: str, **headers: str) -> tuple[bytes, Message]:
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    with urllib.request.urlopen(urllib.request.Request(url, headers=names), timeout=30) as answer:
+        return answer.read(), answer.headers
+
+
+def test_metrics_come_as_they_are_asked_for(path: Path) -> None:
+    """Compressed, and in OpenMetrics; with those of the process."""
+    with Database.open(path, write=True) as db:
+        build.done(db)
+    with serving(path) as url:
+        plain, headers = ask(f"{url}/metrics")
+        assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        assert b"process_resident_memory_bytes " in plain and b"python_info{" in plain
+        promtool(plain.decode())
+        small, headers = ask(f"{url}/metrics", Accept_Encoding="gzip")
+        assert headers["Content-Encoding"] == "gzip" and len(small) < len(plain) / 4
+        assert b"plumbline_violations{" in gzip.decompress(small)
+        kind = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        openmetrics, headers = ask(f"{url}/metrics", Accept=kind)
+        assert headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
+        assert openmetrics.endswith(b"# EOF\n")
+        families = text_string_to_metric_families(openmetrics.decode())
+        assert {"plumbline_launches", "plumbline_build"} <= {family.name for family in families}
+
+
+def test_nothing_can_be_written(path: Path) -> None:
+    Database.open(path, write=True).close()
+    with serving(path) as url:
+        for method in ("POST", "PUT", "DELETE", "PATCH"):
+            for page in ("/", "/metrics", "/readyz"):
+                request = urllib.request.Request(url + page, data=b"x", method=method)
+                with pytest.raises(urllib.error.HTTPError, match="405"):
+                    urllib.request.urlopen(request, timeout=30)
 
 
 def test_empty_database(path: Path) -> None:
