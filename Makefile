@@ -19,7 +19,7 @@ export MPICC
 unexport PYTHONDONTWRITEBYTECODE
 
 # Debian packages: what a campaign needs, and what tests and checks need beyond that.
-RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev make openmpi-bin pkg-config python3-venv
+RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev libxxhash-dev make openmpi-bin pkg-config python3-venv
 TEST_PACKAGES = clang-format cppcheck environment-modules fish gfortran hpcc libsimgrid-dev \
     lua-bit32 lua-filesystem lua-json lua-posix lua-term lua5.3 munge openssl prometheus \
     prometheus-node-exporter slurm-wlm tcsh valgrind
@@ -38,12 +38,12 @@ BIN = $(VENV)/bin
 STAMPS = $(VENV)/stamps
 MPI_ID = $(shell probes/mpi-id.sh $(MPICC))
 PRELOAD = $(if $(filter simgrid-%,$(MPI_ID)),plumbline.o,libplumbline.so)
-LOOPS = $(if $(filter simgrid-%,$(MPI_ID)),,build/$(MPI_ID)/loops)
+LOOPS = $(if $(filter simgrid-%,$(MPI_ID)),,build/$(MPI_ID)/loops build/$(MPI_ID)/librecorder.so)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts \
-        test-campaigns test-applications test-kills test-scale fuzz check bench bench-company bench-power bench-scale \
+        test-campaigns test-applications test-kills test-scale fuzz check bench bench-recorder bench-company bench-power bench-scale \
         bench-detector bench-search bench-search-machine lock install clean distclean
 
 help:  ## this list
@@ -115,6 +115,9 @@ check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings ar
 bench: setup build  ## the figures that performance targets speak of, as ratios in one run (ARGS="--campaign --beside RELEASE": two campaigns)
 	$(BIN)/python -m tests.bench.bench $(ARGS)
 	$(BIN)/python -m tests.bench.database
+
+bench-recorder: setup $(STAMPS)/test-packages build  ## what recording costs: a message, hashing, HPL with and without (docs/design/recording.md)
+	$(BIN)/python -m tests.bench.recorder $(ARGS)
 
 bench-scale: setup  ## what simulated ranks cost, by their number (docs/scale.md)
 	@$(MAKE) --no-print-directory build MPICC=smpicc

@@ -1,0 +1,123 @@
+"""Which receive got which send: MPI does not let messages overtake, so by communicator, source,
+destination and tag the k-th send belongs to the k-th receive. Contents prove it; where they differ
+(threads that post at the same time) receives look for their content."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plumbline.detect.kinds import Flag, Kind
+from plumbline.detect.recording import MESSAGE, Events, Messages
+
+_NO_CONTENT = Flag.UNKNOWN_CONTENT | Flag.INCOMPLETE | Flag.CANCELLED | Flag.FAILED
+
+_Columns = dict[str, npt.NDArray[Any]]
+
+
+def match(events: Events) -> Messages:
+    """The messages of `events` (sorted by rank, then serial), sorted by send. O(n log n)."""
+    columns = _columns(events)
+    sends, receives = _sides(columns)
+    ranks = int(max(columns["rank"].max(initial=0), columns["peer"].max(initial=0))) + 1
+    channels = np.concatenate(
+        [
+            _channels(columns, sends, "rank", "peer", ranks),
+            _channels(columns, receives, "peer", "rank", ranks),
+        ]
+    )
+    tags = np.concatenate([columns["tag"][sends], columns["tag"][receives]]).astype(np.int64)
+    _, channel = np.unique(channels, return_inverse=True)
+    groups, group = np.unique(channel.reshape(-1) << 32 | tags, return_inverse=True)
+    group = group.reshape(-1)
+    send_group, receive_group = group[: len(sends)], group[len(sends) :]
+    sent = np.bincount(send_group, minlength=len(groups))
+    received = np.bincount(receive_group, minlength=len(groups))
+    both = np.minimum(sent, received)
+    left = sends[np.argsort(send_group, kind="stable")[_leading(sent, both)]]
+    right = receives[np.argsort(receive_group, kind="stable")[_leading(received, both)]]
+    right = _mended(columns, left, right, np.repeat(np.arange(len(groups)), both))
+    matched = np.empty(len(left), MESSAGE)
+    matched["send"], matched["receive"] = left, right
+    matched["verified"] = _equal(columns, left, right)
+    matched = matched[(columns["flags"][right] & Flag.INCOMPLETE) == 0]
+    return np.asarray(matched[np.argsort(matched["send"], kind="stable")])
+
+
+def _columns(events: Events) -> _Columns:
+    """What is looked at here, each field by itself in memory."""
+    names = ("rank", "kind", "flags", "comm", "peer", "tag", "bytes", "content")
+    return {name: np.ascontiguousarray(events[name]) for name in names}
+
+
+def _sides(events: _Columns) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Sends, and receives that have taken one or hold the place of one."""
+    kinds = np.ascontiguousarray(events["kind"])
+    real = ((events["flags"] & Flag.CANCELLED) == 0) & (events["peer"] >= 0) & (events["tag"] >= 0)
+    sends, receives = (kinds == Kind.SEND) & real, (kinds == Kind.RECEIVE) & real
+    return np.flatnonzero(sends), np.flatnonzero(receives)
+
+
+def _channels(
+    events: _Columns, indices: npt.NDArray[np.int64], source: str, target: str, ranks: int
+) -> npt.NDArray[np.int64]:
+    """A number for each (communicator, source, target)."""
+    comm = events["comm"][indices].astype(np.int64)
+    return np.asarray((comm * ranks + events[source][indices]) * ranks + events[target][indices])
+
+
+def _leading(counts: npt.NDArray[np.int64], kept: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Of groups that lie behind each other, `counts` long: where the first `kept` of each lie."""
+    firsts = np.cumsum(counts) - counts
+    before = np.cumsum(kept) - kept
+    return np.arange(int(kept.sum())) - np.repeat(before, kept) + np.repeat(firsts, kept)
+
+
+def _known(events: _Columns, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    return np.asarray((events["flags"][indices] & _NO_CONTENT) == 0)
+
+
+def _equal(
+    events: _Columns, left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    same = (events["content"][left] == events["content"][right]) & (
+        events["bytes"][left] == events["bytes"][right]
+    )
+    return np.asarray(same & _known(events, left) & _known(events, right))
+
+
+def _mended(
+    events: _Columns,
+    left: npt.NDArray[np.int64],
+    right: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]:
+    """Receives anew, where pairs whose contents are known and differ can change partners within
+    their group."""
+    known = _known(events, left) & _known(events, right)
+    wrong = np.flatnonzero(known & ~_equal(events, left, right))[::-1].tolist()
+    by_content: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+    for pair in wrong:
+        by_content[_key(events, int(group[pair]), int(right[pair]))].append(int(right[pair]))
+    mended, waiting = right.copy(), []
+    for pair in reversed(wrong):
+        candidates = by_content[_key(events, int(group[pair]), int(left[pair]))]
+        if candidates:
+            mended[pair] = candidates.pop()
+        else:
+            waiting.append(pair)
+    rest: dict[int, list[int]] = defaultdict(list)
+    for (number, _content, _bytes), receives in by_content.items():
+        rest[number].extend(receives)
+    for receives in rest.values():
+        receives.sort(reverse=True)
+    for pair in waiting:
+        mended[pair] = rest[int(group[pair])].pop()
+    return mended
+
+
+def _key(events: _Columns, group: int, index: int) -> tuple[int, int, int]:
+    return group, int(events["content"][index]), int(events["bytes"][index])
