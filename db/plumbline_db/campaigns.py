@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
+from plumbline_db import coverage_renewal, layout
 from plumbline_db.errors import PlumblineError
+from plumbline_db.layout import OVERLAP_TUNE
 from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
 
@@ -44,6 +46,7 @@ def put(db: Statements, campaign: Campaign) -> None:
             "UPDATE campaign SET state = :state, finished = :finished WHERE id = :id",
             {"state": campaign.state, "finished": campaign.finished, "id": campaign.id},
         )
+        coverage_renewal.renew(db, campaign.id)
 
 
 def settle(db: Statements, id: str, settings: str) -> Campaign:
@@ -54,6 +57,7 @@ def settle(db: Statements, id: str, settings: str) -> Campaign:
             "UPDATE campaign SET settings = :settings WHERE id = :id",
             {"settings": settings, "id": id},
         )
+        coverage_renewal.renew(db, id)
         row = db.row(_SELECT + "WHERE id = :id", {"id": id})
     assert row is not None  # noqa: S101 - it is required
     return _record(row)
@@ -77,13 +81,12 @@ def reopen(db: Statements, id: str) -> None:
         for table in ("search", "verdict"):
             db.rows(f"DELETE FROM {table} WHERE campaign = :id", key)  # noqa: S608
         db.rows("DELETE FROM event WHERE campaign = :id AND run = ''", key)
+        coverage_renewal.renew(db, id)
 
 
 # Rows of `plumbline campaign` and `plumbline verify`.
 _COMMAND = "CASE WHEN json_valid(settings) THEN json_extract(settings, '$.command') END "
 _LOOPS = _COMMAND + "IS NULL "
-# Has verdicts and winners as a campaign has, of benchmarks in place of functions.
-OVERLAP_TUNE = "overlap tune"
 
 
 _FROM = ": "  # between a host and the key that a campaign has there
@@ -131,11 +134,7 @@ def with_winners(db: Statements) -> list[Campaign]:
 
 def verifies_only(campaign: Campaign) -> bool:
     """It was asked to search nothing (`plumbline verify`): its last table is its first."""
-    return msgspec.json.decode(campaign.settings, type=_Rounds).rounds == 0
-
-
-class _Rounds(msgspec.Struct, frozen=True):
-    rounds: int = 1
+    return layout.verifies_only(campaign.settings)
 
 
 def tuned_overlap(db: Statements) -> list[Campaign]:

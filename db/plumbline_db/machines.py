@@ -39,6 +39,15 @@ def machine(db: Statements, id: str) -> Machine:
     return Machine(*row)
 
 
+def all_machines(db: Statements) -> list[Machine]:
+    """By id."""
+    found = db.rows(
+        """SELECT id, host, cpu_model, processing_units, numa_nodes, memory_bytes, kernel, system
+           FROM machine ORDER BY id"""
+    )
+    return [Machine(*row) for row in found]
+
+
 def put_library(db: Statements, library: Library) -> None:
     """Store or refresh: the same build may be found under another prefix."""
     with db.transaction():
@@ -68,6 +77,20 @@ def library(db: Statements, fingerprint: str) -> Library:
     )
     if row is None:
         raise PlumblineError(f"{db.path} knows no library with fingerprint {fingerprint}")
-    id, family, version, version_string, prefix, fingerprint, build = row
+    return _library(*row)
+
+
+def all_libraries(db: Statements) -> list[Library]:
+    """By fingerprint."""
+    found = db.rows(
+        """SELECT id, family, version, version_string, prefix, fingerprint, build
+           FROM library ORDER BY fingerprint"""
+    )
+    return [_library(*row) for row in found]
+
+
+def _library(
+    id: str, family: str, version: str, text: str, prefix: str, fingerprint: str, build: str
+) -> Library:
     made = msgspec.json.decode(build, type=dict[str, str])
-    return Library(id, family, version, version_string, prefix, fingerprint, made)
+    return Library(id, family, version, text, prefix, fingerprint, made)

@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline_db import campaigns, configurations, measurements, series, trust
+from plumbline_db import campaigns, configurations, cost, measurements, series, trust
 from plumbline_db import suites as suite_rows
 from plumbline_db.blobs import text, text_blob
 from plumbline_db.records import (
-    EXPLAINING,
+    AFTERWARDS,
     Case,
     Check,
     Failure,
@@ -55,7 +55,9 @@ def put(
             return
         if db.row("SELECT 1 FROM run WHERE id = :id", {"id": run.id}):
             raise ValueError(f"run id {run.id} belongs to another launch")
-        measurements.put(db, _insert(db, run, records, suite or Suite(run.suite)), records)
+        number = _insert(db, run, records, suite or Suite(run.suite))
+        measurements.put(db, number, records)
+        cost.add(db, number)
 
 
 def part(db: Statements, campaign: str, *, kept: Collection[str]) -> list[str]:
@@ -65,7 +67,7 @@ def part(db: Statements, campaign: str, *, kept: Collection[str]) -> list[str]:
     with db.transaction():
         known = suite_rows.get(db, campaign)
         time = 1 + max((suite.parted for suite in known.values()), default=0)
-        left = {suite.name for suite in known.values() if suite.parted or suite.stage == EXPLAINING}
+        left = {suite.name for suite in known.values() if suite.parted or suite.stage in AFTERWARDS}
         every = listing(db, campaign)
         gone = [run for run in every if run.id not in kept and run.suite not in left]
         for run in gone:

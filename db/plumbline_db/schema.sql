@@ -397,7 +397,7 @@ CREATE TABLE trial (
     position      INTEGER NOT NULL,                                    -- place among the candidates, from 0
     variant       TEXT NOT NULL,                                       -- default, or a variant of ours
     configuration INTEGER NOT NULL REFERENCES configuration (number),  -- the knobs
-    state         TEXT NOT NULL CHECK (state IN ('measured', 'wrong', 'failed', 'not_in_force', 'unsupported', 'not_exportable')),  -- what became of it
+    state         TEXT NOT NULL CHECK (state IN ('measured', 'wrong', 'failed', 'not_in_force', 'unsupported', 'not_exportable', 'slower')),  -- what became of it
     ratio         REAL,                                                -- candidate over default; NULL: not measured
     ratio_low     REAL,                                                -- lower end of its interval
     ratio_high    REAL,                                                -- upper end of its interval
@@ -437,6 +437,78 @@ CREATE TABLE export (
     PRIMARY KEY (campaign, path)
 ) STRICT, WITHOUT ROWID;
 
+-- What the launches of a campaign have cost, added up as each is stored; those that were asked for afterwards are none of them.
+CREATE TABLE cost (
+    campaign      TEXT NOT NULL REFERENCES campaign (id),  -- whose
+    failure       TEXT NOT NULL,                           -- how they failed, as in `run`; '': they finished
+    launches      INTEGER NOT NULL CHECK (launches > 0),   -- how many
+    seconds       REAL NOT NULL,                           -- their wall time, seconds
+    timed_seconds REAL NOT NULL,                           -- part of it inside timed regions, seconds
+    wrong         INTEGER NOT NULL CHECK (wrong >= 0),     -- cases of the library's own in them that gave wrong results
+    newest        TEXT NOT NULL,                           -- time of day at which the newest one began
+    PRIMARY KEY (campaign, failure)
+) STRICT, WITHOUT ROWID;
+
+-- A distinct (function, bytes) that the same launches have timed.
+CREATE TABLE timed_cell (
+    campaign TEXT NOT NULL REFERENCES campaign (id),  -- whose
+    function TEXT NOT NULL,                           -- MPI function
+    bytes    INTEGER NOT NULL,                        -- communication volume, bytes
+    PRIMARY KEY (campaign, function, bytes)
+) STRICT, WITHOUT ROWID;
+
+-- A place that results are compared within, and what all its campaigns together know of it: renewed with each of their tables.
+CREATE TABLE coverage (
+    number              INTEGER PRIMARY KEY,                    -- what other tables name it by
+    machine             TEXT NOT NULL REFERENCES machine (id),  -- where
+    library_fingerprint TEXT NOT NULL REFERENCES library (fingerprint),  -- which build
+    nprocs              INTEGER NOT NULL,                       -- ranks
+    ppn                 INTEGER NOT NULL,                       -- ranks a node
+    command             TEXT NOT NULL,                          -- whose campaigns: '' of collectives, overlap tune
+    in_force            TEXT REFERENCES campaign (id),          -- the campaign whose winners are in use; NULL: there are none
+    timed_cells         INTEGER NOT NULL,                       -- distinct (function, bytes) that the campaigns that speak have timed
+    finished            TEXT NOT NULL,                          -- time of day at which a campaign ended last; '': none did
+    UNIQUE (machine, library_fingerprint, nprocs, ppn, command)
+) STRICT;
+
+-- The tables of a place at one stage. A table is full when it has 9 of 10 cells that are known there.
+CREATE TABLE coverage_stage (
+    coverage         INTEGER NOT NULL REFERENCES coverage (number),            -- where
+    stage            TEXT NOT NULL CHECK (stage IN ('before', 'after')),       -- which tables
+    cells            INTEGER NOT NULL CHECK (cells > 0),                       -- cells that have a verdict
+    noise            REAL,                                                     -- median of half the interval's width over the ratio; NULL: no intervals
+    newest           TEXT NOT NULL REFERENCES campaign (id),                   -- whose table is the newest
+    newest_measured  TEXT NOT NULL,                                            -- time of day: it is not older
+    newest_cells     INTEGER NOT NULL CHECK (newest_cells > 0),                -- cells in it
+    whole            TEXT REFERENCES campaign (id),                            -- whose table is the newest full one; NULL: there is none
+    whole_measured   TEXT NOT NULL,                                            -- time of day: it is not older; '': none
+    compared         TEXT REFERENCES campaign (id),                            -- the newest full one before the newest; NULL: none
+    PRIMARY KEY (coverage, stage)
+) STRICT, WITHOUT ROWID;
+
+-- One guideline of these: the newest verdict of each cell, and what has changed since the full table that is `compared`.
+CREATE TABLE coverage_guideline (
+    coverage    INTEGER NOT NULL REFERENCES coverage (number),       -- where
+    stage       TEXT NOT NULL CHECK (stage IN ('before', 'after')),  -- which tables
+    guideline   TEXT NOT NULL,                                       -- its name
+    violations  INTEGER NOT NULL,                                    -- cells that violate it
+    undecided   INTEGER NOT NULL,                                    -- cells without enough evidence
+    worst_ratio REAL,                                                -- largest left over right; NULL: no cell could be judged
+    appeared    INTEGER,                                             -- cells that held then and are violated now; NULL: nothing to compare with
+    gone        INTEGER,                                             -- cells that were violated then and hold now
+    PRIMARY KEY (coverage, stage, guideline)
+) STRICT, WITHOUT ROWID;
+
+-- How many cells of a place a campaign speaks for.
+CREATE TABLE coverage_share (
+    coverage INTEGER NOT NULL REFERENCES coverage (number),       -- where
+    stage    TEXT NOT NULL CHECK (stage IN ('before', 'after')),  -- which tables
+    campaign TEXT NOT NULL REFERENCES campaign (id),              -- whose
+    verdicts INTEGER NOT NULL CHECK (verdicts > 0),               -- cells whose newest verdict is of this campaign
+    measured TEXT NOT NULL,                                       -- time of day: they are not older
+    PRIMARY KEY (coverage, stage, campaign)
+) STRICT, WITHOUT ROWID;
+
 -- What else happened.
 CREATE TABLE event (
     number   INTEGER PRIMARY KEY,                     -- in the order in which it happened
@@ -449,6 +521,132 @@ CREATE TABLE event (
     function TEXT NOT NULL                            -- MPI function that it tells of; *: the whole process; '': none
 ) STRICT;
 CREATE INDEX event_of_campaign ON event (campaign);
+
+-- What `plumbline watch` does here, as it last said; `FILE.watch.lock` says whether it still lives.
+CREATE TABLE watch (
+    daemon        TEXT NOT NULL PRIMARY KEY,                              -- who: made anew at each start
+    state         TEXT NOT NULL CHECK (state IN ('running', 'stopped')),  -- what it said last
+    pid           INTEGER NOT NULL,                                       -- its process
+    host          TEXT NOT NULL,                                          -- where it runs
+    started       TEXT NOT NULL,                                          -- time of day
+    stepped       TEXT NOT NULL,                                          -- time of day at which its last step ended; '': none did
+    step          TEXT NOT NULL,                                          -- which step that was: canary, confirm, search, apply, check, prune, wait
+    waits_for     TEXT NOT NULL,                                          -- why it measures nothing now, for people; '': it may
+    next_canary   TEXT NOT NULL,                                          -- time of day at which one is due; '': none
+    error         TEXT NOT NULL,                                          -- the last error, for people; '': none
+    failed        TEXT NOT NULL,                                          -- time of day of that error; '': none
+    file          TEXT NOT NULL,                                          -- absolute path of its configuration
+    configuration TEXT NOT NULL,                                          -- what is in force: JSON
+    read          TEXT NOT NULL,                                          -- time of day at which that was read
+    refused       TEXT NOT NULL,                                          -- why a later configuration was refused; '': none was
+    refused_at    TEXT NOT NULL                                           -- time of day of that; '': none was
+) STRICT;
+
+-- What watching has cost in a day of UTC, and what became of its canaries.
+CREATE TABLE watch_day (
+    day             TEXT NOT NULL PRIMARY KEY,  -- date
+    node_seconds    REAL NOT NULL,              -- of all launches: canaries, confirmations and searches
+    canaries        INTEGER NOT NULL,           -- judged
+    busy            INTEGER NOT NULL,           -- canaries that say nothing, as the machine was busy
+    missed          INTEGER NOT NULL,           -- moments at which a canary was due and none was taken
+    errors          INTEGER NOT NULL,           -- steps that failed
+    pruned_canaries INTEGER NOT NULL,           -- old canaries whose launches were removed on that day
+    pruned_launches INTEGER NOT NULL            -- these launches
+) STRICT;
+
+-- A campaign that is watched.
+CREATE TABLE watched_campaign (
+    campaign    TEXT NOT NULL PRIMARY KEY REFERENCES campaign (id),  -- which one
+    begun       TEXT NOT NULL,                                       -- time of day at which its cells began to be learnt
+    design      TEXT NOT NULL,                                       -- what the detector promises: JSON
+    fingerprint TEXT NOT NULL,                                       -- what the learnt times rest on, by name: JSON
+    generation  INTEGER NOT NULL CHECK (generation >= 0),            -- of `plumbline apply`, in force while they were learnt; 0: none
+    canaries    INTEGER NOT NULL,                                    -- how many were begun, pruned ones too
+    due         TEXT NOT NULL,                                       -- time of day of the next one; '': none
+    stale       TEXT NOT NULL,                                       -- why its table is not of what is there now; '': it is
+    stale_since TEXT NOT NULL                                        -- time of day at which that was seen; '': it is
+) STRICT;
+
+-- A few launches between campaigns, over the cells that matter and reference cases.
+CREATE TABLE canary (
+    number          INTEGER PRIMARY KEY,                                   -- in the order in which they were begun
+    campaign        TEXT NOT NULL REFERENCES campaign (id),                -- whose cells
+    round           INTEGER NOT NULL CHECK (round > 0),                    -- of its suites
+    stage           TEXT NOT NULL CHECK (stage IN ('canary', 'recheck')),  -- canary: for the detector; recheck: of alarms, or of what was applied
+    due             TEXT NOT NULL,                                         -- time of day at which it was to be
+    started         TEXT NOT NULL,                                         -- time of day
+    finished        TEXT NOT NULL,                                         -- time of day; '': under way
+    seconds         REAL NOT NULL,                                         -- wall time of its launches, seconds
+    node_seconds    REAL NOT NULL,                                         -- the same times nodes
+    launches        INTEGER NOT NULL,                                      -- that were finished
+    cells           INTEGER NOT NULL,                                      -- that were measured
+    reference_cells INTEGER NOT NULL,                                      -- of them, those that no exported file changes
+    outcome         TEXT NOT NULL CHECK (outcome IN ('under way', 'judged', 'busy', 'failed', 'given up')),  -- busy: the machine was, and it says nothing
+    disturbance     REAL,                                                  -- its noise by what that usually stays below; NULL: too few reference cells
+    alarms          INTEGER NOT NULL,                                      -- that it raised
+    detail          TEXT NOT NULL,                                         -- what there is to say of it, for people
+    pruned          INTEGER NOT NULL CHECK (pruned IN (0, 1)),             -- 1: its launches were removed by age
+    UNIQUE (campaign, stage, round)
+) STRICT;
+
+-- A cell that is watched, and what the detector knows of it.
+CREATE TABLE watched_cell (
+    campaign TEXT NOT NULL REFERENCES campaign (id),  -- whose
+    function TEXT NOT NULL,                           -- MPI function
+    variant  TEXT NOT NULL,                           -- default: as a user calls it; else a reference case of ours
+    bytes    INTEGER NOT NULL CHECK (bytes >= 0),     -- communication volume, bytes
+    role     TEXT NOT NULL CHECK (role IN ('winner', 'violation', 'application', 'table', 'reference')),  -- why it is watched; table: few others matter
+    seconds  REAL NOT NULL CHECK (seconds > 0),       -- time that ratios are over: that of its first canary, seconds
+    state    TEXT NOT NULL,                           -- of the detector: JSON
+    ratio    REAL NOT NULL,                           -- last one of its time to what was learnt, what all share taken off
+    measured TEXT NOT NULL,                           -- time of day of that
+    PRIMARY KEY (campaign, function, variant, bytes)
+) STRICT, WITHOUT ROWID;
+
+-- A cell that may have changed, and what has become of that.
+CREATE TABLE alarm (
+    number    INTEGER PRIMARY KEY,                                      -- in the order in which they were raised
+    campaign  TEXT NOT NULL REFERENCES campaign (id),                   -- whose cell
+    function  TEXT NOT NULL,                                            -- MPI function
+    variant   TEXT NOT NULL,                                            -- of the watched cell
+    bytes     INTEGER NOT NULL CHECK (bytes >= 0),                      -- communication volume, bytes
+    direction TEXT NOT NULL CHECK (direction IN ('slower', 'faster')),  -- of the change
+    found     TEXT NOT NULL,                                            -- time of day at which it was raised
+    canary    INTEGER NOT NULL REFERENCES canary (number),              -- that raised it
+    canaries  INTEGER NOT NULL,                                         -- that stood behind it then
+    ratio     REAL NOT NULL,                                            -- of its times to those that were learnt, as last said
+    largest   REAL NOT NULL,                                            -- the same, farthest from 1
+    seen      TEXT NOT NULL,                                            -- time of day at which that was last said
+    state     TEXT NOT NULL CHECK (state IN ('raised', 'confirmed', 'refuted', 'searching', 'removed', 'stays')),  -- what has become of it
+    ended     TEXT NOT NULL,                                            -- time of day at which it was refuted, removed, or found to stay; '': open
+    retuning  INTEGER REFERENCES retuning (number),                     -- search that it opened; NULL: none
+    detail    TEXT NOT NULL                                             -- what launches in turn said, and what was done
+) STRICT;
+
+-- A search that watching has opened, and what was put in force by it.
+CREATE TABLE retuning (
+    number     INTEGER PRIMARY KEY,                     -- in the order in which they were opened
+    campaign   TEXT NOT NULL REFERENCES campaign (id),  -- watched one, whose cells are concerned
+    opened     TEXT NOT NULL,                           -- time of day
+    because    TEXT NOT NULL,                           -- which change has opened it, for people
+    settings   TEXT NOT NULL,                           -- of the search: JSON with the keys of a campaign file
+    search     TEXT REFERENCES campaign (id),           -- campaign that searches; NULL: not begun
+    state      TEXT NOT NULL CHECK (state IN ('searching', 'nothing better', 'offered', 'applied', 'kept', 'rolled back', 'failed')),  -- offered: somebody may apply it; kept: applied and confirmed
+    previous   INTEGER NOT NULL,                        -- generation in force before; 0: none
+    generation INTEGER NOT NULL,                        -- generation that was applied; 0: none
+    ended      TEXT NOT NULL,                           -- time of day; '': under way
+    detail     TEXT NOT NULL                            -- what there is to say of it, for people
+) STRICT;
+
+-- A mail or a request to a webhook that told of something.
+CREATE TABLE notice (
+    number  INTEGER PRIMARY KEY,                                             -- in the order in which they were made
+    time    TEXT NOT NULL,                                                   -- time of day
+    way     TEXT NOT NULL CHECK (way IN ('mail', 'webhook')),                -- how it was told
+    subject TEXT NOT NULL,                                                   -- its first line
+    state   TEXT NOT NULL CHECK (state IN ('sent', 'failed', 'held back')),  -- held back: too many before it
+    detail  TEXT NOT NULL                                                    -- why it failed; '': it did not
+) STRICT;
 
 -- Measurements with what was measured, and where.
 CREATE VIEW measured_case AS

@@ -22,9 +22,9 @@ from plumbline_db import campaigns, exports, runs, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Export
-from plumbline_exporters import listening, web
-from plumbline_exporters.metrics import _collectors
-from plumbline_exporters.web import serve
+from plumbline_exporters import listening
+from plumbline_exporters.metrics.scrape import _collectors
+from plumbline_exporters.web import Address, app, serve
 from tests.db import build
 from tests.exporters.test_metrics import promtool
 
@@ -33,9 +33,9 @@ import resource, sys
 from pathlib import Path
 sys.path[:0] = {path!r}
 from plumbline_exporters import listening
-from plumbline_exporters.web import serve
+from plumbline_exporters.web import Address, app, serve
 {before}
-serve(Path(sys.argv[1]), port=int(sys.argv[2]), names=["plumbline.example"])
+serve(Path(sys.argv[1]), Address(port=int(sys.argv[2]), names=["plumbline.example"]))
 """
 
 
@@ -93,13 +93,12 @@ def test_scrapes_while_a_writer_writes(path: Path) -> None:
                 status, kind, text = fetch(f"{url}/metrics")  # sees what was before
                 raise KeyboardInterrupt
             assert status == 200 and kind.startswith("text/plain; version=")
-            place = 'fingerprint="9d1c5f6a",library="openmpi-4.1.4",machine="m-5f0c21ab"'
+            place = 'fingerprint="9d1c5f6a",host="node1",library="openmpi-4.1.4"'
+            place += ',machine="m-5f0c21ab"'
             place += ',nprocs="4",ppn="4"'
             assert f"plumbline_launches_total{{{place}}} {4 + sequence}.0" in text
-            assert (
-                'plumbline_speedup_best_ratio{fingerprint="9d1c5f6a",function="MPI_Allreduce"'
-                in text
-            )
+            best = 'plumbline_speedup_best_ratio{fingerprint="9d1c5f6a",function="MPI_Allreduce"'
+            assert best in text
             assert text.count("plumbline_scrape_success{") == len(_collectors)
             promtool(text)
         assert len(runs.listing(db, campaign.id)) == 11
@@ -138,23 +137,24 @@ def test_empty_database(path: Path) -> None:
 def test_database_that_is_not_there_yet(path: Path) -> None:
     """The server outlives its database, and says what is wrong."""
     with serving(path) as url:
-        for page in ("/", "/healthz"):
+        assert fetch(f"{url}/healthz")[0] == 200  # the process is alive
+        for page in ("/", "/readyz"):
             status, _, text = fetch(url + page)
             assert status == 503 and "the log says why" in text and str(path) not in text
         status, _, text = fetch(f"{url}/metrics")
         assert status == 200 and 'plumbline_scrape_success{collector="winners"} 0.0' in text
         with Database.open(path, write=True) as db:
             winners.put(db, build.finished(db).id, [build.winner()])
-        assert fetch(f"{url}/healthz")[0] == 200
+        assert fetch(f"{url}/readyz") == (200, "text/plain; charset=utf-8", "ok\n")
 
 
 def test_port_that_is_taken(path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(PlumblineError, match=rf"127.0.0.1 port {port}: .* --port"):
-            serve(path, port=port)
+            serve(path, Address(port=port))
     with pytest.raises(PlumblineError, match=r"cannot listen on 192\.0\.2\.1"):
-        serve(path, host="192.0.2.1")
+        serve(path, Address("192.0.2.1"))
 
 
 def fetch_as(url: str, host: str) -> int:
@@ -196,14 +196,14 @@ def test_a_name_that_is_refused_is_said(path: Path) -> None:
 
 
 def test_an_address_of_many_colons_stands_in_brackets() -> None:
-    assert web.url("::1", 9464) == "http://[::1]:9464/"
-    assert web.url("localhost", 80) == "http://localhost:80/"
+    assert Address("::1", 9464).url == "http://[::1]:9464/"
+    assert Address("localhost", 80).url == "http://localhost:80/"
 
 
 @pytest.mark.parametrize("name", ["", "a b", "*foo", "http://x"])
 def test_names_that_are_none(path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="--allow-host"):
-        serve(path, names=[name])
+        serve(path, Address(names=[name]))
 
 
 FEW_FILES = "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))"
@@ -281,12 +281,12 @@ def test_one_damaged_row_takes_no_other_metric_with_it(path: Path) -> None:
     with Database.open(path, write=True) as db:
         winners.put(db, build.finished(db).id, [build.winner()])
     with apsw.Connection(str(path)) as raw:
-        raw.execute("UPDATE winner SET removes = '{'")
+        raw.execute("UPDATE library SET build = '{'")
     with serving(path) as url:
         status, _, text = fetch(f"{url}/metrics")
     assert status == 200
-    assert 'plumbline_scrape_success{collector="winners"} 0.0' in text
-    assert 'plumbline_scrape_success{collector="campaigns"} 1.0' in text
+    assert 'plumbline_scrape_success{collector="places"} 0.0' in text
+    assert 'plumbline_scrape_success{collector="guidelines"} 1.0' in text
 
 
 def test_pages_that_are_not_there_name_no_path(path: Path) -> None:
@@ -302,7 +302,7 @@ def test_many_campaigns_are_shown_page_by_page(tmp_path: Path) -> None:
     with Database.open(path, write=True) as db:
         for number in range(1, 31):
             build.later(db, f"c{number:02}", number)
-    client = TestClient(web.app(path))
+    client = TestClient(app(path))
     first, second = client.get("/").text, client.get("/?from=25").text
     assert "1 to 25 of 30 campaigns" in first and "26 to 30 of 30" in second
     assert '<a href="?from=25">older</a>' in first and "newer" not in first
