@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from plumbline.daemon import in_force
+from plumbline.daemon import applying, in_force
 from plumbline.daemon.step import Step
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watcher import Watcher
@@ -27,6 +28,10 @@ def advance(site: Site, watcher: Watcher, count: int) -> list[Advance]:
         site.clock.sleep(hours=1)
         found.append(watcher.advance(site.db))
     return found
+
+
+def until_told(site: Site, watcher: Watcher, step: Step) -> Advance:
+    return until(site, watcher, step, 20)
 
 
 def until(site: Site, watcher: Watcher, step: Step, most: int = 12) -> Advance:
@@ -152,6 +157,62 @@ def test_what_cannot_be_applied_is_offered(site: Site) -> None:
     ((_, row),) = alarms.retunings(site.db)
     assert row.state == "offered" and "is there and is not ours" in row.detail
     assert theirs.read_text() == "#%Module\n"
+
+
+def spoil(site: Site) -> None:
+    """The rules file in force says another algorithm than it was written with."""
+    folder = Path(site.work().in_force.folder)
+    rules = folder / "ompi-rules.conf"
+    spoilt = re.sub(r"^(\d+) 6 (\d+) (\d+)$", r"\1 1 0 0", rules.read_text(), flags=re.MULTILINE)
+    assert spoilt != rules.read_text()
+    rules.write_text(spoilt)
+
+
+def applied(site: Site) -> None:
+    """A generation of the campaign's winners, as somebody has applied it."""
+    work = site.work()
+    applying.put_in_force(work, site.campaign)
+
+
+def test_files_that_were_spoilt_are_written_again(site: Site) -> None:
+    site.changed(apply={"auto": True})
+    applied(site)
+    watcher = learnt(site)
+    spoil(site)
+    (told_of,) = advance(site, watcher, 1)
+    assert "ompi-rules.conf changed since" in told_of.told[0].table
+    done = until(site, watcher, Step.CONFIRM, 20)
+    ((_, row),) = alarms.retunings(site.db)
+    assert (row.state, row.search, row.previous, row.generation) == ("kept", None, 1, 2), row
+    assert "changed since they were written: ompi-rules.conf" in row.because
+    assert "in force and confirmed" in done.told[0].what
+    assert {one.state for _, one in alarms.every(site.db)} == {"removed"}
+    assert site.work().in_force.changed == []
+
+
+def test_where_files_are_not_the_reason_it_is_searched(site: Site) -> None:
+    site.changed(apply={"auto": True})
+    applied(site)
+    watcher = learnt(site)
+    spoil(site)
+    regression(site)
+    until(site, watcher, Step.CONFIRM, 20)
+    first = alarms.retunings(site.db)[0][1]
+    assert first.state == "failed" and "still" in first.detail
+    until(site, watcher, Step.CONFIRM, 20)
+    second = alarms.retunings(site.db)[1][1]
+    assert second.state == "kept" and second.search is not None
+    assert (second.previous, second.generation) == (2, 3)
+
+
+def test_spoilt_files_are_offered_without_auto_apply(site: Site) -> None:
+    applied(site)
+    watcher = learnt(site)
+    spoil(site)
+    done = until_told(site, watcher, Step.SEARCH)
+    ((_, row),) = alarms.retunings(site.db)
+    assert row.state == "offered"
+    assert done.told[0].command.endswith(f" --campaign {site.campaign.id}")
 
 
 def test_where_nothing_is_better_it_ends(site: Site) -> None:

@@ -25,8 +25,6 @@ from plumbline_db.records import Campaign, CellAlarm, Retuning, Winner
 from plumbline_exporters import registry
 from plumbline_exporters.bundle import load_bundle
 
-__all__ = ["finish", "limited", "open_search", "run_campaign", "under_way"]
-
 
 def under_way(work: Work) -> tuple[int, Retuning] | None:
     """The search that was opened and has not ended, or what it has applied and nobody confirmed."""
@@ -35,23 +33,22 @@ def under_way(work: Work) -> tuple[int, Retuning] | None:
 
 
 def open_search(work: Work) -> tuple[int, Retuning]:
-    """For all alarms that are confirmed, together."""
+    """For all alarms that are confirmed, together. Where files of ours are not what was written,
+    they are the reason, and nothing is to be searched: `settings` are empty then."""
     db, id = work.db, work.campaign.id
     confirmed = [(n, one) for n, one in alarms.still_open(db, id) if one.state == "confirmed"]
-    cells = [of_alarm(alarm) for _, alarm in confirmed]
-    sizes = work.here.sizes(work.settings)
-    settings = limited(
-        work.settings,
-        cells,
-        sizes,
-        work.here.toolchain,
-        work.configuration.search.budget_seconds,
-    )
+    because, settings = said(confirmed), ""
+    if work.in_force.changed:
+        because += f"; changed since they were written: {', '.join(work.in_force.changed)}"
+    else:
+        cells = [of_alarm(alarm) for _, alarm in confirmed]
+        sizes, budget = work.here.sizes(work.settings), work.configuration.search.budget_seconds
+        settings = text_of(limited(work.settings, cells, sizes, work.here.toolchain, budget))
     row = Retuning(
         campaign=id,
         opened=work.now(),
-        because=said(confirmed),
-        settings=text_of(settings),
+        because=because,
+        settings=settings,
         previous=work.in_force.generation,
     )
     with db.transaction():
@@ -126,9 +123,15 @@ def run_campaign(
     return done
 
 
-def finish(work: Work, number: int, row: Retuning) -> tuple[Retuning, list[Winner]]:
-    """The search to its end, and all winners then; none: nothing better was found than what is in
-    force."""
+class Found(msgspec.Struct, frozen=True):
+    """`winners`: all that are to be in force then; `better` than what is."""
+
+    winners: list[Winner]
+    better: bool
+
+
+def finish(work: Work, number: int, row: Retuning) -> tuple[Retuning, Found]:
+    """The search to its end."""
     db = work.db
     settings = settings_of(row.settings)
     if row.search is None:
@@ -144,15 +147,12 @@ def finish(work: Work, number: int, row: Retuning) -> tuple[Retuning, list[Winne
     return row, _together(work, begun, settings, opened_by)
 
 
-def _together(
-    work: Work, search: Campaign, settings: Settings, opened_by: Sequence[Cell]
-) -> list[Winner]:
+def _together(work: Work, search: Campaign, settings: Settings, opened_by: Sequence[Cell]) -> Found:
     """The winners of the search with those that were in force, which its exported files then hold:
-    whoever exports or applies them loses nothing. What else was searched decides nothing."""
+    whoever exports or applies them loses nothing. What else was searched decides nothing. Where
+    the library as it is has won against a winner of ours, that one goes."""
     db = work.db
     new = winners.get(db, search.id)
-    if not new:
-        return []
     source = work.in_force.source(work.campaign)
     standing = winners.get(db, work.campaign.id) if source is None else source.winners
     known, every = work.here.sizes(work.settings), work.here.sizes(settings)
@@ -163,18 +163,18 @@ def _together(
         else sorted({cell.bytes for cell in opened_by if cell.function == function})
         for function in settings.cases.functions
     }
-    together = merging.merged(standing, new, searched, known, beneath=search.site_rules is not None)
+    beneath = search.site_rules is not None
+    together = merging.merged(standing, new, searched, known, beneath=beneath)
     if together != new:
         winners.put(db, search.id, together)
         _export(db, search, work.here.toolchain)
-    return [] if merging.same(standing, together, searched) else together
+    return Found(together, not merging.same(standing, together, searched))
 
 
 def _export(db: Database, search: Campaign, toolchain: Toolchain) -> None:
+    """In the folder of the search's own files; where it has none, in one that is made."""
     written = exports.get(db, search.id)
-    if not written:
-        return
-    folder = Path(written[0].path).parent
+    folder = Path(written[0].path).parent if written else export_folder.claim(db, db.path, search)
     bundle = load_bundle(
         db, search.id, folder, created=search.finished, preload_library=toolchain.preload
     )

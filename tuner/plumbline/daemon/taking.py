@@ -12,6 +12,7 @@ from plumbline.daemon.told import Told
 from plumbline.daemon.watched import Here
 from plumbline.daemon.work import Work, iso
 from plumbline.settings import Settings, identity
+from plumbline.system.words import counted
 from plumbline_db import alarms, campaigns, watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, TryLaterError
@@ -55,12 +56,13 @@ def _canary(work: Work, due: schedule.Due) -> Advance:
     said = []
     if due.missed:
         watching.add(work.db, WatchDay(work.now()[:10], missed=due.missed))
-        said.append(f"{work.campaign.id}: {due.missed} canaries were missed before {iso(at)}")
+        missed = "1 canary was" if due.missed == 1 else f"{due.missed} canaries were"
+        said.append(f"{work.campaign.id}: {missed} missed before {iso(at)}")
     try:
         taken = canary.take(work, at)
     finally:
         _next_is_due(work, at)
-    about = f"{taken.cells} cells, {taken.alarms} alarms"
+    about = f"{taken.cells} cells, {counted(taken.alarms, 'alarm')}"
     detail = f" ({taken.detail})" if taken.detail else ""
     said.append(f"{work.campaign.id}: canary {taken.round} {taken.outcome}: {about}{detail}")
     anew = "learnt anew" in taken.detail
@@ -84,36 +86,59 @@ def _search(work: Work) -> Advance:
     there = searching.under_way(work)
     number, row = there if there is not None else searching.open_search(work)
     try:
-        row, winners = searching.finish(work, number, row)
-        row = _found(work, number, row, better=bool(winners))
+        if row.settings:
+            row, found = searching.finish(work, number, row)
+            row = _found(work, number, row, found)
+        else:
+            row = _written_again(work, number, row)
     except TryLaterError:
         raise
     except PlumblineError as error:
         row = msgspec.structs.replace(row, state="failed", ended=work.now(), detail=str(error))
-        applying.end(work, number, row, "stays", "the search failed")
-    show = f"plumbline results --campaign {row.search or work.campaign.id}"
-    if row.state == "offered":
-        show = applying.command(work, row.search or "")
+        applying.end(work, number, row, "stays", f"the search failed: {error}")
     opened_by = [one for _, one in alarms.of_retuning(work.db, number)]
-    return _news(work, Step.SEARCH, told.of_retuning(row, opened_by, show))
+    return _news(work, Step.SEARCH, told.of_retuning(row, opened_by, _shows(work, row)))
 
 
-def _found(work: Work, number: int, row: Retuning, *, better: bool) -> Retuning:
-    if not better:
+def _shows(work: Work, row: Retuning) -> str:
+    if row.state == "offered":
+        return row.detail.partition(" (")[0]
+    return f"plumbline results --campaign {row.search or work.campaign.id}"
+
+
+def _found(work: Work, number: int, row: Retuning, found: searching.Found) -> Retuning:
+    if not found.better:
         ended = msgspec.structs.replace(row, state="nothing better", ended=work.now())
         applying.end(work, number, ended, "stays", "nothing better was found")
         return ended
     search = campaigns.get(work.db, row.search)
+    show = applying.command(work, search.id)
+    if not found.winners:
+        return _offered(work, number, row, f"{applying.take_out_by(work)} (nothing else is better)")
     if not work.configuration.apply.auto:
-        return _offered(work, number, row, applying.command(work, search.id))
+        return _offered(work, number, row, show)
     try:
         outcome = applying.put_in_force(work, search)
     except TryLaterError:
         raise
     except PlumblineError as error:
-        show = applying.command(work, search.id)
         return _offered(work, number, row, f"{show} (not applied by itself: {error})")
-    applied = msgspec.structs.replace(row, state="applied", generation=outcome.generation)
+    return _applied(work, number, row, outcome.generation)
+
+
+def _written_again(work: Work, number: int, row: Retuning) -> Retuning:
+    """Files of ours that somebody has changed, and that made cells slower."""
+    if not work.configuration.apply.auto or not work.in_force.generation:
+        source = work.in_force.source(work.campaign)
+        show = applying.export_again(work)
+        if source is not None:
+            show = applying.command(work, source.campaign.id)
+        return _offered(work, number, row, show)
+    return _applied(work, number, row, applying.write_again(work).generation)
+
+
+def _applied(work: Work, number: int, row: Retuning, generation: int) -> Retuning:
+    applied = msgspec.structs.replace(row, state="applied", generation=generation)
     with work.db.transaction():
         alarms.renew_retuning(work.db, number, applied)
     looking.changed_by_us(work)
@@ -122,7 +147,7 @@ def _found(work: Work, number: int, row: Retuning, *, better: bool) -> Retuning:
 
 def _offered(work: Work, number: int, row: Retuning, show: str) -> Retuning:
     ended = msgspec.structs.replace(row, state="offered", ended=work.now(), detail=show)
-    applying.end(work, number, ended, "stays", f"something better was found: {show}")
+    applying.end(work, number, ended, "stays", f"to be done: {show}")
     return ended
 
 
@@ -134,8 +159,7 @@ def _confirm(work: Work) -> Advance:
     row = applying.confirm(work, number, row)
     looking.changed_by_us(work)
     opened_by = [one for _, one in alarms.of_retuning(work.db, number)]
-    show = f"plumbline results --campaign {row.search}"
-    return _news(work, Step.CONFIRM, told.of_retuning(row, opened_by, show))
+    return _news(work, Step.CONFIRM, told.of_retuning(row, opened_by, _shows(work, row)))
 
 
 def begun(db: Database, here: Here, settings: Settings) -> Campaign:
