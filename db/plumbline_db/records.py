@@ -804,14 +804,15 @@ class Canary(Record, frozen=True):
 
 
 class WatchedCell(Record, frozen=True):
-    """`role`: why it is watched. `seconds`: what ratios are over, in its first canary; `state` of
-    the detector is JSON; `ratio`: the last one of its time to what was learnt."""
+    """`role`: why it is watched (`table`: few others matter). `seconds`: what ratios are over, in
+    its first canary; `state` of the detector is JSON; `ratio`: the last one of its time to what was
+    learnt."""
 
     campaign: str
     function: str
     variant: str
     bytes: int
-    role: Literal["winner", "violation", "application", "reference"]
+    role: Literal["winner", "violation", "application", "table", "reference"]
     seconds: float
     state: str
     ratio: float

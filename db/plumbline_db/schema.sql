@@ -555,7 +555,7 @@ CREATE TABLE watched_cell (
     function TEXT NOT NULL,                           -- MPI function
     variant  TEXT NOT NULL,                           -- default: as a user calls it; else a reference case of ours
     bytes    INTEGER NOT NULL CHECK (bytes >= 0),     -- communication volume, bytes
-    role     TEXT NOT NULL CHECK (role IN ('winner', 'violation', 'application', 'reference')),  -- why it is watched
+    role     TEXT NOT NULL CHECK (role IN ('winner', 'violation', 'application', 'table', 'reference')),  -- why it is watched; table: few others matter
     seconds  REAL NOT NULL CHECK (seconds > 0),       -- time that ratios are over: that of its first canary, seconds
     state    TEXT NOT NULL,                           -- of the detector: JSON
     ratio    REAL NOT NULL,                           -- last one of its time to what was learnt, what all share taken off

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from plumbline_db import campaigns, columns
-from plumbline_db.records import Canary, Watch, WatchDay, WatchedCampaign, WatchedCell
+from plumbline_db.records import CANARY, Canary, Watch, WatchDay, WatchedCampaign, WatchedCell
 from plumbline_db.statements import Statements
 
 # --- the daemon itself -------------------------------------------------------------------------
@@ -160,12 +160,13 @@ def canaries(
     return [(number, _canary(row)) for number, *row in reversed(found)]
 
 
-def under_way(db: Statements, campaign: str) -> tuple[int, Canary] | None:
-    """The canary that was begun and has not ended: it goes on, whoever has begun it."""
+def under_way(db: Statements, campaign: str, stage: str = CANARY) -> tuple[int, Canary] | None:
+    """The one that was begun and has not ended: it goes on, whoever has begun it."""
     found = db.row(
         f"""SELECT number, {columns.names(Canary)} FROM canary
-            WHERE campaign = :campaign AND outcome = 'under way' ORDER BY number DESC LIMIT 1""",  # noqa: S608
-        {"campaign": campaign},
+            WHERE campaign = :campaign AND stage = :stage AND outcome = 'under way'
+            ORDER BY number DESC LIMIT 1""",  # noqa: S608
+        {"campaign": campaign, "stage": stage},
     )
     return None if found is None else (int(found[0]), _canary(found[1:]))
 

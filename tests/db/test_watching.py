@@ -52,7 +52,7 @@ cells = whole(
     text,
     text,
     counts,
-    st.sampled_from(["winner", "violation", "application", "reference"]),
+    st.sampled_from(["winner", "violation", "application", "table", "reference"]),
     positive,
     text,
     finite,

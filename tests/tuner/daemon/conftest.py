@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from plumbline.daemon.configuration import Applying
+from plumbline.system import paths
 from tests.tuner import planted
 from tests.tuner.daemon import watching
 from tests.tuner.daemon.watching import Site
@@ -22,7 +25,14 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def site(finished: Path, tmp_path: Path) -> Iterator[Site]:
+def site(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """Others can read its tree of modulefiles; pytest's own folders are closed."""
+    library = tmp_path / "built.so"
+    library.write_bytes(b"\x7fELF")
+    monkeypatch.setattr(paths.Layout, "preload", lambda *_: library)
     shutil.copy(finished / "plumbline.db", tmp_path / "plumbline.db")
-    with watching.opened(tmp_path, planted.costs()) as found:
-        yield found
+    with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
+        Path(made).chmod(0o755)
+        modules = Applying(scope="modules", modules=made)
+        with watching.opened(tmp_path, planted.costs(), apply=modules) as found:
+            yield found

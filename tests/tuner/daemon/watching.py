@@ -12,8 +12,9 @@ import msgspec
 
 from plumbline.campaign import loop
 from plumbline.daemon import canary, fingerprint, in_force
-from plumbline.daemon.configuration import Applying, CanaryTable, Configuration
+from plumbline.daemon.configuration import Applying, CanaryTable, Configuration, Neighbour
 from plumbline.daemon.watched import Here
+from plumbline.daemon.watcher import Watcher
 from plumbline.daemon.work import Work
 from plumbline.launch.starter import Starter
 from plumbline.measure.launches import LaunchStore, Silent
@@ -43,9 +44,12 @@ class Clock:
 
 def configuration(folder: Path, **changes: object) -> Configuration:
     """Nothing is applied to the files of whoever runs the tests."""
-    table = CanaryTable(launches=2, learning=20, cells=24, references=12, recheck_launches=8)
-    modules = Applying(scope="modules", modules=str(folder / "modules"))
-    return msgspec.structs.replace(Configuration(canary=table, apply=modules), **changes)
+    found = Configuration(
+        canary=CanaryTable(launches=2, learning=20, cells=24, references=12, recheck_launches=8),
+        apply=Applying(scope="modules", modules=str(folder / "modules")),
+        neighbour=Neighbour(load=1000.0, node_seconds_a_day=1e6, node_seconds_a_week=1e7),
+    )
+    return msgspec.structs.replace(found, **changes)
 
 
 @dataclass
@@ -92,6 +96,15 @@ class Site:
         return fingerprint.facts(
             tools.machine, tools.installation.library, tools.knobs, None, work.in_force
         )
+
+    def watcher(self) -> Watcher:
+        return Watcher(self.configuration, self.clock, self.find)
+
+    def changed(self, **groups: object) -> None:
+        """Other values of the configuration: `search={"open": False}`."""
+        for name, values in groups.items():
+            table = msgspec.structs.replace(getattr(self.configuration, name), **values)
+            self.configuration = msgspec.structs.replace(self.configuration, **{name: table})
 
     def canary(self) -> Canary:
         """The next one, an hour later."""

@@ -39,6 +39,7 @@ COMMANDS = {
     "reproducibility": "How far the measurements themselves can be trusted here.",
     "run": "Start an application with the winners in force.",
     "check": "Check the winners by programs that users would take.",
+    "watch": "Watch campaigns for ever; tune again what becomes slower.",
     "profile": "Record which collectives an application spends its time in.",
     "serve": "Answer /metrics and pages from the database.",
     "db": "Check the database, or back it up.",

@@ -63,8 +63,9 @@ def chosen(work: Work) -> Chosen:
     table = verdicts.get(db, id, stages[-1]) if stages else []
     canary = work.configuration.canary
     sizes = work.here.sizes(work.settings)
+    source = work.in_force.source(work.campaign)
     return cells.choose(
-        winners.get(db, id),
+        winners.get(db, id) if source is None else source.winners,
         table,
         work.settings.weights(sizes) or {},
         sizes,
@@ -106,13 +107,13 @@ def _begun(work: Work, due: datetime) -> tuple[int, Canary]:
 
 def _failed(work: Work, number: int, canary: Canary, suite: Suite, error: PlumblineError) -> None:
     spent = work.measured(suite)
-    ended = _ended(work, canary, spent)
-    ended = msgspec.structs.replace(ended, outcome="failed", detail=str(error))
+    failed = ended(work, canary, spent)
+    failed = msgspec.structs.replace(failed, outcome="failed", detail=str(error))
     with work.db.transaction():
-        watching.renew(work.db, number, ended)
+        watching.renew(work.db, number, failed)
 
 
-def _ended(work: Work, canary: Canary, measured: Measured) -> Canary:
+def ended(work: Work, canary: Canary, measured: Measured) -> Canary:
     return msgspec.structs.replace(
         canary,
         finished=work.now(),
@@ -137,7 +138,7 @@ def _judged(work: Work, number: int, canary: Canary, choice: Chosen, measured: M
     references = [cell for cell in choice.references if cell in logs]
     design, states = _design(work, known)
     seen = observe(design, states, logs, references)
-    ended = _said(_ended(work, canary, measured), seen, len(references))
+    told = _said(ended(work, canary, measured), seen, len(references))
     now, day = work.now(), WatchDay(work.now()[:10], **_counts(seen))
     offs = _offs(seen, logs, references)
     with db.transaction():
@@ -152,14 +153,14 @@ def _judged(work: Work, number: int, canary: Canary, choice: Chosen, measured: M
                         *(number, alarm.canaries, alarm.ratio, alarm.ratio, now),
                     ),
                 )
-        elif ended.outcome == "busy" and _busy_for_long(work, number, now):
+        elif told.outcome == "busy" and _busy_for_long(work, number, now):
             watching.forget_cells(db, id, list(known.values()))
-            ended = msgspec.structs.replace(
-                ended, detail=f"{ended.detail}; so for a day: all cells are learnt anew"
+            told = msgspec.structs.replace(
+                told, detail=f"{told.detail}; so for a day: all cells are learnt anew"
             )
-        watching.renew(db, number, ended)
+        watching.renew(db, number, told)
         watching.count(db, day)
-    return ended
+    return told
 
 
 def _counts(seen: Watched[Cell]) -> dict[str, int]:

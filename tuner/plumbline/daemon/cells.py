@@ -14,7 +14,7 @@ from plumbline.search.space.cells import Target
 from plumbline.settings.toolchain import Variant
 from plumbline_db.records import Verdict, WatchedCell, Winner
 
-Role = Literal["winner", "violation", "application", "reference"]
+Role = Literal["winner", "violation", "application", "table", "reference"]
 
 
 class Cell(NamedTuple):
@@ -66,6 +66,7 @@ def choose(
         ("winner", _of_winners(winners, sizes)),
         ("violation", _violated(table)),
         ("application", _called(weights)),
+        ("table", _measured(sizes)),
     ]
     for role, found in ranked:
         for cell in found:
@@ -98,6 +99,16 @@ def _violated(table: Sequence[Verdict]) -> Iterator[Cell]:
 def _called(weights: Mapping[tuple[str, int], float]) -> Iterator[Cell]:
     for (function, size), _ in sorted(weights.items(), key=lambda one: (-one[1], one[0])):
         yield Cell(function, "default", size)
+
+
+def _measured(sizes: Mapping[str, Sequence[int]]) -> Iterator[Cell]:
+    """All others; functions in turn, and of each its largest size first."""
+    by_function = [
+        [Cell(function, "default", size) for size in sorted(its_sizes, reverse=True)]
+        for function, its_sizes in sizes.items()
+    ]
+    for row in zip_longest(*by_function):
+        yield from (cell for cell in row if cell is not None)
 
 
 def _references(

@@ -4,13 +4,14 @@ the files that the campaign has exported, else nothing. Canaries start with it a
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from plumbline.applied import places, standing, targets
-from plumbline.applied.generations import Generation, Store
+from plumbline.applied.generations import Generation, Source, Store
 from plumbline.applied.places import Place
 from plumbline.campaign import proof
 from plumbline.daemon.configuration import Applying
@@ -35,6 +36,12 @@ class InForce(msgspec.Struct, frozen=True):
     changed: list[str] = []
     parameters: dict[str, str] = {}
     environment: dict[str, str] = {}
+    sources: list[Source] = []
+
+    def source(self, campaign: Campaign) -> Source | None:
+        """What a generation has for the ranks of a campaign."""
+        layout = campaign.nprocs, campaign.nodes, campaign.ppn
+        return next((one for one in self.sources if one.layout == layout), None)
 
     @property
     def text(self) -> str:
@@ -97,12 +104,14 @@ def _of_generation(
     parameters = dict(_parameters(one))
     script = folder / plumbline_sh.FILE_NAME
     environment: dict[str, str] = {}
-    if script.is_file():
+    if os.access(script, os.R_OK):
         environment = proof.environment_of(script, starter.clean_environment())
     for name in toolchain.family.in_environment(dict.fromkeys(parameters, "")):
         environment.pop(name, None)
     what = f"generation {one.number} of {one.name}"
-    return InForce(what, one.number, str(folder), files, changed, parameters, environment)
+    return InForce(
+        what, one.number, str(folder), files, changed, parameters, environment, one.sources
+    )
 
 
 def _parameters(one: Generation) -> Iterator[tuple[str, str]]:
@@ -121,7 +130,7 @@ def _exported(db: Statements, campaign: Campaign, starter: Starter) -> InForce:
         return InForce("the library as it is: nothing is exported or applied")
     files, changed = _sums(known)
     environment: dict[str, str] = {}
-    if script.is_file():
+    if os.access(script, os.R_OK):
         environment = proof.environment_of(script, starter.clean_environment())
     what = f"the exported files of {campaign.id}"
     return InForce(what, 0, str(script.parent), files, changed, {}, environment)
@@ -129,7 +138,8 @@ def _exported(db: Statements, campaign: Campaign, starter: Starter) -> InForce:
 
 def _sums(known: dict[Path, str]) -> tuple[dict[str, str], list[str]]:
     """Checksums of what is there, and names of what is not as it was written."""
-    found, changed = {}, []
+    found: dict[str, str] = {}
+    changed: list[str] = []
     for path, wanted in known.items():
         try:
             now = _sha256(path.read_bytes())

@@ -14,7 +14,7 @@ from plumbline.settings import Settings, campaign_file, default_campaign, starti
 from plumbline.settings.identity import chosen, identifying
 from plumbline.settings.stored import settings_of
 from plumbline.settings.toolchain import Toolchain, find_toolchain
-from plumbline_db import campaigns, machines
+from plumbline_db import alarms, campaigns, machines
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign
@@ -58,7 +58,7 @@ def asked(db: Database, configuration: Configuration) -> list[Asked]:
     prefix = Path(configuration.mpi) if configuration.mpi else None
     if not configuration.campaign_file:
         named = configuration.campaign or None
-        found = default_campaign.choose(db, named, prefix).campaign
+        found = _watched(db, default_campaign.choose(db, named, prefix).campaign)
         if found.state != "finished":
             raise PlumblineError(
                 f"campaign {found.id} is not finished: `plumbline campaign` goes on with it"
@@ -71,6 +71,12 @@ def asked(db: Database, configuration: Configuration) -> list[Asked]:
         for task in tasks
         for found in [_last(db, task)]
     ]
+
+
+def _watched(db: Database, campaign: Campaign) -> Campaign:
+    """Where it is a search that watching has opened, the campaign that was watched then."""
+    opened = {row.search: row.campaign for _, row in alarms.retunings(db)}
+    return campaigns.get(db, opened[campaign.id]) if campaign.id in opened else campaign
 
 
 def _prefix(db: Database, campaign: Campaign) -> Path | None:
