@@ -78,7 +78,7 @@ def _table(violated: dict[str, int]) -> list[Verdict]:
 CAMPAIGNS = {
     0.0: {"GL1": 3, "GL8": 2, "GL12": 5, "GL14": 1},
     10.0: {"GL1": 3, "GL8": 1, "GL12": 4, "GL14": 1},
-    22.0: {"GL1": 2, "GL8": 3, "GL12": 4, "GL14": 0},
+    22.0: {"GL1": 2, "GL8": 3, "GL12": 4, "GL14": 1},
 }
 
 

@@ -104,22 +104,21 @@ def _values(prometheus: Prometheus, panel: Panel, now: int) -> Iterator[dict[str
             )
             for at, value in series.get("values") or [series["value"]]:
                 if value != "NaN":
-                    scaled, _ = _scale(panel.unit)
-                    row = {"series": name, "time": at * 1000, "value": float(value) / scaled}
-                    yield row | {"text": f"{row['value']:.3g}"}
+                    yield {"series": name, "time": at * 1000, "value": float(value)}
 
 
-def _scale(unit: str) -> tuple[float, str]:
+def _scale(unit: str, largest: float) -> tuple[float, str]:
     """What values are divided by, and what is said of them then."""
-    return {
-        "s": (3600.0, "hours"),
-        "percentunit": (0.01, "%"),
-        "bytes": (2**20, "MiB"),
-    }.get(unit, (1.0, ""))
+    if unit == "s":
+        return (86400.0, "days") if largest > 86400 else (0.001, "ms") if largest < 1 else (1, "s")
+    return {"percentunit": (0.01, "%"), "bytes": (2**20, "MiB")}.get(unit, (1.0, ""))
 
 
 def _spec(panel: Panel, values: list[dict[str, Any]]) -> dict[str, Any]:
-    _, words = _scale(panel.unit)
+    scale, words = _scale(panel.unit, max(row["value"] for row in values))
+    for row in values:
+        row["value"] /= scale
+        row["text"] = f"{row['value']:.3g} {words}"
     spec = {
         "title": {"text": panel.title, "anchor": "start", "fontSize": 13},
         "data": {"values": values},

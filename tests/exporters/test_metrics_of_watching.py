@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from prometheus_client import generate_latest
 
+from plumbline.daemon.step import Step
 from plumbline_db import watching
 from plumbline_db.connection import Database
 from plumbline_db.records import WatchDay
@@ -80,6 +81,10 @@ def test_the_daemon(path: Path) -> None:
     assert value(path, step, plumbline_watch_step="canary") == 1
     assert value(path, step, plumbline_watch_step="search") == 0
     assert value(path, "plumbline_watch_budget_node_seconds", period="day") == 7200
+
+
+def test_each_step_is_known() -> None:
+    assert {step.value for step in Step} == set(watch.STEPS)
 
 
 def test_regressions(path: Path) -> None:

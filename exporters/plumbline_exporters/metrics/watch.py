@@ -23,7 +23,7 @@ from plumbline_db.records import Watch, WatchDay
 from plumbline_exporters.metrics.labels import unix
 from plumbline_exporters.metrics.scrape import Scrape, collector
 
-STEPS = ("canary", "confirm", "search", "apply", "check", "prune", "wait")
+STEPS = ("campaign", "confirm", "canary", "recheck", "search", "wait")
 _SINCE = ", since 00:00 UTC."
 
 

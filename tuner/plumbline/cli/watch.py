@@ -86,18 +86,17 @@ def _listen(database: Path, address: str) -> None:
     from plumbline_exporters import web
 
     Database.open(database).close()
-    host, port = host_port("listen", address)
-
-    where = web.Address(host, port)
+    at = web.Address(*host_port("listen", address))
+    told = web.Metrics({"applied": applied()})
 
     def serve() -> None:
         try:
-            web.serve(database, where, [pages.pages(database)], web.Metrics({"applied": applied()}))
+            web.serve(database, at, [pages.pages(database)], told)
         except PlumblineError as error:
             _say(str(error))
 
     threading.Thread(target=serve, name="web", daemon=True).start()
-    _say(f"{where.url} serves {database}")
+    _say(f"{at.url} serves {database}")
 
 
 def _status(program: Program) -> int:
