@@ -309,7 +309,7 @@ static inline lanes chosen(bits mask, lanes yes, lanes no)
 /* The last LANES numbers, each in the lane of its class. */
 static inline lanes turned(lanes numbers, int by)
 {
-    lanes found;
+    lanes found = {0};
     for (int lane = 0; lane < LANES; lane++)
         found[(lane + by) % LANES] = numbers[lane];
     return found;
