@@ -51,7 +51,7 @@ def command(
     """Answer /metrics, a start page and maps of overlap from the database.
 
     \b
-    Examples:
+    Example:
       plumbline serve & curl http://127.0.0.1:9464/metrics
       plumbline serve --textfile /var/lib/prometheus/node-exporter/plumbline.prom
     """
