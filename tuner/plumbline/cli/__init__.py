@@ -39,6 +39,7 @@ COMMANDS = {
     "reproducibility": "How far the measurements themselves can be trusted here.",
     "run": "Start an application with the winners in force.",
     "check": "Check the winners by programs that users would take.",
+    "watch": "Watch campaigns for ever; tune again what becomes slower.",
     "profile": "Record which collectives an application spends its time in.",
     "record": "Record what an application sends and receives.",
     "convert": "Write a recording in the format of another tool.",
