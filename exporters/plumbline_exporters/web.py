@@ -22,7 +22,6 @@ from prometheus_client import (
     PlatformCollector,
     ProcessCollector,
 )
-from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -40,7 +39,7 @@ from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_exporters import listening
 from plumbline_exporters.access import Access, Authenticated
 from plumbline_exporters.bundle import choice, sizes
-from plumbline_exporters.metrics import MOST_SERIES, DatabaseCollector
+from plumbline_exporters.metrics import MOST_SERIES, DatabaseCollector, text
 from plumbline_exporters.metrics.scrape import Collect
 from plumbline_exporters.standing import standing
 
@@ -116,8 +115,8 @@ def app(
     pages.globals.update(sizes=sizes, choice=choice)
 
     def metrics(request: Request) -> Response:
-        encode, kind = choose_encoder(request.headers.get("accept", ""))
-        return Response(encode(registry), headers={"Content-Type": kind})
+        content, kind = text.encoded(registry, request.headers.get("accept", ""))
+        return Response(content, headers={"Content-Type": kind})
 
     def healthz(request: Request) -> Response:
         return PlainTextResponse("ok\n")
