@@ -16,6 +16,7 @@ import msgspec
 from plumbline.core import application, guidelines
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
+from plumbline.daemon import configuration, neighbour
 from plumbline.detect import read, summary
 from plumbline.launch import parts
 from plumbline.libraries import known_parameters, openmpi, space_file
@@ -235,6 +236,11 @@ def _exports(data: bytes) -> None:
         assert not (inside / hostile.CARRIED_OUT).exists()
 
 
+def _halves(data: bytes) -> tuple[str, str]:
+    first, _, second = data.decode(errors="replace").partition("\x1f")
+    return first, second
+
+
 READERS: dict[str, Reader] = {
     "plan-writer": Reader(_plan, lambda: [b"MPI_Bcast|MPI_Reduce", b"a=b|c#d|e f", b"name:k=4"]),
     "record": Reader(_record, lambda: [_recorded()[0]]),
@@ -242,6 +248,14 @@ READERS: dict[str, Reader] = {
     "campaign": Reader(
         lambda data: campaign_file.tasks(_file(data, "campaign.toml"), {}, None),
         _all("docs/examples/*.toml"),
+    ),
+    "watch": Reader(
+        lambda data: configuration.read(_file(data, "watch.toml")),
+        _all("tuner/plumbline/daemon/*.toml"),
+    ),
+    "squeue": Reader(
+        lambda data: neighbour.read(*_halves(data)),
+        lambda: [b"wrf|PENDING\nplumbline-a|RUNNING\n\x1f3\n2\n"],
     ),
     "search-space": Reader(
         lambda data: space_file.load(_spaces() / _file(data, "space.toml").name),

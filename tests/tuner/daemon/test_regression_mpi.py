@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
-from plumbline_db import alarms, watching, winners
+from plumbline_db import alarms, campaigns, watching, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Retuning
 from tests.exporters.bundles import tuned
@@ -41,73 +42,127 @@ SETTINGS |= {"launches": 6, "launches_max": 6, "blocks": 6, "reps": 4}
 
 
 def campaign_of(db: Database, folder: Path) -> Campaign:
-    """Finished, with recursive doubling for all of MPI_Allreduce, as if a search had found it."""
+    """Its table, and no more."""
     settings = load(None, SETTINGS)
     toolchain = find_toolchain(settings=settings, beside=folder)
     settings = settings.on(toolchain.launcher.processing_units())
     begun = identity.begin(db, toolchain, settings, new=False)
     store = LaunchStore(db, begun.id, starting.starter(toolchain, settings))
-    done = loop.Loop(store, toolchain, begun, settings, folder / "exports").run()
+    return loop.Loop(store, toolchain, begun, settings, folder / "exports").run()
+
+
+def in_force(db: Database, campaign: Campaign, folder: Path) -> Path:
+    """Recursive doubling for all of MPI_Allreduce, as if a search had found it: its rules file."""
+    toolchain = find_toolchain(settings=load(None, SETTINGS), beside=folder)
     found = tuned("MPI_Allreduce", "recursive_doubling", 0, UNBOUNDED_BYTES, nprocs=2)
-    winner = msgspec.structs.replace(found, ppn=2)
-    winners.put(db, done.id, [winner])
+    winners.put(db, campaign.id, [found])
     place = places.place("modules", toolchain.family, toolchain.installation, folder / "modules")
     wish = apply.Wish(
-        source=Source(done, [winner]),
+        source=Source(campaign, [found]),
         machine=toolchain.machine,
         family=toolchain.family,
         installation=toolchain.installation,
         environment={},
     )
     apply.apply(place, wish, now=datetime.now(UTC).isoformat())
-    return done
+    return Store(place.root, place.name, shared=True).path(1) / "ompi-rules.conf"
 
 
-def spoil(rules: Path) -> None:
-    """Recursive doubling (3) becomes a ring of segments of 64 bytes (5)."""
-    text = rules.read_text()
-    spoilt = re.sub(r"^(\d+) 3 \d+ \d+", r"\1 5 0 64", text, flags=re.MULTILINE)
-    assert spoilt != text, text
-    rules.write_text(spoilt)
+def watched(
+    db: Database, configuration: Configuration, spoil: Callable[[], None]
+) -> tuple[list[Retuning], list[str]]:
+    """`spoil` is called after 21 canaries; until what follows has ended."""
+    clock, taken, told = Clock(), 0, list[str]()
+    watcher = Watcher(configuration, clock)
+    while taken < 60:
+        done = watcher.advance(db)
+        assert not done.error, done.error
+        told += [news.what for news in done.told]
+        if done.step is Step.WAIT and done.due is not None:
+            clock.now = max(clock.now, done.due)
+        taken += done.step is Step.CANARY
+        retunings = [one for _, one in alarms.retunings(db)]
+        if (done.step, taken) == (Step.CANARY, 21):
+            assert retunings == []
+            spoil()
+        if retunings and retunings[-1].ended:
+            return retunings, told
+    raise AssertionError((told, alarms.every(db)))
 
 
-def rules_in_force(folder: Path) -> Path:
-    (store,) = (folder / "modules" / ".plumbline").iterdir()
-    return Store(store.parent, store.name, shared=True).path(1) / "ompi-rules.conf"
-
-
-def test_rules_that_are_spoilt_are_found_and_replaced() -> None:
+@pytest.fixture
+def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Open to others, and the home of whoever starts ranks."""
     with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
-        folder = Path(made)
-        folder.chmod(0o755)
-        table = CanaryTable(every="1s", launches=1, learning=20, cells=4, references=12)
-        configuration = Configuration(
-            canary=table,
-            neighbour=Neighbour(load=1000.0),
-            search=Searching(budget_seconds=30.0),
-            apply=Applying(auto=True, scope="modules", modules=str(folder / "modules")),
-        )
-        with Database.open(folder / "plumbline.db", write=True) as db:
-            campaign = campaign_of(db, folder)
-            clock = Clock()
-            watcher = Watcher(configuration, clock)
-            taken, told = 0, []
-            retunings: list[Retuning] = []
-            while taken < 60 and not (retunings and retunings[-1].ended):
-                done = watcher.advance(db)
-                assert not done.error, done.error
-                told += [news.what for news in done.told]
-                if done.step is Step.WAIT and done.due is not None:
-                    clock.now = max(clock.now, done.due)
-                taken += done.step is Step.CANARY
-                if (done.step, taken) == (Step.CANARY, 21):
-                    spoil(rules_in_force(folder))
-                retunings = [one for _, one in alarms.retunings(db)]
-            assert [one.state for one in retunings] == ["kept"], (retunings, told)
-            (row,) = retunings
-            assert row.previous == 1 and row.generation == 2
-            assert "changed since they were written: ompi-rules.conf" in row.because
-            found = [one for _, one in alarms.every(db)]
-            assert {one.function for one in found} == {"MPI_Allreduce"}
-            assert max(one.largest for one in found) > 1.5
-            assert watching.campaign(db, campaign.id).generation == 2
+        Path(made).chmod(0o755)
+        monkeypatch.setenv("HOME", made)
+        yield Path(made)
+
+
+CONFIGURATION = Configuration(
+    canary=CanaryTable(every="1s", launches=1, learning=20, cells=4, references=12),
+    neighbour=Neighbour(load=1000.0),
+    search=Searching(budget_seconds=60.0),
+)
+
+
+def found(db: Database) -> None:
+    """The alarms are of what was spoilt, and true."""
+    those = [one for _, one in alarms.every(db) if one.state != "refuted"]
+    assert {one.function for one in those} == {"MPI_Allreduce"}
+    assert max(one.largest for one in those) > 1.5
+
+
+def test_files_that_are_spoilt_are_found_and_written_again(folder: Path) -> None:
+    modules = Applying(auto=True, scope="modules", modules=str(folder / "modules"))
+    configuration = msgspec.structs.replace(CONFIGURATION, apply=modules)
+    with Database.open(folder / "plumbline.db", write=True) as db:
+        campaign = campaign_of(db, folder)
+        rules = in_force(db, campaign, folder)
+
+        def spoil() -> None:
+            """Recursive doubling (3) becomes a ring (5) of segments of 64 bytes."""
+            spoilt = re.sub(
+                r"^(\d+) 3 \d+ \d+", r"\1 5 0 64", rules.read_text(), flags=re.MULTILINE
+            )
+            assert spoilt != rules.read_text()
+            rules.write_text(spoilt)
+
+        (row,), told = watched(db, configuration, spoil)
+        assert (row.state, row.previous, row.generation) == ("kept", 1, 2), (row, told)
+        assert "changed since they were written: ompi-rules.conf" in row.because
+        assert watching.campaign(db, campaign.id).generation == 2
+        found(db)
+
+
+SLOW = """\
+1 # collectives
+2 # MPI_Allreduce
+1
+0 # ranks and more
+1
+0 5 0 64
+"""
+
+
+def test_slow_rules_of_a_site_open_a_search(folder: Path) -> None:
+    with Database.open(folder / "plumbline.db", write=True) as db:
+        campaign_of(db, folder)
+
+        def spoil() -> None:
+            (folder / "slow.rules").write_text(SLOW)
+            (folder / ".openmpi").mkdir()
+            (folder / ".openmpi" / "mca-params.conf").write_text(
+                "coll_tuned_use_dynamic_rules = 1\n"
+                f"coll_tuned_dynamic_rules_filename = {folder}/slow.rules\n"
+            )
+
+        (row,), told = watched(db, CONFIGURATION, spoil)
+        assert "what is in force has changed" in told[0]
+        assert row.state == "offered", (row, told)
+        search = campaigns.get(db, row.search)
+        assert search.state == "finished" and search.site_rules == SLOW
+        better = winners.get(db, search.id)
+        assert {one.function for one in better} == {"MPI_Allreduce"}
+        assert max(one.speedup for one in better) > 1.5
+        found(db)

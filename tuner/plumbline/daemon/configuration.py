@@ -21,6 +21,7 @@ Some = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 
 _DURATION = re.compile(r"(\d{1,7})\s*(s|min|h|d)\Z")
+_PORT = re.compile(r"[0-9]{1,5}\Z")
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 _ADDRESS = re.compile(r"[^@\s<>,]+@[^@\s<>,]+\Z")
 
@@ -243,7 +244,7 @@ def address(text: str) -> tuple[str, int]:
 
 def host_port(key: str, text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or not 1 <= int(port) <= 65535:
+    if not host or not _PORT.match(port) or not 1 <= int(port) <= 65535:
         raise UsageError(f"{key}: {text!r} is no host and port, as in localhost:25")
     return host.strip("[]"), int(port)
 

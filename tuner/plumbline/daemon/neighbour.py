@@ -4,6 +4,7 @@ what it judges is asked of the kernel and of Slurm."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -17,6 +18,7 @@ from plumbline.system.machine import processing_units
 from plumbline.system.words import counted
 from plumbline_db.records import WatchDay
 
+_NODES = re.compile(r"[0-9]{1,8}\Z")
 _OURS = "plumbline-"  # how the names of our jobs begin (launch/batch.py)
 
 
@@ -96,5 +98,5 @@ def read(listed: str, nodes: str) -> Jobs:
     """What squeue (name|state a line) and sinfo (nodes a line) say; our own jobs do not count."""
     lines = [line.rpartition("|") for line in listed.splitlines() if "|" in line]
     states = [state.strip() for name, _, state in lines if not name.startswith(_OURS)]
-    idle = sum(int(line) for line in nodes.split() if line.isdecimal())
+    idle = sum(int(line) for line in nodes.split() if _NODES.match(line))
     return Jobs(states.count("PENDING"), states.count("RUNNING"), idle)

@@ -16,9 +16,10 @@ from plumbline.daemon.work import Work
 from plumbline.libraries.space import Space
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings, identity
+from plumbline.settings.search import Searching
 from plumbline.settings.stored import settings_of, text_of
 from plumbline.settings.toolchain import OUT, Toolchain, set_by_site
-from plumbline_db import alarms, campaigns, exports, winners
+from plumbline_db import alarms, campaigns, exports, searches, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, CellAlarm, Retuning, Winner
@@ -95,6 +96,7 @@ def limited(
         sizes=sorted(wanted),
         guidelines=[rules.monotony.id, *ids],
         profile=None,
+        rounds=settings.search.rounds or Searching().rounds,  # 0: it was only verified
         all=True,
         settings=False,
         budget_seconds=budget_seconds,
@@ -144,6 +146,12 @@ def finish(work: Work, number: int, row: Retuning) -> tuple[Retuning, Found]:
     if begun.state != "finished":
         begun = run_campaign(work, begun, settings)
     opened_by = [of_alarm(alarm) for _, alarm in alarms.of_retuning(db, number)]
+    there = {(one.function, one.bytes) for one in searches.all_searches(db, begun.id)}
+    if there.isdisjoint((cell.function, cell.bytes) for cell in opened_by):
+        raise PlumblineError(
+            f"{begun.id}: search.budget_seconds ({settings.budget:g}) was used up before these "
+            "cells were searched: raise it"
+        )
     return row, _together(work, begun, settings, opened_by)
 
 
