@@ -1,0 +1,65 @@
+"""Items cut where messages cut them: each atom is handed on as a whole, so that it can be said who
+had it when."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import msgspec
+
+from plumbline.detect.provenance import Provenance
+from plumbline.detect.traffic import Traffic
+
+
+class Atom(msgspec.Struct, frozen=True, eq=False):
+    """Bytes [low, high) of an item. `messages` carried it, in causal order; `receivers` are all
+    ranks but the origin that they reached; `keepers` are those that did not hand it on."""
+
+    item: int
+    origin: int
+    low: int
+    high: int
+    address: int  # in the origin's memory
+    messages: tuple[int, ...]
+    receivers: frozenset[int]
+    keepers: frozenset[int]
+
+    @property
+    def bytes(self) -> int:
+        return self.high - self.low
+
+
+def atoms(traffic: Traffic, provenance: Provenance) -> list[Atom]:
+    """In the order of their items' first sends."""
+    carried: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    for message, parts in enumerate(provenance.parts):
+        for item, low, high in parts:
+            carried[item].append((message, low, high))
+    found = []
+    for item in sorted(carried):
+        pieces = carried[item]
+        cuts = sorted({edge for _, low, high in pieces for edge in (low, high)})
+        if len(cuts) == 2:
+            found.append(_atom(traffic, provenance, item, cuts, [each[0] for each in pieces]))
+            continue
+        for edges in zip(cuts, cuts[1:], strict=False):
+            having = [m for m, low, high in pieces if low <= edges[0] and edges[1] <= high]
+            if having:
+                found.append(_atom(traffic, provenance, item, list(edges), having))
+    return found
+
+
+def _atom(
+    traffic: Traffic, provenance: Provenance, item: int, edges: list[int], messages: list[int]
+) -> Atom:
+    source, target = traffic.source, traffic.target
+    origin = provenance.items[item].origin
+    last: dict[int, int] = {}
+    for message in messages:
+        last.setdefault(target[message], message)
+        if source[message] in last:
+            last[source[message]] = -1
+    receivers = frozenset(last) - {origin}
+    keepers = frozenset(rank for rank in receivers if last[rank] >= 0)
+    address = provenance.items[item].address + edges[0]
+    return Atom(item, origin, *edges, address, tuple(messages), receivers, keepers)

@@ -1,0 +1,133 @@
+"""From a recording to all instances of collectives that were made by hand in it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from plumbline.detect.atoms import Atom, atoms
+from plumbline.detect.barriers import barriers
+from plumbline.detect.composites import composed
+from plumbline.detect.instances import Instance, first_sent, in_order
+from plumbline.detect.personal import deliveries, personal
+from plumbline.detect.provenance import Provenance, provenance
+from plumbline.detect.recording import Recording
+from plumbline.detect.reductions import reductions
+from plumbline.detect.spread import Spread, allgathers, broadcast, complete, spreads
+from plumbline.detect.subgroups import nearly, of_groups
+from plumbline.detect.traffic import Traffic, traffic
+
+
+class Detected(msgspec.Struct, frozen=True, eq=False):
+    """`instances` in the order in which they began; incomplete ones have `missing`."""
+
+    traffic: Traffic
+    instances: list[Instance]
+    unclaimed: list[int]
+
+
+def detect(recording: Recording) -> Detected:
+    """Each message is claimed by one instance at most, but where collectives are nested."""
+    state = _Detecting(traffic(recording))
+    state.add(barriers(state.traffic, range(len(state.traffic))))
+    found = provenance(state.traffic)
+    listed = [
+        atom for atom in atoms(state.traffic, found) if not state.claimed.issuperset(atom.messages)
+    ]
+    full, partial = complete(state.traffic, listed)
+    state.add(_spread(state, found, full, partial))
+    own = [each for each in deliveries(state.traffic, found, state.free(partial))]
+    direct = personal(state.traffic, own)
+    state.add(instance for instance in direct if not instance.missing)
+    grouped, others = of_groups(state.traffic, state.free(partial))
+    state.add(_spread(state, found, grouped, others))
+    state.add(reductions(state.traffic, state.unclaimed()))
+    state.found = composed(state.traffic, state.found)
+    state.add(_incomplete(state, direct, others))
+    state.found.sort(key=lambda instance: first_sent(state.traffic, instance))
+    return Detected(state.traffic, state.found, state.unclaimed())
+
+
+class _Detecting:
+    def __init__(self, traffic: Traffic) -> None:
+        self.traffic = traffic
+        self.found: list[Instance] = []
+        self.claimed: set[int] = set()
+
+    def add(self, instances: Iterable[Instance]) -> None:
+        for instance in instances:
+            self.found.append(instance)
+            self.claimed.update(instance.messages)
+
+    def free(self, atoms: Iterable[Atom]) -> list[Atom]:
+        return [atom for atom in atoms if not self.claimed.intersection(atom.messages)]
+
+    def unclaimed(self) -> list[int]:
+        return [m for m in range(len(self.traffic)) if m not in self.claimed]
+
+
+def _spread(
+    state: _Detecting, found: Provenance, full: Sequence[Atom], partial: Sequence[Atom]
+) -> list[Instance]:
+    """Broadcasts and allgathers. What belongs to a rotation is claimed by nobody else."""
+    gathered, left, turned = allgathers(state.traffic, spreads(state.traffic, full))
+    for spread in turned:
+        state.claimed.update(spread.messages)
+    again = _again(state.traffic, found, left, partial)
+    instances = []
+    for spread in left:
+        instance = broadcast(state.traffic, found, spread, again.get(spread.atoms[0].item, []))
+        if instance is None:
+            state.claimed.update(spread.messages)
+        else:
+            instances.append(instance)
+    return gathered + instances
+
+
+def _again(
+    traffic: Traffic, found: Provenance, spreads: Sequence[Spread], partial: Sequence[Atom]
+) -> dict[int, list[int]]:
+    """Messages that carried the content of a broadcast besides, by its item: they set out from a
+    rank that had it already, or that had it by itself."""
+    items = {spread.atoms[0].item for spread in spreads if len(spread.atoms) == 1}
+    linked: dict[int, set[int]] = defaultdict(set)
+    for left, right in found.meets:
+        linked[left].add(right)
+        linked[right].add(left)
+    messages: dict[int, list[int]] = defaultdict(list)
+    for atom in partial:
+        earlier = found.items[atom.item].again_of
+        for item in {*linked[atom.item], earlier} & items:
+            messages[item] += atom.messages
+            break
+    for item in items:
+        earlier = found.items[item].again_of
+        for atom in partial:
+            if atom.item == earlier:
+                messages[item] += atom.messages
+    return {item: list(in_order(listed)) for item, listed in messages.items()}
+
+
+def _incomplete(
+    state: _Detecting, direct: Sequence[Instance], others: Sequence[Atom]
+) -> list[Instance]:
+    instances = [
+        instance
+        for instance in direct
+        if instance.missing and not state.claimed.intersection(instance.messages)
+    ]
+    for atom, missing in nearly(state.traffic, state.free(others)):
+        instances.append(
+            Instance(
+                "bcast",
+                state.traffic.comm[atom.messages[0]],
+                tuple(sorted(atom.receivers | {atom.origin})),
+                atom.messages,
+                atom.bytes,
+                (atom.origin,),
+                missing=missing,
+            )
+        )
+    return instances

@@ -1,0 +1,157 @@
+"""Whether a content is a reduction of others, by what a recording keeps: bytes of short messages,
+polynomials of integers, sketches of floating numbers, extremes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from plumbline.detect import hashes
+from plumbline.detect.kinds import Element, dtype_of
+from plumbline.detect.recording import PAYLOAD
+from plumbline.detect.traffic import Traffic
+
+Values = npt.NDArray[np.generic]
+
+INTEGERS = frozenset(range(Element.INT8, Element.UINT64 + 1))
+FLOATS = frozenset({Element.FLOAT32, Element.FLOAT64, Element.COMPLEX64, Element.COMPLEX128})
+PAIRS = frozenset(range(Element.FLOAT32_INT32, Element.FLOAT64_FLOAT64 + 1))
+NUMERIC = INTEGERS | FLOATS | PAIRS | {Element.LOGICAL}
+
+# Floating sums in another order differ by some roundings.
+SLACK = 16
+
+_ELEMENTWISE: dict[str, Callable[..., Values]] = {
+    "SUM": np.add,
+    "MAX": np.maximum,
+    "MIN": np.minimum,
+    "PROD": np.multiply,
+}
+_OF_INTEGERS: dict[str, Callable[..., Values]] = {
+    "BAND": np.bitwise_and,
+    "BOR": np.bitwise_or,
+    "BXOR": np.bitwise_xor,
+    "LAND": lambda left, right: ((left != 0) & (right != 0)).astype(left.dtype),
+    "LOR": lambda left, right: ((left != 0) | (right != 0)).astype(left.dtype),
+    "LXOR": lambda left, right: ((left != 0) ^ (right != 0)).astype(left.dtype),
+}
+
+
+def values(traffic: Traffic, message: int) -> Values | None:
+    """The elements of a message whose bytes are kept; None of others."""
+    if traffic.bytes[message] > PAYLOAD:
+        return None
+    dtype = dtype_of(traffic.element[message])
+    data = traffic.payload(message)
+    if dtype is None or not data or len(data) % np.dtype(dtype).itemsize:
+        return None
+    return np.frombuffer(data, dtype)
+
+
+def names(traffic: Traffic, message: int, operands: Sequence[int]) -> frozenset[str]:
+    """Operators by which the content of `message` may have come from those of `operands`, all of
+    one kind: none where no predefined one gives it."""
+    element = traffic.element[message]
+    listed = [values(traffic, each) for each in operands]
+    result = values(traffic, message)
+    if result is not None and all(each is not None for each in listed):
+        return _by_value(result, [each for each in listed if each is not None], element)
+    events = traffic.recording.events[traffic.send_event[[message, *operands]]]
+    found = set()
+    if element in INTEGERS:
+        total = hashes.added(*(int(poly) for poly in events["poly"][1:]))
+        if total == int(events["poly"][0]):
+            found.add("SUM")
+    elif element in FLOATS:
+        sketches = events["sketch"].astype(np.float64)
+        epsilon = np.finfo(np.float32 if element in (9, 11) else np.float64).eps
+        bound = SLACK * epsilon * len(operands) * sketches[:, 2].sum()
+        if (np.abs(sketches[1:, :2].sum(axis=0) - sketches[0, :2]) <= bound).all():
+            found.add("SUM")
+    if element in INTEGERS or element in (Element.FLOAT32, Element.FLOAT64):
+        extremes = events["extremes"]
+        if (extremes[0, :4] == extremes[1:, :4].max(axis=0)).all():
+            found.add("MAX")
+        if (extremes[0, 4:] == extremes[1:, 4:].min(axis=0)).all():
+            found.add("MIN")
+    return frozenset(found)
+
+
+def _by_value(result: Values, operands: Sequence[Values], element: int) -> frozenset[str]:
+    if element in PAIRS:
+        return _of_pairs(result, operands)
+    found = set()
+    table = _ELEMENTWISE | (_OF_INTEGERS if element in INTEGERS | {Element.LOGICAL} else {})
+    with np.errstate(all="ignore"):
+        for name, operator in table.items():
+            total = operands[0]
+            for operand in operands[1:]:
+                total = operator(total, operand)
+            if _equal(name, result, total, operands, element):
+                found.add(name)
+    return frozenset(found)
+
+
+def _equal(
+    name: str, result: Values, total: Values, operands: Sequence[Values], element: int
+) -> bool:
+    if element not in FLOATS or name in ("MAX", "MIN"):
+        return bool(np.array_equal(result, total))
+    epsilon = np.finfo(np.float32 if element in (9, 11) else np.float64).eps
+    size = np.abs(total) if name == "PROD" else sum(np.abs(operand) for operand in operands)
+    return bool((np.abs(result - total) <= SLACK * epsilon * len(operands) * size).all())
+
+
+def _of_pairs(result: Values, operands: Sequence[Values]) -> frozenset[str]:
+    """Of equal values the smallest index."""
+    found = set()
+    for name, sign in (("MAXLOC", -1), ("MINLOC", 1)):
+        best = [
+            min((sign * pair["value"], pair["index"]) for pair in column)
+            for column in zip(*operands, strict=True)
+        ]
+        if all(
+            (sign * pair["value"], pair["index"]) == least
+            for pair, least in zip(result, best, strict=True)
+        ):
+            found.add(name)
+    return frozenset(found)
+
+
+def partly(traffic: Traffic, message: int, operands: Sequence[int]) -> dict[str, float]:
+    """Operators by which the content may have come from `operands` and one more that was never
+    sent, with how much speaks for each, in bits: 0 where any content would do. An operator that
+    the contents contradict is not there. SUM: the caller has to look at what would be left."""
+    result, listed = values(traffic, message), [values(traffic, each) for each in operands]
+    element = traffic.element[message]
+    if result is None or any(each is None for each in listed) or element in PAIRS:
+        return _partly_by_extremes(traffic, message, operands)
+    found = {"SUM": 0.0}
+    bits = float(result.size * len(operands))
+    known = [each for each in listed if each is not None]
+    if all((result >= each).all() for each in known):
+        found["MAX"] = bits
+    if all((result <= each).all() for each in known):
+        found["MIN"] = bits
+    if element in INTEGERS:
+        if all((result & each == result).all() for each in known):
+            found["BAND"] = bits
+        if all((result | each == result).all() for each in known):
+            found["BOR"] = bits
+    return found
+
+
+def _partly_by_extremes(
+    traffic: Traffic, message: int, operands: Sequence[int]
+) -> dict[str, float]:
+    found = {"SUM": 0.0}
+    if traffic.element[message] not in INTEGERS | {Element.FLOAT32, Element.FLOAT64}:
+        return found
+    extremes = traffic.recording.events["extremes"][traffic.send_event[[message, *operands]]]
+    if (extremes[0, :4] >= extremes[1:, :4].max(axis=0)).all():
+        found["MAX"] = 4.0 * len(operands)
+    if (extremes[0, 4:] <= extremes[1:, 4:].min(axis=0)).all():
+        found["MIN"] = 4.0 * len(operands)
+    return found

@@ -1,0 +1,263 @@
+"""Where the content of each message comes from: what a rank sends it has received before, or it
+is a piece of that, or several of them side by side, or it is new.
+
+A content that a rank sends without having it from anybody is an *item*, and has that rank as its
+origin. Messages carry parts of items. Contents are recognised by their hashes, parts and joins by
+addresses; joins are checked by polynomials. What an origin sends again to the same rank is another
+item, so repeated collectives stay apart (Calotoiu et al., section 4, merge them)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import msgspec
+
+from plumbline.detect import hashes
+from plumbline.detect.memory import Memory
+from plumbline.detect.traffic import Traffic
+
+# From so many origins that know nothing of each other a content is no news: zeros, flags. Then
+# only an address says that it was handed on.
+COMMON = 3
+
+Part = tuple[int, int, int]  # item, first byte, end
+Known = tuple[int, int, int, int]  # of Memory.read: start, end, message, offset in it
+
+
+class Item(msgspec.Struct):
+    """`first`: the message that it set out with. `again_of`: the item of the same content that
+    its origin had already; -1: none."""
+
+    origin: int
+    bytes: int
+    address: int
+    first: int
+    again_of: int = -1
+
+
+class Provenance(msgspec.Struct, frozen=True, eq=False):
+    """`parts[m]`: what message m carries, in order; empty where it has no bytes. `meets`: pairs
+    of items of different origins and the same content, of which a rank had both."""
+
+    items: list[Item]
+    parts: list[tuple[Part, ...]]
+    meets: list[tuple[int, int]]
+
+    def whole(self, message: int) -> int:
+        """The item that a message carries as a whole and alone; -1: there is none."""
+        parts = self.parts[message]
+        if len(parts) != 1:
+            return -1
+        item, low, high = parts[0]
+        return item if low == 0 and high == self.items[item].bytes else -1
+
+
+def provenance(traffic: Traffic) -> Provenance:
+    """O(n log n) in messages."""
+    tracing = _Tracing(traffic)
+    sizes = traffic.bytes
+    for point in traffic.points:
+        message = point >> 1
+        if not sizes[message]:
+            continue
+        if point & 1:
+            tracing.receive(message)
+        else:
+            tracing.send(message)
+    return Provenance(tracing.items, tracing.parts, tracing.meets)
+
+
+class _Held(msgspec.Struct):
+    """A content that a rank has: the message by which it came or went, where it lies, whether it
+    set out here, and of what it was put together here."""
+
+    message: int
+    address: int
+    own: bool = False
+    joined: tuple[Known, ...] = ()
+
+
+class _Tracing:
+    def __init__(self, traffic: Traffic) -> None:
+        self.traffic = traffic
+        self.items: list[Item] = []
+        self.parts: list[tuple[Part, ...]] = [()] * len(traffic)
+        self.meets: list[tuple[int, int]] = []
+        ranks = traffic.recording.nprocs
+        self._held: list[dict[int, _Held]] = [{} for _ in range(ranks)]
+        self._memory = [Memory() for _ in range(ranks)]
+        self._owners: list[set[int]] = []  # by item: ranks that have all of it
+        self._direct: list[set[int]] = []  # by item: ranks that its origin has sent it to
+        self._origins: dict[int, set[int]] = defaultdict(set)  # by content: independent ones
+        self._poly = traffic.recording.events["poly"][traffic.send_event].tolist()
+
+    def send(self, message: int) -> None:
+        traffic = self.traffic
+        rank, content = traffic.source[message], traffic.content[message]
+        held = self._held[rank].get(content)
+        if held is None or held.joined:
+            self._join(message, held)
+            return
+        parts = self.parts[held.message]
+        if self._sets_out(message, held, parts):
+            self._begin(message, parts[0][0])
+            return
+        if held.own:
+            self._direct[parts[0][0]].add(traffic.target[message])
+            held.address = traffic.from_address[message]
+        self._carry(message, parts)
+        self._write(rank, traffic.from_address[message], message)
+
+    def receive(self, message: int) -> None:
+        traffic, parts = self.traffic, self.parts[message]
+        rank, content = traffic.target[message], traffic.content[message]
+        held = self._held[rank].get(content)
+        self._write(rank, traffic.to_address[message], message)
+        if held is not None and len(parts) == 1:
+            known = self.parts[held.message]
+            item = self.items[parts[0][0]]
+            if item.origin == rank and held.own:
+                return
+            if len(known) == 1 and self.items[known[0][0]].origin != item.origin:
+                self.meets.append((known[0][0], parts[0][0]))
+        self._held[rank][content] = _Held(message, traffic.to_address[message])
+
+    def _sets_out(self, message: int, held: _Held, parts: tuple[Part, ...]) -> bool:
+        """Whether what a rank has sets out from it anew. An origin's own does where it goes to
+        the same rank again; what was received does where it lies elsewhere, and says nothing to
+        its receiver or to anybody."""
+        if len(parts) != 1:
+            return False
+        traffic, item = self.traffic, parts[0][0]
+        target = traffic.target[message]
+        if held.own:
+            return target in self._direct[item]
+        if held.address == traffic.from_address[message]:
+            return False
+        common = len(self._origins[traffic.content[message]]) >= COMMON
+        return common or target in self._owners[item]
+
+    def _begin(self, message: int, again_of: int) -> None:
+        traffic = self.traffic
+        rank, content = traffic.source[message], traffic.content[message]
+        item = self._item(rank, traffic.bytes[message], traffic.from_address[message], message)
+        self.items[item].again_of = again_of
+        if again_of < 0 or self.items[again_of].origin != rank:
+            self._origins[content].add(rank)
+        self._direct[item].add(traffic.target[message])
+        self._held[rank][content] = _Held(message, traffic.from_address[message], True)
+        self._carry(message, ((item, 0, traffic.bytes[message]),))
+        self._write(rank, traffic.from_address[message], message)
+
+    def _item(self, rank: int, nbytes: int, address: int, message: int) -> int:
+        self.items.append(Item(rank, nbytes, address, message))
+        self._owners.append({rank})
+        self._direct.append(set())
+        return len(self.items) - 1
+
+    def _carry(self, message: int, parts: tuple[Part, ...]) -> None:
+        self.parts[message] = parts
+        target = self.traffic.target[message]
+        for item, low, high in parts:
+            if low == 0 and high == self.items[item].bytes:
+                self._owners[item].add(target)
+
+    def _write(self, rank: int, address: int, message: int) -> None:
+        if self.traffic.contiguous[message] and address:
+            end = address + self.traffic.bytes[message]
+            self._memory[rank].write(address, end, message)
+
+    def _join(self, message: int, held: _Held | None) -> None:
+        """A message that is made of what lies at its address: a piece of what was received, or
+        several things side by side, among which may be some of the rank's own. Else it is new."""
+        traffic = self.traffic
+        rank, start = traffic.source[message], traffic.from_address[message]
+        known = self._pieces(message)
+        if not known:
+            self._begin(message, -1)
+        elif held is not None and held.joined == known:
+            self._carry(message, self.parts[held.message])
+        else:
+            self._held[rank][traffic.content[message]] = _Held(message, start, False, known)
+            self._carry(message, self._filled(message, known))
+
+    def _pieces(self, message: int) -> tuple[Known, ...]:
+        """What is known to lie where a message is sent from; empty: nothing that it can be made
+        of, or its receiver has all of it."""
+        traffic = self.traffic
+        if not traffic.contiguous[message]:
+            return ()
+        rank, start = traffic.source[message], traffic.from_address[message]
+        end, target = start + traffic.bytes[message], traffic.target[message]
+        known = self._memory[rank].read(start, end)
+        if not known or not self._plausible(message, start, end, known):
+            return ()
+        pieces = (part for each in known for part in self._cut(each))
+        if all(target in self._owners[item] for item, _, _ in pieces):
+            return ()
+        return tuple(known)
+
+    def _filled(self, message: int, known: tuple[Known, ...]) -> tuple[Part, ...]:
+        """Its parts; gaps are things of the rank's own."""
+        start = self.traffic.from_address[message]
+        end = start + self.traffic.bytes[message]
+        parts: list[Part] = []
+        at = start
+        for each in (*known, (end, end, -1, 0)):
+            if each[0] > at:
+                rank = self.traffic.source[message]
+                parts.append((self._item(rank, each[0] - at, at, message), 0, each[0] - at))
+            if each[2] >= 0:
+                parts += self._cut(each)
+            at = each[1]
+        return tuple(_merged(parts))
+
+    def _cut(self, known: Known) -> list[Part]:
+        """The parts of what lies in an interval."""
+        low, high, source, offset = known
+        found, at = [], 0
+        for item, first, end in self.parts[source]:
+            begin, stop = max(offset, at), min(offset + high - low, at + end - first)
+            if begin < stop:
+                found.append((item, first + begin - at, first + stop - at))
+            at += end - first
+        return found
+
+    def _plausible(self, message: int, start: int, end: int, known: list[Known]) -> bool:
+        """Whether the contents that are known to lie there are still there. A piece of a longer
+        message can be looked at only where bytes are kept."""
+        traffic = self.traffic
+        low, high, source, offset = known[0]
+        if len(known) == 1 and (low, high, offset) == (start, end, 0):
+            if traffic.bytes[source] == end - start:
+                return False  # another content, as long, was there
+        payload = traffic.payload(message)
+        for low, high, source, offset in known:
+            older = traffic.payload(source) if payload else b""
+            if older and payload[low - start : high - start] != older[offset : offset + high - low]:
+                return False
+        return bool(payload) or self._joins(message, end - start, known)
+
+    def _joins(self, message: int, nbytes: int, known: list[Known]) -> bool:
+        """Whether polynomials of messages that lie behind each other give that of the message.
+        True also where they cannot say."""
+        traffic, element = self.traffic, self.traffic.element[message]
+        total, values, covered = 0, 0, 0
+        for low, high, source, offset in known:
+            if offset or traffic.bytes[source] != high - low or traffic.element[source] != element:
+                return True
+            total = hashes.joined(total, values, self._poly[source])
+            values += hashes.values(high - low, element)
+            covered += high - low
+        return covered < nbytes or total == self._poly[message]
+
+
+def _merged(parts: list[Part]) -> list[Part]:
+    """Neighbouring bytes of an item as one part."""
+    found: list[Part] = []
+    for item, low, high in parts:
+        if found and found[-1][0] == item and found[-1][2] == low:
+            found[-1] = (item, found[-1][1], high)
+        else:
+            found.append((item, low, high))
+    return found

@@ -1,0 +1,230 @@
+"""Contents that one rank had and at last all of a group have: broadcasts, whatever way they took,
+and allgathers, which are a broadcast by each rank at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from plumbline.detect.atoms import Atom
+from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
+from plumbline.detect.provenance import Provenance
+from plumbline.detect.traffic import Traffic
+
+
+class Spread(msgspec.Struct, frozen=True, eq=False):
+    """Neighbouring atoms of one origin that all reached the same ranks: a broadcast's data."""
+
+    origin: int
+    comm: int
+    group: frozenset[int]
+    atoms: tuple[Atom, ...]
+
+    @property
+    def messages(self) -> tuple[int, ...]:
+        return in_order({message for atom in self.atoms for message in atom.messages})
+
+    @property
+    def bytes(self) -> int:
+        return sum(atom.bytes for atom in self.atoms)
+
+
+def spreads(traffic: Traffic, atoms: Iterable[Atom]) -> list[Spread]:
+    """Of atoms that reached the same group each. Those that lie side by side at their origin are
+    one, where they took different ways (scatter and allgather) or set out from one call site
+    (segments); an origin's memory that is sent again begins another one."""
+    by_origin: dict[tuple[int, int, frozenset[int]], list[Atom]] = defaultdict(list)
+    for atom in atoms:
+        group = atom.receivers | {atom.origin}
+        by_origin[atom.origin, traffic.comm[atom.messages[0]], group].append(atom)
+    found = []
+    for (origin, comm, group), own in by_origin.items():
+        own.sort(key=lambda atom: (traffic.sent[atom.messages[0]], atom.low))
+        for epoch in _epochs(own):
+            for run in _runs(traffic, epoch):
+                found.append(Spread(origin, comm, group, tuple(run)))
+    found.sort(key=lambda spread: traffic.sent[spread.messages[0]])
+    return found
+
+
+def _epochs(atoms: Sequence[Atom]) -> list[list[Atom]]:
+    """Runs in which no address comes twice."""
+    epochs: list[list[Atom]] = []
+    starts: set[int] = set()
+    for atom in atoms:
+        if not epochs or atom.address in starts or len(epochs[-1]) >= 4096:
+            epochs.append([])
+            starts = set()
+        epochs[-1].append(atom)
+        starts.add(atom.address)
+    return epochs
+
+
+def _runs(traffic: Traffic, atoms: Sequence[Atom]) -> list[list[Atom]]:
+    ordered = sorted(atoms, key=lambda atom: atom.address)
+    runs: list[list[Atom]] = []
+    for atom in ordered:
+        if runs and _belongs(traffic, runs[-1][-1], atom):
+            runs[-1].append(atom)
+        else:
+            runs.append([atom])
+    return runs
+
+
+def _belongs(traffic: Traffic, left: Atom, right: Atom) -> bool:
+    if left.address + left.bytes != right.address:
+        return False
+    if left.item == right.item:
+        return True
+    sites = [traffic.send_site[atom.messages[0]] for atom in (left, right)]
+    return sites[0] == sites[1] or _ways(traffic, left) != _ways(traffic, right)
+
+
+def _ways(traffic: Traffic, atom: Atom) -> set[tuple[int, int]]:
+    return {(traffic.source[message], traffic.target[message]) for message in atom.messages}
+
+
+def broadcast(
+    traffic: Traffic, provenance: Provenance, spread: Spread, more: Sequence[int]
+) -> Instance | None:
+    """The broadcast that a spread is. `more`: messages that carried the same content besides,
+    because of which other ranks may have been the root. None: a token that went round."""
+    messages, roots = spread.messages, (spread.origin,)
+    if len(spread.atoms) == 1:
+        messages = in_order({*messages, *more})
+        if _came_round(traffic, spread.atoms[0].messages, spread.origin):
+            return None
+        if len(messages) >= len(spread.group):
+            roots = _roots(traffic, messages, spread)
+    return Instance(
+        "bcast", spread.comm, tuple(sorted(spread.group)), messages, spread.bytes, roots
+    )
+
+
+def _came_round(traffic: Traffic, messages: Sequence[int], origin: int) -> bool:
+    """Whether each rank handed it to one other, and the last one back to where it began."""
+    ordered = sorted(messages, key=lambda message: traffic.sent[message])
+    at = origin
+    for message in ordered:
+        if traffic.source[message] != at:
+            return False
+        at = traffic.target[message]
+    return at == origin and len(ordered) > 2
+
+
+def _roots(traffic: Traffic, messages: Sequence[int], spread: Spread) -> tuple[int, ...]:
+    """All ranks from which the content reached all others: the origin first."""
+    senders = dict.fromkeys([spread.origin, *(traffic.source[message] for message in messages)])
+    found = [rank for rank in senders if _reached(traffic, messages, rank) >= spread.group]
+    return tuple(found) or (spread.origin,)
+
+
+def _reached(traffic: Traffic, messages: Sequence[int], start: int) -> set[int]:
+    """Who had a content in the end, if `start` had it first."""
+    since = {start: -1}
+    for message in sorted(messages, key=lambda message: traffic.sent[message]):
+        begun = since.get(traffic.source[message])
+        if begun is not None and begun <= traffic.sent[message]:
+            target = traffic.target[message]
+            since[target] = min(since.get(target, len(traffic.points)), traffic.received[message])
+    return set(since)
+
+
+def allgathers(
+    traffic: Traffic, candidates: Sequence[Spread]
+) -> tuple[list[Instance], list[Spread], list[Spread]]:
+    """Allgathers; spreads that belong to none; and those of a rotation, whose receivers did not
+    keep what they had: that is no collective. Candidates are in the order of their sends."""
+    found: list[Instance] = []
+    turned: list[Spread] = []
+    left = list(candidates)
+    for with_site in (True, False):
+        waiting: dict[tuple[object, ...], dict[int, Spread]] = defaultdict(dict)
+        rest: list[Spread] = []
+        for spread in left:
+            site = traffic.send_site[spread.messages[0]] if with_site else 0
+            mine = waiting[spread.comm, spread.group, site]
+            if spread.origin in mine:
+                rest += mine.values()
+                mine.clear()
+            mine[spread.origin] = spread
+            if len(mine) == len(spread.group):
+                members = list(mine.values())
+                mine.clear()
+                if not _together(traffic, members):
+                    rest += members
+                elif not _kept(traffic, members):
+                    turned += members
+                else:
+                    found.append(_allgather(members))
+        for mine in waiting.values():
+            rest += mine.values()
+        left = sorted(rest, key=lambda spread: traffic.sent[spread.messages[0]])
+    return found, left, turned
+
+
+def _together(traffic: Traffic, members: Sequence[Spread]) -> bool:
+    """Whether ranks gave what they had of their own, rather than one after the other when they
+    had got the others': then at most one rank waits for all others, or each for one."""
+    waited = 0
+    for member in members:
+        first = member.messages[0]
+        bundled = {atom.item for other in members for atom in other.atoms
+                   if other is not member and first in atom.messages}
+        if bundled:
+            continue
+        for other in members:
+            if other is not member:
+                waited += any(
+                    traffic.target[message] == member.origin
+                    and traffic.received[message] < traffic.sent[first]
+                    for atom in other.atoms
+                    for message in atom.messages
+                )
+    return waited < len(members)
+
+
+def _kept(traffic: Traffic, members: Sequence[Spread]) -> bool:
+    """Whether what ranks received lies side by side in the end, and not in one place after the
+    other."""
+    places: dict[int, set[int]] = defaultdict(set)
+    count: dict[int, int] = defaultdict(int)
+    for member in members:
+        for atom in member.atoms:
+            got: dict[int, int] = {}
+            for message in atom.messages:
+                if traffic.bytes[message] == atom.bytes:
+                    got[traffic.target[message]] = traffic.to_address[message]
+            for rank, address in got.items():
+                if rank != atom.origin:
+                    places[rank].add(address)
+                    count[rank] += 1
+    return all(len(places[rank]) == count[rank] for rank in places)
+
+
+def _allgather(members: Sequence[Spread]) -> Instance:
+    sizes = {member.bytes for member in members}
+    messages = in_order({message for member in members for message in member.messages})
+    total = sum(member.bytes for member in members)
+    return Instance(
+        "allgather",
+        members[0].comm,
+        tuple(sorted(members[0].group)),
+        messages,
+        total if len(sizes) > 1 else members[0].bytes,
+        irregular=len(sizes) > 1,
+    )
+
+
+def complete(traffic: Traffic, atoms: Iterable[Atom]) -> tuple[list[Atom], list[Atom]]:
+    """Atoms that reached all ranks of their communicator, and the others."""
+    comms = [frozenset(comm.ranks) for comm in traffic.recording.communicators]
+    full: list[Atom] = []
+    partial: list[Atom] = []
+    for atom in atoms:
+        group = comms[traffic.comm[atom.messages[0]]]
+        whole = len(group) >= SMALLEST_GROUP and atom.receivers | {atom.origin} == group
+        (full if whole else partial).append(atom)
+    return full, partial
