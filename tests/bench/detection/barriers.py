@@ -21,6 +21,7 @@ def linear(me: Rank, signal: Signal, tag: int = 91) -> Waits:
 
 
 def wildcard(me: Rank, signal: Signal, tag: int = 92) -> Waits:
+    tag = me.turn(tag)
     if me.rank:
         me.send(signal, 0, tag)
         yield from me.recv(signal, 0, tag + 100)

@@ -99,6 +99,7 @@ def alltoall_pairwise(me: Rank, count: int, tag: int = 52) -> Waits:
 
 
 def alltoall_wildcard(me: Rank, count: int, tag: int = 53) -> Waits:
+    tag = me.turn(tag)
     mine, got = (blocks(me.data(count * me.size), me.size) for _ in range(2))
     for other in range(me.size):
         if other != me.rank:

@@ -26,6 +26,7 @@ def reduce_linear(me: Rank, data: Array, combine: Combine, root: int, tag: int =
 
 
 def reduce_wildcard(me: Rank, data: Array, combine: Combine, root: int, tag: int = 62) -> Waits:
+    tag = me.turn(tag)  # else ranks that are ahead come into the wrong sum
     if me.rank == root:
         total, got = me.copy(data), me.alloc(data.size, data.dtype)
         for _ in range(me.size - 1):

@@ -23,6 +23,7 @@ def gather_linear(me: Rank, count: int, root: int, tag: int = 21) -> Waits:
 
 
 def gather_wildcard(me: Rank, count: int, root: int, tag: int = 22) -> Waits:
+    tag = me.turn(tag)
     if me.rank == root:
         whole = blocks(me.data(count * me.size), me.size)
         for _ in range(me.size - 1):

@@ -76,6 +76,7 @@ class Rank:
         self.shared = random.Random(run.seed)
         self._arena = np.zeros(ARENA, np.uint8)
         self._used = 0
+        self._turns = 0
         self._start = self._arena.__array_interface__["data"][0]
 
     def on(self, ranks: Sequence[int]) -> Rank:
@@ -95,6 +96,12 @@ class Rank:
         other.comm, other._parent = Comm(ranks, 0), self
         other.rank, other.size = tuple(ranks).index(self.world_rank), len(ranks)
         return other
+
+    def turn(self, tag: int) -> int:
+        """Another tag at each call."""
+        top = self.__dict__.get("_parent", self)
+        top._turns += 1
+        return tag + 1000 * top._turns
 
     def alloc(self, count: int, dtype: npt.DTypeLike = np.float64) -> Array:
         top = self.__dict__.get("_parent", self)

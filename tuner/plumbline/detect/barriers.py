@@ -21,9 +21,9 @@ def barriers(traffic: Traffic, messages: Iterable[int]) -> list[Instance]:
     from a call site, with a tag."""
     left = [message for message in messages if traffic.bytes[message] <= SIGNAL]
     keys: list[Callable[[int], tuple[int, ...]]] = [
-        lambda m: (traffic.comm[m], traffic.bytes[m]),
-        lambda m: (traffic.comm[m], traffic.bytes[m], traffic.send_site[m]),
         lambda m: (traffic.comm[m], traffic.bytes[m], traffic.tag[m]),
+        lambda m: (traffic.comm[m], traffic.bytes[m], traffic.send_site[m]),
+        lambda m: (traffic.comm[m], traffic.bytes[m]),
     ]
     found: list[Instance] = []
     for key in keys:

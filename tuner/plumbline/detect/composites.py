@@ -35,6 +35,7 @@ def composed(traffic: Traffic, instances: Sequence[Instance]) -> list[Instance]:
             else:
                 used.add(partner)
                 found.append(_both(left, listed[partner]))
+    found = [instance for instance in found if instance.evidence != "weak"]
     found.sort(key=lambda instance: first_sent(traffic, instance))
     return found
 
@@ -76,5 +77,5 @@ def _both(left: Instance, right: Instance) -> Instance:
         right.bytes if name == "reduce_scatter" else nbytes,
         irregular=False,
         operation=left.operation,
-        evidence=left.evidence,
+        evidence="proved" if left.evidence == "proved" else "assumed",
     )

@@ -15,7 +15,14 @@ from plumbline.detect.personal import deliveries, personal
 from plumbline.detect.provenance import Provenance, provenance
 from plumbline.detect.recording import Recording
 from plumbline.detect.reductions import reductions
-from plumbline.detect.spread import Spread, allgathers, broadcast, complete, spreads
+from plumbline.detect.spread import (
+    Spread,
+    allgathers,
+    broadcast,
+    complete,
+    passing,
+    spreads,
+)
 from plumbline.detect.subgroups import nearly, of_groups
 from plumbline.detect.traffic import Traffic, traffic
 
@@ -37,14 +44,19 @@ def detect(recording: Recording) -> Detected:
         atom for atom in atoms(state.traffic, found) if not state.claimed.issuperset(atom.messages)
     ]
     full, partial = complete(state.traffic, listed)
-    state.add(_spread(state, found, full, partial))
-    own = [each for each in deliveries(state.traffic, found, state.free(partial))]
-    direct = personal(state.traffic, own)
+    left = _gathered(state, full)
+    passed = [spread.atoms[0] for spread in left if passing(found, spread)]
+    direct = personal(
+        state.traffic, deliveries(state.traffic, found, state.free([*partial, *passed]))
+    )
     state.add(instance for instance in direct if not instance.missing)
+    left = [spread for spread in left if not state.claimed.issuperset(spread.messages)]
+    state.add(_broadcasts(state, found, left, partial))
     grouped, others = of_groups(state.traffic, state.free(partial))
-    state.add(_spread(state, found, grouped, others))
+    state.add(_broadcasts(state, found, _gathered(state, grouped), others))
     state.add(reductions(state.traffic, state.unclaimed()))
     state.found = composed(state.traffic, state.found)
+    state.claimed = {message for each in state.found for message in each.messages}
     state.add(_incomplete(state, direct, others))
     state.found.sort(key=lambda instance: first_sent(state.traffic, instance))
     return Detected(state.traffic, state.found, state.unclaimed())
@@ -68,22 +80,28 @@ class _Detecting:
         return [m for m in range(len(self.traffic)) if m not in self.claimed]
 
 
-def _spread(
-    state: _Detecting, found: Provenance, full: Sequence[Atom], partial: Sequence[Atom]
-) -> list[Instance]:
-    """Broadcasts and allgathers. What belongs to a rotation is claimed by nobody else."""
-    gathered, left, turned = allgathers(state.traffic, spreads(state.traffic, full))
+def _gathered(state: _Detecting, atoms: Sequence[Atom]) -> list[Spread]:
+    """Allgathers are added; spreads of other atoms are returned. What belongs to a rotation is
+    claimed by nobody else."""
+    gathered, left, turned = allgathers(state.traffic, spreads(state.traffic, atoms))
+    state.add(gathered)
     for spread in turned:
         state.claimed.update(spread.messages)
-    again = _again(state.traffic, found, left, partial)
+    return left
+
+
+def _broadcasts(
+    state: _Detecting, found: Provenance, spreads: Sequence[Spread], partial: Sequence[Atom]
+) -> list[Instance]:
+    again = _again(state.traffic, found, spreads, partial)
     instances = []
-    for spread in left:
-        instance = broadcast(state.traffic, found, spread, again.get(spread.atoms[0].item, []))
+    for spread in spreads:
+        instance = broadcast(state.traffic, spread, again.get(spread.atoms[0].item, []))
         if instance is None:
             state.claimed.update(spread.messages)
         else:
             instances.append(instance)
-    return gathered + instances
+    return instances
 
 
 def _again(
@@ -102,11 +120,11 @@ def _again(
         for item in {*linked[atom.item], earlier} & items:
             messages[item] += atom.messages
             break
+    by_item: dict[int, list[int]] = defaultdict(list)
+    for atom in partial:
+        by_item[atom.item] += atom.messages
     for item in items:
-        earlier = found.items[item].again_of
-        for atom in partial:
-            if atom.item == earlier:
-                messages[item] += atom.messages
+        messages[item] += by_item.get(found.items[item].again_of, [])
     return {item: list(in_order(listed)) for item, listed in messages.items()}
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from plumbline.detect.traffic import Traffic
 
-Evidence = Literal["proved", "assumed"]
+Evidence = Literal["proved", "assumed", "weak"]
 
 # Fewer ranks are a message, not a collective.
 SMALLEST_GROUP = 3
@@ -18,7 +18,8 @@ SMALLEST_GROUP = 3
 class Instance(msgspec.Struct, frozen=True):
     """`group` and `roots` are world ranks; of several roots each may have been it. `bytes` is what
     MPI calls the size: what each rank gives (gather), gets (scatter), or both; of an irregular one
-    the total. `evidence`: *assumed* where a term that was never sent had to be inferred.
+    the total. `evidence`: *assumed* where a term that was never sent had to be inferred,
+    *weak* where only what follows can make it a collective.
     `missing`: of an incomplete one, the ranks that had no part."""
 
     collective: str

@@ -50,6 +50,7 @@ class _Tracing:
         self.known = {rank: 1 << at for rank, at in self.place.items()}
         self.stamps: dict[int, tuple[int, int]] = {}
         self.phases: list[Phase] = []
+        self.types: dict[int, set[tuple[int, int, int]]] = {}  # by phase: channels and call sites
 
     def send(self, message: int) -> None:
         rank = self.traffic.source[message]
@@ -63,6 +64,8 @@ class _Tracing:
         rank = self.traffic.target[message]
         number, known = self.stamps[message]
         if self.known[rank] == self.full:
+            if self._late(rank, message, number, known):
+                return
             self._next(rank)
         if self.rooted:
             self._wait(rank, number)
@@ -75,12 +78,32 @@ class _Tracing:
             number = self.now[rank]
         phase = self._phase(number)
         phase.messages.append(message)
+        self._seen(number).add(self._type(message))
         phase.known[message] = known
         both = self.known[rank] & known
         phase.overlaps |= both not in (0, self.known[rank]) if known == self.full else both != 0
         self.known[rank] |= known
         if self.known[rank] == self.full:
             phase.complete |= 1 << self.place[rank]
+
+    def _late(self, rank: int, message: int, number: int, known: int) -> bool:
+        """Whether a message tells a rank what it knows already, and is no repetition: the last
+        one of a ring that goes round twice."""
+        if self.rooted or number != self.now[rank] or known != self.full:
+            return False
+        if self._type(message) in self._seen(number):
+            return False
+        self._phase(number).messages.append(message)
+        self._phase(number).known[message] = known
+        self._seen(number).add(self._type(message))
+        return True
+
+    def _type(self, message: int) -> tuple[int, int, int]:
+        traffic = self.traffic
+        return traffic.source[message], traffic.target[message], traffic.send_site[message]
+
+    def _seen(self, number: int) -> set[tuple[int, int, int]]:
+        return self.types.setdefault(number, set())
 
     def _wait(self, rank: int, number: int) -> None:
         """A rank of a rooted phase is told something: as long as it has not sent, of the phase

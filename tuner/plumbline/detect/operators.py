@@ -122,13 +122,15 @@ def _of_pairs(result: Values, operands: Sequence[Values]) -> frozenset[str]:
 
 def partly(traffic: Traffic, message: int, operands: Sequence[int]) -> dict[str, float]:
     """Operators by which the content may have come from `operands` and one more that was never
-    sent, with how much speaks for each, in bits: 0 where any content would do. An operator that
-    the contents contradict is not there. SUM: the caller has to look at what would be left."""
+    sent, with how much speaks for each, in bits. An operator that the contents contradict is not
+    there. Of sums nothing is said here: what would be left has to be looked at."""
     result, listed = values(traffic, message), [values(traffic, each) for each in operands]
     element = traffic.element[message]
-    if result is None or any(each is None for each in listed) or element in PAIRS:
+    if element in PAIRS or element in (Element.COMPLEX64, Element.COMPLEX128):
+        return {}
+    if result is None or any(each is None for each in listed):
         return _partly_by_extremes(traffic, message, operands)
-    found = {"SUM": 0.0}
+    found = {}
     bits = float(result.size * len(operands))
     known = [each for each in listed if each is not None]
     if all((result >= each).all() for each in known):
@@ -146,12 +148,61 @@ def partly(traffic: Traffic, message: int, operands: Sequence[int]) -> dict[str,
 def _partly_by_extremes(
     traffic: Traffic, message: int, operands: Sequence[int]
 ) -> dict[str, float]:
-    found = {"SUM": 0.0}
-    if traffic.element[message] not in INTEGERS | {Element.FLOAT32, Element.FLOAT64}:
+    found: dict[str, float] = {}
+    if not _has_extremes(traffic, message):
         return found
-    extremes = traffic.recording.events["extremes"][traffic.send_event[[message, *operands]]]
+    extremes = _extremes(traffic, [message, *operands])
     if (extremes[0, :4] >= extremes[1:, :4].max(axis=0)).all():
         found["MAX"] = 4.0 * len(operands)
     if (extremes[0, 4:] <= extremes[1:, 4:].min(axis=0)).all():
         found["MIN"] = 4.0 * len(operands)
     return found
+
+
+def handed_on(traffic: Traffic, message: int, operands: Sequence[int]) -> float:
+    """The share of elements (or extremes) that are those of an operand: many of the larger of two
+    values, hardly any of a sum."""
+    result, listed = values(traffic, message), [values(traffic, each) for each in operands]
+    if result is not None and all(each is not None for each in listed):
+        same = np.zeros(result.shape, bool)
+        for each in listed:
+            same |= result == each
+        return float(same.mean())
+    if not _has_extremes(traffic, message):
+        return 0.0
+    extremes = _extremes(traffic, [message, *operands])
+    return float((extremes[0] == extremes[1:]).any(axis=0).mean())
+
+
+def terms(traffic: Traffic, message: int, operands: Sequence[int]) -> npt.NDArray[np.float64]:
+    """What a sum leaves for the term that was never sent: its elements, or its L1 norm if it has
+    the sign of the others, or its extremes within what those allow; empty where nothing is known."""
+    result, listed = values(traffic, message), [values(traffic, each) for each in operands]
+    if traffic.element[message] in PAIRS:
+        return np.zeros(0)
+    if result is not None and all(each is not None for each in listed):
+        left = result.astype(np.complex128)
+        for each in listed:
+            left = left - np.asarray(each, np.complex128)
+        return np.asarray(left.real, np.float64)
+    if traffic.element[message] in FLOATS:
+        norms = traffic.recording.events["sketch"][traffic.send_event[[message, *operands]]][:, 2]
+        return np.array([norms[0] - norms[1:].sum()])
+    if _has_extremes(traffic, message):
+        extremes = _extremes(traffic, [message, *operands])
+        return np.asarray(extremes[0, :4] - extremes[1:, :4].sum(axis=0))
+    return np.zeros(0)
+
+
+def sizes(traffic: Traffic, message: int) -> npt.NDArray[np.float64]:
+    """What `terms` are to be compared with, of a content as it was sent."""
+    return terms(traffic, message, [])
+
+
+def _has_extremes(traffic: Traffic, message: int) -> bool:
+    return traffic.element[message] in INTEGERS | {Element.FLOAT32, Element.FLOAT64}
+
+
+def _extremes(traffic: Traffic, messages: Sequence[int]) -> npt.NDArray[np.float64]:
+    found = traffic.recording.events["extremes"][traffic.send_event[list(messages)]]
+    return np.asarray(found, np.float64)

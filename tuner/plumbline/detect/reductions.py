@@ -5,24 +5,18 @@ tells. A rank's own operand is mostly never sent: then the operator is assumed, 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
-import msgspec
-import numpy as np
-
 from plumbline.detect import operators
+from plumbline.detect.assumed import ENOUGH, assumed
 from plumbline.detect.groups import components, partition
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
 from plumbline.detect.knowledge import Phase, phases
+from plumbline.detect.rings import rings
 from plumbline.detect.traffic import Traffic
 
 EXPLAINED = 0.5
-# Bits of evidence that a chain needs: pipelines look like it.
-CHAIN_EVIDENCE = 8.0
-# What an element of an assumed term says, where it lies among those that were sent.
-BITS_OF_A_TERM = 0.4
-
 Key = Callable[[int], tuple[int, ...]]
 
 
@@ -63,7 +57,11 @@ def _of_class(traffic: Traffic, comm: int, members: Sequence[int]) -> list[Insta
         inside = set(group)
         own = [message for message in members if traffic.source[message] in inside]
         if len({traffic.kind[message] for message in own}) == 1:
-            found += _rooted(traffic, comm, group, own) or _mutual(traffic, comm, group, own)
+            found += (
+                _rooted(traffic, comm, group, own)
+                or _mutual(traffic, comm, group, own)
+                or rings(traffic, comm, group, own)
+            )
         else:
             found += _halving(traffic, comm, group, own)
     return found
@@ -85,36 +83,38 @@ def _rooted(
     constant = len({traffic.content[message] for message in messages}) == 1
     if not good or constant or not _explained(good, messages):
         return []
-    operation = _assumed(traffic, good)
+    chains = [len({traffic.target[m] for m in phase.messages}) > len(group) - 2 for phase in good]
+    if any(chains) and sum(len(phase.messages) for phase in good) < len(messages):
+        return []
+    whole = [m for phase in good for m in phase.messages if phase.known[m].bit_count() == 1]
+    operation = assumed(traffic, whole, _combinations(traffic, good))
     if operation is None:
         return []
     found = []
-    for phase in good:
+    for phase, chain in zip(good, chains, strict=True):
         root = group[phase.complete.bit_length() - 1]
-        ends = Counter(traffic.target[message] for message in phase.messages)
-        chain = len(ends) == len(group) - 1
-        if chain and operation.bits < CHAIN_EVIDENCE:
-            return []
-        star = len(ends) == 1
         scan = chain and _upwards(traffic, phase, group)
+        weak = chain and operation.bits < ENOUGH
         found.append(
             Instance(
-                "scan" if scan else "reduce",
+                "scan" if scan and not weak else "reduce",
                 comm,
                 group,
                 in_order(phase.messages),
                 traffic.bytes[phase.messages[0]],
-                () if scan else (root,),
+                () if scan and not weak else (root,),
                 operation=operation.name,
-                evidence="assumed",
-                remarks=_rooted_remarks(star, scan, root),
+                evidence="weak" if weak else "assumed",
+                remarks=_rooted_remarks(traffic, phase, scan, root),
             )
         )
     return found
 
 
-def _rooted_remarks(star: bool, scan: bool, root: int) -> tuple[str, ...]:
-    if star:
+def _rooted_remarks(
+    traffic: Traffic, phase: Phase, scan: bool, root: int
+) -> tuple[str, ...]:
+    if len({traffic.target[message] for message in phase.messages}) == 1:
         return ("or a gather, if the root keeps what it gets: it receives into one place",)
     if scan:
         return (f"or a reduce to rank {root}, if only that one uses what it gets",)
@@ -127,18 +127,9 @@ def _upwards(traffic: Traffic, phase: Phase, group: Sequence[int]) -> bool:
     return hops == set(zip(group, group[1:], strict=False))
 
 
-class _Assumed(msgspec.Struct, frozen=True):
-    name: str
-    bits: float
-
-
-def _assumed(traffic: Traffic, good: Sequence[Phase]) -> _Assumed | None:
-    """The operator that all combinations allow, the best proved one; None: none is left.
-
-    Where ranks pass on the larger of two values some pass on what they got; sums do not."""
-    bits: dict[str, float] | None = None
-    terms: list[tuple[int, list[int]]] = []
-    same = 0
+def _combinations(traffic: Traffic, good: Sequence[Phase]) -> list[tuple[int, list[int]]]:
+    """What ranks have sent, and what they had got for it."""
+    found = []
     for phase in good:
         into: dict[int, list[int]] = defaultdict(list)
         for message in phase.messages:
@@ -146,75 +137,8 @@ def _assumed(traffic: Traffic, good: Sequence[Phase]) -> _Assumed | None:
         for message in phase.messages:
             operands = into.get(traffic.source[message])
             if operands:
-                terms.append((message, operands))
-    for message, operands in terms:
-        same += any(traffic.content[message] == traffic.content[each] for each in operands)
-        possible = operators.partly(traffic, message, operands)
-        if bits is None:
-            bits = possible
-        else:
-            bits = {name: bits[name] + possible[name] for name in bits if name in possible}
-    if bits is None:
-        return _Assumed("", 0.0)
-    summed = _sum_bits(traffic, good, terms)
-    if summed is None:
-        bits.pop("SUM", None)
-    else:
-        bits["SUM"] = summed
-    if not bits:
-        return None
-    extremes = {name: value for name, value in bits.items() if name != "SUM"}
-    if extremes and same:
-        name = max(extremes, key=lambda each: extremes[each])
-        return _Assumed(name, extremes[name] + 8.0 * same)
-    name = "SUM" if "SUM" in bits else max(bits, key=lambda each: bits[each])
-    return _Assumed(name, bits[name])
-
-
-def _sum_bits(
-    traffic: Traffic, good: Sequence[Phase], terms: Sequence[tuple[int, list[int]]]
-) -> float | None:
-    """How much speaks for sums: whether the terms that were never sent lie where those that were
-    sent do. None: they do not."""
-    whole = [message for phase in good for message in phase.messages
-             if phase.known[message].bit_count() == 1]
-    sample = [operators.values(traffic, message) for message in whole]
-    if not terms or any(each is None or each.dtype.names for each in sample):
-        return _sum_bits_by_norm(traffic, whole, terms)
-    seen = np.concatenate([np.asarray(each, np.float64) for each in sample if each is not None])
-    width = float(seen.max() - seen.min())
-    slack = width + 0.25 * float(np.abs(seen).max())
-    low, high = seen.min() - slack, seen.max() + slack
-    inside = total = 0
-    for message, operands in terms:
-        result = operators.values(traffic, message)
-        parts = [operators.values(traffic, each) for each in operands]
-        if result is None or any(part is None for part in parts):
-            return 0.0
-        term = result.astype(np.float64)
-        for part in parts:
-            term = term - np.asarray(part, np.float64)
-        inside += int(((term >= low) & (term <= high)).sum())
-        total += term.size
-    return None if inside < 0.9 * total else BITS_OF_A_TERM * total
-
-
-def _sum_bits_by_norm(
-    traffic: Traffic, whole: Sequence[int], terms: Sequence[tuple[int, list[int]]]
-) -> float | None:
-    """The same for contents of which only the L1 norm is known: those of a sum of numbers of one
-    sign add up."""
-    norms = traffic.recording.events["sketch"][traffic.send_event][:, 2]
-    sent = [float(norms[message]) for message in whole]
-    if not terms or not sent or min(sent) <= 0:
-        return 0.0
-    left = [
-        float(norms[message]) - sum(float(norms[each]) for each in operands)
-        for message, operands in terms
-    ]
-    low, high = 0.5 * min(sent), 2 * max(sent)
-    inside = sum(low <= value <= high for value in left)
-    return 2.0 * inside if inside >= 0.9 * len(left) else 0.0
+                found.append((message, operands))
+    return found
 
 
 def _mutual(

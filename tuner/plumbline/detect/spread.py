@@ -86,9 +86,19 @@ def _ways(traffic: Traffic, atom: Atom) -> set[tuple[int, int]]:
     return {(traffic.source[message], traffic.target[message]) for message in atom.messages}
 
 
-def broadcast(
-    traffic: Traffic, provenance: Provenance, spread: Spread, more: Sequence[int]
-) -> Instance | None:
+def passing(provenance: Provenance, spread: Spread) -> bool:
+    """Whether a content may only have passed by most of those that it reached: one part of longer
+    messages, that went from rank to rank (the last block of a gather along a chain)."""
+    atom = spread.atoms[0]
+    return (
+        len(spread.atoms) == 1
+        and len(atom.keepers) == 1
+        and len(atom.messages) == len(atom.receivers)
+        and any(len(provenance.parts[message]) > 1 for message in atom.messages)
+    )
+
+
+def broadcast(traffic: Traffic, spread: Spread, more: Sequence[int]) -> Instance | None:
     """The broadcast that a spread is. `more`: messages that carried the same content besides,
     because of which other ranks may have been the root. None: a token that went round."""
     messages, roots = spread.messages, (spread.origin,)
