@@ -132,13 +132,13 @@ def _reduced(nprocs: int) -> Iterator[Case]:
     for name, patterns in (("reduce", reductions.REDUCES), ("allreduce", reductions.ALLREDUCES)):
         for pattern in patterns:
             for operator, combine in OPERATORS.items():
-                for dtype, count in ((np.int64, 8), (np.float64, 60)):
+                for dtype, count in ((np.int64, 1), (np.int64, 8), (np.float64, 60)):
                     def main(me: Rank, pattern=pattern, combine=combine, dtype=dtype, count=count) -> Waits:
                         for _ in range(4):
                             yield from pattern(me, me.data(count, dtype), combine, 0)
 
                     truth = (Truth(name, everybody(nprocs), 4, 0 if name == "reduce" else -1),)
-                    title = f"{name} {pattern.__name__} {operator} {np.dtype(dtype)}"
+                    title = f"{name} {pattern.__name__} {operator} {np.dtype(dtype)} {count}"
                     yield Case(title, nprocs, main, truth)
     yield from _reduced_apart(nprocs)
 

@@ -16,6 +16,8 @@ from plumbline.detect.traffic import Traffic
 ENOUGH = 8.0
 # So many of the terms must be like those that were sent.
 MOST = 0.9
+# What the norm of a term says, which many elements make; and more so than one element.
+BITS_OF_A_NORM = 3.0
 # A larger one of two values is that of the other rank in so many cases at least.
 HANDED_ON = 0.1
 
@@ -66,4 +68,5 @@ def _sum_bits(
         return 0.0
     same_sign = np.sign(left) == np.sign(low)
     likely = same_sign & (np.abs(left) <= 3 * max(abs(low), abs(high)))
-    return float(left.size) if likely.mean() >= MOST else 0.0
+    each = BITS_OF_A_NORM if left.size == len(combined) else 1.0
+    return each * left.size if likely.mean() >= MOST else 0.0

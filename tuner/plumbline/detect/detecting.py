@@ -39,11 +39,10 @@ def detect(recording: Recording) -> Detected:
     """Each message is claimed by one instance at most, but where collectives are nested."""
     state = _Detecting(traffic(recording))
     state.add(barriers(state.traffic, range(len(state.traffic))))
-    found = provenance(state.traffic)
-    listed = [
-        atom for atom in atoms(state.traffic, found) if not state.claimed.issuperset(atom.messages)
-    ]
-    full, partial = complete(state.traffic, listed)
+    # The larger one of two values is handed on as it is: that is no broadcast by who had it.
+    state.add(reductions(state.traffic, state.unclaimed(), surely=True))
+    found = provenance(state.traffic, state.claimed)
+    full, partial = complete(state.traffic, atoms(state.traffic, found))
     left = _gathered(state, full)
     passed = [spread.atoms[0] for spread in left if passing(found, spread)]
     direct = personal(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
+from plumbline.detect import hashes
 from plumbline.detect.atoms import Atom
 from plumbline.detect.groups import components, partition
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
@@ -31,6 +32,8 @@ class Delivery(msgspec.Struct, frozen=True, eq=False):
     atoms: tuple[Atom, ...]
     from_address: int
     to_address: int
+    from_gaps: int = 0  # bytes of an element, where there are gaps
+    to_gaps: int = 0
 
     @property
     def bytes(self) -> int:
@@ -50,14 +53,17 @@ def deliveries(traffic: Traffic, provenance: Provenance, atoms: Iterable[Atom]) 
         if len(atom.keepers) != 1:
             continue
         keeper = next(iter(atom.keepers))
-        arrival = _arrival(traffic, provenance, atom, keeper)
+        message = next(m for m in reversed(atom.messages) if traffic.target[m] == keeper)
+        arrival = _arrival(traffic, provenance, atom, message)
         key = ((atom.origin, keeper), traffic.send_site[atom.messages[0]])
         before = found[last[key]] if key in last else None
         if before is not None and _goes_on(before, atom, arrival):
             found[last[key]] = msgspec.structs.replace(before, atoms=(*before.atoms, atom))
             continue
         last[key] = len(found)
-        found.append(Delivery(atom.origin, keeper, (atom,), atom.address, arrival))
+        width = hashes.width(traffic.element[message])
+        gaps = (width * traffic.from_gaps[atom.messages[0]], width * traffic.to_gaps[message])
+        found.append(Delivery(atom.origin, keeper, (atom,), atom.address, arrival, *gaps))
     return found
 
 
@@ -66,9 +72,8 @@ def _goes_on(before: Delivery, atom: Atom, arrival: int) -> bool:
     return there and before.from_address + before.bytes == atom.address
 
 
-def _arrival(traffic: Traffic, provenance: Provenance, atom: Atom, keeper: int) -> int:
-    """Where it lies at its keeper."""
-    message = next(m for m in reversed(atom.messages) if traffic.target[m] == keeper)
+def _arrival(traffic: Traffic, provenance: Provenance, atom: Atom, message: int) -> int:
+    """Where it lies at the rank that got it with a message."""
     offset = 0
     for item, low, high in provenance.parts[message]:
         if item == atom.item and low <= atom.low < high:
@@ -147,9 +152,11 @@ def _both_sides(blocks: Sequence[Delivery], group: tuple[int, ...]) -> list[Layo
         for rank in group:
             if side == "from":
                 lie = {b.keeper: (b.from_address, b.bytes) for b in blocks if b.origin == rank}
+                gaps = max(block.from_gaps for block in blocks)
             else:
                 lie = {b.origin: (b.to_address, b.bytes) for b in blocks if b.keeper == rank}
-            kinds.add(layout(lie, group, rank))
+                gaps = max(block.to_gaps for block in blocks)
+            kinds.add(layout(lie, group, rank, gaps))
         order: tuple[Layout, ...] = ("overlapping", "apart", "order", "regular", "array")
         worst.append(next(kind for kind in order if kind in kinds))
     return worst if set(worst) & {"array", "regular", "order"} else None
@@ -222,9 +229,11 @@ def _root_side(
 ) -> Layout | None:
     if name == "scatter":
         lie = {rank: (block.from_address, block.bytes) for rank, block in blocks.items()}
+        gaps = max(block.from_gaps for block in blocks.values())
     else:
         lie = {rank: (block.to_address, block.bytes) for rank, block in blocks.items()}
-    kind = layout(lie, group, root)
+        gaps = max(block.to_gaps for block in blocks.values())
+    kind = layout(lie, group, root, gaps)
     return None if kind == "overlapping" else kind
 
 

@@ -9,11 +9,14 @@ from typing import Literal
 Layout = Literal["array", "regular", "order", "apart", "overlapping"]
 
 
-def layout(blocks: Mapping[int, tuple[int, int]], ranks: Sequence[int], own: int) -> Layout:
-    """`blocks`: (address, bytes) by the rank that each is for or from; `ranks`: of the whole group.
+def layout(
+    blocks: Mapping[int, tuple[int, int]], ranks: Sequence[int], own: int, gaps: int = 0
+) -> Layout:
+    """`blocks`: (address, bytes) by the rank that each is for or from; `ranks`: of the whole group;
+    `gaps`: 0, or bytes of an element of blocks with gaps, in which others may lie.
 
     array: equal blocks at equal distances, by ranks, with room for the own one.
-    regular: the same at a larger stride (columns of a matrix); needs three blocks.
+    regular: the same at another stride (columns of a matrix).
     order: side by side, but of unequal sizes or in another order.
     apart: anywhere. overlapping: they were never there together."""
     placed = sorted((address, nbytes, rank) for rank, (address, nbytes) in blocks.items())
@@ -30,10 +33,14 @@ def layout(blocks: Mapping[int, tuple[int, int]], ranks: Sequence[int], own: int
         strides = {distance / places for distance, places in steps if places}
         if strides == {size}:
             return "array"
-        if len(strides) == 1 and len(placed) > 2:
+        stride = next(iter(strides)) if len(strides) == 1 else 0
+        enough = len(placed) > 2 and (gaps or stride > size)
+        if stride and (enough or stride == gaps):
             return "regular"
-    if any(left[0] + left[1] > right[0] for left, right in zip(placed, placed[1:], strict=False)):
+    if not gaps and any(left[0] + left[1] > right[0] for left, right in zip(placed, placed[1:], strict=False)):
         return "overlapping"
+    if gaps:
+        return "apart"
     return "order" if _side_by_side(placed, ranks, own) else "apart"
 
 

@@ -9,6 +9,7 @@ item, so repeated collectives stay apart (Calotoiu et al., section 4, merge them
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Container
 
 import msgspec
 
@@ -52,13 +53,13 @@ class Provenance(msgspec.Struct, frozen=True, eq=False):
         return item if low == 0 and high == self.items[item].bytes else -1
 
 
-def provenance(traffic: Traffic) -> Provenance:
-    """O(n log n) in messages."""
+def provenance(traffic: Traffic, without: Container[int] = ()) -> Provenance:
+    """Of all messages but those `without`. O(n log n) in messages."""
     tracing = _Tracing(traffic)
     sizes = traffic.bytes
     for point in traffic.points:
         message = point >> 1
-        if not sizes[message]:
+        if not sizes[message] or message in without:
             continue
         if point & 1:
             tracing.receive(message)
@@ -104,15 +105,14 @@ class _Tracing:
             return
         if held.own:
             self._direct[parts[0][0]].add(traffic.target[message])
-            held.address = traffic.from_address[message]
         self._carry(message, parts)
-        self._write(rank, traffic.from_address[message], message)
+        self._write(rank, traffic.from_address[message], message, traffic.from_gaps[message])
 
     def receive(self, message: int) -> None:
         traffic, parts = self.traffic, self.parts[message]
         rank, content = traffic.target[message], traffic.content[message]
         held = self._held[rank].get(content)
-        self._write(rank, traffic.to_address[message], message)
+        self._write(rank, traffic.to_address[message], message, traffic.to_gaps[message])
         if held is not None and len(parts) == 1:
             known = self.parts[held.message]
             item = self.items[parts[0][0]]
@@ -124,15 +124,16 @@ class _Tracing:
 
     def _sets_out(self, message: int, held: _Held, parts: tuple[Part, ...]) -> bool:
         """Whether what a rank has sets out from it anew. An origin's own does where it goes to
-        the same rank again; what was received does where it lies elsewhere, and says nothing to
-        its receiver or to anybody."""
+        the same rank again or lies elsewhere; what was received does where it lies elsewhere, and
+        says nothing to its receiver or to anybody."""
         if len(parts) != 1:
             return False
         traffic, item = self.traffic, parts[0][0]
         target = traffic.target[message]
+        elsewhere = held.address != traffic.from_address[message]
         if held.own:
-            return target in self._direct[item]
-        if held.address == traffic.from_address[message]:
+            return elsewhere or target in self._direct[item]
+        if not elsewhere:
             return False
         common = len(self._origins[traffic.content[message]]) >= COMMON
         return common or target in self._owners[item]
@@ -147,7 +148,7 @@ class _Tracing:
         self._direct[item].add(traffic.target[message])
         self._held[rank][content] = _Held(message, traffic.from_address[message], True)
         self._carry(message, ((item, 0, traffic.bytes[message]),))
-        self._write(rank, traffic.from_address[message], message)
+        self._write(rank, traffic.from_address[message], message, traffic.from_gaps[message])
 
     def _item(self, rank: int, nbytes: int, address: int, message: int) -> int:
         self.items.append(Item(rank, nbytes, address, message))
@@ -162,8 +163,8 @@ class _Tracing:
             if low == 0 and high == self.items[item].bytes:
                 self._owners[item].add(target)
 
-    def _write(self, rank: int, address: int, message: int) -> None:
-        if self.traffic.contiguous[message] and address:
+    def _write(self, rank: int, address: int, message: int, gaps: bool) -> None:
+        if address and not gaps:
             end = address + self.traffic.bytes[message]
             self._memory[rank].write(address, end, message)
 
@@ -185,7 +186,7 @@ class _Tracing:
         """What is known to lie where a message is sent from; empty: nothing that it can be made
         of, or its receiver has all of it."""
         traffic = self.traffic
-        if not traffic.contiguous[message]:
+        if traffic.from_gaps[message]:
             return ()
         rank, start = traffic.source[message], traffic.from_address[message]
         end, target = start + traffic.bytes[message], traffic.target[message]

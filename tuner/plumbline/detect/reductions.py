@@ -5,6 +5,7 @@ tells. A rank's own operand is mostly never sent: then the operator is assumed, 
 from __future__ import annotations
 
 import math
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
@@ -20,9 +21,11 @@ EXPLAINED = 0.5
 Key = Callable[[int], tuple[int, ...]]
 
 
-def reductions(traffic: Traffic, messages: Iterable[int]) -> list[Instance]:
-    """Reductions to a root, to all, and along a chain, among messages that nothing else has
-    claimed."""
+def reductions(
+    traffic: Traffic, messages: Iterable[int], *, surely: bool = False
+) -> list[Instance]:
+    """Reductions to a root, to all, and along a chain. `surely`: only those of which contents
+    prove the operator, or speak for it where it hands on values as they are."""
     left = [m for m in messages if traffic.bytes[m] and traffic.element[m] in operators.NUMERIC]
     keys: list[Key] = [
         lambda m: (traffic.comm[m], traffic.kind[m], traffic.send_site[m]),
@@ -39,7 +42,7 @@ def reductions(traffic: Traffic, messages: Iterable[int]) -> list[Instance]:
         new = [
             instance
             for (comm, *_), members in classes.items()
-            for instance in _of_class(traffic, comm, members)
+            for instance in _of_class(traffic, comm, members, surely)
         ]
         found += new
         taken = {message for instance in new for message in instance.messages}
@@ -47,7 +50,9 @@ def reductions(traffic: Traffic, messages: Iterable[int]) -> list[Instance]:
     return found
 
 
-def _of_class(traffic: Traffic, comm: int, members: Sequence[int]) -> list[Instance]:
+def _of_class(
+    traffic: Traffic, comm: int, members: Sequence[int], surely: bool
+) -> list[Instance]:
     ranks = traffic.recording.communicators[comm].ranks
     groups = components((traffic.source[m], traffic.target[m]) for m in members)
     if not partition(groups, ranks):
@@ -57,12 +62,15 @@ def _of_class(traffic: Traffic, comm: int, members: Sequence[int]) -> list[Insta
         inside = set(group)
         own = [message for message in members if traffic.source[message] in inside]
         if len({traffic.kind[message] for message in own}) == 1:
-            found += (
-                _rooted(traffic, comm, group, own)
-                or _mutual(traffic, comm, group, own)
-                or rings(traffic, comm, group, own)
-            )
-        else:
+            new = _rooted(traffic, comm, group, own, surely)
+            new = new or _mutual(traffic, comm, group, own)
+            if surely:
+                new = [instance for instance in new if instance.evidence != "weak"]
+                new = [each for each in new if each.collective != "allreduce" or each.operation]
+            else:
+                new = new or rings(traffic, comm, group, own)
+            found += new
+        elif not surely:
             found += _halving(traffic, comm, group, own)
     return found
 
@@ -72,7 +80,7 @@ def _explained(good: Sequence[Phase], messages: Sequence[int]) -> bool:
 
 
 def _rooted(
-    traffic: Traffic, comm: int, group: tuple[int, ...], messages: Sequence[int]
+    traffic: Traffic, comm: int, group: tuple[int, ...], messages: Sequence[int], surely: bool
 ) -> list[Instance]:
     """Reductions to a root: a tree into which everybody sends once."""
     good = [
@@ -88,7 +96,9 @@ def _rooted(
         return []
     whole = [m for phase in good for m in phase.messages if phase.known[m].bit_count() == 1]
     operation = assumed(traffic, whole, _combinations(traffic, good))
-    if operation is None:
+    if operation is None or (
+        surely and not _handing_on(traffic, good, messages, operation.name)
+    ):
         return []
     found = []
     for phase, chain in zip(good, chains, strict=True):
@@ -127,9 +137,26 @@ def _upwards(traffic: Traffic, phase: Phase, group: Sequence[int]) -> bool:
     return hops == set(zip(group, group[1:], strict=False))
 
 
+def _handing_on(
+    traffic: Traffic, good: Sequence[Phase], messages: Sequence[int], name: str
+) -> bool:
+    """Whether ranks hand on the larger value, or the like, rather than all the same one: what
+    speaks for it is where something else goes on than came."""
+    differ = [len({traffic.content[m] for m in phase.messages}) > 1 for phase in good]
+    everything = sum(len(phase.messages) for phase in good) == len(messages)
+    if name in ("", "SUM") or not everything or 2 * sum(differ) <= len(good):
+        return False
+    bits = 0.0
+    for message, operands in _combinations(traffic, good):
+        if traffic.content[message] not in {traffic.content[each] for each in operands}:
+            bits += operators.partly(traffic, message, operands).get(name, 0.0)
+    return bits >= ENOUGH / 2
+
+
 def _combinations(traffic: Traffic, good: Sequence[Phase]) -> list[tuple[int, list[int]]]:
-    """What ranks have sent, and what they had got for it."""
-    found = []
+    """What ranks have sent, and what they had got for it: also the root, if he sends something
+    of the kind before it goes on."""
+    found = _results(traffic, good)
     for phase in good:
         into: dict[int, list[int]] = defaultdict(list)
         for message in phase.messages:
@@ -138,6 +165,27 @@ def _combinations(traffic: Traffic, good: Sequence[Phase]) -> list[tuple[int, li
             operands = into.get(traffic.source[message])
             if operands:
                 found.append((message, operands))
+    return found
+
+
+def _results(traffic: Traffic, good: Sequence[Phase]) -> list[tuple[int, list[int]]]:
+    sent: dict[tuple[int, int], list[int]] = {}
+    for phase in good:
+        last = max(phase.messages, key=lambda each: traffic.received[each])
+        sent.setdefault((traffic.target[last], traffic.kind[last]), [])
+    for message in range(len(traffic)):
+        listed = sent.get((traffic.source[message], traffic.kind[message]))
+        if listed is not None:
+            listed.append(message)
+    found = []
+    for phase, following in zip(good, [*good[1:], None], strict=True):
+        last = max(phase.messages, key=lambda each: traffic.received[each])
+        root = traffic.target[last]
+        listed = sent[root, traffic.kind[last]]
+        at = bisect(listed, traffic.received[last], key=lambda each: traffic.sent[each])
+        until = min((traffic.received[m] for m in following.messages), default=0) if following else 0
+        if at < len(listed) and (not following or traffic.sent[listed[at]] < until):
+            found.append((listed[at], [m for m in phase.messages if traffic.target[m] == root]))
     return found
 
 

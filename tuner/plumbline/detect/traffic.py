@@ -34,7 +34,8 @@ class Traffic(msgspec.Struct, frozen=True, eq=False):
     element: list[int]
     from_address: list[int]
     to_address: list[int]
-    contiguous: list[bool]  # on both sides
+    from_gaps: list[bool]  # not contiguous at the sender
+    to_gaps: list[bool]
     send_site: list[int]
     receive_site: list[int]
     sent: list[int]
@@ -96,7 +97,8 @@ def traffic(recording: Recording) -> Traffic:
         element=left["element"].tolist(),
         from_address=left["address"].tolist(),
         to_address=right["address"].tolist(),
-        contiguous=((flags & Flag.NOT_CONTIGUOUS) == 0).tolist(),
+        from_gaps=((left["flags"] & Flag.NOT_CONTIGUOUS) != 0).tolist(),
+        to_gaps=((right["flags"] & Flag.NOT_CONTIGUOUS) != 0).tolist(),
         send_site=left["call_site"].tolist(),
         receive_site=right["call_site"].tolist(),
         sent=place[0::2].tolist(),
