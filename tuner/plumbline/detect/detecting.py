@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from plumbline.detect.atoms import Atom, atoms
-from plumbline.detect.barriers import barriers
+from plumbline.detect.barriers import SIGNAL, barriers
 from plumbline.detect.composites import composed
 from plumbline.detect.instances import Instance, first_sent, in_order
 from plumbline.detect.personal import deliveries, personal
@@ -95,12 +95,21 @@ def _broadcasts(
     again = _again(state.traffic, found, spreads, partial)
     instances = []
     for spread in spreads:
-        instance = broadcast(state.traffic, spread, again.get(spread.atoms[0].item, []))
+        more = _alike(state.traffic, spread, again.get(spread.atoms[0].item, []))
+        instance = broadcast(state.traffic, spread, more)
         if instance is None:
             state.claimed.update(spread.messages)
         else:
             instances.append(instance)
     return instances
+
+
+def _alike(traffic: Traffic, spread: Spread, messages: Sequence[int]) -> list[int]:
+    """Of messages with the content of a broadcast those that may belong to it: a short content is
+    met anywhere."""
+    tags = {traffic.tag[message] for message in spread.messages}
+    long = spread.bytes > SIGNAL
+    return [message for message in messages if long or traffic.tag[message] in tags]
 
 
 def _again(
