@@ -19,7 +19,7 @@ export MPICC
 unexport PYTHONDONTWRITEBYTECODE
 
 # Debian packages: what a campaign needs, and what tests and checks need beyond that.
-RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev make openmpi-bin pkg-config python3-venv
+RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev libxxhash-dev make openmpi-bin pkg-config python3-venv
 TEST_PACKAGES = clang-format cppcheck environment-modules fish gfortran hpcc libsimgrid-dev \
     lua-bit32 lua-filesystem lua-json lua-posix lua-term lua5.3 munge prometheus slurm-wlm tcsh \
     valgrind
@@ -38,7 +38,7 @@ BIN = $(VENV)/bin
 STAMPS = $(VENV)/stamps
 MPI_ID = $(shell probes/mpi-id.sh $(MPICC))
 PRELOAD = $(if $(filter simgrid-%,$(MPI_ID)),plumbline.o,libplumbline.so)
-LOOPS = $(if $(filter simgrid-%,$(MPI_ID)),,build/$(MPI_ID)/loops)
+LOOPS = $(if $(filter simgrid-%,$(MPI_ID)),,build/$(MPI_ID)/loops build/$(MPI_ID)/librecorder.so)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 

@@ -40,6 +40,7 @@ COMMANDS = {
     "run": "Start an application with the winners in force.",
     "check": "Check the winners by programs that users would take.",
     "profile": "Record which collectives an application spends its time in.",
+    "record": "Record what an application sends and receives.",
     "serve": "Answer /metrics and pages from the database.",
     "db": "Check the database, or back it up.",
 }

@@ -109,7 +109,8 @@ class CallSite(msgspec.Struct, frozen=True):
         frame = self.frames[0]
         if frame.file:
             return f"{frame.file}:{frame.line} ({frame.function})"
-        return f"{frame.module}+{frame.address:#x}"
+        name = f" ({frame.function})" if frame.function else ""
+        return f"{frame.module}+{frame.address:#x}{name}"
 
 
 class RecordedRank(msgspec.Struct, frozen=True):

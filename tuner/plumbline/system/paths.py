@@ -15,8 +15,8 @@ from plumbline_db.records import Library
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """`programs` holds one folder per build id, with `probe`, `loops` and `libplumbline.so` (for
-    SimGrid `plumbline.o`, to be linked in, and no `loops`)."""
+    """`programs` holds one folder per build id, with `probe`, `loops`, `libplumbline.so` and
+    `librecorder.so` (for SimGrid `probe` and `plumbline.o`, to be linked in)."""
 
     programs: Path
     search_spaces: Path
@@ -30,6 +30,9 @@ class Layout(msgspec.Struct, frozen=True):
     def preload(self, build_id: str) -> Path:
         linked = self.programs / build_id / "plumbline.o"
         return linked if linked.is_file() else self._built(build_id, "libplumbline.so")
+
+    def recorder(self, build_id: str) -> Path:
+        return self._built(build_id, "librecorder.so")
 
     def _built(self, build_id: str, name: str) -> Path:
         path = self.programs / build_id / name

@@ -1,0 +1,278 @@
+/* Hashes of contents. The polynomial is a dot product with a table of powers, reduced once a block:
+ * upper and lower halves of products are summed apart. Signed values are made unsigned by an
+ * offset, which is taken off a block at once.
+ *
+ * Compiled twice for x86-64: here for all processors, by hash_avx2.c for those with AVX2. */
+#include "hash.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#ifndef PL_HASH
+#define PL_HASH pl_hash_plainly
+#endif
+
+enum { BLOCK = 512 }; /* values; also the period of the sketch's weights */
+
+static const uint64_t base = UINT64_C(0x0A3F51C97E82B46D);
+
+static struct {
+    uint64_t powers[BLOCK], step; /* step: base^BLOCK */
+    uint64_t sums[BLOCK + 1];     /* of the first so many powers */
+    double first[BLOCK], second[BLOCK];
+} table;
+
+static double weight(uint64_t at)
+{
+    return (double)(pl_mix(at) >> 11) * 0x1p-52 - 1;
+}
+
+__attribute__((constructor)) static void fill(void)
+{
+    uint64_t power = 1;
+    for (int i = 0; i < BLOCK; i++) {
+        table.powers[i] = power;
+        table.sums[i + 1] = pl_plus(table.sums[i], power);
+        power = pl_times(power, base);
+        table.first[i] = weight((uint64_t)i);
+        table.second[i] = weight((uint64_t)(BLOCK + i));
+    }
+    table.step = power;
+}
+
+/* One block of at most BLOCK values: `offset` is flipped in them, and then taken off. */
+#define BLOCK_OF(name, type, offset)                                                               \
+    static uint64_t name(const uint8_t *at, int count)                                             \
+    {                                                                                              \
+        unsigned __int128 low = 0, high = 0;                                                       \
+        for (int i = 0; i < count; i++) {                                                          \
+            type value;                                                                            \
+            memcpy(&value, at + (size_t)i * sizeof value, sizeof value);                           \
+            value ^= (type)(offset);                                                               \
+            const unsigned __int128 product = (unsigned __int128)value * table.powers[i];          \
+            low += (uint64_t)product;                                                              \
+            high += (uint64_t)(product >> 64);                                                     \
+        }                                                                                          \
+        const uint64_t flipped = pl_reduce((unsigned __int128)(offset)*table.sums[count]);         \
+        return pl_plus(pl_reduce(low + (high << 3)), flipped ? PL_PRIME - flipped : 0);            \
+    }
+
+BLOCK_OF(signed_1, uint8_t, UINT8_C(0x80))
+BLOCK_OF(signed_2, uint16_t, UINT16_C(0x8000))
+BLOCK_OF(signed_4, uint32_t, UINT32_C(0x80000000))
+BLOCK_OF(signed_8, uint64_t, UINT64_C(0x8000000000000000))
+BLOCK_OF(plain_1, uint8_t, 0)
+BLOCK_OF(plain_2, uint16_t, 0)
+BLOCK_OF(plain_4, uint32_t, 0)
+BLOCK_OF(plain_8, uint64_t, 0)
+
+struct values {
+    size_t width;
+    uint64_t (*block)(const uint8_t *at, int count);
+};
+
+static struct values values_of(enum pl_element element)
+{
+    switch (element) {
+    case PL_INT8:
+        return (struct values){1, signed_1};
+    case PL_UINT8:
+        return (struct values){1, plain_1};
+    case PL_INT16:
+        return (struct values){2, signed_2};
+    case PL_UINT16:
+        return (struct values){2, plain_2};
+    case PL_INT32:
+        return (struct values){4, signed_4};
+    case PL_UINT32:
+    case PL_FLOAT32:
+        return (struct values){4, plain_4};
+    case PL_INT64:
+        return (struct values){8, signed_8};
+    default:
+        return (struct values){8, plain_8};
+    }
+}
+
+static uint64_t poly_of(const void *content, size_t bytes, enum pl_element element)
+{
+    const struct values values = values_of(element);
+    const uint8_t *at = content, *const end = at + bytes;
+    const size_t block_bytes = BLOCK * values.width;
+    uint64_t total = 0, power = 1;
+    for (; at + block_bytes <= end; at += block_bytes) {
+        total = pl_plus(total, pl_times(power, values.block(at, BLOCK)));
+        power = pl_times(power, table.step);
+    }
+    const int whole = (int)((size_t)(end - at) / values.width);
+    uint64_t rest = values.block(at, whole);
+    at += (size_t)whole * values.width;
+    if (at < end) { /* the last value is filled up with zeros */
+        uint64_t last = 0;
+        memcpy(&last, at, (size_t)(end - at));
+        rest = pl_plus(rest, pl_reduce((unsigned __int128)last * table.powers[whole]));
+    }
+    return pl_plus(total, pl_times(power, rest));
+}
+
+enum { LANES = 4, CHAINS = 2, STEP = LANES * CHAINS };
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
+typedef int64_t bits __attribute__((vector_size(LANES * sizeof(int64_t))));
+
+struct sums {
+    lanes first[CHAINS], second[CHAINS], size[CHAINS];
+};
+
+/* A loop over `count` numbers of `type`, a multiple of STEP and at most BLOCK. */
+#define SUMS_OF(name, type)                                                                        \
+    static void name(struct sums *sums, const uint8_t *at, size_t count)                           \
+    {                                                                                              \
+        typedef type few __attribute__((vector_size(LANES * sizeof(type))));                       \
+        for (size_t i = 0; i < count; i += STEP) {                                                 \
+            for (int chain = 0; chain < CHAINS; chain++) {                                         \
+                const size_t place = i + (size_t)chain * LANES;                                    \
+                few given;                                                                         \
+                lanes first, second;                                                               \
+                memcpy(&given, at + place * sizeof(type), sizeof given);                           \
+                memcpy(&first, table.first + place, sizeof first);                                 \
+                memcpy(&second, table.second + place, sizeof second);                              \
+                const lanes numbers = __builtin_convertvector(given, lanes);                       \
+                sums->first[chain] += numbers * first;                                             \
+                sums->second[chain] += numbers * second;                                           \
+                sums->size[chain] += (lanes)((bits)numbers & INT64_MAX);                           \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+SUMS_OF(sums_of_double, double)
+SUMS_OF(sums_of_float, float)
+
+static void add_block(const uint8_t *at, size_t count, bool wide, double factor,
+                      double sketch[PL_SKETCH])
+{
+    const size_t even = count / STEP * STEP, width = wide ? sizeof(double) : sizeof(float);
+    struct sums sums = {0};
+    (wide ? sums_of_double : sums_of_float)(&sums, at, even);
+    double totals[PL_SKETCH] = {0};
+    for (int chain = 0; chain < CHAINS; chain++) {
+        for (int lane = 0; lane < LANES; lane++) {
+            totals[0] += sums.first[chain][lane];
+            totals[1] += sums.second[chain][lane];
+            totals[2] += sums.size[chain][lane];
+        }
+    }
+    for (size_t i = even; i < count; i++) {
+        float narrow;
+        double number;
+        memcpy(wide ? (void *)&number : &narrow, at + i * width, width);
+        number = wide ? number : (double)narrow;
+        totals[0] += number * table.first[i];
+        totals[1] += number * table.second[i];
+        totals[2] += number < 0 ? -number : number;
+    }
+    sketch[0] += factor * totals[0];
+    sketch[1] += factor * totals[1];
+    sketch[2] += totals[2];
+}
+
+static void sketch_of(const void *content, size_t bytes, enum pl_element element,
+                      double sketch[PL_SKETCH])
+{
+    const bool wide = element == PL_FLOAT64 || element == PL_COMPLEX128;
+    memset(sketch, 0, PL_SKETCH * sizeof *sketch);
+    if (!wide && element != PL_FLOAT32 && element != PL_COMPLEX64)
+        return;
+    const size_t width = wide ? sizeof(double) : sizeof(float), count = bytes / width;
+    for (size_t i = 0; i < count; i += BLOCK) {
+        const double factor = 0.5 + (double)(pl_mix(~(uint64_t)(i / BLOCK)) >> 11) * 0x1p-54;
+        add_block((const uint8_t *)content + i * width, count - i < BLOCK ? count - i : BLOCK, wide,
+                  factor, sketch);
+    }
+}
+
+enum { CLASSES = PL_EXTREMES / 2 };
+_Static_assert((int)CLASSES == (int)LANES, "a class is a lane");
+
+static inline lanes chosen(bits mask, lanes yes, lanes no)
+{
+    return (lanes)(((bits)yes & mask) | ((bits)no & ~mask));
+}
+
+#define EXTREMES_OF(name, type)                                                                    \
+    static void name(const uint8_t *at, size_t count, double extremes[PL_EXTREMES])                \
+    {                                                                                              \
+        typedef type few __attribute__((vector_size(LANES * sizeof(type))));                       \
+        few given;                                                                                 \
+        memcpy(&given, at, sizeof given);                                                          \
+        lanes largest = __builtin_convertvector(given, lanes), smallest = largest;                 \
+        for (size_t i = LANES; i < count; i += LANES) {                                            \
+            const size_t place = i + LANES <= count ? i : count - LANES;                           \
+            memcpy(&given, at + place * sizeof(type), sizeof given);                               \
+            lanes numbers = __builtin_convertvector(given, lanes);                                 \
+            if (place < i)                                                                         \
+                numbers = turned(numbers, (int)(count % LANES));                                   \
+            largest = chosen(numbers > largest, numbers, largest);                                 \
+            smallest = chosen(numbers < smallest, numbers, smallest);                              \
+        }                                                                                          \
+        memcpy(extremes, &largest, sizeof largest);                                                \
+        memcpy(extremes + CLASSES, &smallest, sizeof smallest);                                    \
+    }
+
+/* The last LANES numbers, each in the lane of its class. */
+static inline lanes turned(lanes numbers, int by)
+{
+    lanes found;
+    for (int lane = 0; lane < LANES; lane++)
+        found[(lane + by) % LANES] = numbers[lane];
+    return found;
+}
+
+EXTREMES_OF(of_int8, int8_t)
+EXTREMES_OF(of_uint8, uint8_t)
+EXTREMES_OF(of_int16, int16_t)
+EXTREMES_OF(of_uint16, uint16_t)
+EXTREMES_OF(of_int32, int32_t)
+EXTREMES_OF(of_uint32, uint32_t)
+EXTREMES_OF(of_int64, int64_t)
+EXTREMES_OF(of_uint64, uint64_t)
+EXTREMES_OF(of_float32, float)
+EXTREMES_OF(of_float64, double)
+
+static const struct {
+    size_t width;
+    void (*of)(const uint8_t *at, size_t count, double extremes[PL_EXTREMES]);
+} ordered[] = {
+    [PL_INT8] = {1, of_int8},       [PL_UINT8] = {1, of_uint8},   [PL_INT16] = {2, of_int16},
+    [PL_UINT16] = {2, of_uint16},   [PL_INT32] = {4, of_int32},   [PL_UINT32] = {4, of_uint32},
+    [PL_INT64] = {8, of_int64},     [PL_UINT64] = {8, of_uint64}, [PL_FLOAT32] = {4, of_float32},
+    [PL_FLOAT64] = {8, of_float64},
+};
+
+static void extremes_of(const void *content, size_t bytes, enum pl_element element,
+                        double extremes[PL_EXTREMES])
+{
+    memset(extremes, 0, PL_EXTREMES * sizeof *extremes);
+    if (element > PL_FLOAT64 || !ordered[element].of)
+        return;
+    const size_t count = bytes / ordered[element].width;
+    if (count >= CLASSES)
+        ordered[element].of(content, count, extremes);
+}
+
+void PL_HASH(struct pl_slot *slot, const void *content, size_t bytes)
+{
+    const enum pl_element element = (enum pl_element)slot->element;
+    slot->content = XXH3_64bits(content, bytes);
+    slot->poly = poly_of(content, bytes, element);
+    sketch_of(content, bytes, element, slot->sketch);
+    if (bytes > PL_PAYLOAD) {
+        extremes_of(content, bytes, element, slot->extremes);
+    } else {
+        memset(slot->payload, 0, PL_PAYLOAD);
+        if (bytes > 0)
+            memcpy(slot->payload, content, bytes);
+    }
+}

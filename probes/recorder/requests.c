@@ -1,0 +1,209 @@
+/* What is under way, by the handle of its request. A handle may stand for several sends at once:
+ * libraries have one for all that were complete when they were begun. They end in the order in
+ * which they began. */
+#include "recorder.h"
+
+#include <stdlib.h>
+
+enum { BUCKETS = 4096 };
+
+struct messages {
+    MPI_Message message;
+    MPI_Comm comm;
+    uint32_t flags;
+    struct messages *next;
+};
+
+static struct {
+    struct pl_pending *buckets[BUCKETS]; /* distinct keys by next; of one key by later */
+    struct pl_pending *unused;
+    struct messages *messages;
+    pthread_mutex_t lock;
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void lock(void)
+{
+    if (pl_book.threads)
+        pthread_mutex_lock(&table.lock);
+}
+
+static void unlock(void)
+{
+    if (pl_book.threads)
+        pthread_mutex_unlock(&table.lock);
+}
+
+static struct pl_pending **place_of(uintptr_t key)
+{
+    struct pl_pending **at = &table.buckets[pl_mix(key) % BUCKETS];
+    while (*at && (*at)->key != key)
+        at = &(*at)->next;
+    return at;
+}
+
+/* A type may be freed while what it is for is under way. */
+static void keep_type(struct pl_pending *pending)
+{
+    const struct pl_type *type = pl_type_of(pending->data.type);
+    if (type && !type->named && (pending->receives || pending->persistent))
+        pending->own_type = PMPI_Type_dup(pending->data.type, &pending->data.type) == MPI_SUCCESS;
+}
+
+void pl_remember(MPI_Request request, const struct pl_pending *given)
+{
+    if (request == MPI_REQUEST_NULL || (!given->slot && !given->persistent))
+        return;
+    lock();
+    struct pl_pending *pending = table.unused;
+    if (pending)
+        table.unused = pending->next;
+    else
+        pending = malloc(sizeof *pending);
+    if (pending) {
+        *pending = *given;
+        pending->key = PL_KEY(request);
+        pending->next = pending->later = NULL;
+        pending->last = pending;
+        if (pending->persistent && pending->what.comm != MPI_COMM_NULL)
+            pending->what.member = pl_member_of(pending->what.comm);
+        keep_type(pending);
+        struct pl_pending **at = place_of(pending->key);
+        if (*at) {
+            (*at)->last->later = pending;
+            (*at)->last = pending;
+        } else {
+            *at = pending;
+        }
+    }
+    unlock();
+}
+
+struct pl_pending *pl_remembered(MPI_Request request)
+{
+    lock();
+    struct pl_pending *found = *place_of(PL_KEY(request));
+    unlock();
+    return found;
+}
+
+/* Takes the first of its key out of the table; NULL: nothing is known. */
+static struct pl_pending *forget(MPI_Request was)
+{
+    lock();
+    struct pl_pending **at = place_of(PL_KEY(was)), *found = *at;
+    if (found && found->later) {
+        found->later->next = found->next;
+        found->later->last = found->last;
+        *at = found->later;
+    } else if (found) {
+        *at = found->next;
+    }
+    unlock();
+    return found;
+}
+
+static void discard(struct pl_pending *pending)
+{
+    if (pending->own_type)
+        PMPI_Type_free(&pending->data.type);
+    lock();
+    pending->next = table.unused;
+    table.unused = pending;
+    unlock();
+}
+
+static void finish(struct pl_pending *pending, const MPI_Status *status, int64_t start, int64_t end,
+                   int rc)
+{
+    int cancelled = 0;
+    pl_end(pending->slot, start, end, rc);
+    pl_end(pending->other, start, end, rc);
+    if (pending->cancels && status)
+        PMPI_Test_cancelled(status, &cancelled);
+    if (cancelled && pending->slot)
+        pending->slot->flags |= PL_CANCELLED;
+    else if (pending->whole && pending->slot)
+        pl_whole(pending->slot, &pending->data);
+    else if (pending->receives)
+        pl_received(pending->slot, &pending->data, status);
+}
+
+void pl_completed(MPI_Request was, const MPI_Status *status, int64_t start, int64_t end, int rc)
+{
+    struct pl_pending *pending = pl_remembered(was);
+    if (!pending)
+        return;
+    if (pending->persistent) {
+        if (pending->active)
+            finish(pending, status, start, end, rc);
+        pending->active = pending->cancels = false;
+        pending->slot = NULL;
+        return;
+    }
+    pending = forget(was);
+    finish(pending, status, start, end, rc);
+    discard(pending);
+}
+
+/* It may go on, unseen; what a send has sent is known. */
+void pl_freed(MPI_Request was)
+{
+    struct pl_pending *pending = forget(was);
+    if (!pending)
+        return;
+    if (pending->slot && (!pending->persistent || pending->active)) {
+        pl_end(pending->slot, 0, pending->slot->post, MPI_SUCCESS);
+        pl_end(pending->other, 0, pending->slot->post, MPI_SUCCESS);
+        if (pending->receives || pending->whole)
+            pending->slot->flags |= PL_UNKNOWN_CONTENT;
+    }
+    discard(pending);
+}
+
+void pl_started(MPI_Request request, int32_t site)
+{
+    struct pl_pending *pending = pl_remembered(request);
+    if (!pending || !pending->persistent || !pl_recording())
+        return;
+    pending->what.site = site;
+    pending->slot = pl_begin(&pending->what);
+    pending->active = true;
+    if (!pending->slot)
+        return;
+    if (pending->what.kind == PL_SEND && !(pending->what.flags & PL_PARTITIONED))
+        pl_whole(pending->slot, &pending->data);
+    else
+        pl_describe(pending->slot, &pending->data);
+    pl_post(pending->slot, pending->what.kind);
+}
+
+void pl_probed(MPI_Message message, MPI_Comm comm, uint32_t flags)
+{
+    struct messages *entry = malloc(sizeof *entry);
+    if (!entry || message == MPI_MESSAGE_NULL || message == MPI_MESSAGE_NO_PROC) {
+        free(entry);
+        return;
+    }
+    lock();
+    *entry = (struct messages){message, comm, flags, table.messages};
+    table.messages = entry;
+    unlock();
+}
+
+bool pl_probed_on(MPI_Message message, MPI_Comm *comm, uint32_t *flags)
+{
+    lock();
+    struct messages **at = &table.messages;
+    while (*at && (*at)->message != message)
+        at = &(*at)->next;
+    struct messages *entry = *at;
+    if (entry)
+        *at = entry->next;
+    unlock();
+    if (entry) {
+        *comm = entry->comm;
+        *flags = entry->flags;
+    }
+    free(entry);
+    return entry != NULL;
+}

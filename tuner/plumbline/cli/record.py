@@ -1,0 +1,83 @@
+"""plumbline record"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import base, common, options
+from .base import Program
+
+if TYPE_CHECKING:
+    from plumbline.detect.summary import Summary
+
+_SITES = 5
+
+
+@base.command("record", takes="mpi json", context_settings={"allow_interspersed_args": False})
+@click.argument("application", nargs=-1, type=click.UNPROCESSED, required=True)
+@options.option(
+    "--output",
+    type=options.NewFolder(),
+    default="recording",
+    help="Folder for the recording, empty or new, that all nodes see.",
+)
+@options.option(
+    "--limit",
+    type=click.IntRange(1, 1 << 20),
+    default=256,
+    help="MiB a rank; events behind that are counted, not kept.",
+)
+def command(program: Program, application: tuple[str, ...], output: Path, limit: int) -> int:
+    """Record what an application sends and receives, message by message.
+
+    Starts the application's mpirun as it is, with a library in front of MPI in its ranks that
+    writes down each message: when, between whom, how much, from which line of the source, and
+    hashes of its content. Contents of up to 64 bytes are kept as they are. The exit status is the
+    application's.
+
+    \b
+    Example:
+      plumbline record --output my-recording -- mpirun -np 4 ./application
+    """
+    from plumbline.detect import call_sites, read, record, summary
+
+    binary = shutil.which(application[0])
+    if binary is None:
+        raise click.UsageError(f"{application[0]} is not on PATH")
+    about = record.record(application, Path(binary), program.mpi, output, limit << 20)
+    recording = call_sites.resolved(read.read(output))
+    found = summary.summary(recording, str(output), about.status)
+    if program.json:
+        common.print_json(found)
+    else:
+        for line in _lines(found):
+            click.echo(f"plumbline: {line}", err=True)
+    return about.status
+
+
+def _lines(found: Summary) -> list[str]:
+    lines = [
+        f"{found.folder}: {found.ranks} ranks, {found.seconds:.3g} s, {found.sent} messages of "
+        f"{found.sent_bytes} bytes, {found.collectives} calls of collectives"
+    ]
+    lines += [
+        f"{site.bytes} bytes in {site.messages} messages from {site.place}"
+        for site in found.sites[:_SITES]
+    ]
+    if found.unmatched or found.verified < found.matched:
+        lines.append(
+            f"{found.unmatched} messages have one side alone; contents of "
+            f"{found.matched - found.verified} could not be compared"
+        )
+    if found.lost:
+        lines.append(f"{found.lost} events are not there for want of room: raise --limit")
+    if found.finished < found.ranks:
+        lines.append(
+            f"{found.ranks - found.finished} of {found.ranks} ranks did not reach MPI_Finalize; "
+            "what they had sent and received until then is there"
+        )
+    return lines

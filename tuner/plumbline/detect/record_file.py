@@ -1,0 +1,295 @@
+"""The strict reader of what one rank wrote (probes/recorder/event.h). Files may come from anybody:
+whatever does not fit is a ValueError that says what."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from plumbline.detect.hashes import PRIME, SKETCH
+from plumbline.detect.kinds import Element, Kind, Mode, Operation
+from plumbline.detect.recording import PAYLOAD
+
+SUFFIX = ".record"
+FRAMES = 8
+_MAGIC = b"PLRECRD1"
+_PIECE = 16
+_MEMBERS, _REMOTE, _SITE, _MODULE = 1, 2, 3, 4
+_MOST_RANKS = 1 << 22
+_NAME = 32
+_ADDRESS_BITS = 48
+
+SLOT = np.dtype(
+    [
+        ("post", "=i8"),
+        ("start", "=i8"),
+        ("end", "=i8"),
+        ("address", "=u8"),
+        ("extent", "=i8"),
+        ("bytes", "=i8"),
+        ("content", "=u8"),
+        ("poly", "=u8"),
+        ("signature", "=u8"),
+        ("sketch", "=f8", (SKETCH,)),
+        ("peer", "=i4"),
+        ("tag", "=i4"),
+        ("comm", "=i4"),
+        ("site", "=i4"),
+        ("flags", "=u4"),
+        ("function", "=u2"),
+        ("mode", "u1"),
+        ("kind", "u1"),
+        ("element", "u1"),
+        ("operation", "u1"),
+        ("thread", "=u2"),
+        ("blocks", "=i4"),
+        ("payload", "u1", (PAYLOAD,)),
+    ]
+)
+_HEADER = struct.Struct("=8s4I2i4q6q2q2i40s64s256s")
+
+
+class _Header(NamedTuple):
+    """The fields of `struct pl_record_header` before the names of functions, in its order."""
+
+    magic: bytes
+    byte_order: int
+    header_bytes: int
+    slot_bytes: int
+    first_slot: int
+    rank: int
+    nprocs: int
+    job: int
+    limit: int
+    begin: int
+    end: int
+    begin_at: int
+    begin_offset: int
+    begin_round_trip: int
+    end_at: int
+    end_offset: int
+    end_round_trip: int
+    used: int
+    lost: int
+    finished: int
+    functions: int
+    boot: bytes
+    host: bytes
+    library: bytes
+
+
+class Offset(msgspec.Struct, frozen=True):
+    """Rank 0's clock less this rank's, in ns, when this one showed `at_ns`; from a round trip of
+    so many ns."""
+
+    at_ns: int
+    offset_ns: int
+    round_trip_ns: int
+
+
+class Members(msgspec.Struct, frozen=True):
+    """A communicator as one rank has it: world ranks of its own group, and of the other one."""
+
+    ranks: tuple[int, ...]
+    remote: tuple[int, ...]
+    number: int
+
+
+class RankFile(msgspec.Struct, frozen=True, eq=False):
+    """What one rank wrote. Times are those of its host's clock. `slots`: events alone, dtype SLOT,
+    whose `comm` and `site` are keys of the tables here."""
+
+    rank: int
+    nprocs: int
+    job: int
+    begin_ns: int
+    end_ns: int
+    offsets: tuple[Offset, ...]
+    boot: str
+    host: str
+    library: str
+    finished: bool
+    lost: int
+    functions: tuple[str, ...]
+    slots: npt.NDArray[np.void]
+    communicators: dict[int, Members]
+    sites: dict[int, tuple[tuple[str, int], ...]]  # (module, address), innermost first
+
+
+def read(path: Path) -> RankFile:
+    """Raises OSError and ValueError."""
+    with path.open("rb") as file:
+        header = _header(file)
+        names = _names(file, header)
+        available = path.stat().st_size - header.first_slot
+        count = min(header.used, header.limit, max(0, available) // SLOT.itemsize)
+        file.seek(header.first_slot)
+        slots = np.frombuffer(file.read(count * SLOT.itemsize), SLOT)
+    pieces = slots[slots["kind"] == _PIECE]
+    events = slots[(slots["kind"] != _PIECE) & (slots["kind"] != 0)]
+    communicators, sites = _communicators(pieces, header), _sites(pieces)
+    _check(events, header, communicators, sites)
+    offsets = (
+        Offset(header.begin_at, header.begin_offset, header.begin_round_trip),
+        Offset(header.end_at, header.end_offset, header.end_round_trip),
+    )
+    last = int(events["end"].max(initial=header.begin))
+    return RankFile(
+        rank=header.rank,
+        nprocs=header.nprocs,
+        job=header.job,
+        begin_ns=header.begin,
+        end_ns=header.end if header.finished else last,
+        offsets=tuple(offset for offset in offsets if offset.round_trip_ns > 0),
+        boot=_text(header.boot),
+        host=_text(header.host),
+        library=_text(header.library),
+        finished=bool(header.finished),
+        lost=header.lost,
+        functions=names,
+        slots=events,
+        communicators=communicators,
+        sites=sites,
+    )
+
+
+def _header(file: BinaryIO) -> _Header:
+    content = file.read(_HEADER.size)
+    if len(content) < _HEADER.size:
+        raise ValueError("it ends too early")
+    header = _Header._make(_HEADER.unpack(content))
+    if header.magic != _MAGIC or header.byte_order != 1 or header.slot_bytes != SLOT.itemsize:
+        raise ValueError("written by another version, or on a machine of another kind")
+    if not 0 < header.nprocs <= _MOST_RANKS or not 0 <= header.rank < header.nprocs:
+        raise ValueError(f"there is no rank {header.rank} of {header.nprocs}")
+    if not 0 < header.functions <= (header.header_bytes - _HEADER.size) // _NAME:
+        raise ValueError(f"there is no room for the names of {header.functions} functions")
+    if not header.header_bytes <= header.first_slot <= 1 << 20:
+        raise ValueError("slots begin within the header")
+    if min(header.used, header.lost, header.limit, header.begin) < 0:
+        raise ValueError("a number that no run has")
+    if header.finished and header.end < header.begin:
+        raise ValueError("it ends before it begins")
+    if max(map(abs, header[11:17])) > 1 << 62:
+        raise ValueError("a clock that no host has")
+    return header
+
+
+def _names(file: BinaryIO, header: _Header) -> tuple[str, ...]:
+    content = file.read(header.functions * _NAME)
+    if len(content) < header.functions * _NAME:
+        raise ValueError("it ends too early")
+    names = tuple(_text(content[at : at + _NAME]) for at in range(0, len(content), _NAME))
+    if not all(name.startswith("MPI_") and name.isidentifier() for name in names):
+        raise ValueError("a function has no name")
+    return names
+
+
+def _text(field: bytes) -> str:
+    return field.partition(b"\0")[0].decode(errors="replace")
+
+
+def _joined(pieces: npt.NDArray[np.void], table: int) -> dict[int, tuple[int, bytes]]:
+    """By id: number and content of what lies in `table` whole; what is not whole was being written
+    when the process ended."""
+    parts: dict[int, dict[int, bytes]] = {}
+    sizes: dict[int, tuple[int, int]] = {}
+    for piece in pieces[pieces["function"] == table]:
+        key, at = int(piece["site"]), int(piece["extent"])
+        parts.setdefault(key, {})[at] = piece["payload"].tobytes()
+        sizes[key] = (int(piece["tag"]), int(piece["bytes"]))
+    whole = {}
+    for key, (number, size) in sizes.items():
+        expected = range(0, max(size, 1), PAYLOAD)
+        if size >= 0 and len(expected) == len(parts[key]) and parts[key].keys() == set(expected):
+            content = b"".join(parts[key][at] for at in expected)
+            whole[key] = (number, content[:size])
+    return whole
+
+
+def _communicators(pieces: npt.NDArray[np.void], header: _Header) -> dict[int, Members]:
+    remotes = _joined(pieces, _REMOTE)
+    communicators = {}
+    for key, (number, content) in _joined(pieces, _MEMBERS).items():
+        ranks = _ranks(content, header.nprocs)
+        remote = _ranks(remotes[key][1], header.nprocs) if key in remotes else ()
+        if number < 0 or header.rank not in ranks:
+            raise ValueError(f"communicator {key} is none of rank {header.rank}")
+        communicators[key] = Members(ranks, remote, number)
+    return communicators
+
+
+def _ranks(content: bytes, nprocs: int) -> tuple[int, ...]:
+    """Ranks of another job are −1."""
+    if len(content) % 4:
+        raise ValueError("half a rank")
+    ranks = np.frombuffer(content, "=i4")
+    own = ranks[ranks >= 0]
+    if len(ranks) and (ranks.min() < -1 or ranks.max() >= nprocs):
+        raise ValueError(f"a communicator has ranks that {nprocs} processes have not")
+    if len(np.unique(own)) < len(own):
+        raise ValueError("a rank is twice in a communicator")
+    return tuple(ranks.tolist())
+
+
+def _sites(pieces: npt.NDArray[np.void]) -> dict[int, tuple[tuple[str, int], ...]]:
+    modules = {
+        key: content.decode(errors="replace")
+        for key, (_, content) in _joined(pieces, _MODULE).items()
+    }
+    sites = {}
+    for key, (_, content) in _joined(pieces, _SITE).items():
+        if len(content) % 8 or len(content) > 8 * FRAMES:
+            raise ValueError(f"call site {key} has half a frame")
+        frames = np.frombuffer(content, "=u8").tolist()
+        sites[key] = tuple(
+            (modules.get(frame >> _ADDRESS_BITS, "?"), frame & ((1 << _ADDRESS_BITS) - 1))
+            for frame in frames
+        )
+    return sites
+
+
+def _check(
+    events: npt.NDArray[np.void],
+    header: _Header,
+    communicators: dict[int, Members],
+    sites: dict[int, tuple[tuple[str, int], ...]],
+) -> None:
+    for name, most in (
+        ("kind", max(Kind)),
+        ("mode", max(Mode)),
+        ("element", max(Element)),
+        ("operation", max(Operation)),
+        ("function", header.functions - 1),
+        ("poly", PRIME - 1),
+        ("flags", (1 << 14) - 1),
+        ("bytes", 1 << 50),
+        ("extent", 1 << 60),
+    ):
+        if len(events) and int(events[name].max()) > most:
+            raise ValueError(f"an event's {name} is {int(events[name].max())}")
+    for name, least in (("bytes", 0), ("extent", 0), ("peer", -1), ("blocks", -1)):
+        if len(events) and int(events[name].min()) < least:
+            raise ValueError(f"an event's {name} is {int(events[name].min())}")
+    if ((events["post"] > events["start"]) | (events["start"] > events["end"])).any():
+        raise ValueError("an event ends before it begins")
+    if (events["post"] < header.begin).any():
+        raise ValueError("an event is older than MPI_Init")
+    if int(events["end"].max(initial=0)) > 1 << 62:
+        raise ValueError("an event is later than any clock shows")
+    unknown = set(np.unique(events["comm"]).tolist()) - set(communicators)
+    if unknown:
+        raise ValueError(f"communicator {min(unknown)} has no members")
+    unknown = set(np.unique(events["site"]).tolist()) - set(sites) - {-1}
+    if unknown:
+        raise ValueError(f"call site {min(unknown)} has no frames")
+    for key, members in communicators.items():
+        peers = events["peer"][events["comm"] == key]
+        size = max(len(members.remote), 1) if members.remote else len(members.ranks)
+        if int(peers.max(initial=-1)) >= max(size, len(members.ranks) if members.remote else 0):
+            raise ValueError(f"communicator {key} has no rank {int(peers.max())}")
