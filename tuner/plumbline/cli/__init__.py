@@ -41,6 +41,7 @@ COMMANDS = {
     "check": "Check the winners by programs that users would take.",
     "profile": "Record which collectives an application spends its time in.",
     "record": "Record what an application sends and receives.",
+    "detect": "Find collectives that an application makes by hand.",
     "serve": "Answer /metrics and pages from the database.",
     "db": "Check the database, or back it up.",
 }
