@@ -14,6 +14,8 @@ from plumbline.detect.traffic import Traffic
 SIGNAL = 8
 
 EXPLAINED = 0.5
+# So many times its own messages may come and go while a barrier lasts.
+BESIDE = 4
 
 
 def barriers(traffic: Traffic, messages: Iterable[int]) -> list[Instance]:
@@ -54,7 +56,9 @@ def _of_class(traffic: Traffic, comm: int, members: Sequence[int]) -> list[Insta
         good = [
             phase
             for phase in phases(traffic, own, group, rooted=False)
-            if phase.complete == (1 << len(group)) - 1 and _once(traffic, phase, group)
+            if phase.complete == (1 << len(group)) - 1
+            and _once(traffic, phase, group)
+            and _at_once(traffic, phase)
         ]
         if sum(len(phase.messages) for phase in good) < EXPLAINED * len(own):
             continue
@@ -72,3 +76,10 @@ def _once(traffic: Traffic, phase: Phase, group: Sequence[int]) -> bool:
         return True
     sites = {traffic.send_site[message] for message in phase.messages}
     return max(channels.values()) == 2 and len(phase.messages) <= 2 * len(group) and len(sites) > 1
+
+
+def _at_once(traffic: Traffic, phase: Phase) -> bool:
+    """Whether ranks do little else from their first message of it to their last."""
+    first = min(traffic.sent[message] for message in phase.messages)
+    last = max(traffic.received[message] for message in phase.messages)
+    return last - first <= BESIDE * 2 * len(phase.messages)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from plumbline.detect.answers import Answers
 from plumbline.detect.atoms import Atom, atoms
 from plumbline.detect.barriers import SIGNAL, barriers
 from plumbline.detect.composites import composed
@@ -42,7 +43,8 @@ def detect(recording: Recording) -> Detected:
     # The larger one of two values is handed on as it is: that is no broadcast by who had it.
     state.add(reductions(state.traffic, state.unclaimed(), surely=True))
     found = provenance(state.traffic, state.claimed)
-    full, partial = complete(state.traffic, atoms(state.traffic, found))
+    news = [atom for atom in atoms(state.traffic, found) if atom.item not in found.common]
+    full, partial = complete(state.traffic, news)
     left = _gathered(state, full)
     passed = [spread.atoms[0] for spread in left if passing(found, spread)]
     direct = personal(
@@ -66,6 +68,7 @@ class _Detecting:
         self.traffic = traffic
         self.found: list[Instance] = []
         self.claimed: set[int] = set()
+        self.answers = Answers(traffic)
 
     def add(self, instances: Iterable[Instance]) -> None:
         for instance in instances:
@@ -97,7 +100,7 @@ def _broadcasts(
     for spread in spreads:
         more = _alike(state.traffic, spread, again.get(spread.atoms[0].item, []))
         instance = broadcast(state.traffic, spread, more)
-        if instance is None:
+        if instance is None or state.answers.most(spread.messages):
             state.claimed.update(spread.messages)
         else:
             instances.append(instance)

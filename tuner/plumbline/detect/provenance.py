@@ -15,6 +15,7 @@ import msgspec
 
 from plumbline.detect import hashes
 from plumbline.detect.memory import Memory
+from plumbline.detect.recording import PAYLOAD
 from plumbline.detect.traffic import Traffic
 
 # From so many origins that know nothing of each other a content is no news: zeros, flags. Then
@@ -43,6 +44,7 @@ class Provenance(msgspec.Struct, frozen=True, eq=False):
     items: list[Item]
     parts: list[tuple[Part, ...]]
     meets: list[tuple[int, int]]
+    common: set[int]  # items of contents that many ranks have by themselves
 
     def whole(self, message: int) -> int:
         """The item that a message carries as a whole and alone; -1: there is none."""
@@ -65,7 +67,7 @@ def provenance(traffic: Traffic, without: Container[int] = ()) -> Provenance:
             tracing.receive(message)
         else:
             tracing.send(message)
-    return Provenance(tracing.items, tracing.parts, tracing.meets)
+    return Provenance(tracing.items, tracing.parts, tracing.meets, tracing.common())
 
 
 class _Held(msgspec.Struct):
@@ -133,10 +135,36 @@ class _Tracing:
         elsewhere = held.address != traffic.from_address[message]
         if held.own:
             return elsewhere or target in self._direct[item]
-        if not elsewhere:
+        if not elsewhere and self._related(message, held):
             return False
+        if elsewhere and traffic.bytes[message] <= PAYLOAD and not self._related(message, held):
+            return True
         common = len(self._origins[traffic.content[message]]) >= COMMON
-        return common or target in self._owners[item]
+        return not elsewhere or common or target in self._owners[item]
+
+    def _related(self, message: int, held: _Held) -> bool:
+        """Whether a short content, as it is met anywhere, comes and goes in one part of the
+        program: what the outermost function calls there is the same."""
+        traffic = self.traffic
+        if traffic.bytes[message] > PAYLOAD:
+            return True
+        came, goes = traffic.receive_site[held.message], traffic.send_site[message]
+        return came < 0 or goes < 0 or self._outermost(came) == self._outermost(goes)
+
+    def _outermost(self, site: int) -> tuple[str, int] | None:
+        """None: it is called by the outermost function itself."""
+        frames = self.traffic.recording.call_sites[site].frames
+        return (frames[-1].module, frames[-1].address) if len(frames) > 1 else None
+
+    def common(self) -> set[int]:
+        """Items of contents with many origins."""
+        contents = self.traffic.content
+        return {
+            number
+            for number, item in enumerate(self.items)
+            if len(self._origins.get(contents[item.first], ())) >= COMMON
+            and self.traffic.bytes[item.first] == item.bytes
+        }
 
     def _begin(self, message: int, again_of: int) -> None:
         traffic = self.traffic
@@ -193,10 +221,17 @@ class _Tracing:
         known = self._memory[rank].read(start, end)
         if not known or not self._plausible(message, start, end, known):
             return ()
-        pieces = (part for each in known for part in self._cut(each))
+        pieces = [part for each in known for part in self._cut(each)]
         if all(target in self._owners[item] for item, _, _ in pieces):
+            return ()  # the place is used again
+        if any(self._stale(rank, part) for part in pieces) and not traffic.payload(message):
             return ()
         return tuple(known)
+
+    def _stale(self, rank: int, part: Part) -> bool:
+        """A piece of a rank's own from where it has sent more: rather other things in its place."""
+        item, low, high = part
+        return self.items[item].origin == rank and high - low < self.items[item].bytes
 
     def _filled(self, message: int, known: tuple[Known, ...]) -> tuple[Part, ...]:
         """Its parts; gaps are things of the rank's own."""

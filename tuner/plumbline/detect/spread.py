@@ -13,6 +13,9 @@ from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
 from plumbline.detect.provenance import Provenance
 from plumbline.detect.traffic import Traffic
 
+# Where more ranks may have been the root, they only say the same to each other.
+MOST_ROOTS = 2
+
 
 class Spread(msgspec.Struct, frozen=True, eq=False):
     """Neighbouring atoms of one origin that all reached the same ranks: a broadcast's data."""
@@ -100,7 +103,8 @@ def passing(provenance: Provenance, spread: Spread) -> bool:
 
 def broadcast(traffic: Traffic, spread: Spread, more: Sequence[int]) -> Instance | None:
     """The broadcast that a spread is. `more`: messages that carried the same content besides,
-    because of which other ranks may have been the root. None: a token that went round."""
+    because of which other ranks may have been the root. None: a token that went round, or a
+    content that all have anyhow."""
     messages, roots = spread.messages, (spread.origin,)
     if len(spread.atoms) == 1:
         messages = in_order({*messages, *more})
@@ -108,6 +112,8 @@ def broadcast(traffic: Traffic, spread: Spread, more: Sequence[int]) -> Instance
             return None
         if len(messages) >= len(spread.group):
             roots = _roots(traffic, messages, spread)
+        if len(roots) > MOST_ROOTS:
+            return None
     return Instance(
         "bcast", spread.comm, tuple(sorted(spread.group)), messages, spread.bytes, roots
     )

@@ -61,7 +61,7 @@ def uses(recording: Recording) -> list[Finding]:
     whole = {
         key: members
         for key, members in by_time.items()
-        if len(members) == recording.communicators[key[0]].size
+        if len(members) == recording.communicators[key[0]].size > 1
     }
     found = [*_sparse(recording, whole), *_barriers(recording, calls, whole)]
     return [*found, *_rows(recording, calls, whole), *_one_reader(recording, calls, whole)]
