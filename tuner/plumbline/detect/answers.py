@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from plumbline.detect.traffic import Traffic
 
-Class = tuple[int, int]  # communicator, kind
+Class = tuple[int, int, int]  # communicator, tag, kind
 
 
 class Answers:
@@ -26,7 +26,7 @@ class Answers:
 
     def _class(self, message: int) -> Class:
         traffic = self._traffic
-        return traffic.comm[message], traffic.kind[message]
+        return traffic.comm[message], traffic.tag[message], traffic.kind[message]
 
     def _of(self, which: Class) -> set[int]:
         if self._members is None:

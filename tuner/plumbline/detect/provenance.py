@@ -224,8 +224,11 @@ class _Tracing:
         pieces = [part for each in known for part in self._cut(each)]
         if all(target in self._owners[item] for item, _, _ in pieces):
             return ()  # the place is used again
-        if any(self._stale(rank, part) for part in pieces) and not traffic.payload(message):
-            return ()
+        if not traffic.payload(message):
+            gaps = sum(high - low for low, high, _, _ in known) < end - start
+            cut = any(high - low < traffic.bytes[source] for low, high, source, _ in known)
+            if (gaps and cut) or any(self._stale(rank, part) for part in pieces):
+                return ()
         return tuple(known)
 
     def _stale(self, rank: int, part: Part) -> bool:

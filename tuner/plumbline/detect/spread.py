@@ -15,6 +15,8 @@ from plumbline.detect.traffic import Traffic
 
 # Where more ranks may have been the root, they only say the same to each other.
 MOST_ROOTS = 2
+# So many other messages may come and go for each of its own while a rank hands on a content.
+BESIDE = 4
 
 
 class Spread(msgspec.Struct, frozen=True, eq=False):
@@ -110,6 +112,8 @@ def broadcast(traffic: Traffic, spread: Spread, more: Sequence[int]) -> Instance
         messages = in_order({*messages, *more})
         if _came_round(traffic, spread.atoms[0].messages, spread.origin):
             return None
+        if _long_while(traffic, spread.atoms[0].messages):
+            return None
         if len(messages) >= len(spread.group):
             roots = _roots(traffic, messages, spread)
         if len(roots) > MOST_ROOTS:
@@ -128,6 +132,14 @@ def _came_round(traffic: Traffic, messages: Sequence[int], origin: int) -> bool:
             return False
         at = traffic.target[message]
     return at == origin and len(ordered) > 2
+
+
+def _long_while(traffic: Traffic, messages: Sequence[int]) -> bool:
+    """Whether a rank does many other things between sending a content to one and to the next."""
+    places: dict[int, list[int]] = defaultdict(list)
+    for message in messages:
+        places[traffic.source[message]].append(traffic.sent_as[message])
+    return any(max(at) - min(at) > BESIDE * len(at) + 2 * BESIDE for at in places.values())
 
 
 def _roots(traffic: Traffic, messages: Sequence[int], spread: Spread) -> tuple[int, ...]:

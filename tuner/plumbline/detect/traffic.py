@@ -41,6 +41,7 @@ class Traffic(msgspec.Struct, frozen=True, eq=False):
     sent: list[int]
     received: list[int]
     points: list[int]
+    sent_as: list[int]  # the place of the send among all points of its rank
     send_event: Indices
     receive_event: Indices
 
@@ -104,9 +105,26 @@ def traffic(recording: Recording) -> Traffic:
         sent=place[0::2].tolist(),
         received=place[1::2].tolist(),
         points=points.tolist(),
+        sent_as=_by_rank(left["rank"], right["rank"], points, place)[0::2].tolist(),
         send_event=sends,
         receive_event=receives,
     )
+
+
+def _by_rank(
+    sources: npt.NDArray[np.int32],
+    targets: npt.NDArray[np.int32],
+    points: Indices,
+    place: Indices,
+) -> Indices:
+    """By point: its place among the points of its rank."""
+    ranks = np.empty(len(points), np.int64)
+    ranks[0::2], ranks[1::2] = sources, targets
+    order = np.lexsort((place, ranks))
+    firsts = np.searchsorted(ranks[order], ranks[order])
+    found = np.empty(len(points), np.int64)
+    found[order] = np.arange(len(points)) - firsts
+    return found
 
 
 def _numbered(*columns: npt.NDArray[np.void]) -> Indices:
