@@ -63,3 +63,13 @@ def _atom(
     keepers = frozenset(rank for rank in receivers if last[rank] >= 0)
     address = provenance.items[item].address + edges[0]
     return Atom(item, origin, *edges, address, tuple(messages), receivers, keepers)
+
+
+def arrival(traffic: Traffic, provenance: Provenance, atom: Atom, message: int) -> int:
+    """Where it lies at the rank that got it with a message."""
+    offset = 0
+    for item, low, high in provenance.parts[message]:
+        if item == atom.item and low <= atom.low < high:
+            return traffic.to_address[message] + offset + atom.low - low
+        offset += high - low
+    return traffic.to_address[message]

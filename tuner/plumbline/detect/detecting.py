@@ -45,7 +45,7 @@ def detect(recording: Recording) -> Detected:
     found = provenance(state.traffic, state.claimed)
     news = [atom for atom in atoms(state.traffic, found) if atom.item not in found.common]
     full, partial = complete(state.traffic, news)
-    left = _gathered(state, full)
+    left = _gathered(state, found, full)
     passed = [spread.atoms[0] for spread in left if passing(found, spread)]
     direct = personal(
         state.traffic, deliveries(state.traffic, found, state.free([*partial, *passed]))
@@ -54,7 +54,7 @@ def detect(recording: Recording) -> Detected:
     left = [spread for spread in left if not state.claimed.issuperset(spread.messages)]
     state.add(_broadcasts(state, found, left, partial))
     grouped, others = of_groups(state.traffic, state.free(partial))
-    state.add(_broadcasts(state, found, _gathered(state, grouped), others))
+    state.add(_broadcasts(state, found, _gathered(state, found, grouped), others))
     state.add(reductions(state.traffic, state.unclaimed()))
     state.found = composed(state.traffic, state.found)
     state.claimed = {message for each in state.found for message in each.messages}
@@ -68,7 +68,6 @@ class _Detecting:
         self.traffic = traffic
         self.found: list[Instance] = []
         self.claimed: set[int] = set()
-        self.answers = Answers(traffic)
 
     def add(self, instances: Iterable[Instance]) -> None:
         for instance in instances:
@@ -82,10 +81,12 @@ class _Detecting:
         return [m for m in range(len(self.traffic)) if m not in self.claimed]
 
 
-def _gathered(state: _Detecting, atoms: Sequence[Atom]) -> list[Spread]:
+def _gathered(state: _Detecting, found: Provenance, atoms: Sequence[Atom]) -> list[Spread]:
     """Allgathers are added; spreads of other atoms are returned. What belongs to a rotation is
     claimed by nobody else."""
-    gathered, left, turned = allgathers(state.traffic, spreads(state.traffic, atoms))
+    gathered, left, turned = allgathers(
+        state.traffic, spreads(state.traffic, found, atoms)
+    )
     state.add(gathered)
     for spread in turned:
         state.claimed.update(spread.messages)
@@ -96,11 +97,12 @@ def _broadcasts(
     state: _Detecting, found: Provenance, spreads: Sequence[Spread], partial: Sequence[Atom]
 ) -> list[Instance]:
     again = _again(state.traffic, found, spreads, partial)
+    answers = Answers(state.traffic, found)
     instances = []
     for spread in spreads:
         more = _alike(state.traffic, spread, again.get(spread.atoms[0].item, []))
         instance = broadcast(state.traffic, spread, more)
-        if instance is None or state.answers.most(spread.messages):
+        if instance is None or answers.most(spread.messages):
             state.claimed.update(spread.messages)
         else:
             instances.append(instance)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from plumbline.detect import hashes
-from plumbline.detect.atoms import Atom
+from plumbline.detect.atoms import Atom, arrival
 from plumbline.detect.groups import components, partition
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
 from plumbline.detect.places import Layout, layout
@@ -54,32 +54,22 @@ def deliveries(traffic: Traffic, provenance: Provenance, atoms: Iterable[Atom]) 
             continue
         keeper = next(iter(atom.keepers))
         message = next(m for m in reversed(atom.messages) if traffic.target[m] == keeper)
-        arrival = _arrival(traffic, provenance, atom, message)
+        there = arrival(traffic, provenance, atom, message)
         key = ((atom.origin, keeper), traffic.send_site[atom.messages[0]])
         before = found[last[key]] if key in last else None
-        if before is not None and _goes_on(before, atom, arrival):
+        if before is not None and _goes_on(before, atom, there):
             found[last[key]] = msgspec.structs.replace(before, atoms=(*before.atoms, atom))
             continue
         last[key] = len(found)
         width = hashes.width(traffic.element[message])
         gaps = (width * traffic.from_gaps[atom.messages[0]], width * traffic.to_gaps[message])
-        found.append(Delivery(atom.origin, keeper, (atom,), atom.address, arrival, *gaps))
+        found.append(Delivery(atom.origin, keeper, (atom,), atom.address, there, *gaps))
     return found
 
 
 def _goes_on(before: Delivery, atom: Atom, arrival: int) -> bool:
     there = before.to_address + before.bytes == arrival
     return there and before.from_address + before.bytes == atom.address
-
-
-def _arrival(traffic: Traffic, provenance: Provenance, atom: Atom, message: int) -> int:
-    """Where it lies at the rank that got it with a message."""
-    offset = 0
-    for item, low, high in provenance.parts[message]:
-        if item == atom.item and low <= atom.low < high:
-            return traffic.to_address[message] + offset + atom.low - low
-        offset += high - low
-    return traffic.to_address[message]
 
 
 Key = Callable[[Delivery], tuple[int, ...]]

@@ -90,6 +90,7 @@ class _Tracing:
         self._held: list[dict[int, _Held]] = [{} for _ in range(ranks)]
         self._memory = [Memory() for _ in range(ranks)]
         self._owners: list[set[int]] = []  # by item: ranks that have all of it
+        self._got: dict[tuple[int, int], set[tuple[int, int]]] = defaultdict(set)
         self._direct: list[set[int]] = []  # by item: ranks that its origin has sent it to
         self._origins: dict[int, set[int]] = defaultdict(set)  # by content: independent ones
         self._poly = traffic.recording.events["poly"][traffic.send_event].tolist()
@@ -190,6 +191,11 @@ class _Tracing:
         for item, low, high in parts:
             if low == 0 and high == self.items[item].bytes:
                 self._owners[item].add(target)
+            else:
+                got = self._got[item, target]
+                got.add((low, high))
+                if sum(end - first for first, end in got) >= self.items[item].bytes:
+                    self._owners[item].add(target)
 
     def _write(self, rank: int, address: int, message: int, gaps: bool) -> None:
         if address and not gaps:

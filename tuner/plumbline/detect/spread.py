@@ -8,13 +8,15 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from plumbline.detect.atoms import Atom
+from plumbline.detect.atoms import Atom, arrival
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
 from plumbline.detect.provenance import Provenance
 from plumbline.detect.traffic import Traffic
 
 # Where more ranks may have been the root, they only say the same to each other.
 MOST_ROOTS = 2
+# So many segments of a broadcast are looked at together.
+MOST_SEGMENTS = 1024
 # So many other messages may come and go for each of its own while a rank hands on a content.
 BESIDE = 4
 
@@ -36,10 +38,10 @@ class Spread(msgspec.Struct, frozen=True, eq=False):
         return sum(atom.bytes for atom in self.atoms)
 
 
-def spreads(traffic: Traffic, atoms: Iterable[Atom]) -> list[Spread]:
-    """Of atoms that reached the same group each. Those that lie side by side at their origin are
-    one, where they took different ways (scatter and allgather) or set out from one call site
-    (segments); an origin's memory that is sent again begins another one."""
+def spreads(traffic: Traffic, provenance: Provenance, atoms: Iterable[Atom]) -> list[Spread]:
+    """Of atoms that reached the same group each. Those that lie side by side, at their origin or
+    where they arrive, are one, where they took different ways (scatter and allgather) or set out
+    from one call site (segments); an origin's memory that is sent again begins another one."""
     by_origin: dict[tuple[int, int, frozenset[int]], list[Atom]] = defaultdict(list)
     for atom in atoms:
         group = atom.receivers | {atom.origin}
@@ -48,7 +50,7 @@ def spreads(traffic: Traffic, atoms: Iterable[Atom]) -> list[Spread]:
     for (origin, comm, group), own in by_origin.items():
         own.sort(key=lambda atom: (traffic.sent[atom.messages[0]], atom.low))
         for epoch in _epochs(own):
-            for run in _runs(traffic, epoch):
+            for run in _runs(traffic, provenance, epoch):
                 found.append(Spread(origin, comm, group, tuple(run)))
     found.sort(key=lambda spread: traffic.sent[spread.messages[0]])
     return found
@@ -59,7 +61,7 @@ def _epochs(atoms: Sequence[Atom]) -> list[list[Atom]]:
     epochs: list[list[Atom]] = []
     starts: set[int] = set()
     for atom in atoms:
-        if not epochs or atom.address in starts or len(epochs[-1]) >= 4096:
+        if not epochs or atom.address in starts or len(epochs[-1]) >= MOST_SEGMENTS:
             epochs.append([])
             starts = set()
         epochs[-1].append(atom)
@@ -67,20 +69,37 @@ def _epochs(atoms: Sequence[Atom]) -> list[list[Atom]]:
     return epochs
 
 
-def _runs(traffic: Traffic, atoms: Sequence[Atom]) -> list[list[Atom]]:
-    ordered = sorted(atoms, key=lambda atom: atom.address)
-    runs: list[list[Atom]] = []
-    for atom in ordered:
-        if runs and _belongs(traffic, runs[-1][-1], atom):
-            runs[-1].append(atom)
-        else:
-            runs.append([atom])
-    return runs
+def _runs(traffic: Traffic, provenance: Provenance, atoms: Sequence[Atom]) -> list[list[Atom]]:
+    """Atoms that belong together, each run in the order of sends."""
+    if len(atoms) == 1:
+        return [list(atoms)]
+    run_of = list(range(len(atoms)))
+    reference = min(atoms[0].receivers)
+    places = [
+        [atom.address for atom in atoms],
+        [_place(traffic, provenance, atom, reference) for atom in atoms],
+    ]
+    for listed in places:
+        order = sorted(range(len(atoms)), key=lambda at: listed[at])
+        for left, right in zip(order, order[1:], strict=False):
+            side_by_side = listed[left] + atoms[left].bytes == listed[right]
+            if side_by_side and _belongs(traffic, atoms[left], atoms[right]):
+                old, new = run_of[right], run_of[left]
+                if old != new:
+                    run_of = [new if run == old else run for run in run_of]
+    runs: dict[int, list[Atom]] = defaultdict(list)
+    for run, atom in zip(run_of, atoms, strict=True):
+        runs[run].append(atom)
+    return list(runs.values())
+
+
+def _place(traffic: Traffic, provenance: Provenance, atom: Atom, rank: int) -> int:
+    """Where an atom lies at a rank in the end."""
+    message = next(m for m in reversed(atom.messages) if traffic.target[m] == rank)
+    return arrival(traffic, provenance, atom, message)
 
 
 def _belongs(traffic: Traffic, left: Atom, right: Atom) -> bool:
-    if left.address + left.bytes != right.address:
-        return False
     if left.item == right.item:
         return True
     sites = [traffic.send_site[atom.messages[0]] for atom in (left, right)]
