@@ -8,7 +8,7 @@ item, so repeated collectives stay apart (Calotoiu et al., section 4, merge them
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Container
 
 import msgspec
@@ -21,6 +21,8 @@ from plumbline.detect.traffic import Traffic
 # From so many origins that know nothing of each other a content is no news: zeros, flags. Then
 # only an address says that it was handed on.
 COMMON = 3
+# A whole and its pieces are sent by one rank, with no more than this between them.
+RECENT = 32
 
 Part = tuple[int, int, int]  # item, first byte, end
 Known = tuple[int, int, int, int]  # of Memory.read: start, end, message, offset in it
@@ -67,6 +69,7 @@ def provenance(traffic: Traffic, without: Container[int] = ()) -> Provenance:
             tracing.receive(message)
         else:
             tracing.send(message)
+    tracing.settle()
     return Provenance(tracing.items, tracing.parts, tracing.meets, tracing.common())
 
 
@@ -93,6 +96,8 @@ class _Tracing:
         self._got: dict[tuple[int, int], set[tuple[int, int]]] = defaultdict(set)
         self._direct: list[set[int]] = []  # by item: ranks that its origin has sent it to
         self._origins: dict[int, set[int]] = defaultdict(set)  # by content: independent ones
+        self._recent: list[deque[int]] = [deque(maxlen=RECENT) for _ in range(ranks)]
+        self._made_of: dict[int, tuple[Part, ...]] = {}  # by item: the items that it is
         self._poly = traffic.recording.events["poly"][traffic.send_event].tolist()
 
     def send(self, message: int) -> None:
@@ -177,7 +182,63 @@ class _Tracing:
         self._direct[item].add(traffic.target[message])
         self._held[rank][content] = _Held(message, traffic.from_address[message], True)
         self._carry(message, ((item, 0, traffic.bytes[message]),))
+        if traffic.bytes[message] > PAYLOAD:
+            self._split(rank, item)
         self._write(rank, traffic.from_address[message], message, traffic.from_gaps[message])
+
+    def _split(self, rank: int, item: int) -> None:
+        """Looks whether a rank has sent a whole, and now all pieces of it: to one as it is, to
+        others by scatter and allgather, as HPL's blonM does."""
+        recent = self._recent[rank]
+        recent.append(item)
+        pieces: list[int] = []
+        total = 0
+        for other in reversed(recent):
+            if self.items[other].bytes == total and len(pieces) > 1:
+                if self._is_made_of(other, pieces):
+                    return
+            pieces.append(other)
+            total += self.items[other].bytes
+
+    def _is_made_of(self, whole: int, pieces: list[int]) -> bool:
+        ordered = sorted(pieces, key=lambda piece: self.items[piece].address)
+        total, values = 0, 0
+        element = self.traffic.element[self.items[whole].first]
+        for piece in ordered:
+            first = self.items[piece].first
+            if self.traffic.element[first] != element:
+                return False
+            total = hashes.joined(total, values, self._poly[first])
+            values += hashes.values(self.items[piece].bytes, element)
+        if total != self._poly[self.items[whole].first]:
+            return False
+        self._made_of[whole] = tuple((piece, 0, self.items[piece].bytes) for piece in ordered)
+        for piece in ordered:
+            self._owners[piece] |= self._owners[whole]
+        return True
+
+    def settle(self) -> None:
+        """Puts pieces in the place of wholes."""
+        if not self._made_of:
+            return
+        for message, parts in enumerate(self.parts):
+            if any(item in self._made_of for item, _, _ in parts):
+                self.parts[message] = tuple(
+                    piece for part in parts for piece in self._taken_apart(part)
+                )
+
+    def _taken_apart(self, part: Part) -> list[Part]:
+        item, low, high = part
+        if item not in self._made_of:
+            return [part]
+        found: list[Part] = []
+        at = 0
+        for piece, _, size in self._made_of[item]:
+            begin, stop = max(low, at), min(high, at + size)
+            if begin < stop:
+                found += self._taken_apart((piece, begin - at, stop - at))
+            at += size
+        return found
 
     def _item(self, rank: int, nbytes: int, address: int, message: int) -> int:
         self.items.append(Item(rank, nbytes, address, message))
