@@ -12,14 +12,14 @@ from plumbline.detect.traffic import Traffic
 
 
 class Atom(msgspec.Struct, frozen=True, eq=False):
-    """Bytes [low, high) of an item. `messages` carried it, in causal order; `receivers` are all
-    ranks but the origin that they reached; `keepers` are those that did not hand it on."""
+    """Bytes [low, high) of an item on one communicator. `messages` carried it, in causal order;
+    `origin` had it first there; `receivers` are all ranks but the origin that they reached; `keepers` are those that did not hand it on."""
 
     item: int
     origin: int
     low: int
     high: int
-    address: int  # in the origin's memory
+    address: int  # in the memory of the item's origin
     messages: tuple[int, ...]
     receivers: frozenset[int]
     keepers: frozenset[int]
@@ -40,20 +40,34 @@ def atoms(traffic: Traffic, provenance: Provenance) -> list[Atom]:
         pieces = carried[item]
         cuts = sorted({edge for _, low, high in pieces for edge in (low, high)})
         if len(cuts) == 2:
-            found.append(_atom(traffic, provenance, item, cuts, [each[0] for each in pieces]))
+            found += _of_comms(traffic, provenance, item, cuts, [each[0] for each in pieces])
             continue
         for edges in zip(cuts, cuts[1:], strict=False):
             having = [m for m, low, high in pieces if low <= edges[0] and edges[1] <= high]
             if having:
-                found.append(_atom(traffic, provenance, item, list(edges), having))
+                found += _of_comms(traffic, provenance, item, list(edges), having)
     return found
+
+
+def _of_comms(
+    traffic: Traffic, provenance: Provenance, item: int, edges: list[int], messages: list[int]
+) -> list[Atom]:
+    """An atom for each communicator: what went along a row and then along columns are several
+    broadcasts, each by the rank that had it first there."""
+    comms = {traffic.comm[message] for message in messages}
+    if len(comms) == 1:
+        return [_atom(traffic, provenance, item, edges, messages)]
+    return [
+        _atom(traffic, provenance, item, edges, [m for m in messages if traffic.comm[m] == comm])
+        for comm in sorted(comms)
+    ]
 
 
 def _atom(
     traffic: Traffic, provenance: Provenance, item: int, edges: list[int], messages: list[int]
 ) -> Atom:
     source, target = traffic.source, traffic.target
-    origin = provenance.items[item].origin
+    origin = source[messages[0]]
     last: dict[int, int] = {}
     for message in messages:
         last.setdefault(target[message], message)
