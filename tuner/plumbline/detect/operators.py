@@ -23,6 +23,9 @@ NUMERIC = INTEGERS | FLOATS | PAIRS | {Element.LOGICAL}
 # Floating sums in another order differ by some roundings.
 SLACK = 16
 
+# What four extremes say that lie as they should; they go together.
+BITS_OF_EXTREMES = 2.0
+
 _ELEMENTWISE: dict[str, Callable[..., Values]] = {
     "SUM": np.add,
     "MAX": np.maximum,
@@ -153,9 +156,9 @@ def _partly_by_extremes(
         return found
     extremes = _extremes(traffic, [message, *operands])
     if (extremes[0, :4] >= extremes[1:, :4].max(axis=0)).all():
-        found["MAX"] = 4.0 * len(operands)
+        found["MAX"] = BITS_OF_EXTREMES * len(operands)
     if (extremes[0, 4:] <= extremes[1:, 4:].min(axis=0)).all():
-        found["MIN"] = 4.0 * len(operands)
+        found["MIN"] = BITS_OF_EXTREMES * len(operands)
     return found
 
 
