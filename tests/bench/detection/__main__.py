@@ -46,17 +46,25 @@ def main(arguments: Sequence[str]) -> None:
             row.missed += scored.missed
             row.wrong += scored.wrong
             if asked.wrong and (scored.missed or scored.wrong):
-                print(f"{case.name}, {case.nprocs} ranks: {scored.missed} missed, wrong: {scored.told}")
-    total = Row("all", *(sum(getattr(row, name) for row in rows.values())
-                         for name in ("cases", "right", "missed", "wrong")))
+                where = f"{case.name}, {case.nprocs} ranks"
+                print(f"{where}: {scored.missed} missed, wrong: {scored.told}")
+    total = Row(
+        "all",
+        *(
+            sum(getattr(row, name) for row in rows.values())
+            for name in ("cases", "right", "missed", "wrong")
+        ),
+    )
     if asked.json:
         print(msgspec.json.encode([*rows.values(), total]).decode())
         return
     print("programs        cases  right missed  wrong  recall precision")
     for row in (*rows.values(), total):
         recall, precision = rates(row)
-        print(f"{row.programs:14} {row.cases:6} {row.right:6} {row.missed:6} {row.wrong:6}"
-              f"  {recall:6.3f} {precision:9.3f}")
+        print(
+            f"{row.programs:14} {row.cases:6} {row.right:6} {row.missed:6} {row.wrong:6}"
+            f"  {recall:6.3f} {precision:9.3f}"
+        )
     print(f"{time.process_time() - begin:.1f} s of processor time")
 
 

@@ -92,7 +92,11 @@ def pipelined_tree(me: Rank, data: Array, root: int, tag: int = 8) -> Waits:
 def scatter_allgather(me: Rank, data: Array, root: int, tag: int = 9) -> Waits:
     """Linear scatter, then a ring of the pieces (van de Geijn)."""
     pieces = np.array_split(data, me.size)
-    place, right, left = (me.rank - root) % me.size, (me.rank + 1) % me.size, (me.rank - 1) % me.size
+    place, right, left = (
+        (me.rank - root) % me.size,
+        (me.rank + 1) % me.size,
+        (me.rank - 1) % me.size,
+    )
     if place == 0:
         for other in range(1, me.size):
             me.send(pieces[other], (other + root) % me.size, tag)

@@ -11,9 +11,9 @@ def halo(me: Rank, rounds: int = 4, zeros: bool = False) -> Waits:
     """A line cut into parts; each has a cell of its neighbours' on both sides."""
     cells = me.alloc(18) if zeros else me.data(18)
     for _ in range(rounds):
-        for other, mine, theirs, tag in (
-            (me.rank - 1, cells[1:2], cells[0:1], 1),
-            (me.rank + 1, cells[16:17], cells[17:18], 2),
+        for other, mine, tag in (
+            (me.rank - 1, cells[1:2], 1),
+            (me.rank + 1, cells[16:17], 2),
         ):
             if 0 <= other < me.size:
                 me.send(mine, other, tag)

@@ -76,7 +76,9 @@ def reduce_chain(me: Rank, data: Array, combine: Combine, root: int, tag: int = 
     return total
 
 
-def _then_broadcast(reduce: Callable[..., Waits], spread: Callable[..., Waits]) -> Callable[..., Waits]:
+def _then_broadcast(
+    reduce: Callable[..., Waits], spread: Callable[..., Waits]
+) -> Callable[..., Waits]:
     def allreduce(me: Rank, data: Array, combine: Combine, root: int = 0) -> Waits:
         total = yield from reduce(me, data, combine, root)
         if total is None:
@@ -88,7 +90,9 @@ def _then_broadcast(reduce: Callable[..., Waits], spread: Callable[..., Waits]) 
     return allreduce
 
 
-def allreduce_doubling(me: Rank, data: Array, combine: Combine, root: int = 0, tag: int = 71) -> Waits:
+def allreduce_doubling(
+    me: Rank, data: Array, combine: Combine, root: int = 0, tag: int = 71
+) -> Waits:
     """Recursive doubling; of other numbers of ranks the odd ones of the first stand aside."""
     half = 1 << (me.size.bit_length() - 1)
     extra = me.size - half
@@ -133,7 +137,9 @@ def reduce_scatter_halving(me: Rank, data: Array, combine: Combine, tag: int = 7
     return total
 
 
-def allreduce_rabenseifner(me: Rank, data: Array, combine: Combine, root: int = 0, tag: int = 75) -> Waits:
+def allreduce_rabenseifner(
+    me: Rank, data: Array, combine: Combine, root: int = 0, tag: int = 75
+) -> Waits:
     total = yield from reduce_scatter_halving(me, data, combine, tag)
     count, mask = data.size // me.size, 1
     while mask < me.size:

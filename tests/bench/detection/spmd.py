@@ -77,6 +77,7 @@ class Rank:
         self._arena = np.zeros(ARENA, np.uint8)
         self._used = 0
         self._turns = 0
+        self._parent: Rank | None = None
         self._start = self._arena.__array_interface__["data"][0]
 
     def on(self, ranks: Sequence[int]) -> Rank:
@@ -99,12 +100,12 @@ class Rank:
 
     def turn(self, tag: int) -> int:
         """Another tag at each call."""
-        top = self.__dict__.get("_parent", self)
+        top = self._parent or self
         top._turns += 1
         return tag + 1000 * top._turns
 
     def alloc(self, count: int, dtype: npt.DTypeLike = np.float64) -> Array:
-        top = self.__dict__.get("_parent", self)
+        top = self._parent or self
         nbytes = count * np.dtype(dtype).itemsize
         start = top._used
         top._used += (nbytes + 191) // 64 * 64

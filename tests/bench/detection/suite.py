@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -87,7 +88,8 @@ def cases(sizes: Sequence[int] = SIZES) -> Iterator[Case]:
 def _spread(nprocs: int) -> Iterator[Case]:
     for pattern in broadcasts.ALL:
         for count in (1, 40) if pattern in broadcasts.ALL[:6] else (64,):
-            def main(me: Rank, pattern=pattern, count=count) -> Waits:
+
+            def main(me: Rank, pattern: Any = pattern, count: Any = count) -> Waits:
                 data = me.data(count)
                 for time in range(3):
                     if me.rank == time % me.size:
@@ -102,7 +104,10 @@ def _rooted(nprocs: int) -> Iterator[Case]:
     for name, patterns in (("gather", rooted.GATHERS), ("scatter", rooted.SCATTERS)):
         for pattern in patterns:
             for root, count in ((0, 20), (nprocs - 1, 4)):
-                def main(me: Rank, pattern=pattern, root=root, count=count) -> Waits:
+
+                def main(
+                    me: Rank, pattern: Any = pattern, root: Any = root, count: Any = count
+                ) -> Waits:
                     for _ in range(2):
                         yield from pattern(me, count, root)
 
@@ -117,7 +122,8 @@ def _exchanged(nprocs: int) -> Iterator[Case]:
             if pattern is doubling and nprocs not in POWERS:
                 continue
             for count in (1, 20):
-                def main(me: Rank, pattern=pattern, count=count) -> Waits:
+
+                def main(me: Rank, pattern: Any = pattern, count: Any = count) -> Waits:
                     for _ in range(2):
                         yield from pattern(me, count)
 
@@ -133,7 +139,10 @@ def _reduced(nprocs: int) -> Iterator[Case]:
         for pattern in patterns:
             for operator, combine in OPERATORS.items():
                 for dtype, count in ((np.int64, 1), (np.int64, 8), (np.float64, 60)):
-                    def main(me: Rank, pattern=pattern, combine=combine, dtype=dtype, count=count) -> Waits:
+
+                    def main(
+                        me: Rank, pattern=pattern, combine=combine, dtype=dtype, count=count
+                    ) -> Waits:
                         for _ in range(4):
                             yield from pattern(me, me.data(count, dtype), combine, 0)
 
@@ -165,17 +174,33 @@ def _reduced_apart(nprocs: int) -> Iterator[Case]:
             yield from reductions.scan_chain(me, me.data(8, np.int64), np.add)
 
     yield Case("allreduce ring", nprocs, ring, (Truth("allreduce", everybody(nprocs), 2),))
-    yield Case("reduce_scatter pairwise", nprocs, pairwise, (Truth("reduce_scatter", everybody(nprocs), 2),))
+    yield Case(
+        "reduce_scatter pairwise",
+        nprocs,
+        pairwise,
+        (Truth("reduce_scatter", everybody(nprocs), 2),),
+    )
     yield Case("scan chain", nprocs, scan, (Truth("scan", everybody(nprocs), 4),))
     if nprocs in POWERS:
-        yield Case("reduce_scatter halving", nprocs, halving, (Truth("reduce_scatter", everybody(nprocs), 2),))
-        yield Case("allreduce rabenseifner", nprocs, rabenseifner, (Truth("allreduce", everybody(nprocs), 2),))
+        yield Case(
+            "reduce_scatter halving",
+            nprocs,
+            halving,
+            (Truth("reduce_scatter", everybody(nprocs), 2),),
+        )
+        yield Case(
+            "allreduce rabenseifner",
+            nprocs,
+            rabenseifner,
+            (Truth("allreduce", everybody(nprocs), 2),),
+        )
 
 
 def _barriers(nprocs: int) -> Iterator[Case]:
     for pattern in (*barriers.ALL, *((barriers.doubling,) if nprocs in POWERS else ())):
         for empty in (True, False):
-            def main(me: Rank, pattern=pattern, empty=empty) -> Waits:
+
+            def main(me: Rank, pattern: Any = pattern, empty: Any = empty) -> Waits:
                 for _ in range(3):
                     yield from pattern(me, None if empty else barriers.token(me))
 
@@ -259,7 +284,10 @@ def _grid(rows: int, columns: int) -> Iterator[Case]:
     for kind, groups in lines.items():
         for name, program in programs.items():
             for own in (True, False):
-                def main(me: Rank, groups=groups, program=program, own=own) -> Waits:
+
+                def main(
+                    me: Rank, groups: Any = groups, program: Any = program, own: Any = own
+                ) -> Waits:
                     group = next(group for group in groups if me.world_rank in group)
                     for _ in range(2):
                         yield from program(me.on(group) if own else me.among(group))

@@ -3,6 +3,7 @@ The same content sent to one partner after the other in this way is no broadcast
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -36,9 +37,7 @@ class Answers:
             for message in range(len(self._traffic)):
                 self._members[self._class(message)].append(message)
         if which not in self._answered:
-            self._answered[which] = _answered(
-                self._traffic, self._provenance, self._members[which]
-            )
+            self._answered[which] = _answered(self._traffic, self._provenance, self._members[which])
         return self._answered[which]
 
 
@@ -52,7 +51,7 @@ def _answered(traffic: Traffic, provenance: Provenance, messages: Sequence[int])
     found = set()
     for rank, listed in events.items():
         listed.sort()
-        for (_, left), (_, right) in zip(listed, listed[1:], strict=False):
+        for (_, left), (_, right) in itertools.pairwise(listed):
             sends = traffic.source[left] == rank
             if sends and traffic.target[right] == rank:
                 origins = {provenance.items[item].origin for item, _, _ in provenance.parts[right]}

@@ -56,11 +56,14 @@ def _sum_bits(
 ) -> float | None:
     """A bit for each term that has the sign of all that were sent, and their size; None: terms
     lie where none was sent."""
-    sent = np.concatenate([operators.sizes(traffic, message) for message in whole] or [np.zeros(0)])
+    sent = np.concatenate([operators.terms(traffic, message, []) for message in whole])
     left = np.concatenate([operators.terms(traffic, *each) for each in combined])
     if not sent.size or not left.size:
         return 0.0
     low, high = float(sent.min()), float(sent.max())
+    if not operators.exact(traffic, combined[0][0]):
+        likely = (left >= low / 2) & (left <= 2 * high)
+        return BITS_OF_A_NORM * len(combined) if low > 0 and likely.mean() >= MOST else 0.0
     slack = 1.25 * (high - low) + 0.5 * max(abs(low), abs(high))
     if np.mean((left >= low - slack) & (left <= high + slack)) < MOST:
         return None
@@ -68,5 +71,4 @@ def _sum_bits(
         return 0.0
     same_sign = np.sign(left) == np.sign(low)
     likely = same_sign & (np.abs(left) <= 3 * max(abs(low), abs(high)))
-    each = BITS_OF_A_NORM if left.size == len(combined) else 1.0
-    return each * left.size if likely.mean() >= MOST else 0.0
+    return float(left.size) if likely.mean() >= MOST else 0.0

@@ -3,6 +3,7 @@ had it when."""
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 
 import msgspec
@@ -13,7 +14,8 @@ from plumbline.detect.traffic import Traffic
 
 class Atom(msgspec.Struct, frozen=True, eq=False):
     """Bytes [low, high) of an item on one communicator. `messages` carried it, in causal order;
-    `origin` had it first there; `receivers` are all ranks but the origin that they reached; `keepers` are those that did not hand it on."""
+    `origin` had it first there; `receivers` are all ranks but the origin that they reached;
+    `keepers` are those that did not hand it on."""
 
     item: int
     origin: int
@@ -42,7 +44,7 @@ def atoms(traffic: Traffic, provenance: Provenance) -> list[Atom]:
         if len(cuts) == 2:
             found += _of_comms(traffic, provenance, item, cuts, [each[0] for each in pieces])
             continue
-        for edges in zip(cuts, cuts[1:], strict=False):
+        for edges in itertools.pairwise(cuts):
             having = [m for m, low, high in pieces if low <= edges[0] and edges[1] <= high]
             if having:
                 found += _of_comms(traffic, provenance, item, list(edges), having)
@@ -76,7 +78,8 @@ def _atom(
     receivers = frozenset(last) - {origin}
     keepers = frozenset(rank for rank in receivers if last[rank] >= 0)
     address = provenance.items[item].address + edges[0]
-    return Atom(item, origin, *edges, address, tuple(messages), receivers, keepers)
+    low, high = edges
+    return Atom(item, origin, low, high, address, tuple(messages), receivers, keepers)
 
 
 def arrival(traffic: Traffic, provenance: Provenance, atom: Atom, message: int) -> int:

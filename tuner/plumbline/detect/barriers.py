@@ -62,9 +62,7 @@ def _of_class(traffic: Traffic, comm: int, members: Sequence[int]) -> list[Insta
         ]
         if sum(len(phase.messages) for phase in good) < EXPLAINED * len(own):
             continue
-        found += [
-            Instance("barrier", comm, group, in_order(phase.messages), 0) for phase in good
-        ]
+        found += [Instance("barrier", comm, group, in_order(phase.messages), 0) for phase in good]
     return [each for each in found if len(each.group) >= SMALLEST_GROUP]
 
 

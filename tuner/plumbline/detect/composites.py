@@ -40,9 +40,7 @@ def composed(traffic: Traffic, instances: Sequence[Instance]) -> list[Instance]:
     return found
 
 
-def _partner(
-    traffic: Traffic, listed: Sequence[Instance], at: int, used: set[int]
-) -> int | None:
+def _partner(traffic: Traffic, listed: Sequence[Instance], at: int, used: set[int]) -> int | None:
     left = listed[at]
     if not any(first == left.collective for first, _ in _RESULTS):
         return None
@@ -63,7 +61,9 @@ def _follows(traffic: Traffic, left: Instance, right: Instance) -> bool:
         gave = min(traffic.sent[m] for m in right.messages if traffic.source[m] == root)
         sizes = left.bytes == right.bytes if right.collective == "bcast" else True
         return sizes and got < gave
-    return right.bytes == left.bytes and last_received(traffic, right) > last_received(traffic, left)
+    return right.bytes == left.bytes and last_received(traffic, right) > last_received(
+        traffic, left
+    )
 
 
 def _both(left: Instance, right: Instance) -> Instance:

@@ -84,9 +84,7 @@ class _Detecting:
 def _gathered(state: _Detecting, found: Provenance, atoms: Sequence[Atom]) -> list[Spread]:
     """Allgathers are added; spreads of other atoms are returned. What belongs to a rotation is
     claimed by nobody else."""
-    gathered, left, turned = allgathers(
-        state.traffic, spreads(state.traffic, found, atoms)
-    )
+    gathered, left, turned = allgathers(state.traffic, spreads(state.traffic, found, atoms))
     state.add(gathered)
     for spread in turned:
         state.claimed.update(spread.messages)

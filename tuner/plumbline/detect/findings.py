@@ -256,8 +256,9 @@ def _remarks(
     name = function_of(folded[0])
     found = list(dict.fromkeys(remark for each in folded for remark in each.remarks))
     if (both & Flag.NONBLOCKING).any():
+        better = f"MPI_I{name[4:].lower()}"
         found.append(
-            f"calls are non-blocking: where ranks compute before they complete, take MPI_I{name[4:].lower()}"
+            f"calls are non-blocking: if ranks compute before they complete, take {better}"
         )
     if (flags & Flag.ANY_SOURCE).any():
         found.append("messages are received from any source: the order of ranks does not matter")
@@ -271,7 +272,9 @@ def _remarks(
     contents = [_content(traffic, each) for each in folded]
     if name == "MPI_Bcast" and len(set(contents)) < len(contents):
         again = len(contents) - len(set(contents))
-        found.append(f"{again} of {len(contents)} times a content that was sent before: once is enough")
+        found.append(
+            f"{again} of {len(contents)} times a content that was sent before: once is enough"
+        )
     if len({each.roots for each in folded if each.roots}) > 1:
         found.append("the root changes")
     return tuple(found)

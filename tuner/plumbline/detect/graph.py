@@ -31,7 +31,9 @@ def graph(finding: Finding) -> str:
         '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="5" '
         'markerHeight="5" orient="auto"><path d="M0 0 8 4 0 8z" fill="#4c78a8"/></marker></defs>',
     ]
-    lines += [_arrow(edge, places, dot, largest) for edge in finding.edges if edge.source != edge.target]
+    lines += [
+        _arrow(edge, places, dot, largest) for edge in finding.edges if edge.source != edge.target
+    ]
     for rank in ranks:
         x, y = places[rank]
         colour = "#f58518" if rank in roots else "#e8edf2"
@@ -49,9 +51,7 @@ def _place(at: int, count: int) -> tuple[float, float]:
     return SIDE / 2 + radius * math.cos(angle), SIDE / 2 + radius * math.sin(angle)
 
 
-def _arrow(
-    edge: Edge, places: dict[int, tuple[float, float]], dot: float, largest: int
-) -> str:
+def _arrow(edge: Edge, places: dict[int, tuple[float, float]], dot: float, largest: int) -> str:
     """Bent a little, so that two directions lie beside each other."""
     (x, y), (to_x, to_y) = places[edge.source], places[edge.target]
     length = math.hypot(to_x - x, to_y - y)

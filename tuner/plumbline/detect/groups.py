@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 from plumbline.detect.instances import SMALLEST_GROUP
@@ -41,7 +42,7 @@ def partition(groups: Sequence[tuple[int, ...]], ranks: Sequence[int]) -> bool:
 
 def described(group: Sequence[int]) -> str:
     """start:stride:count of ranks at equal distances, else a list."""
-    strides = {right - left for left, right in zip(group, group[1:], strict=False)}
+    strides = {right - left for left, right in itertools.pairwise(group)}
     if len(strides) == 1 and len(group) > 1:
         return f"{group[0]}:{next(iter(strides))}:{len(group)}"
     return ",".join(str(rank) for rank in group)
@@ -68,9 +69,8 @@ def split(groups: Sequence[tuple[int, ...]], ranks: Sequence[int]) -> str:
     ):
         if stride * size == len(ranks):
             return f"MPI_Comm_split(comm, rank % {stride}, rank / {stride}, &part)"
-        return (
-            f"MPI_Comm_split(comm, rank / {stride * size} * {stride} + rank % {stride}, rank, &part)"
-        )
+        colour = f"rank / {stride * size} * {stride} + rank % {stride}"
+        return f"MPI_Comm_split(comm, {colour}, rank, &part)"
     if len(groups) == 1:
         listed = " || ".join(f"rank == {place}" for place in places[0])
         if stride == 1 and places[0] == list(range(places[0][0], places[0][0] + size)):

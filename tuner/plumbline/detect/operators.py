@@ -4,6 +4,7 @@ polynomials of integers, sketches of floating numbers, extremes."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from plumbline.detect.kinds import Element, dtype_of
 from plumbline.detect.recording import PAYLOAD
 from plumbline.detect.traffic import Traffic
 
-Values = npt.NDArray[np.generic]
+Values = npt.NDArray[Any]
 
 INTEGERS = frozenset(range(Element.INT8, Element.UINT64 + 1))
 FLOATS = frozenset({Element.FLOAT32, Element.FLOAT64, Element.COMPLEX64, Element.COMPLEX128})
@@ -177,9 +178,15 @@ def handed_on(traffic: Traffic, message: int, operands: Sequence[int]) -> float:
     return float((extremes[0] == extremes[1:]).any(axis=0).mean())
 
 
+def exact(traffic: Traffic, message: int) -> bool:
+    """Whether `terms` are elements, of which all bytes are known."""
+    return values(traffic, message) is not None
+
+
 def terms(traffic: Traffic, message: int, operands: Sequence[int]) -> npt.NDArray[np.float64]:
-    """What a sum leaves for the term that was never sent: its elements, or its L1 norm if it has
-    the sign of the others, or its extremes within what those allow; empty where nothing is known."""
+    """What a sum leaves for the term that was never sent, or what a content is where there are no
+    operands: elements, or the L1 norm of floating numbers, which adds up where all have one sign;
+    empty where nothing is known."""
     result, listed = values(traffic, message), [values(traffic, each) for each in operands]
     if traffic.element[message] in PAIRS:
         return np.zeros(0)
@@ -191,15 +198,7 @@ def terms(traffic: Traffic, message: int, operands: Sequence[int]) -> npt.NDArra
     if traffic.element[message] in FLOATS:
         norms = traffic.recording.events["sketch"][traffic.send_event[[message, *operands]]][:, 2]
         return np.array([norms[0] - norms[1:].sum()])
-    if _has_extremes(traffic, message):
-        extremes = _extremes(traffic, [message, *operands])
-        return np.asarray(extremes[0, :4] - extremes[1:, :4].sum(axis=0))
     return np.zeros(0)
-
-
-def sizes(traffic: Traffic, message: int) -> npt.NDArray[np.float64]:
-    """What `terms` are to be compared with, of a content as it was sent."""
-    return terms(traffic, message, [])
 
 
 def _has_extremes(traffic: Traffic, message: int) -> bool:

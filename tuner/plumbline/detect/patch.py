@@ -5,7 +5,20 @@ from __future__ import annotations
 
 from plumbline.detect.findings import Finding, Site
 
-_FORTRAN = (".f", ".for", ".ftn", ".f77", ".f90", ".f95", ".f03", ".f08", ".F", ".F90", ".F03", ".F08")
+_FORTRAN = (
+    ".f",
+    ".for",
+    ".ftn",
+    ".f77",
+    ".f90",
+    ".f95",
+    ".f03",
+    ".f08",
+    ".F",
+    ".F90",
+    ".F03",
+    ".F08",
+)
 
 # What stands in the call, by function: what the caller has to fill in is in capitals.
 _ARGUMENTS = {
@@ -17,7 +30,8 @@ _ARGUMENTS = {
     "MPI_Allgather": "{in_place}, COUNT, TYPE, ALL_BLOCKS, COUNT, TYPE, {comm}",
     "MPI_Allgatherv": "{in_place}, COUNT, TYPE, ALL_BLOCKS, COUNTS, PLACES, TYPE, {comm}",
     "MPI_Alltoall": "BLOCKS, COUNT, TYPE, ALL_BLOCKS, COUNT, TYPE, {comm}",
-    "MPI_Alltoallv": "BLOCKS, COUNTS, PLACES, TYPE, ALL_BLOCKS, ITS_COUNTS, ITS_PLACES, TYPE, {comm}",
+    "MPI_Alltoallv": "BLOCKS, COUNTS, PLACES, TYPE, "
+    "ALL_BLOCKS, ITS_COUNTS, ITS_PLACES, TYPE, {comm}",
     "MPI_Reduce": "TERM, RESULT, COUNT, TYPE, {operation}, {root}, {comm}",
     "MPI_Allreduce": "{in_place}, RESULT, COUNT, TYPE, {operation}, {comm}",
     "MPI_Reduce_scatter_block": "TERMS, BLOCK, COUNT, TYPE, {operation}, {comm}",
@@ -26,7 +40,8 @@ _ARGUMENTS = {
     "MPI_Barrier": "{comm}",
     "MPI_Neighbor_allgather": "BLOCK, COUNT, TYPE, ALL_BLOCKS, COUNT, TYPE, {comm}",
     "MPI_Neighbor_alltoall": "BLOCKS, COUNT, TYPE, ALL_BLOCKS, COUNT, TYPE, {comm}",
-    "MPI_Neighbor_alltoallv": "BLOCKS, COUNTS, PLACES, TYPE, ALL_BLOCKS, COUNTS, PLACES, TYPE, {comm}",
+    "MPI_Neighbor_alltoallv": "BLOCKS, COUNTS, PLACES, TYPE, "
+    "ALL_BLOCKS, ITS_COUNTS, ITS_PLACES, TYPE, {comm}",
 }
 
 

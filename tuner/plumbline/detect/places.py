@@ -3,6 +3,7 @@ all: side by side in the order of ranks, with a hole where its own part is."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -24,7 +25,7 @@ def layout(
     turned = any(_in_turn(placed, ranks, start) for start in range(len(ranks)))
     steps = {
         (right[0] - left[0], _apart(ranks, left[2], right[2]))
-        for left, right in zip(placed, placed[1:], strict=False)
+        for left, right in itertools.pairwise(placed)
     }
     if any(distance == 0 for distance, _ in steps):
         return "overlapping"
@@ -37,7 +38,7 @@ def layout(
         enough = len(placed) > 2 and (gaps or stride > size)
         if stride and (enough or stride == gaps):
             return "regular"
-    if not gaps and any(left[0] + left[1] > right[0] for left, right in zip(placed, placed[1:], strict=False)):
+    if not gaps and any(left[0] + left[1] > right[0] for left, right in itertools.pairwise(placed)):
         return "overlapping"
     if gaps:
         return "apart"
@@ -55,14 +56,12 @@ def _apart(ranks: Sequence[int], left: int, right: int) -> int:
     return (list(ranks).index(right) - list(ranks).index(left)) % len(ranks)
 
 
-def _side_by_side(
-    placed: Sequence[tuple[int, int, int]], ranks: Sequence[int], own: int
-) -> bool:
+def _side_by_side(placed: Sequence[tuple[int, int, int]], ranks: Sequence[int], own: int) -> bool:
     """Without gaps but one, which lies where the own block would, and is not much larger."""
     largest = max(nbytes for _, nbytes, _ in placed)
     gaps = [
         (right[0] - left[0] - left[1], left[2], right[2])
-        for left, right in zip(placed, placed[1:], strict=False)
+        for left, right in itertools.pairwise(placed)
         if left[0] + left[1] != right[0]
     ]
     if not gaps:

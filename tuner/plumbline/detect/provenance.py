@@ -132,27 +132,31 @@ class _Tracing:
 
     def _sets_out(self, message: int, held: _Held, parts: tuple[Part, ...]) -> bool:
         """Whether what a rank has sets out from it anew. An origin's own does where it goes to
-        the same rank again or lies elsewhere; what was received does where it lies elsewhere, and
-        says nothing to its receiver or to anybody."""
+        the same rank again, or lies elsewhere and means little; what was received does where it
+        lies elsewhere, and says nothing to its receiver or to anybody."""
         if len(parts) != 1:
             return False
         traffic, item = self.traffic, parts[0][0]
         target = traffic.target[message]
         elsewhere = held.address != traffic.from_address[message]
         if held.own:
-            return elsewhere or target in self._direct[item]
+            return (elsewhere and self._cheap(message)) or target in self._direct[item]
         if not elsewhere and self._related(message, held):
             return False
-        if elsewhere and traffic.bytes[message] <= PAYLOAD and not self._related(message, held):
+        if elsewhere and not self._related(message, held):
             return True
         common = len(self._origins[traffic.content[message]]) >= COMMON
         return not elsewhere or common or target in self._owners[item]
+
+    def _cheap(self, message: int) -> bool:
+        """Whether a content is met anywhere: a short one, or zeros."""
+        return self.traffic.bytes[message] <= PAYLOAD or self._poly[message] == 0
 
     def _related(self, message: int, held: _Held) -> bool:
         """Whether a short content, as it is met anywhere, comes and goes in one part of the
         program: what the outermost function calls there is the same."""
         traffic = self.traffic
-        if traffic.bytes[message] > PAYLOAD:
+        if not self._cheap(message):
             return True
         came, goes = traffic.receive_site[held.message], traffic.send_site[message]
         return came < 0 or goes < 0 or self._outermost(came) == self._outermost(goes)
@@ -194,9 +198,9 @@ class _Tracing:
         pieces: list[int] = []
         total = 0
         for other in reversed(recent):
-            if self.items[other].bytes == total and len(pieces) > 1:
-                if self._is_made_of(other, pieces):
-                    return
+            fits = self.items[other].bytes == total and len(pieces) > 1
+            if fits and self._is_made_of(other, pieces):
+                return
             pieces.append(other)
             total += self.items[other].bytes
 
@@ -334,9 +338,9 @@ class _Tracing:
         message can be looked at only where bytes are kept."""
         traffic = self.traffic
         low, high, source, offset = known[0]
-        if len(known) == 1 and (low, high, offset) == (start, end, 0):
-            if traffic.bytes[source] == end - start:
-                return False  # another content, as long, was there
+        same_place = len(known) == 1 and (low, high, offset) == (start, end, 0)
+        if same_place and traffic.bytes[source] == end - start:
+            return False  # another content, as long, was there
         payload = traffic.payload(message)
         for low, high, source, offset in known:
             older = traffic.payload(source) if payload else b""

@@ -4,6 +4,7 @@ tells. A rank's own operand is mostly never sent: then the operator is assumed, 
 
 from __future__ import annotations
 
+import itertools
 import math
 from bisect import bisect
 from collections import defaultdict
@@ -50,9 +51,7 @@ def reductions(
     return found
 
 
-def _of_class(
-    traffic: Traffic, comm: int, members: Sequence[int], surely: bool
-) -> list[Instance]:
+def _of_class(traffic: Traffic, comm: int, members: Sequence[int], surely: bool) -> list[Instance]:
     ranks = traffic.recording.communicators[comm].ranks
     groups = components((traffic.source[m], traffic.target[m]) for m in members)
     if not partition(groups, ranks):
@@ -96,9 +95,7 @@ def _rooted(
         return []
     whole = [m for phase in good for m in phase.messages if phase.known[m].bit_count() == 1]
     operation = assumed(traffic, whole, _combinations(traffic, good))
-    if operation is None or (
-        surely and not _handing_on(traffic, good, messages, operation.name)
-    ):
+    if operation is None or (surely and not _handing_on(traffic, good, messages, operation.name)):
         return []
     found = []
     for phase, chain in zip(good, chains, strict=True):
@@ -121,9 +118,7 @@ def _rooted(
     return found
 
 
-def _rooted_remarks(
-    traffic: Traffic, phase: Phase, scan: bool, root: int
-) -> tuple[str, ...]:
+def _rooted_remarks(traffic: Traffic, phase: Phase, scan: bool, root: int) -> tuple[str, ...]:
     if len({traffic.target[message] for message in phase.messages}) == 1:
         return ("or a gather, if the root keeps what it gets: it receives into one place",)
     if scan:
@@ -134,7 +129,7 @@ def _rooted_remarks(
 def _upwards(traffic: Traffic, phase: Phase, group: Sequence[int]) -> bool:
     """Whether a chain goes from the first rank of the group to the last."""
     hops = {(traffic.source[message], traffic.target[message]) for message in phase.messages}
-    return hops == set(zip(group, group[1:], strict=False))
+    return hops == set(itertools.pairwise(group))
 
 
 def _handing_on(
@@ -183,7 +178,9 @@ def _results(traffic: Traffic, good: Sequence[Phase]) -> list[tuple[int, list[in
         root = traffic.target[last]
         listed = sent[root, traffic.kind[last]]
         at = bisect(listed, traffic.received[last], key=lambda each: traffic.sent[each])
-        until = min((traffic.received[m] for m in following.messages), default=0) if following else 0
+        until = (
+            min((traffic.received[m] for m in following.messages), default=0) if following else 0
+        )
         if at < len(listed) and (not following or traffic.sent[listed[at]] < until):
             found.append((listed[at], [m for m in phase.messages if traffic.target[m] == root]))
     return found
@@ -310,5 +307,5 @@ def _shrinks(traffic: Traffic, phase: Phase) -> bool:
     for message in sorted(phase.messages, key=lambda each: traffic.sent[each]):
         sizes[traffic.source[message]].append(traffic.bytes[message])
     return all(
-        right < left for listed in sizes.values() for left, right in zip(listed, listed[1:], strict=False)
+        right < left for listed in sizes.values() for left, right in itertools.pairwise(listed)
     )

@@ -3,6 +3,7 @@ and allgathers, which are a broadcast by each rank at once."""
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -81,7 +82,7 @@ def _runs(traffic: Traffic, provenance: Provenance, atoms: Sequence[Atom]) -> li
     ]
     for listed in places:
         order = sorted(range(len(atoms)), key=lambda at: listed[at])
-        for left, right in zip(order, order[1:], strict=False):
+        for left, right in itertools.pairwise(order):
             side_by_side = listed[left] + atoms[left].bytes == listed[right]
             if side_by_side and _belongs(traffic, atoms[left], atoms[right]):
                 old, new = run_of[right], run_of[left]
@@ -126,7 +127,8 @@ def broadcast(traffic: Traffic, spread: Spread, more: Sequence[int]) -> Instance
     """The broadcast that a spread is. `more`: messages that carried the same content besides,
     because of which other ranks may have been the root. None: a token that went round, or a
     content that all have anyhow."""
-    messages, roots = spread.messages, (spread.origin,)
+    messages = spread.messages
+    roots: tuple[int, ...] = (spread.origin,)
     if len(spread.atoms) == 1:
         messages = in_order({*messages, *more})
         if _came_round(traffic, spread.atoms[0].messages, spread.origin):
@@ -218,8 +220,12 @@ def _together(traffic: Traffic, members: Sequence[Spread]) -> bool:
     waited = 0
     for member in members:
         first = member.messages[0]
-        bundled = {atom.item for other in members for atom in other.atoms
-                   if other is not member and first in atom.messages}
+        bundled = {
+            atom.item
+            for other in members
+            for atom in other.atoms
+            if other is not member and first in atom.messages
+        }
         if bundled:
             continue
         for other in members:

@@ -4,6 +4,7 @@ sent."""
 
 from __future__ import annotations
 
+import builtins
 import heapq
 from collections.abc import Sequence
 
@@ -48,7 +49,7 @@ class Traffic(msgspec.Struct, frozen=True, eq=False):
     def __len__(self) -> int:
         return len(self.source)
 
-    def payload(self, message: int) -> bytes:
+    def payload(self, message: int) -> builtins.bytes:
         """The packed bytes; of longer messages than a recording keeps nothing."""
         event = self.recording.events[self.send_event[message]]
         if self.bytes[message] > len(event["payload"]):
@@ -81,8 +82,13 @@ def traffic(recording: Recording) -> Traffic:
     events, messages = recording.events, recording.messages
     order = np.argsort(events["post_ns"][messages["send"]], kind="stable")
     sends, receives = messages["send"][order], messages["receive"][order]
+    points = _causal(events[sends], events[receives])
+    behind = points[points % 2 == 0] // 2  # messages in the order of their sends
+    sends, receives = sends[behind], receives[behind]
+    number = np.empty(len(behind), np.int64)
+    number[behind] = np.arange(len(behind))
+    points = 2 * number[points // 2] + points % 2
     left, right = events[sends], events[receives]
-    points = _causal(left, right)
     place = np.empty(len(points), np.int64)
     place[points] = np.arange(len(points))
     flags = left["flags"] | right["flags"]
@@ -154,8 +160,10 @@ def _causal(left: npt.NDArray[np.void], right: npt.NDArray[np.void]) -> Indices:
     count = len(left)
     times = np.empty(2 * count, np.int64)
     times[0::2], times[1::2] = left["post_ns"], right["end_ns"]
-    if (times[1::2] >= times[0::2]).all():
-        return np.argsort(times, kind="stable")
+    # A rank may post when a receive has just ended: at one time what is received comes first.
+    begins = np.arange(2 * count) % 2 == 0
+    if (times[1::2] > times[0::2]).all():
+        return np.lexsort((begins, times))
     ranks = np.empty(2 * count, np.int64)
     ranks[0::2], ranks[1::2] = left["rank"], right["rank"]
     return _sorted_by_cause(times, ranks)
@@ -164,7 +172,8 @@ def _causal(left: npt.NDArray[np.void], right: npt.NDArray[np.void]) -> Indices:
 def _sorted_by_cause(times: Indices, ranks: Indices) -> Indices:
     """Points of every rank in the order of its own clock, and no receive before its send; among
     those that may come next the earliest."""
-    in_order = np.lexsort((times, ranks)).tolist()
+    begins = np.arange(len(times)) % 2 == 0
+    in_order = np.lexsort((begins, times, ranks)).tolist()
     lists: dict[int, list[int]] = {}
     for point in in_order:
         lists.setdefault(int(ranks[point]), []).append(point)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -133,7 +134,7 @@ def _barriers(
 ) -> Iterator[Finding]:
     following: dict[tuple[int, int, int], Call] = {}
     for listed in calls.values():
-        for left, right in zip(listed, listed[1:], strict=False):
+        for left, right in itertools.pairwise(listed):
             if _next_of(recording.events, left) in (right.input, right.output):
                 following[left.rank, left.comm, left.number] = right
     by_site: dict[tuple[int, str], list[list[Call]]] = defaultdict(list)
@@ -144,11 +145,10 @@ def _barriers(
         names = {"" if each is None else each.function for each in behind}
         comms = {-1 if each is None else each.comm for each in behind}
         name = next(iter(names))
-        if len(names) == 1 and comms == {members[0].comm} and name in _SYNCHRONISE:
-            if name == "MPI_Barrier" or any(
-                recording.events["bytes"][each.input] for each in behind if each is not None
-            ):
-                by_site[members[0].site, name].append(members)
+        data = [recording.events["bytes"][each.input] for each in behind if each is not None]
+        says = name in _SYNCHRONISE and (name == "MPI_Barrier" or any(data))
+        if len(names) == 1 and comms == {members[0].comm} and says:
+            by_site[members[0].site, name].append(members)
     for (_, name), times in by_site.items():
         text = f"{name} is the next thing on every rank, and nobody leaves it before all have come"
         yield _finding(recording, times, "none", text)
@@ -160,7 +160,7 @@ def _rows(recording: Recording, calls: dict[int, list[Call]], whole: Times) -> I
     alone: dict[int, dict[tuple[int, int], tuple[int, int]]] = {}
     for rank, listed in calls.items():
         alone[rank] = {}
-        for left, right in zip(listed, listed[1:], strict=False):
+        for left, right in itertools.pairwise(listed):
             if _next_of(recording.events, left) in (right.input, right.output):
                 alone[rank][left.comm, left.number] = (right.comm, right.number)
     by_site: dict[int, list[list[Call]]] = defaultdict(list)
@@ -175,7 +175,9 @@ def _rows(recording: Recording, calls: dict[int, list[Call]], whole: Times) -> I
         if len(row) >= IN_A_ROW and _idle_root(whole, row):
             by_site[whole[key][0].site] += [whole[each] for each in row]
     for times in by_site.values():
-        text = "broadcasts of one root follow each other with nothing between them: send all at once"
+        text = (
+            "broadcasts of one root follow each other with nothing between them: send all at once"
+        )
         yield _finding(recording, times, "MPI_Bcast", text)
 
 
@@ -206,7 +208,7 @@ def _one_reader(
     recording: Recording, calls: dict[int, list[Call]], whole: Times
 ) -> Iterator[Finding]:
     """Allreduces whose result all ranks but one write over at once, the same one each time."""
-    lost: dict[tuple[int, int, int], bool] = {}
+    lost: dict[tuple[int, int, int], bool | None] = {}
     for listed in calls.values():
         for call in listed:
             if call.function == "MPI_Allreduce":
@@ -216,7 +218,10 @@ def _one_reader(
     for members in whole.values():
         if members[0].function != "MPI_Allreduce":
             continue
-        kept = {each.rank for each in members if not lost[each.rank, each.comm, each.number]}
+        seen = {each.rank: lost[each.rank, each.comm, each.number] for each in members}
+        if None in seen.values():
+            continue  # the last thing that a rank did: nobody knows
+        kept = {rank for rank, is_lost in seen.items() if not is_lost}
         by_site[members[0].site].append(members)
         readers[members[0].site] |= kept if kept else {-1}
     for site, times in by_site.items():
@@ -226,10 +231,13 @@ def _one_reader(
             yield _finding(recording, times, "MPI_Reduce", text)
 
 
-def _written_over(events: Events, call: Call) -> bool:
+def _written_over(events: Events, call: Call) -> bool | None:
+    """None: nothing comes behind it."""
     output = events[call.output]
     at = _next_of(events, call)
-    if at < 0 or not output["bytes"]:
+    if at < 0:
+        return None
+    if not output["bytes"]:
         return False
     begin = int(events["post_ns"][at])
     limit = NOT_READ_NS + NOT_READ_NS_A_BYTE * int(output["bytes"])
