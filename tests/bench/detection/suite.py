@@ -141,7 +141,11 @@ def _reduced(nprocs: int) -> Iterator[Case]:
                 for dtype, count in ((np.int64, 1), (np.int64, 8), (np.float64, 60)):
 
                     def main(
-                        me: Rank, pattern=pattern, combine=combine, dtype=dtype, count=count
+                        me: Rank,
+                        pattern: Any = pattern,
+                        combine: Any = combine,
+                        dtype: Any = dtype,
+                        count: Any = count,
                     ) -> Waits:
                         for _ in range(4):
                             yield from pattern(me, me.data(count, dtype), combine, 0)
