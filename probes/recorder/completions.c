@@ -15,7 +15,7 @@ struct kept {
     bool whole;
 };
 
-static void keep(struct kept *kept, int count, const MPI_Request requests[], MPI_Status statuses[])
+static void keep(struct kept *kept, int count, const MPI_Request requests[], MPI_Status *statuses)
 {
     const size_t room = (size_t)(count > 0 ? count : 0);
     kept->requests = room > AT_ONCE ? malloc(room * sizeof *kept->requests) : kept->few;
@@ -28,7 +28,7 @@ static void keep(struct kept *kept, int count, const MPI_Request requests[], MPI
     kept->start = pl_now();
 }
 
-static void let_go(struct kept *kept, const MPI_Status statuses[])
+static void let_go(struct kept *kept, const MPI_Status *statuses)
 {
     if (kept->requests != kept->few)
         free(kept->requests);
@@ -52,7 +52,7 @@ static void complete(const struct kept *kept, int index, const MPI_Status *statu
 
 EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
-    MPI_Status own;
+    MPI_Status own = {0};
     if (!pl_recording())
         return PMPI_Wait(request, status);
     const MPI_Request was = *request;
@@ -66,7 +66,7 @@ EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 
 EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    MPI_Status own;
+    MPI_Status own = {0};
     if (!pl_recording())
         return PMPI_Test(request, flag, status);
     const MPI_Request was = *request;
@@ -109,7 +109,7 @@ EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status 
 EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
     struct kept kept = {0};
-    MPI_Status own;
+    MPI_Status own = {0};
     if (!pl_recording())
         return PMPI_Waitany(count, requests, index, status);
     keep(&kept, count, requests, MPI_STATUSES_IGNORE);
@@ -124,7 +124,7 @@ EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status
 EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
     struct kept kept = {0};
-    MPI_Status own;
+    MPI_Status own = {0};
     if (!pl_recording())
         return PMPI_Testany(count, requests, index, flag, status);
     keep(&kept, count, requests, MPI_STATUSES_IGNORE);

@@ -42,7 +42,7 @@ static struct pl_slot *receive_half(enum pl_begins function, uint32_t flags,
 
 /* Behind the slots of a blocking one: the call, and what came. */
 #define FINISH(call)                                                                               \
-    MPI_Status own;                                                                                \
+    MPI_Status own = {0};                                                                          \
     status = status == MPI_STATUS_IGNORE ? &own : status;                                          \
     const int rc = call;                                                                           \
     const int64_t end = pl_now();                                                                  \

@@ -227,18 +227,19 @@ MAKER(intercomm_merge, (Integer comm, Integer high, MPI_Fint *other, IERROR), Co
 #define COLLECTIVE(name, PARAMETERS, function, ifunction, ...)                                     \
     SUBROUTINE(name, PARAMETERS(IERROR), function(__VA_ARGS__))                                    \
     MAKER(i##name, PARAMETERS(REQUEST), Request, request, ifunction(__VA_ARGS__, &made))
-#define P_BARRIER(last) (Integer comm, last)
-#define P_BCAST(last) (COLL_RECV, Integer root, Integer comm, last)
-#define P_ROOTED(last) (COLL_SEND, COLL_RECV, Integer root, Integer comm, last)
-#define P_GATHERV(last) (COLL_SEND, COLL_RECVV, Integer root, Integer comm, last)
-#define P_SCATTERV(last) (COLL_SENDV, COLL_RECV, Integer root, Integer comm, last)
-#define P_ALL(last) (COLL_SEND, COLL_RECV, Integer comm, last)
-#define P_ALLGATHERV(last) (COLL_SEND, COLL_RECVV, Integer comm, last)
-#define P_ALLTOALLV(last) (COLL_SENDV, COLL_RECVV, Integer comm, last)
-#define P_REDUCE(last) (OPERANDS, Integer root, Integer comm, last)
-#define P_REDUCED(last) (OPERANDS, Integer comm, last)
-#define P_REDUCE_SCATTER(last)                                                                     \
-    (void *sendbuf, void *recvbuf, Integer counts, Integer type, Integer op, Integer comm, last)
+#define P_BARRIER(...) (Integer comm, __VA_ARGS__)
+#define P_BCAST(...) (COLL_RECV, Integer root, Integer comm, __VA_ARGS__)
+#define P_ROOTED(...) (COLL_SEND, COLL_RECV, Integer root, Integer comm, __VA_ARGS__)
+#define P_GATHERV(...) (COLL_SEND, COLL_RECVV, Integer root, Integer comm, __VA_ARGS__)
+#define P_SCATTERV(...) (COLL_SENDV, COLL_RECV, Integer root, Integer comm, __VA_ARGS__)
+#define P_ALL(...) (COLL_SEND, COLL_RECV, Integer comm, __VA_ARGS__)
+#define P_ALLGATHERV(...) (COLL_SEND, COLL_RECVV, Integer comm, __VA_ARGS__)
+#define P_ALLTOALLV(...) (COLL_SENDV, COLL_RECVV, Integer comm, __VA_ARGS__)
+#define P_REDUCE(...) (OPERANDS, Integer root, Integer comm, __VA_ARGS__)
+#define P_REDUCED(...) (OPERANDS, Integer comm, __VA_ARGS__)
+#define P_REDUCE_SCATTER(...)                                                                      \
+    (void *sendbuf, void *recvbuf, Integer counts, Integer type, Integer op, Integer comm,         \
+     __VA_ARGS__)
 COLLECTIVE(barrier, P_BARRIER, MPI_Barrier, MPI_Ibarrier, COMM(comm))
 COLLECTIVE(bcast, P_BCAST, MPI_Bcast, MPI_Ibcast, GOT, *root, COMM(comm))
 COLLECTIVE(gather, P_ROOTED, MPI_Gather, MPI_Igather, GIVEN, GOT, *root, COMM(comm))

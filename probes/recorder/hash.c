@@ -1,12 +1,16 @@
 /* Hashes of contents. The polynomial is a dot product with a table of powers, reduced once a block:
- * upper and lower halves of products are summed apart. Signed values are made unsigned by an
- * offset, which is taken off a block at once.
+ * products are summed in parts. Signed values are made unsigned by an offset, which is taken off a
+ * block at once.
  *
  * Compiled twice for x86-64: here for all processors, by hash_avx2.c for those with AVX2. */
 #include "hash.h"
 
 #include <stdbool.h>
 #include <string.h>
+
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -16,12 +20,14 @@
 #endif
 
 enum { BLOCK = 512 }; /* values; also the period of the sketch's weights */
+enum { LIMBS = 3, LIMB_BITS = 21 };
 
 static const uint64_t base = UINT64_C(0x0A3F51C97E82B46D);
 
 static struct {
     uint64_t powers[BLOCK], step; /* step: base^BLOCK */
     uint64_t sums[BLOCK + 1];     /* of the first so many powers */
+    uint64_t limbs[LIMBS][BLOCK]; /* of powers, of LIMB_BITS bits each, the lowest first */
     double first[BLOCK], second[BLOCK];
 } table;
 
@@ -35,6 +41,8 @@ __attribute__((constructor)) static void fill(void)
     uint64_t power = 1;
     for (int i = 0; i < BLOCK; i++) {
         table.powers[i] = power;
+        for (int k = 0; k < LIMBS; k++)
+            table.limbs[k][i] = power >> (k * LIMB_BITS) & ((1 << LIMB_BITS) - 1);
         table.sums[i + 1] = pl_plus(table.sums[i], power);
         power = pl_times(power, base);
         table.first[i] = weight((uint64_t)i);
@@ -43,31 +51,108 @@ __attribute__((constructor)) static void fill(void)
     table.step = power;
 }
 
-/* One block of at most BLOCK values: `offset` is flipped in them, and then taken off. */
-#define BLOCK_OF(name, type, offset)                                                               \
-    static uint64_t name(const uint8_t *at, int count)                                             \
+/* Of values from `first`: `offset` is flipped in them. */
+#define ONE_BY_ONE(name, type)                                                                     \
+    static uint64_t name(const uint8_t *at, int first, int count, uint64_t offset)                 \
     {                                                                                              \
         unsigned __int128 low = 0, high = 0;                                                       \
-        for (int i = 0; i < count; i++) {                                                          \
+        for (int i = first; i < count; i++) {                                                      \
             type value;                                                                            \
             memcpy(&value, at + (size_t)i * sizeof value, sizeof value);                           \
-            value ^= (type)(offset);                                                               \
+            value ^= (type)offset;                                                                 \
             const unsigned __int128 product = (unsigned __int128)value * table.powers[i];          \
             low += (uint64_t)product;                                                              \
             high += (uint64_t)(product >> 64);                                                     \
         }                                                                                          \
-        const uint64_t flipped = pl_reduce((unsigned __int128)(offset)*table.sums[count]);         \
-        return pl_plus(pl_reduce(low + (high << 3)), flipped ? PL_PRIME - flipped : 0);            \
+        return pl_reduce(low + (high << 3)); /* 2^64 is 2^3 */                                     \
     }
 
-BLOCK_OF(signed_1, uint8_t, UINT8_C(0x80))
-BLOCK_OF(signed_2, uint16_t, UINT16_C(0x8000))
-BLOCK_OF(signed_4, uint32_t, UINT32_C(0x80000000))
-BLOCK_OF(signed_8, uint64_t, UINT64_C(0x8000000000000000))
-BLOCK_OF(plain_1, uint8_t, 0)
-BLOCK_OF(plain_2, uint16_t, 0)
-BLOCK_OF(plain_4, uint32_t, 0)
-BLOCK_OF(plain_8, uint64_t, 0)
+ONE_BY_ONE(rest_1, uint8_t)
+ONE_BY_ONE(rest_2, uint16_t)
+ONE_BY_ONE(rest_4, uint32_t)
+ONE_BY_ONE(rest_8, uint64_t)
+
+#ifdef __AVX2__
+/* Four values at a time, in halves of 32 bits: products with limbs of powers have 53 bits, so that
+ * all of a block are summed in 64. */
+static uint64_t joined(const __m256i sums[LIMBS])
+{
+    unsigned __int128 total = 0;
+    for (int k = 0; k < LIMBS; k++) {
+        uint64_t lanes[4];
+        memcpy(lanes, &sums[k], sizeof lanes);
+        total += (unsigned __int128)(lanes[0] + lanes[1] + lanes[2] + lanes[3]) << (k * LIMB_BITS);
+    }
+    return pl_reduce(total);
+}
+
+static inline __m256i limbs_at(int limb, int at)
+{
+    return _mm256_loadu_si256((const __m256i *)&table.limbs[limb][at]);
+}
+
+static uint64_t fours_4(const uint8_t *at, int count, uint64_t offset)
+{
+    __m256i sums[LIMBS] = {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256()};
+    const __m128i flip = _mm_set1_epi32((int)(uint32_t)offset);
+    for (int i = 0; i < count; i += 4) {
+        const __m128i given = _mm_loadu_si128((const __m128i *)(at + (size_t)i * 4));
+        const __m256i values = _mm256_cvtepu32_epi64(_mm_xor_si128(given, flip));
+        for (int k = 0; k < LIMBS; k++)
+            sums[k] = _mm256_add_epi64(sums[k], _mm256_mul_epu32(values, limbs_at(k, i)));
+    }
+    return joined(sums);
+}
+
+static uint64_t fours_8(const uint8_t *at, int count, uint64_t offset)
+{
+    __m256i low[LIMBS] = {_mm256_setzero_si256(), _mm256_setzero_si256(), _mm256_setzero_si256()};
+    __m256i high[LIMBS] = {low[0], low[0], low[0]};
+    const __m256i flip = _mm256_set1_epi64x((long long)offset);
+    for (int i = 0; i < count; i += 4) {
+        const __m256i given = _mm256_loadu_si256((const __m256i *)(at + (size_t)i * 8));
+        const __m256i values = _mm256_xor_si256(given, flip), upper = _mm256_srli_epi64(values, 32);
+        for (int k = 0; k < LIMBS; k++) {
+            low[k] = _mm256_add_epi64(low[k], _mm256_mul_epu32(values, limbs_at(k, i)));
+            high[k] = _mm256_add_epi64(high[k], _mm256_mul_epu32(upper, limbs_at(k, i)));
+        }
+    }
+    return pl_plus(joined(low), pl_reduce((unsigned __int128)joined(high) << 32));
+}
+#else
+#define fours_4(at, count, offset) 0
+#define fours_8(at, count, offset) 0
+#endif
+#define fours_1(at, count, offset) 0
+#define fours_2(at, count, offset) 0
+
+/* So many values are worth the way through `fours`. */
+#ifdef __AVX2__
+enum { FEW_1 = INT32_MAX, FEW_2 = INT32_MAX, FEW_4 = 16, FEW_8 = 16 };
+#else
+enum { FEW_1 = INT32_MAX, FEW_2 = INT32_MAX, FEW_4 = INT32_MAX, FEW_8 = INT32_MAX };
+#endif
+
+/* One block of at most BLOCK values, with what was flipped in them taken off. */
+#define BLOCK_OF(name, width, offset)                                                              \
+    static uint64_t name(const uint8_t *at, int count)                                             \
+    {                                                                                              \
+        const int fours = count < FEW_##width ? 0 : count / 4 * 4;                                 \
+        const uint64_t flipped = pl_reduce((unsigned __int128)(offset)*table.sums[count]);         \
+        uint64_t total = rest_##width(at, fours, count, offset);                                   \
+        if (fours > 0)                                                                             \
+            total = pl_plus(total, fours_##width(at, fours, offset));                              \
+        return pl_plus(total, flipped ? PL_PRIME - flipped : 0);                                   \
+    }
+
+BLOCK_OF(signed_1, 1, UINT8_C(0x80))
+BLOCK_OF(signed_2, 2, UINT16_C(0x8000))
+BLOCK_OF(signed_4, 4, UINT32_C(0x80000000))
+BLOCK_OF(signed_8, 8, UINT64_C(0x8000000000000000))
+BLOCK_OF(plain_1, 1, 0)
+BLOCK_OF(plain_2, 2, 0)
+BLOCK_OF(plain_4, 4, 0)
+BLOCK_OF(plain_8, 8, 0)
 
 struct values {
     size_t width;
@@ -224,7 +309,7 @@ static inline lanes chosen(bits mask, lanes yes, lanes no)
 /* The last LANES numbers, each in the lane of its class. */
 static inline lanes turned(lanes numbers, int by)
 {
-    lanes found;
+    lanes found = {0};
     for (int lane = 0; lane < LANES; lane++)
         found[(lane + by) % LANES] = numbers[lane];
     return found;

@@ -13,7 +13,7 @@
     {                                                                                              \
         if (!pl_recording())                                                                       \
             return PMPI_Recv##suffix(buf, count, datatype, source, tag, comm, status);             \
-        MPI_Status own;                                                                            \
+        MPI_Status own = {0};                                                                      \
         const struct pl_data data = {.buffer = buf, .count = count, .type = datatype};             \
         const struct pl_what what = WHAT(Recv, 0);                                                 \
         struct pl_slot *slot = pl_receive(&what, &data);                                           \
@@ -91,7 +91,7 @@ static void keep_wildcards(struct pl_slot *slot, uint32_t flags)
     {                                                                                              \
         if (!pl_recording())                                                                       \
             return PMPI_Mrecv##suffix(buf, count, datatype, message, status);                      \
-        MPI_Status own;                                                                            \
+        MPI_Status own = {0};                                                                      \
         const struct pl_data data = {.buffer = buf, .count = count, .type = datatype};             \
         const struct pl_what what = matched(*message, PL_BEGINS_Mrecv, 0, PL_SITE);                \
         struct pl_slot *slot = pl_receive(&what, &data);                                           \

@@ -16,6 +16,7 @@ import msgspec
 from plumbline.core import application, guidelines
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
+from plumbline.detect import read, summary
 from plumbline.launch import parts
 from plumbline.libraries import known_parameters, openmpi, space_file
 from plumbline.libraries.openmpi import info
@@ -32,6 +33,7 @@ from plumbline_exporters.lint import formats
 from tests.db import build
 from tests.exporters import hostile
 from tests.exporters.bundles import library
+from tests.tuner.detect import rank_files
 from tests.tuner.families.recorded import openmpi as recorded_openmpi
 
 ROOT = Path(__file__).parents[2]
@@ -140,6 +142,13 @@ def calls_file(
     file = recorded._FILE.pack(b"PLCALLS2", 1, head.get("slot_bytes", 4096), 1)
     packed = b"".join(recorded._ENTRY.pack(*entry) for entry in entries)
     return file.ljust(recorded._FIRST_SLOT, b"\0") + header + names + packed
+
+
+def _recording(data: bytes) -> None:
+    path = _FOLDER / "recording"
+    path.mkdir(exist_ok=True)
+    (path / "rank-0.record").write_bytes(data)
+    summary.summary(read.read(path), "", 0)
 
 
 def _plan(data: bytes) -> None:
@@ -254,6 +263,7 @@ READERS: dict[str, Reader] = {
             calls_file((8, 1, 1, 1, 1, 4, 1, 4)) + calls_file((8, 2, 9, 1, 1, 4, 1, 4), rank=1),
         ],
     ),
+    "recording": Reader(_recording, lambda: [rank_files.alone()]),
     "application": Reader(
         lambda data: application.read(_file(data)),
         lambda: [

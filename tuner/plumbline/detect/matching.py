@@ -5,6 +5,7 @@ destination and tag the k-th send belongs to the k-th receive. Contents prove it
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,18 +15,21 @@ from plumbline.detect.recording import MESSAGE, Events, Messages
 
 _NO_CONTENT = Flag.UNKNOWN_CONTENT | Flag.INCOMPLETE | Flag.CANCELLED | Flag.FAILED
 
+_Columns = dict[str, npt.NDArray[Any]]
+
 
 def match(events: Events) -> Messages:
     """The messages of `events` (sorted by rank, then serial), sorted by send. O(n log n)."""
-    sends, receives = _sides(events)
-    ranks = int(max(events["rank"].max(initial=0), events["peer"].max(initial=0))) + 1
+    columns = _columns(events)
+    sends, receives = _sides(columns)
+    ranks = int(max(columns["rank"].max(initial=0), columns["peer"].max(initial=0))) + 1
     channels = np.concatenate(
         [
-            _channels(events, sends, "rank", "peer", ranks),
-            _channels(events, receives, "peer", "rank", ranks),
+            _channels(columns, sends, "rank", "peer", ranks),
+            _channels(columns, receives, "peer", "rank", ranks),
         ]
     )
-    tags = np.concatenate([events["tag"][sends], events["tag"][receives]]).astype(np.int64)
+    tags = np.concatenate([columns["tag"][sends], columns["tag"][receives]]).astype(np.int64)
     _, channel = np.unique(channels, return_inverse=True)
     groups, group = np.unique(channel.reshape(-1) << 32 | tags, return_inverse=True)
     group = group.reshape(-1)
@@ -35,25 +39,30 @@ def match(events: Events) -> Messages:
     both = np.minimum(sent, received)
     left = sends[np.argsort(send_group, kind="stable")[_leading(sent, both)]]
     right = receives[np.argsort(receive_group, kind="stable")[_leading(received, both)]]
-    right = _mended(events, left, right, np.repeat(np.arange(len(groups)), both))
+    right = _mended(columns, left, right, np.repeat(np.arange(len(groups)), both))
     matched = np.empty(len(left), MESSAGE)
     matched["send"], matched["receive"] = left, right
-    matched["verified"] = _equal(events, left, right)
-    matched = matched[(events["flags"][right] & Flag.INCOMPLETE) == 0]
+    matched["verified"] = _equal(columns, left, right)
+    matched = matched[(columns["flags"][right] & Flag.INCOMPLETE) == 0]
     return np.asarray(matched[np.argsort(matched["send"], kind="stable")])
 
 
-def _sides(events: Events) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _columns(events: Events) -> _Columns:
+    """What is looked at here, each field by itself in memory."""
+    names = ("rank", "kind", "flags", "comm", "peer", "tag", "bytes", "content")
+    return {name: np.ascontiguousarray(events[name]) for name in names}
+
+
+def _sides(events: _Columns) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Sends, and receives that have taken one or hold the place of one."""
-    kinds, peers, tags = events["kind"], events["peer"], events["tag"]
-    real = ((events["flags"] & Flag.CANCELLED) == 0) & (peers >= 0) & (tags >= 0)
-    return np.flatnonzero((kinds == Kind.SEND) & real), np.flatnonzero(
-        (kinds == Kind.RECEIVE) & real
-    )
+    kinds = np.ascontiguousarray(events["kind"])
+    real = ((events["flags"] & Flag.CANCELLED) == 0) & (events["peer"] >= 0) & (events["tag"] >= 0)
+    sends, receives = (kinds == Kind.SEND) & real, (kinds == Kind.RECEIVE) & real
+    return np.flatnonzero(sends), np.flatnonzero(receives)
 
 
 def _channels(
-    events: Events, indices: npt.NDArray[np.int64], source: str, target: str, ranks: int
+    events: _Columns, indices: npt.NDArray[np.int64], source: str, target: str, ranks: int
 ) -> npt.NDArray[np.int64]:
     """A number for each (communicator, source, target)."""
     comm = events["comm"][indices].astype(np.int64)
@@ -67,12 +76,12 @@ def _leading(counts: npt.NDArray[np.int64], kept: npt.NDArray[np.int64]) -> npt.
     return np.arange(int(kept.sum())) - np.repeat(before, kept) + np.repeat(firsts, kept)
 
 
-def _known(events: Events, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _known(events: _Columns, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     return np.asarray((events["flags"][indices] & _NO_CONTENT) == 0)
 
 
 def _equal(
-    events: Events, left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]
+    events: _Columns, left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
     same = (events["content"][left] == events["content"][right]) & (
         events["bytes"][left] == events["bytes"][right]
@@ -81,7 +90,7 @@ def _equal(
 
 
 def _mended(
-    events: Events,
+    events: _Columns,
     left: npt.NDArray[np.int64],
     right: npt.NDArray[np.int64],
     group: npt.NDArray[np.int64],
@@ -110,5 +119,5 @@ def _mended(
     return mended
 
 
-def _key(events: Events, group: int, index: int) -> tuple[int, int, int]:
+def _key(events: _Columns, group: int, index: int) -> tuple[int, int, int]:
     return group, int(events["content"][index]), int(events["bytes"][index])

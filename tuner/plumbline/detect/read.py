@@ -32,6 +32,7 @@ _SAME = (
     *("sketch", "kind", "mode", "flags", "function", "thread", "blocks"),
 )
 _MPI = ("libmpi", "libpmpi", "libopen-", "libmpich")
+_AT_ONCE = 1024  # events whose fields stay in a cache
 _START = ("libc.so", "libc-", "ld-linux", "ld-")
 
 
@@ -57,8 +58,12 @@ def read(folder: Path) -> Recording:
         int(clock.on_rank_0(np.array([file.begin_ns]))[0])
         for file, clock in zip(files, times, strict=True)
     )
-    parts = [_events(file, clock, zero, common) for file, clock in zip(files, times, strict=True)]
-    events = np.concatenate(parts)
+    events = np.zeros(sum(len(file.slots) for file in files), EVENT)
+    at = 0
+    for file, clock in zip(files, times, strict=True):
+        behind = at + len(file.slots)
+        _fill(events[at:behind], file, clock, zero, common)
+        at = behind
     return Recording(
         events=events,
         messages=matching.match(events),
@@ -148,7 +153,7 @@ def _index(
 def _own(frames: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
     own: list[tuple[str, int]] = []
     for module, address in frames:
-        name = Path(module).name
+        name = module.rpartition("/")[2]
         if name.startswith(_START):
             break
         if not name.startswith(_MPI):
@@ -156,31 +161,39 @@ def _own(frames: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
     return tuple(own)
 
 
-def _events(file: RankFile, clock: Clock, zero: int, common: _Common) -> Events:
+def _fill(events: Events, file: RankFile, clock: Clock, zero: int, common: _Common) -> None:
     slots = file.slots
-    events = np.zeros(len(slots), EVENT)
+    communicators = {key: common.communicator(one) for key, one in sorted(_used(file))}
+    sites = {key: common.site(frames) for key, frames in sorted(file.sites.items())}
+    for at in range(0, len(slots), _AT_ONCE):
+        part = slice(at, at + _AT_ONCE)
+        _fill_part(events[part], slots[part], file, clock, zero)
+        events["comm"][part] = _renumbered(slots["comm"][part], communicators)
+        events["call_site"][part] = _renumbered(slots["site"][part], sites | {-1: -1})
+    events["rank"] = file.rank
+    events["serial"] = np.arange(len(slots))
+    events["sequence"] = _sequence(events)
+
+
+def _fill_part(
+    events: Events, slots: npt.NDArray[np.void], file: RankFile, clock: Clock, zero: int
+) -> None:
     for name in _SAME:
         events[name] = slots[name]
     for name in ("post", "start", "end"):
         events[f"{name}_ns"] = clock.on_rank_0(slots[name]) - zero
-    events["rank"] = file.rank
-    events["serial"] = np.arange(len(slots))
-    communicators = {key: common.communicator(one) for key, one in sorted(_used(file))}
-    events["comm"] = _renumbered(slots["comm"], communicators)
-    sites = {key: common.site(frames) for key, frames in sorted(file.sites.items())}
-    events["call_site"] = _renumbered(slots["site"], sites | {-1: -1})
     events["peer"] = _peers(slots, file.communicators)
-    events["sequence"] = _sequence(events)
     small = events["bytes"] <= PAYLOAD
     unknown = Flag.UNKNOWN_CONTENT | Flag.CANCELLED
     known = (events["flags"] & unknown) == 0
     known &= ((events["flags"] & Flag.INCOMPLETE) == 0) | (events["kind"] == Kind.SEND)
     for name in ("content", "poly", "sketch"):
         events[name][~known] = 0
-    events["payload"][small & known] = slots["payload"][small & known]
-    extremes = np.ascontiguousarray(slots["payload"]).view("=f8")
-    events["extremes"][~small & known] = extremes[~small & known]
-    return events
+    events["payload"] = slots["payload"]
+    events["payload"][~(small & known)] = 0
+    if not small.all():
+        events["extremes"] = np.ascontiguousarray(slots["payload"]).view("=f8")
+        events["extremes"][small | ~known] = 0
 
 
 def _used(file: RankFile) -> Iterable[tuple[int, Members]]:
