@@ -72,8 +72,8 @@ def _once(traffic: Traffic, phase: Phase, group: Sequence[int]) -> bool:
     channels = Counter((traffic.source[m], traffic.target[m]) for m in phase.messages)
     if max(channels.values()) == 1:
         return True
-    sites = {traffic.send_site[message] for message in phase.messages}
-    return max(channels.values()) == 2 and len(phase.messages) <= 2 * len(group) and len(sites) > 1
+    apart = {(traffic.source[m], traffic.target[m], traffic.send_site[m]) for m in phase.messages}
+    return len(apart) == len(phase.messages) <= 2 * len(group)
 
 
 def _at_once(traffic: Traffic, phase: Phase) -> bool:
