@@ -1,5 +1,5 @@
-"""Events a second of the analysis, on one core, and memory by event, by the length of a program that
-mixes collectives made by hand with halos and random messages.
+"""Events a second of the analysis, on one core, and memory by event, by the length of a program
+that mixes collectives made by hand with halos.
 
     python -m tests.bench.detection.speed [--rounds N,N…] [--ranks N]"""
 

@@ -46,7 +46,7 @@ def barriers(traffic: Traffic, messages: Iterable[int]) -> list[Instance]:
 
 def _of_class(traffic: Traffic, comm: int, members: Sequence[int]) -> list[Instance]:
     ranks = traffic.recording.communicators[comm].ranks
-    groups = components((traffic.source[m], traffic.target[m]) for m in members)
+    groups = components({(traffic.source[m], traffic.target[m]) for m in members})
     if not partition(groups, ranks):
         return []
     found = []

@@ -13,6 +13,7 @@ from plumbline.detect.barriers import SIGNAL, barriers
 from plumbline.detect.composites import composed
 from plumbline.detect.instances import Instance, first_sent, in_order
 from plumbline.detect.personal import deliveries, personal
+from plumbline.detect.phased import Memo
 from plumbline.detect.provenance import Provenance, provenance
 from plumbline.detect.recording import Recording
 from plumbline.detect.reductions import reductions
@@ -39,9 +40,10 @@ class Detected(msgspec.Struct, frozen=True, eq=False):
 def detect(recording: Recording) -> Detected:
     """Each message is claimed by one instance at most, but where collectives are nested."""
     state = _Detecting(traffic(recording))
+    memo: Memo = {}
     state.add(barriers(state.traffic, range(len(state.traffic))))
     # The larger one of two values is handed on as it is: that is no broadcast by who had it.
-    state.add(reductions(state.traffic, state.unclaimed(), surely=True))
+    state.add(reductions(state.traffic, state.unclaimed(), memo, surely=True))
     found = provenance(state.traffic, state.claimed)
     news = [atom for atom in atoms(state.traffic, found) if atom.item not in found.common]
     full, partial = complete(state.traffic, news)
@@ -55,7 +57,7 @@ def detect(recording: Recording) -> Detected:
     state.add(_broadcasts(state, found, left, partial))
     grouped, others = of_groups(state.traffic, state.free(partial))
     state.add(_broadcasts(state, found, _gathered(state, found, grouped), others))
-    state.add(reductions(state.traffic, state.unclaimed()))
+    state.add(reductions(state.traffic, state.unclaimed(), memo))
     state.found = composed(state.traffic, state.found)
     state.claimed = {message for each in state.found for message in each.messages}
     state.add(_incomplete(state, direct, others))

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from plumbline.detect.assumed import ENOUGH, assumed
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
+from plumbline.detect.phased import MessageClass
 from plumbline.detect.traffic import Traffic
 
 
-def rings(
-    traffic: Traffic, comm: int, group: tuple[int, ...], messages: Sequence[int]
-) -> list[Instance]:
+def rings(which: MessageClass) -> list[Instance]:
     """Of messages of one size: each rank sends to one other, which is a ring, and once less than
     there are ranks. Weak, where contents do not say that terms were added."""
+    traffic, group, messages = which.traffic, which.group, which.messages
     following = {traffic.source[message]: traffic.target[message] for message in messages}
     by_rank: dict[int, list[int]] = defaultdict(list)
     for message in sorted(messages, key=lambda each: traffic.sent[each]):
@@ -44,7 +44,7 @@ def rings(
     return [
         Instance(
             "reduce_scatter",
-            comm,
+            which.comm,
             group,
             in_order({message for listed in time.values() for message in listed}),
             traffic.bytes[messages[0]],
