@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from plumbline.detect.instances import Instance, first_sent, in_order, last_received
 from plumbline.detect.traffic import Traffic
 
+# So many instances of a group may lie between two halves.
+NEAR = 3
+
 _RESULTS = {
     ("reduce", "bcast"): "allreduce",
     ("reduce_scatter", "allgather"): "allreduce",
@@ -17,8 +20,8 @@ _RESULTS = {
 
 
 def composed(traffic: Traffic, instances: Sequence[Instance]) -> list[Instance]:
-    """Instances, with pairs in the place of their two halves. A half has the second half that
-    comes next on its group, and has no other one before it."""
+    """Instances, with pairs in the place of their two halves. A second half goes with the first
+    half that came last on its group."""
     by_group: dict[tuple[int, tuple[int, ...]], list[Instance]] = defaultdict(list)
     for instance in instances:
         by_group[instance.comm, instance.group].append(instance)
@@ -26,29 +29,27 @@ def composed(traffic: Traffic, instances: Sequence[Instance]) -> list[Instance]:
     for listed in by_group.values():
         listed.sort(key=lambda instance: first_sent(traffic, instance))
         used: set[int] = set()
-        for at, left in enumerate(listed):
-            if at in used:
-                continue
-            partner = _partner(traffic, listed, at, used)
-            if partner is None:
-                found.append(left)
-            else:
-                used.add(partner)
-                found.append(_both(left, listed[partner]))
+        for at, right in enumerate(listed):
+            first = _first_half(traffic, listed, at, used)
+            if first is not None:
+                used |= {first, at}
+                found.append(_both(listed[first], right))
+        found += [instance for at, instance in enumerate(listed) if at not in used]
     found = [instance for instance in found if instance.evidence != "weak"]
     found.sort(key=lambda instance: first_sent(traffic, instance))
     return found
 
 
-def _partner(traffic: Traffic, listed: Sequence[Instance], at: int, used: set[int]) -> int | None:
-    left = listed[at]
-    if not any(first == left.collective for first, _ in _RESULTS):
-        return None
-    for number in range(at + 1, min(at + 4, len(listed))):
-        right = listed[number]
-        if number in used or (left.collective, right.collective) not in _RESULTS:
-            continue
-        return number if _follows(traffic, left, right) else None
+def _first_half(
+    traffic: Traffic, listed: Sequence[Instance], at: int, used: set[int]
+) -> int | None:
+    """The last one before that goes with it."""
+    right = listed[at]
+    for number in range(at - 1, max(at - NEAR, 0) - 1, -1):
+        left = listed[number]
+        fits = (left.collective, right.collective) in _RESULTS
+        if number not in used and fits and _follows(traffic, left, right):
+            return number
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from plumbline.detect.detecting import Detected
 from plumbline.detect.findings import Finding, described_messages
@@ -65,10 +65,15 @@ def _neighbourhood(traffic: Traffic, comm: int, messages: Sequence[int]) -> Find
         comm=comm,
         instances=times,
         remarks=(
-            f"each rank has {min(degrees.values())} to {max(degrees.values())} neighbours, always "
-            "the same: MPI_Dist_graph_create_adjacent, once",
+            f"each rank has {_range(degrees.values())} neighbours, always the same: "
+            "MPI_Dist_graph_create_adjacent, once",
         ),
     )
+
+
+def _range(degrees: Iterable[int]) -> str:
+    values = sorted(degrees)
+    return str(values[0]) if values[0] == values[-1] else f"{values[0]} to {values[-1]}"
 
 
 def _same_to_all(traffic: Traffic, messages: Sequence[int]) -> bool:

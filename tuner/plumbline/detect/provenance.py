@@ -97,6 +97,7 @@ class _Tracing:
         self._direct: list[set[int]] = []  # by item: ranks that its origin has sent it to
         self._origins: dict[int, set[int]] = defaultdict(set)  # by content: independent ones
         self._recent: list[deque[int]] = [deque(maxlen=RECENT) for _ in range(ranks)]
+        self._names: dict[int, frozenset[str]] = {}  # by call site
         self._made_of: dict[int, tuple[Part, ...]] = {}  # by item: the items that it is
         self._poly = traffic.recording.events["poly"][traffic.send_event].tolist()
 
@@ -154,12 +155,26 @@ class _Tracing:
 
     def _related(self, message: int, held: _Held) -> bool:
         """Whether a short content, as it is met anywhere, comes and goes in one part of the
-        program: what the outermost function calls there is the same."""
+        program: in one function, or, without names, in one that the outermost calls."""
         traffic = self.traffic
         if not self._cheap(message):
             return True
         came, goes = traffic.receive_site[held.message], traffic.send_site[message]
-        return came < 0 or goes < 0 or self._outermost(came) == self._outermost(goes)
+        if came < 0 or goes < 0 or came == goes:
+            return True
+        left, right = self._functions(came), self._functions(goes)
+        if left and right:
+            return bool(left & right)
+        return self._outermost(came) == self._outermost(goes)
+
+    def _functions(self, site: int) -> frozenset[str]:
+        """Names of the functions on a call site, but the outermost; empty where they are not
+        known."""
+        if site not in self._names:
+            frames = self.traffic.recording.call_sites[site].frames
+            inner = frames[:-1] or frames
+            self._names[site] = frozenset(each.function for each in inner if each.function)
+        return self._names[site]
 
     def _outermost(self, site: int) -> tuple[str, int] | None:
         """None: it is called by the outermost function itself."""
