@@ -111,12 +111,16 @@ def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def test_the_command(recorded: Path) -> None:
     folder = recorded / "graphs"
-    given = ["detect", str(recorded), "--patch", "--graphs", str(folder)]
+    given = ["detect", str(recorded), "--output", str(folder)]
     told = CliRunner().invoke(plumbline, given)
     assert told.exit_code == 0, told.output
     assert ". MPI_Bcast, 8000 bytes" in told.output
-    assert "MPI_Bcast(BUFFER, COUNT, TYPE, 0, comm);" in told.output
-    assert sorted(path.name for path in folder.iterdir()) == ["finding-01.svg", "finding-02.svg"]
+    sketches = "".join(path.read_text() for path in folder.glob("*.c"))
+    assert "MPI_Bcast(BUFFER, COUNT, TYPE, 0, comm);" in sketches
+    assert sorted(path.name for path in folder.glob("*.svg")) == [
+        "finding-01.svg",
+        "finding-02.svg",
+    ]
 
 
 def test_the_command_as_json(recorded: Path) -> None:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from . import base, common, options
 from .base import Program
 
+if TYPE_CHECKING:
+    from plumbline.detect.findings import Finding
+
 
 @base.command("detect", takes="json")
 @click.argument("recording", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@options.option("--patch", is_flag=True, help="Show what a replacement would look like.")
 @options.option(
-    "--graphs",
+    "--output",
     type=options.NewFolder(),
-    help="Folder for the communication graph of each finding (SVG).",
+    help="Folder for pictures of who sends to whom, and sketches of replacements.",
 )
-def command(program: Program, recording: Path, patch: bool, graphs: Path | None) -> int:
+def command(program: Program, recording: Path, output: Path | None) -> int:
     """Find collectives that an application makes by hand of sends and receives.
 
     Reads what `plumbline record` has written, and looks at who had which content when, whatever
@@ -31,23 +34,29 @@ def command(program: Program, recording: Path, patch: bool, graphs: Path | None)
       plumbline record --output my-recording -- mpirun -np 4 ./application
       plumbline detect my-recording
     """
-    from plumbline.detect import analysis, call_sites, graph, read, words
-    from plumbline.detect import patch as patches
+    from plumbline.detect import analysis, call_sites, read, words
 
     found = analysis.analysis(call_sites.resolved(read.read(recording)))
-    if graphs is not None:
-        graphs.mkdir(parents=True, exist_ok=True)
-        for number, finding in enumerate(found, 1):
-            drawn = graph.graph(finding)
-            if drawn:
-                common.write(graphs / f"finding-{number:02d}.svg", drawn)
+    if output is not None:
+        _write(output, found)
     if program.json:
         common.print_json(found)
         return 0
     for line in words.lines(found):
         click.echo(line)
-    for finding in found if patch else ():
-        sketch = patches.sketch(finding)
-        if sketch:
-            click.echo(f"\n{words.what(finding)}:\n{sketch}", nl=False)
     return 0
+
+
+def _write(folder: Path, found: list[Finding]) -> None:
+    """`finding-01.svg`, and `finding-01.c` or `.f90`, in the order in which they are told."""
+    from plumbline.detect import graph, patch
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, finding in enumerate(found, 1):
+        name = f"finding-{number:02d}"
+        drawn, sketch = graph.graph(finding), patch.sketch(finding)
+        if drawn:
+            common.write(folder / f"{name}.svg", drawn)
+        if sketch:
+            ending = "f90" if patch.is_fortran(finding) else "c"
+            common.write(folder / f"{name}.{ending}", sketch)

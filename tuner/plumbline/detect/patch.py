@@ -50,7 +50,7 @@ def sketch(finding: Finding) -> str:
     arguments = _ARGUMENTS.get(finding.function)
     if arguments is None or finding.category not in ("collective", "neighbourhood"):
         return ""
-    fortran = _is_fortran(finding)
+    fortran = is_fortran(finding)
     comment = "!" if fortran else "//"
     lines = [f"{comment} {line}" for line in _instead_of(finding.sites)]
     neighbours = finding.category == "neighbourhood"
@@ -94,7 +94,8 @@ def _root(finding: Finding) -> str:
     return str(next(iter(finding.roots)))
 
 
-def _is_fortran(finding: Finding) -> bool:
+def is_fortran(finding: Finding) -> bool:
+    """By the name of the file that its first call site is in."""
     for site in finding.sites:
         file = site.place.partition(" ")[0].rpartition(":")[0]
         if file:
