@@ -43,7 +43,7 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts \
-        test-campaigns test-applications test-kills test-scale fuzz check bench bench-recorder bench-company bench-power bench-scale \
+        test-campaigns test-applications test-kills test-scale fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
         bench-detector bench-search bench-search-machine lock install clean distclean
 
 help:  ## this list
@@ -115,6 +115,11 @@ check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings ar
 bench: setup build  ## the figures that performance targets speak of, as ratios in one run (ARGS="--campaign --beside RELEASE": two campaigns)
 	$(BIN)/python -m tests.bench.bench $(ARGS)
 	$(BIN)/python -m tests.bench.database
+
+bench-detection: setup build  ## recall and precision of `plumbline detect`, in memory and under the recorder; events a second (two minutes)
+	$(BIN)/python -m tests.bench.detection $(ARGS)
+	$(BIN)/python -m tests.bench.detection.real
+	$(BIN)/python -m tests.bench.detection.speed
 
 bench-recorder: setup $(STAMPS)/test-packages build  ## what recording costs: a message, hashing, HPL with and without (docs/design/recording.md)
 	$(BIN)/python -m tests.bench.recorder $(ARGS)

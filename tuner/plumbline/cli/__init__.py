@@ -42,6 +42,7 @@ COMMANDS = {
     "watch": "Watch campaigns for ever; tune again what becomes slower.",
     "profile": "Record which collectives an application spends its time in.",
     "record": "Record what an application sends and receives.",
+    "detect": "Find collectives that an application makes by hand.",
     "convert": "Write a recording in the format of another tool.",
     "serve": "Answer /metrics and pages from the database.",
     "db": "Check the database, or back it up.",

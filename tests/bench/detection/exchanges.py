@@ -1,0 +1,163 @@
+"""Allgathers and exchanges of all with all, as people write them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.bench.detection import broadcasts
+from tests.bench.detection.rooted import blocks
+from tests.bench.detection.spmd import Rank, Waits
+
+
+def allgather_linear(me: Rank, count: int, tag: int = 41) -> Waits:
+    whole = blocks(me.data(count * me.size), me.size)
+    for other in range(me.size):
+        if other != me.rank:
+            me.send(whole[me.rank], other, tag)
+    for other in range(me.size):
+        if other != me.rank:
+            yield from me.recv(whole[other], other, tag)
+
+
+def allgather_ring(me: Rank, count: int, tag: int = 42) -> Waits:
+    whole = blocks(me.data(count * me.size), me.size)
+    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
+    for step in range(me.size - 1):
+        mine, other = whole[(me.rank - step) % me.size], whole[(me.rank - step - 1) % me.size]
+        yield from me.sendrecv(mine, right, other, left, tag)
+
+
+def allgather_in_turn(me: Rank, count: int, tag: int = 43) -> Waits:
+    """Pairs in the order of ranks, the lower one first."""
+    whole = blocks(me.data(count * me.size), me.size)
+    for other in range(me.size):
+        if me.rank < other:
+            me.send(whole[me.rank], other, tag)
+            yield from me.recv(whole[other], other, tag)
+        elif other < me.rank:
+            yield from me.recv(whole[other], other, tag)
+            me.send(whole[me.rank], other, tag)
+
+
+def allgather_doubling(me: Rank, count: int, tag: int = 44) -> Waits:
+    """Powers of two alone."""
+    whole, mask = me.data(count * me.size), 1
+    while mask < me.size:
+        other = me.rank ^ mask
+        mine, its = me.rank // mask * mask, other // mask * mask
+        me.send(whole[count * mine : count * (mine + mask)], other, tag)
+        yield from me.recv(whole[count * its : count * (its + mask)], other, tag)
+        mask <<= 1
+
+
+def allgather_bruck(me: Rank, count: int, tag: int = 45) -> Waits:
+    whole, have = me.data(count * me.size), 1
+    while have < me.size:
+        more = min(have, me.size - have)
+        me.send(whole[: count * more], (me.rank - have) % me.size, tag)
+        part = whole[count * have : count * (have + more)]
+        yield from me.recv(part, (me.rank + have) % me.size, tag)
+        have += more
+
+
+def allgather_by_root(me: Rank, count: int, tag: int = 46) -> Waits:
+    """A gather, then a broadcast of all of it."""
+    whole = me.data(count * me.size)
+    if me.rank == 0:
+        for other in range(1, me.size):
+            yield from me.recv(blocks(whole, me.size)[other], other, tag)
+    else:
+        me.send(blocks(whole, me.size)[me.rank], 0, tag)
+    yield from broadcasts.binomial(me, whole, 0, tag + 100)
+
+
+def allgather_irregular(me: Rank, count: int, tag: int = 47) -> Waits:
+    starts = np.cumsum([0] + [count + rank for rank in range(me.size)])
+    whole = me.data(int(starts[-1]))
+    parts = [whole[starts[rank] : starts[rank + 1]] for rank in range(me.size)]
+    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
+    for step in range(me.size - 1):
+        me.send(parts[(me.rank - step) % me.size], right, tag)
+        yield from me.recv(parts[(me.rank - step - 1) % me.size], left, tag)
+
+
+def alltoall_linear(me: Rank, count: int, tag: int = 51) -> Waits:
+    mine, got = (blocks(me.data(count * me.size), me.size) for _ in range(2))
+    for other in range(me.size):
+        if other != me.rank:
+            me.send(mine[other], other, tag)
+    for other in range(me.size):
+        if other != me.rank:
+            yield from me.recv(got[other], other, tag)
+
+
+def alltoall_pairwise(me: Rank, count: int, tag: int = 52) -> Waits:
+    mine, got = (blocks(me.data(count * me.size), me.size) for _ in range(2))
+    for step in range(1, me.size):
+        to, source = (me.rank + step) % me.size, (me.rank - step) % me.size
+        yield from me.sendrecv(mine[to], to, got[source], source, tag)
+
+
+def alltoall_wildcard(me: Rank, count: int, tag: int = 53) -> Waits:
+    tag = me.turn(tag)
+    mine, got = (blocks(me.data(count * me.size), me.size) for _ in range(2))
+    for other in range(me.size):
+        if other != me.rank:
+            me.send(mine[other], other, tag)
+    for _ in range(me.size - 1):
+        yield from me.recv_any(lambda other: got[other], tag)
+
+
+def alltoall_packed(me: Rank, count: int, tag: int = 54) -> Waits:
+    """What is sent is packed into one buffer, block after block."""
+    got, packed = blocks(me.data(count * me.size), me.size), me.alloc(count)
+    for other in range(me.size):
+        if other != me.rank:
+            me.fill(packed)
+            me.send(packed, other, tag)
+    for other in range(me.size):
+        if other != me.rank:
+            yield from me.recv(got[other], other, tag)
+
+
+def alltoall_irregular(me: Rank, count: int, tag: int = 55) -> Waits:
+    """From rank i to rank j go count + i + j elements."""
+    starts = np.cumsum([0] + [count + me.rank + other for other in range(me.size)])
+    mine, got = me.data(int(starts[-1])), me.alloc(int(starts[-1]))
+    for step in range(1, me.size):
+        to, source = (me.rank + step) % me.size, (me.rank - step) % me.size
+        me.send(mine[starts[to] : starts[to + 1]], to, tag)
+        yield from me.recv(got[starts[source] : starts[source + 1]], source, tag)
+
+
+def alltoall_bruck(me: Rank, count: int, tag: int = 56) -> Waits:
+    """Blocks turned, packed, and sent on by the bits of their distance."""
+    own = me.data(count * me.size)
+    blocks_now = np.roll(own.reshape(me.size, count), -me.rank, axis=0)
+    mask = 1
+    while mask < me.size:
+        moving = [at for at in range(me.size) if at & mask]
+        packed, got = (me.alloc(count * len(moving)) for _ in range(2))
+        packed[...] = blocks_now[moving].reshape(-1)
+        me.send(packed, (me.rank + mask) % me.size, tag)
+        yield from me.recv(got, (me.rank - mask) % me.size, tag)
+        blocks_now[moving] = got.reshape(len(moving), count)
+        mask <<= 1
+
+
+ALLGATHERS = (
+    allgather_linear,
+    allgather_ring,
+    allgather_in_turn,
+    allgather_doubling,
+    allgather_bruck,
+    allgather_by_root,
+    allgather_irregular,
+)
+ALLTOALLS = (
+    alltoall_linear,
+    alltoall_pairwise,
+    alltoall_wildcard,
+    alltoall_packed,
+    alltoall_irregular,
+)

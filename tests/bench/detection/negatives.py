@@ -1,0 +1,255 @@
+"""Programs without a collective made by hand, or that only look like it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.bench.detection.spmd import Rank, Waits
+
+
+def halo(me: Rank, rounds: int = 4, zeros: bool = False) -> Waits:
+    """A line cut into parts; each has a cell of its neighbours' on both sides."""
+    cells = me.alloc(18) if zeros else me.data(18)
+    for _ in range(rounds):
+        for other, mine, tag in (
+            (me.rank - 1, cells[1:2], 1),
+            (me.rank + 1, cells[16:17], 2),
+        ):
+            if 0 <= other < me.size:
+                me.send(mine, other, tag)
+        for other, theirs, tag in (
+            (me.rank - 1, cells[0:1], 2),
+            (me.rank + 1, cells[17:18], 1),
+        ):
+            if 0 <= other < me.size:
+                yield from me.recv(theirs, other, tag)
+        if not zeros:
+            cells[1:17] = (cells[0:16] + cells[2:18]) / 2
+
+
+def halo_around(me: Rank, rounds: int = 4) -> Waits:
+    """The same on a ring, with more cells, one tag."""
+    cells = me.data(24)
+    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
+    for _ in range(rounds):
+        me.send(cells[4:8], left, 1)
+        me.send(cells[16:20], right, 2)
+        yield from me.recv(cells[20:24], right, 1)
+        yield from me.recv(cells[0:4], left, 2)
+        cells[4:20] = cells[4:20] * 0.5 + cells[2:18] * 0.25
+
+
+def halo_of_a_plane(me: Rank, rounds: int = 3) -> Waits:
+    """Two dimensions, the second one as columns (derived types)."""
+    rows = max(row for row in range(1, me.size + 1) if me.size % row == 0 and row * row <= me.size)
+    columns = me.size // rows
+    row, column = divmod(me.rank, columns)
+    plane = me.data(100).reshape(10, 10)
+    sides = [
+        ((row - 1) % rows * columns + column, plane[1, 1:9], plane[9, 1:9], 1),
+        ((row + 1) % rows * columns + column, plane[8, 1:9], plane[0, 1:9], 2),
+        (row * columns + (column - 1) % columns, plane[1:9, 1], plane[1:9, 9], 3),
+        (row * columns + (column + 1) % columns, plane[1:9, 8], plane[1:9, 0], 4),
+    ]
+    for _ in range(rounds):
+        for other, mine, _, tag in sides:
+            me.send(mine, other, tag)
+        for (_, _, theirs, tag), (other, _, _, _) in zip(
+            sides, (sides[1], sides[0], sides[3], sides[2]), strict=True
+        ):
+            yield from me.recv(theirs, other, tag)
+        plane[1:9, 1:9] = plane[1:9, 1:9] * 0.6 + plane[0:8, 1:9] * 0.4
+
+
+def token_ring(me: Rank, rounds: int = 3) -> Waits:
+    """A token that says the same all the time."""
+    token = me.alloc(2, np.int32)
+    token[...] = 7, 11
+    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
+    for _ in range(rounds):
+        if me.rank:
+            yield from me.recv(token, left)
+        me.send(token, right)
+        if me.rank == 0:
+            yield from me.recv(token, left)
+
+
+def counted_token(me: Rank, rounds: int = 3) -> Waits:
+    """A token that each rank changes."""
+    token = me.data(3, np.int64)
+    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
+    for _ in range(rounds):
+        if me.rank:
+            yield from me.recv(token, left)
+        token[0] += 3
+        token[2] = (token[2] * 48271) % 1000
+        me.send(token, right)
+        if me.rank == 0:
+            yield from me.recv(token, left)
+
+
+def empty_token(me: Rank) -> Waits:
+    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
+    if me.rank:
+        yield from me.recv(None, left)
+    me.send(None, right)
+    if me.rank == 0:
+        yield from me.recv(None, left)
+
+
+def broadcast_but_one(me: Rank, rounds: int = 2) -> Waits:
+    data = me.data(20)
+    for _ in range(rounds):
+        if me.rank == 0:
+            me.fill(data)
+            for other in range(1, me.size - 1):
+                me.send(data, other)
+        elif me.rank < me.size - 1:
+            yield from me.recv(data, 0)
+
+
+def gather_but_one(me: Rank, rounds: int = 2) -> Waits:
+    whole = np.split(me.data(20 * me.size), me.size)
+    for _ in range(rounds):
+        if me.rank == 0:
+            for other in range(1, me.size - 1):
+                yield from me.recv(whole[other], other)
+        elif me.rank < me.size - 1:
+            me.fill(whole[me.rank])
+            me.send(whole[me.rank], 0)
+
+
+def broadcast_of_different(me: Rank) -> Waits:
+    """One rank gets something else."""
+    data = me.data(20)
+    if me.rank == 0:
+        for other in range(1, me.size):
+            if other == me.size - 1:
+                data[3] += 1
+            me.send(data, other)
+    else:
+        yield from me.recv(data, 0)
+
+
+def pipeline(me: Rank, rounds: int = 5) -> Waits:
+    """Each rank computes on what it gets, and hands its own on: a wavefront."""
+    got, mine = me.alloc(6), me.alloc(6)
+    for _ in range(rounds):
+        if me.rank:
+            yield from me.recv(got, me.rank - 1)
+        mine[...] = me.random.normal(size=6)
+        if me.rank < me.size - 1:
+            me.send(mine, me.rank + 1)
+
+
+def long_pipeline(me: Rank, rounds: int = 4) -> Waits:
+    """The same with contents of which a recording keeps no bytes."""
+    got, mine = me.alloc(200), me.alloc(200)
+    for _ in range(rounds):
+        if me.rank:
+            yield from me.recv(got, me.rank - 1)
+        mine[...] = np.tanh(got) + me.random.normal(size=200)
+        if me.rank < me.size - 1:
+            me.send(mine, me.rank + 1)
+
+
+def wrong_operator(me: Rank, rounds: int = 2) -> Waits:
+    """Recursive doubling of differences: ranks do not agree."""
+    half = 1 << (me.size.bit_length() - 1)
+    total, got = me.alloc(4, np.int64), me.alloc(4, np.int64)
+    for _ in range(rounds):
+        me.fill(total)
+        mask = 1
+        while mask < half and me.rank < half:
+            yield from me.sendrecv(total, me.rank ^ mask, got, me.rank ^ mask, mask)
+            total -= 3 * got
+            mask <<= 1
+
+
+def sorting_network(me: Rank) -> Waits:
+    """Neighbours keep the smaller and the larger half, in turn."""
+    mine, got = me.data(8), me.alloc(8)
+    for step in range(me.size):
+        other = me.rank + (1 if (me.rank + step) % 2 == 0 else -1)
+        if 0 <= other < me.size:
+            yield from me.sendrecv(mine, other, got, other)
+            both = np.sort(np.concatenate([mine, got]))
+            mine[...] = both[:8] if me.rank < other else both[8:]
+
+
+def rotation(me: Rank) -> Waits:
+    """Blocks go round and are used, each in the place of the one before (Cannon)."""
+    block, total = me.data(16), me.alloc(16)
+    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
+    for _ in range(me.size - 1):
+        total += block
+        me.send(block, right)
+        yield from me.recv(block, left)
+
+
+def master_and_workers(me: Rank, tasks: int = 5) -> Waits:
+    """Each worker gets a new task when he has done one."""
+    if me.rank:
+        task, result = me.alloc(3), me.alloc(2)
+        while True:
+            yield from me.recv(task, 0, 1)
+            if task[0] < 0:
+                return
+            result[...] = task[:2] * me.random.uniform(1, 2)
+            me.send(result, 0, 2)
+    tasks *= me.size
+    task, result = me.alloc(3), me.alloc(2)
+    for worker in range(1, me.size):
+        me.fill(task)
+        me.send(task, worker, 1)
+    for number in range(tasks):
+        worker = yield from me.recv_any(result, 2)
+        me.fill(task)
+        if number >= tasks - me.size + 1:
+            task[0] = -1
+        me.send(task, worker, 1)
+
+
+def random_traffic(me: Rank, rounds: int = 30) -> Waits:
+    """Messages between any ranks."""
+    buffer = me.alloc(10)
+    for number in range(rounds):
+        source, target = me.shared.choices(range(me.size), k=2)
+        if source == target:
+            continue
+        if me.rank == source:
+            me.fill(buffer)
+            me.send(buffer, target, number)
+        elif me.rank == target:
+            yield from me.recv(buffer, source, number)
+
+
+def transposed_pairs(me: Rank, rounds: int = 3) -> Waits:
+    """Each rank exchanges with the one opposite: CG's transpose."""
+    mine, got = me.data(12), me.alloc(12)
+    for _ in range(rounds):
+        other = me.size - 1 - me.rank
+        if other != me.rank:
+            yield from me.sendrecv(mine, other, got, other)
+        mine[...] = got * 0.5 + mine
+
+
+ALL = (
+    halo,
+    halo_around,
+    halo_of_a_plane,
+    token_ring,
+    counted_token,
+    empty_token,
+    broadcast_but_one,
+    gather_but_one,
+    broadcast_of_different,
+    pipeline,
+    long_pipeline,
+    wrong_operator,
+    sorting_network,
+    rotation,
+    master_and_workers,
+    random_traffic,
+    transposed_pairs,
+)

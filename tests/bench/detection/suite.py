@@ -1,0 +1,300 @@
+"""The ground truth: programs, and the collectives that are in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from plumbline.detect.detecting import detect
+from plumbline.detect.instances import Instance
+from plumbline.detect.recording import Recording
+from tests.bench.detection import barriers, broadcasts, exchanges, negatives, reductions, rooted
+from tests.bench.detection.spmd import Rank, Waits, run
+
+POWERS = {4, 8, 16}
+SIZES = (3, 4, 5, 6, 7, 8, 13, 16)
+
+
+class Truth(msgspec.Struct, frozen=True):
+    """`roots`: the rank that is the root; empty where there is none."""
+
+    collective: str
+    group: tuple[int, ...]
+    times: int = 1
+    root: int = -1
+
+
+class Case(msgspec.Struct, frozen=True):
+    name: str
+    nprocs: int
+    main: Callable[[Rank], Waits]
+    truth: tuple[Truth, ...]
+
+    def recording(self, seed: int = 1) -> Recording:
+        return run(self.nprocs, self.main, seed)
+
+
+class Score(msgspec.Struct, frozen=True):
+    case: str
+    right: int
+    missed: int
+    wrong: int
+    told: tuple[str, ...] = ()
+
+
+def score(case: Case, seed: int = 1) -> Score:
+    """Instances that are there and found, not found, found and not there."""
+    instances = [each for each in detect(case.recording(seed)).instances if not each.missing]
+    wanted = [truth for truth in case.truth for _ in range(truth.times)]
+    left: list[Instance] = []
+    for instance in instances:
+        match = next((truth for truth in wanted if _is(instance, truth)), None)
+        if match is None:
+            left.append(instance)
+        else:
+            wanted.remove(match)
+    told = tuple(f"{each.collective} {each.group} {each.roots}" for each in left)
+    return Score(case.name, len(instances) - len(left), len(wanted), len(left), told)
+
+
+def _is(instance: Instance, truth: Truth) -> bool:
+    return (
+        instance.collective == truth.collective
+        and instance.group == truth.group
+        and (truth.root < 0 or truth.root in instance.roots)
+    )
+
+
+def everybody(nprocs: int) -> tuple[int, ...]:
+    return tuple(range(nprocs))
+
+
+def cases(sizes: Sequence[int] = SIZES) -> Iterator[Case]:
+    for nprocs in sizes:
+        yield from _spread(nprocs)
+        yield from _rooted(nprocs)
+        yield from _exchanged(nprocs)
+        yield from _reduced(nprocs)
+        yield from _barriers(nprocs)
+        yield from _negative(nprocs)
+        yield from _mixed(nprocs)
+    for rows, columns in ((3, 3), (3, 4), (4, 4)):
+        yield from _grid(rows, columns)
+
+
+def _spread(nprocs: int) -> Iterator[Case]:
+    for pattern in broadcasts.ALL:
+        for count in (1, 40) if pattern in broadcasts.ALL[:6] else (64,):
+
+            def main(me: Rank, pattern: Any = pattern, count: Any = count) -> Waits:
+                data = me.data(count)
+                for time in range(3):
+                    if me.rank == time % me.size:
+                        me.fill(data)
+                    yield from pattern(me, data, time % me.size)
+
+            truth = tuple(Truth("bcast", everybody(nprocs), 1, time % nprocs) for time in range(3))
+            yield Case(f"bcast {pattern.__name__} {count}", nprocs, main, truth)
+
+
+def _rooted(nprocs: int) -> Iterator[Case]:
+    for name, patterns in (("gather", rooted.GATHERS), ("scatter", rooted.SCATTERS)):
+        for pattern in patterns:
+            for root, count in ((0, 20), (nprocs - 1, 4)):
+
+                def main(
+                    me: Rank, pattern: Any = pattern, root: Any = root, count: Any = count
+                ) -> Waits:
+                    for _ in range(2):
+                        yield from pattern(me, count, root)
+
+                truth = (Truth(name, everybody(nprocs), 2, root),)
+                yield Case(f"{name} {pattern.__name__} {root}", nprocs, main, truth)
+
+
+def _exchanged(nprocs: int) -> Iterator[Case]:
+    doubling = exchanges.allgather_doubling
+    for name, patterns in (("allgather", exchanges.ALLGATHERS), ("alltoall", exchanges.ALLTOALLS)):
+        for pattern in patterns:
+            if pattern is doubling and nprocs not in POWERS:
+                continue
+            for count in (1, 20):
+
+                def main(me: Rank, pattern: Any = pattern, count: Any = count) -> Waits:
+                    for _ in range(2):
+                        yield from pattern(me, count)
+
+                truth = (Truth(name, everybody(nprocs), 2),)
+                yield Case(f"{name} {pattern.__name__} {count}", nprocs, main, truth)
+
+
+OPERATORS = {"sum": np.add, "max": np.maximum}
+
+
+def _reduced(nprocs: int) -> Iterator[Case]:
+    for name, patterns in (("reduce", reductions.REDUCES), ("allreduce", reductions.ALLREDUCES)):
+        for pattern in patterns:
+            for operator, combine in OPERATORS.items():
+                for dtype, count in ((np.int64, 1), (np.int64, 8), (np.float64, 60)):
+
+                    def main(
+                        me: Rank,
+                        pattern: Any = pattern,
+                        combine: Any = combine,
+                        dtype: Any = dtype,
+                        count: Any = count,
+                    ) -> Waits:
+                        for _ in range(4):
+                            yield from pattern(me, me.data(count, dtype), combine, 0)
+
+                    truth = (Truth(name, everybody(nprocs), 4, 0 if name == "reduce" else -1),)
+                    title = f"{name} {pattern.__name__} {operator} {np.dtype(dtype)} {count}"
+                    yield Case(title, nprocs, main, truth)
+    yield from _reduced_apart(nprocs)
+
+
+def _reduced_apart(nprocs: int) -> Iterator[Case]:
+    def ring(me: Rank) -> Waits:
+        for _ in range(2):
+            yield from reductions.allreduce_ring(me, me.data(12 * me.size), np.add)
+
+    def pairwise(me: Rank) -> Waits:
+        for _ in range(2):
+            yield from reductions.reduce_scatter_pairwise(me, me.data(12 * me.size), np.add)
+
+    def halving(me: Rank) -> Waits:
+        for _ in range(2):
+            yield from reductions.reduce_scatter_halving(me, me.data(12 * me.size), np.add)
+
+    def rabenseifner(me: Rank) -> Waits:
+        for _ in range(2):
+            yield from reductions.allreduce_rabenseifner(me, me.data(12 * me.size), np.add)
+
+    def scan(me: Rank) -> Waits:
+        for _ in range(4):
+            yield from reductions.scan_chain(me, me.data(8, np.int64), np.add)
+
+    yield Case("allreduce ring", nprocs, ring, (Truth("allreduce", everybody(nprocs), 2),))
+    yield Case(
+        "reduce_scatter pairwise",
+        nprocs,
+        pairwise,
+        (Truth("reduce_scatter", everybody(nprocs), 2),),
+    )
+    yield Case("scan chain", nprocs, scan, (Truth("scan", everybody(nprocs), 4),))
+    if nprocs in POWERS:
+        yield Case(
+            "reduce_scatter halving",
+            nprocs,
+            halving,
+            (Truth("reduce_scatter", everybody(nprocs), 2),),
+        )
+        yield Case(
+            "allreduce rabenseifner",
+            nprocs,
+            rabenseifner,
+            (Truth("allreduce", everybody(nprocs), 2),),
+        )
+
+
+def _barriers(nprocs: int) -> Iterator[Case]:
+    for pattern in (*barriers.ALL, *((barriers.doubling,) if nprocs in POWERS else ())):
+        for empty in (True, False):
+
+            def main(me: Rank, pattern: Any = pattern, empty: Any = empty) -> Waits:
+                for _ in range(3):
+                    yield from pattern(me, None if empty else barriers.token(me))
+
+            truth = (Truth("barrier", everybody(nprocs), 3),)
+            yield Case(f"barrier {pattern.__name__} {empty}", nprocs, main, truth)
+
+
+def _negative(nprocs: int) -> Iterator[Case]:
+    for program in negatives.ALL:
+        yield Case(f"negative {program.__name__}", nprocs, program, ())
+
+    def zeros(me: Rank) -> Waits:
+        yield from negatives.halo(me, zeros=True)
+
+    yield Case("negative halo of zeros", nprocs, zeros, ())
+
+
+def _mixed(nprocs: int) -> Iterator[Case]:
+    everyone = everybody(nprocs)
+
+    def noisy(me: Rank) -> Waits:
+        data = me.data(30)
+        for _ in range(3):
+            yield from negatives.random_traffic(me, 6)
+            if me.rank == 0:
+                me.fill(data)
+            yield from broadcasts.binomial(me, data, 0, 1000)
+            yield from negatives.halo(me, 1)
+
+    def several(me: Rank) -> Waits:
+        for _ in range(2):
+            yield from rooted.scatter_linear(me, 10, 0)
+            yield from exchanges.alltoall_pairwise(me, 6)
+            yield from barriers.dissemination(me, None)
+            yield from reductions.allreduce_doubling(me, me.data(5, np.int64), np.add)
+            yield from rooted.gather_linear(me, 10, 0)
+
+    def one_tag(me: Rank) -> Waits:
+        yield from rooted.scatter_linear(me, 10, 0, tag=0)
+        yield from exchanges.allgather_ring(me, 10, tag=0)
+        yield from reductions.reduce_binomial(me, me.data(5), np.add, 0, tag=0)
+        yield from rooted.gather_binomial(me, 10, 0, tag=0)
+        yield from broadcasts.chain(me, me.data(10), 0, tag=0)
+
+    def interleaved(me: Rank) -> Waits:
+        left, right = me.data(10), me.data(10)
+        if me.rank < 2:
+            for other in range(me.size):
+                if other != me.rank:
+                    me.send(left if me.rank == 0 else right, other, me.rank)
+        if me.rank != 0:
+            yield from me.recv(left, 0, 0)
+        if me.rank != 1:
+            yield from me.recv(right, 1, 1)
+
+    yield Case("mixed noisy", nprocs, noisy, (Truth("bcast", everyone, 3, 0),))
+    names = ("scatter", "alltoall", "barrier", "allreduce", "gather")
+    yield Case("mixed several", nprocs, several, tuple(Truth(name, everyone, 2) for name in names))
+    names = ("scatter", "allgather", "reduce", "gather", "bcast")
+    yield Case("mixed one tag", nprocs, one_tag, tuple(Truth(name, everyone) for name in names))
+    truth = (Truth("bcast", everyone, 1, 0), Truth("bcast", everyone, 1, 1))
+    yield Case("mixed interleaved", nprocs, interleaved, truth)
+
+
+def _grid(rows: int, columns: int) -> Iterator[Case]:
+    """Rows and columns, on communicators of their own and on MPI_COMM_WORLD."""
+    nprocs = rows * columns
+    lines = {
+        "row": [tuple(range(row * columns, (row + 1) * columns)) for row in range(rows)],
+        "column": [tuple(range(column, nprocs, columns)) for column in range(columns)],
+    }
+    programs = {
+        "bcast": lambda me: broadcasts.binomial(me, me.data(20), 0),
+        "allgather": lambda me: exchanges.allgather_ring(me, 7),
+        "alltoall": lambda me: exchanges.alltoall_pairwise(me, 7),
+        "gather": lambda me: rooted.gather_linear(me, 7, 0),
+        "scatter": lambda me: rooted.scatter_linear(me, 7, 1),
+        "allreduce": lambda me: reductions.allreduce_doubling(me, me.data(7), np.add),
+        "barrier": lambda me: barriers.tree(me, None),
+    }
+    for kind, groups in lines.items():
+        for name, program in programs.items():
+            for own in (True, False):
+
+                def main(
+                    me: Rank, groups: Any = groups, program: Any = program, own: Any = own
+                ) -> Waits:
+                    group = next(group for group in groups if me.world_rank in group)
+                    for _ in range(2):
+                        yield from program(me.on(group) if own else me.among(group))
+
+                title = f"{name} on {kind}s of {rows} x {columns}{'' if own else ' of the world'}"
+                yield Case(title, nprocs, main, tuple(Truth(name, group, 2) for group in groups))

@@ -1,0 +1,117 @@
+"""Collectives made by hand, found in programs of which is known what is in them. The whole suite is
+`python -m tests.bench.detection`; here is a part of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from plumbline.detect.detecting import detect
+from plumbline.detect.program import Program
+from tests.bench.detection import __main__ as bench
+from tests.bench.detection import broadcasts, negatives, spmd, suite
+
+PROMISED = 0.98
+
+
+@pytest.mark.parametrize("nprocs", [4, 5])
+def test_recall_and_precision(nprocs: int) -> None:
+    total = bench.Row("all")
+    told = []
+    for case in suite.cases([nprocs]):
+        if case.nprocs != nprocs:
+            continue  # grids are tested once, below
+        scored = suite.score(case)
+        total.right += scored.right
+        total.missed += scored.missed
+        total.wrong += scored.wrong
+        if scored.missed or scored.wrong:
+            told.append(scored)
+    recall, precision = bench.rates(total)
+    assert recall >= PROMISED, told
+    assert precision >= PROMISED, told
+
+
+def test_rows_and_columns() -> None:
+    for case in suite.cases([]):
+        if case.nprocs == 12:
+            scored = suite.score(case)
+            assert (scored.missed, scored.wrong) == (0, 0), scored
+
+
+@pytest.mark.parametrize("nprocs", [3, 6])
+@pytest.mark.parametrize("program", negatives.ALL)
+def test_nothing_is_made_up(program: spmd.Main, nprocs: int) -> None:
+    detected = detect(spmd.run(nprocs, program, seed=7))
+    assert [each for each in detected.instances if not each.missing] == []
+
+
+def test_an_incomplete_one_names_who_is_missing() -> None:
+    detected = detect(spmd.run(6, negatives.broadcast_but_one))
+    first, second = detected.instances
+    assert first.missing == second.missing == (5,)
+    assert first.coverage == pytest.approx(5 / 6)
+
+
+def test_a_message_belongs_to_one_instance() -> None:
+    def main(me: spmd.Rank) -> spmd.Waits:
+        for _ in range(3):
+            yield from broadcasts.scatter_allgather(me, me.data(64), 0)
+            yield from negatives.halo(me, 2)
+
+    detected = detect(spmd.run(5, main))
+    claimed = [message for each in detected.instances for message in each.messages]
+    assert len(claimed) == len(set(claimed))
+    assert set(claimed) | set(detected.unclaimed) == set(range(len(detected.traffic)))
+
+
+def test_clocks_that_are_wrong_do_not_matter() -> None:
+    """Receives that end before their sends: the order of messages is kept, that of times is not."""
+    recording = spmd.run(6, lambda me: broadcasts.binomial(me, me.data(20), 0))
+    events = recording.events.copy()
+    for name in ("post_ns", "start_ns", "end_ns"):
+        events[name] -= 5000 * events["rank"].astype(np.int64)
+    wrong = type(recording)(
+        events,
+        recording.messages,
+        recording.communicators,
+        recording.functions,
+        recording.call_sites,
+        recording.ranks,
+    )
+    (instance,) = detect(wrong).instances
+    assert (instance.collective, instance.roots) == ("bcast", (0,))
+
+
+def test_nothing_at_all() -> None:
+    assert detect(Program(3).recording()).instances == []
+
+
+def test_a_whole_for_one_and_pieces_for_the_others() -> None:
+    """HPL's blonM: a copy for the next rank, scatter and allgather among the others."""
+    data = np.random.default_rng(1).normal(size=60)
+    program = Program(4)
+    program.message(0, 1, data, source_address=0x1000, target_address=0x9000, site="b.c:1")
+    places = [(3, 40, 60), (2, 20, 40)]
+    for rank, low, high in places:
+        program.message(
+            0,
+            rank,
+            data[low:high],
+            source_address=0x1000 + 8 * low,
+            target_address=0x9000 + 8 * low,
+            site="b.c:2",
+        )
+    for source, target, low, high in ((0, 2, 0, 20), (2, 3, 20, 40), (3, 2, 40, 60), (2, 3, 0, 20)):
+        start = (0x1000 if source == 0 else 0x9000) + 8 * low
+        program.message(
+            source,
+            target,
+            data[low:high],
+            source_address=start,
+            target_address=0x9000 + 8 * low,
+            site="b.c:3",
+        )
+    (instance,) = detect(program.recording()).instances
+    assert (instance.collective, instance.bytes, instance.roots) == ("bcast", 480, (0,))
+    assert len(instance.messages) == 7

@@ -1,0 +1,130 @@
+"""What is told of instances: folded, in words, as a patch and as a picture."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from plumbline.cli import plumbline
+from plumbline.detect import call_sites, read, words
+from plumbline.detect.analysis import analysis
+from plumbline.detect.findings import Finding
+from plumbline.detect.graph import graph
+from plumbline.detect.patch import sketch
+from plumbline.detect.program import Program
+from plumbline.detect.recording import Recording
+from tests.bench.detection import broadcasts, exchanges, negatives, rooted, spmd
+
+
+def both(me: spmd.Rank) -> spmd.Waits:
+    for _ in range(3):
+        yield from broadcasts.binomial(me, me.data(1000), 0)
+        yield from rooted.gather_wildcard(me, 10, 2)
+
+
+def rows(me: spmd.Rank) -> spmd.Waits:
+    group = [rank for rank in range(12) if rank // 4 == me.world_rank // 4]
+    yield from exchanges.allgather_ring(me.among(group), 7)
+
+
+def test_instances_of_a_call_site_are_one_finding() -> None:
+    gather, bcast = sorted(analysis(spmd.run(6, both)), key=lambda each: each.bytes)
+    assert (bcast.function, bcast.instances, bcast.bytes, bcast.roots) == (
+        "MPI_Bcast",
+        3,
+        8000,
+        {0: 3},
+    )
+    assert (gather.function, gather.instances, gather.roots) == ("MPI_Gather", 3, {2: 3})
+    assert any("from any source" in remark for remark in gather.remarks)
+    assert bcast.seconds == pytest.approx(sum(bcast.instance_seconds))
+    assert {site.role for site in bcast.sites} == {"send", "receive"}
+
+
+def test_rows_have_a_communicator_to_be_made() -> None:
+    (finding,) = analysis(spmd.run(12, rows))
+    assert finding.groups == ("0:1:4", "4:1:4", "8:1:4")
+    assert finding.split == "MPI_Comm_split(comm, rank / 4, rank % 4, &part)"
+    assert "MPI_Allgather(MPI_IN_PLACE, COUNT, TYPE, ALL_BLOCKS, COUNT, TYPE, part);" in sketch(
+        finding
+    )
+
+
+def test_words() -> None:
+    found = analysis(spmd.run(6, both))
+    lines = words.lines(found)
+    assert lines[0] == "made by hand:"
+    place = [finding.function for finding in found].index("MPI_Bcast") + 1
+    head = f"{place}. MPI_Bcast, 8000 bytes, 6 ranks (0:1:6), root 0: 3 times, "
+    assert any(line.startswith(head) for line in lines)
+    assert any(line.startswith("   send at broadcasts.py:") for line in lines)
+    assert words.lines([]) == ["no collective is made by hand"]
+
+
+def test_nearly_a_collective_is_told_apart() -> None:
+    lines = words.lines(analysis(spmd.run(6, negatives.broadcast_but_one)))
+    assert lines[0] == "nearly a collective:"
+    assert "83% of the ranks (not 5)" in lines[1]
+
+
+def test_neighbours() -> None:
+    (finding,) = analysis(spmd.run(6, negatives.halo_around))
+    assert (finding.category, finding.function) == ("neighbourhood", "MPI_Neighbor_alltoall")
+    assert "MPI_Dist_graph_create_adjacent" in sketch(finding)
+
+
+def test_the_sketch_speaks_the_language_of_the_file() -> None:
+    program = Program(4)
+    for rank in (1, 2, 3):
+        program.message(0, rank, b"panel" * 40, site="solve.f90:77")
+    (finding,) = analysis(program.recording())
+    assert sketch(finding).splitlines()[-1] == (
+        "call MPI_Bcast(BUFFER, COUNT, TYPE, 0, comm, ierror)"
+    )
+    assert sketch(finding).startswith("! instead of the send at solve.f90:77 (solve), on rank 0")
+
+
+def test_the_graph_is_svg() -> None:
+    bcast = next(each for each in analysis(spmd.run(6, both)) if each.function == "MPI_Bcast")
+    drawn = ElementTree.fromstring(graph(bcast))
+    name = "{http://www.w3.org/2000/svg}"
+    assert len(drawn.findall(f"{name}circle")) == 6
+    assert len(drawn.findall(f"{name}path")) == len(bcast.edges) == 5
+    assert graph(msgspec.structs.replace(bcast, edges=())) == ""
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    recording = spmd.run(6, both)
+
+    def unchanged(recording: Recording) -> Recording:
+        return recording
+
+    monkeypatch.setattr(read, "read", lambda folder: recording)
+    monkeypatch.setattr(call_sites, "resolved", unchanged)
+    return tmp_path
+
+
+def test_the_command(recorded: Path) -> None:
+    folder = recorded / "graphs"
+    given = ["detect", str(recorded), "--output", str(folder)]
+    told = CliRunner().invoke(plumbline, given)
+    assert told.exit_code == 0, told.output
+    assert ". MPI_Bcast, 8000 bytes" in told.output
+    sketches = "".join(path.read_text() for path in folder.glob("*.c"))
+    assert "MPI_Bcast(BUFFER, COUNT, TYPE, 0, comm);" in sketches
+    assert sorted(path.name for path in folder.glob("*.svg")) == [
+        "finding-01.svg",
+        "finding-02.svg",
+    ]
+
+
+def test_the_command_as_json(recorded: Path) -> None:
+    told = CliRunner().invoke(plumbline, ["--json", "detect", str(recorded)])
+    found = msgspec.json.decode(told.output, type=list[Finding])
+    assert {finding.function for finding in found} == {"MPI_Bcast", "MPI_Gather"}
+    assert found[0].seconds >= found[1].seconds

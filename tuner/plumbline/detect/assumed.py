@@ -1,0 +1,74 @@
+"""The operator of a reduction of which not all operands were sent. A rank that adds its own term to
+what it gets, and hands on the sum, could as well hand on anything: what is left for the term
+must be like the terms that were sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from plumbline.detect import operators
+from plumbline.detect.traffic import Traffic
+
+# Bits of evidence at which a chain is no pipeline.
+ENOUGH = 8.0
+# So many of the terms must be like those that were sent.
+MOST = 0.9
+# What the norm of a term says, which many elements make; and more so than one element.
+BITS_OF_A_NORM = 3.0
+# A larger one of two values is that of the other rank in so many cases at least.
+HANDED_ON = 0.1
+
+
+class Assumed(msgspec.Struct, frozen=True):
+    """`bits`: how unlikely it is that contents agree with the operator by chance."""
+
+    name: str
+    bits: float
+
+
+def assumed(
+    traffic: Traffic, whole: Sequence[int], combined: Sequence[tuple[int, Sequence[int]]]
+) -> Assumed | None:
+    """`whole`: messages that are a rank's own term; `combined`: messages, and what their senders
+    had got for them. None: contents contradict all operators that are looked at."""
+    if not combined:
+        return Assumed("", 0.0)
+    bits: dict[str, float] | None = None
+    for message, operands in combined:
+        possible = operators.partly(traffic, message, operands)
+        if bits is None:
+            bits = possible
+        else:
+            bits = {name: bits[name] + possible[name] for name in bits if name in possible}
+    same = np.mean([operators.handed_on(traffic, *each) for each in combined])
+    if bits and same >= HANDED_ON:
+        name = max(bits, key=lambda each: bits[each])
+        return Assumed(name, bits[name])
+    summed = _sum_bits(traffic, whole, combined)
+    return None if summed is None else Assumed("SUM", summed)
+
+
+def _sum_bits(
+    traffic: Traffic, whole: Sequence[int], combined: Sequence[tuple[int, Sequence[int]]]
+) -> float | None:
+    """A bit for each term that has the sign of all that were sent, and their size; None: terms
+    lie where none was sent."""
+    sent = np.concatenate([operators.terms(traffic, message, []) for message in whole])
+    left = np.concatenate([operators.terms(traffic, *each) for each in combined])
+    if not sent.size or not left.size:
+        return 0.0
+    low, high = float(sent.min()), float(sent.max())
+    if not operators.exact(traffic, combined[0][0]):
+        likely = (left >= low / 2) & (left <= 2 * high)
+        return BITS_OF_A_NORM * len(combined) if low > 0 and likely.mean() >= MOST else 0.0
+    slack = 1.25 * (high - low) + 0.5 * max(abs(low), abs(high))
+    if np.mean((left >= low - slack) & (left <= high + slack)) < MOST:
+        return None
+    if low <= 0 <= high:
+        return 0.0
+    same_sign = np.sign(left) == np.sign(low)
+    likely = same_sign & (np.abs(left) <= 3 * max(abs(low), abs(high)))
+    return float(left.size) if likely.mean() >= MOST else 0.0

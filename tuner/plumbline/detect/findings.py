@@ -1,0 +1,284 @@
+"""What is told of a recording: instances of one collective from the same call sites, as one finding
+each, the longest first."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from plumbline.detect import operators
+from plumbline.detect.detecting import Detected
+from plumbline.detect.groups import described, split
+from plumbline.detect.instances import Instance
+from plumbline.detect.kinds import Flag
+from plumbline.detect.recording import Frame
+from plumbline.detect.traffic import Traffic
+
+Category = Literal["collective", "incomplete", "neighbourhood", "use"]
+
+_CATEGORIES = ("collective", "use", "neighbourhood", "incomplete")
+MOST_EDGES = 4096
+
+
+class Site(msgspec.Struct, frozen=True):
+    """A line of the application. `role`: send, receive, both, call; `stack`: all frames that are
+    known, the innermost first; `ranks` have been there."""
+
+    role: str
+    place: str
+    stack: tuple[str, ...]
+    ranks: tuple[int, ...]
+    messages: int
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """What one rank sent another one, in all instances."""
+
+    source: int
+    target: int
+    messages: int
+    bytes: int
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """`groups`: the groups that did it, as start:stride:count of world ranks; `roots`: how often a
+    rank was the root; `ambiguous_roots`: ranks any of which may have been it, in one instance.
+    `bytes`: as MPI counts them for `function`, the middle of all instances; `instances`: their
+    times. `seconds`: of each from the first post to the last completion, added up;
+    `call_seconds`: those that a rank spent in these calls, on the average. `instance_bytes`,
+    `instance_seconds`: by instance, for predictions."""
+
+    category: Category
+    function: str
+    communicator: str
+    nprocs: int
+    groups: tuple[str, ...]
+    group_size: int
+    instances: int
+    bytes: int
+    bytes_least: int
+    bytes_most: int
+    seconds: float
+    call_seconds: float
+    messages: int
+    evidence: str
+    operation: str = ""
+    roots: dict[int, int] = {}
+    ambiguous_roots: tuple[int, ...] = ()
+    split: str = ""
+    coverage: float = 1.0
+    missing: tuple[int, ...] = ()
+    sites: tuple[Site, ...] = ()
+    remarks: tuple[str, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    instance_bytes: tuple[int, ...] = ()
+    instance_seconds: tuple[float, ...] = ()
+
+
+def findings(detected: Detected) -> list[Finding]:
+    """Of all instances, folded by call sites, sorted by category and seconds."""
+    found = [_finding(detected.traffic, folded) for folded in _folded(detected)]
+    return ordered(found)
+
+
+def ordered(found: Iterable[Finding]) -> list[Finding]:
+    return sorted(found, key=lambda each: (_CATEGORIES.index(each.category), -each.seconds))
+
+
+def _folded(detected: Detected) -> list[list[Instance]]:
+    """Instances of a collective that have a call site in common are from one place."""
+    traffic = detected.traffic
+    top: dict[tuple[object, ...], tuple[object, ...]] = {}
+
+    def root(key: tuple[object, ...]) -> tuple[object, ...]:
+        top.setdefault(key, key)
+        while top[key] != key:
+            top[key] = top[top[key]]
+            key = top[key]
+        return key
+
+    keys = []
+    for instance in detected.instances:
+        kind = (instance.collective, instance.irregular, bool(instance.missing))
+        sites = {traffic.send_site[m] for m in instance.messages}
+        named = [(*kind, site) for site in sorted(sites)]
+        for key in named[1:]:
+            top[root(key)] = root(named[0])
+        keys.append(named[0])
+    folded: dict[tuple[object, ...], list[Instance]] = defaultdict(list)
+    for key, instance in zip(keys, detected.instances, strict=True):
+        folded[root(key)].append(instance)
+    return list(folded.values())
+
+
+def function_of(instance: Instance) -> str:
+    vector = {"gather", "scatter", "allgather", "alltoall"}
+    name = instance.collective.capitalize()
+    if instance.collective == "reduce_scatter" and not instance.irregular:
+        name = "Reduce_scatter_block"
+    return f"MPI_{name}{'v' if instance.irregular and instance.collective in vector else ''}"
+
+
+def _finding(traffic: Traffic, folded: Sequence[Instance]) -> Finding:
+    first = folded[0]
+    comm = traffic.recording.communicators[first.comm]
+    groups = sorted({each.group for each in folded})
+    sizes = sorted(each.bytes for each in folded)
+    seconds = tuple(
+        (traffic.end_ns(each.messages) - traffic.begin_ns(each.messages)) / 1e9 for each in folded
+    )
+    messages = [message for each in folded for message in each.messages]
+    certain = [each.roots[0] for each in folded if len(each.roots) == 1]
+    ambiguous = {rank for each in folded if len(each.roots) > 1 for rank in each.roots}
+    comms = {each.comm for each in folded}
+    return Finding(
+        category="incomplete" if first.missing else "collective",
+        function=function_of(first),
+        communicator=_name(traffic, first.comm),
+        nprocs=traffic.recording.nprocs,
+        groups=tuple(described(group) for group in groups),
+        group_size=len(first.group),
+        instances=len(folded),
+        bytes=sizes[len(sizes) // 2],
+        bytes_least=sizes[0],
+        bytes_most=sizes[-1],
+        seconds=sum(seconds),
+        call_seconds=_in_calls(traffic, messages) / max(1, len({r for g in groups for r in g})),
+        messages=len(messages),
+        evidence="proved" if all(each.evidence == "proved" for each in folded) else "assumed",
+        operation=_operation(folded),
+        roots=dict(sorted(Counter(certain).items())),
+        ambiguous_roots=tuple(sorted(ambiguous)),
+        split=split(groups, comm.ranks) if len(comms) == 1 and not first.missing else "",
+        coverage=min(each.coverage for each in folded),
+        missing=tuple(sorted({rank for each in folded for rank in each.missing})),
+        sites=_sites(traffic, messages),
+        remarks=_remarks(traffic, folded, messages),
+        edges=_edges(traffic, messages),
+        instance_bytes=tuple(each.bytes for each in folded),
+        instance_seconds=seconds,
+    )
+
+
+def described_messages(
+    traffic: Traffic,
+    messages: Sequence[int],
+    *,
+    category: Category,
+    function: str,
+    comm: int,
+    instances: int,
+    remarks: tuple[str, ...],
+) -> Finding:
+    """A finding of messages that are no instances."""
+    group = tuple(sorted({traffic.source[m] for m in messages}))
+    sizes = sorted(traffic.bytes[message] for message in messages)
+    called = _in_calls(traffic, messages) / max(1, len(group))
+    return Finding(
+        category=category,
+        function=function,
+        communicator=_name(traffic, comm),
+        nprocs=traffic.recording.nprocs,
+        groups=(described(group),),
+        group_size=len(group),
+        instances=instances,
+        bytes=sizes[len(sizes) // 2],
+        bytes_least=sizes[0],
+        bytes_most=sizes[-1],
+        seconds=called,
+        call_seconds=called,
+        messages=len(messages),
+        evidence="proved",
+        sites=_sites(traffic, messages),
+        remarks=remarks,
+        edges=_edges(traffic, messages),
+    )
+
+
+def _name(traffic: Traffic, comm: int) -> str:
+    known = traffic.recording.communicators[comm]
+    return known.name or ("MPI_COMM_WORLD" if comm == 0 else f"{known.size} ranks")
+
+
+def _operation(folded: Sequence[Instance]) -> str:
+    names = Counter(each.operation for each in folded if each.operation)
+    return names.most_common(1)[0][0] if names else ""
+
+
+def _in_calls(traffic: Traffic, messages: Sequence[int]) -> float:
+    """Seconds in the calls that begin and complete messages, of all ranks."""
+    total = 0
+    for indices in (traffic.send_event[messages], traffic.receive_event[messages]):
+        events = traffic.recording.events[indices]
+        total += int((events["end_ns"] - events["start_ns"]).sum())
+    return total / 1e9
+
+
+def _sites(traffic: Traffic, messages: Sequence[int]) -> tuple[Site, ...]:
+    ranks: dict[tuple[str, int], Counter[int]] = defaultdict(Counter)
+    for message in messages:
+        ranks["send", traffic.send_site[message]][traffic.source[message]] += 1
+        ranks["receive", traffic.receive_site[message]][traffic.target[message]] += 1
+    found = []
+    for (role, site), counted in ranks.items():
+        if site < 0:
+            found.append(Site(role, "?", (), tuple(sorted(counted)), counted.total()))
+            continue
+        known = traffic.recording.call_sites[site]
+        stack = tuple(f"{frame.function or '?'} at {_place(frame)}" for frame in known.frames)
+        found.append(Site(role, str(known), stack, tuple(sorted(counted)), counted.total()))
+    return tuple(sorted(found, key=lambda each: (each.role != "send", -each.messages)))
+
+
+def _place(frame: Frame) -> str:
+    return f"{frame.file}:{frame.line}" if frame.file else f"{frame.module}+{frame.address:#x}"
+
+
+def _edges(traffic: Traffic, messages: Sequence[int]) -> tuple[Edge, ...]:
+    count: Counter[tuple[int, int]] = Counter()
+    size: Counter[tuple[int, int]] = Counter()
+    for message in messages:
+        pair = (traffic.source[message], traffic.target[message])
+        count[pair] += 1
+        size[pair] += traffic.bytes[message]
+    return tuple(Edge(*pair, count[pair], size[pair]) for pair in sorted(count)[:MOST_EDGES])
+
+
+def _remarks(
+    traffic: Traffic, folded: Sequence[Instance], messages: Sequence[int]
+) -> tuple[str, ...]:
+    events = traffic.recording.events
+    flags = events["flags"][traffic.receive_event[messages]]
+    both = flags | events["flags"][traffic.send_event[messages]]
+    name = function_of(folded[0])
+    found = list(dict.fromkeys(remark for each in folded for remark in each.remarks))
+    if (both & Flag.NONBLOCKING).any():
+        better = f"MPI_I{name[4:].lower()}"
+        found.append(
+            f"calls are non-blocking: if ranks compute before they complete, take {better}"
+        )
+    if (flags & Flag.ANY_SOURCE).any():
+        found.append("messages are received from any source: the order of ranks does not matter")
+    elements = {traffic.element[message] for message in messages}
+    if "educe" in name and elements & operators.FLOATS:
+        found.append("floating numbers are combined in another order: results differ by rounding")
+    if folded[0].irregular:
+        found.append("blocks differ in size: counts and displacements have to be known beforehand")
+    if any(len(each.roots) > 1 for each in folded):
+        found.append("more messages than it takes: several ranks may have been the root")
+    contents = [_content(traffic, each) for each in folded]
+    if name == "MPI_Bcast" and len(set(contents)) < len(contents):
+        again = len(contents) - len(set(contents))
+        found.append(
+            f"{again} of {len(contents)} times a content that was sent before: once is enough"
+        )
+    if len({each.roots for each in folded if each.roots}) > 1:
+        found.append("the root changes")
+    return tuple(found)
+
+
+def _content(traffic: Traffic, instance: Instance) -> tuple[int, ...]:
+    return tuple(sorted({traffic.content[message] for message in instance.messages}))

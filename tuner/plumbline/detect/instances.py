@@ -1,0 +1,52 @@
+"""What a detector says: one time that ranks did together what a collective does, or nearly so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from plumbline.detect.traffic import Traffic
+
+Evidence = Literal["proved", "assumed", "weak"]
+
+# Fewer ranks are a message, not a collective.
+SMALLEST_GROUP = 3
+
+
+class Instance(msgspec.Struct, frozen=True):
+    """`group` and `roots` are world ranks; of several roots each may have been it. `bytes` is what
+    MPI calls the size: what each rank gives (gather), gets (scatter), or both; of an irregular one
+    the total. `evidence`: *assumed* where a term that was never sent had to be inferred,
+    *weak* where only what follows can make it a collective.
+    `missing`: of an incomplete one, the ranks that had no part."""
+
+    collective: str
+    comm: int
+    group: tuple[int, ...]
+    messages: tuple[int, ...]
+    bytes: int
+    roots: tuple[int, ...] = ()
+    irregular: bool = False
+    operation: str = ""
+    evidence: Evidence = "proved"
+    missing: tuple[int, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def coverage(self) -> float:
+        """The share of the group that had a part."""
+        return len(self.group) / (len(self.group) + len(self.missing))
+
+
+def first_sent(traffic: Traffic, instance: Instance) -> int:
+    return min(traffic.sent[message] for message in instance.messages)
+
+
+def last_received(traffic: Traffic, instance: Instance) -> int:
+    return max(traffic.received[message] for message in instance.messages)
+
+
+def in_order(messages: Sequence[int] | set[int]) -> tuple[int, ...]:
+    return tuple(sorted(set(messages)))
