@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 import pytest
 
@@ -48,7 +47,8 @@ class Daemon:
     database: Path
     file: Path
     said: list[str] = field(default_factory=list)
-    process: subprocess.Popen[str] | None = None
+    process: subprocess.Popen[bytes] | None = None
+    begun: bytes = b""  # of a line
 
     def start(
         self, *, takes: float = 0.0, slower: bool = False, beneath: Sequence[str] = (), **more: str
@@ -60,30 +60,35 @@ class Daemon:
             env=os.environ | {"PYTHONPATH": path} | more,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
-            bufsize=1,
+            bufsize=0,
         )
+        self.begun = b""
 
     def until(self, words: str, count: int = 1) -> str:
         """The line that says so, the `count`-th one from now on."""
         end = time.monotonic() + PATIENCE_SECONDS
-        out: IO[str] = self.process.stdout
+        out = self.process.stdout.fileno()
         while time.monotonic() < end:
-            if not select.select([out], [], [], 0.5)[0]:
-                continue
-            line = out.readline()
-            if not line:
-                break
-            self.said.append(line)
-            count -= words in line
-            if count == 0:
-                return line
+            whole, newline, rest = self.begun.partition(b"\n")
+            if newline:
+                self.begun = rest
+                line = whole.decode() + "\n"
+                self.said.append(line)
+                count -= words in line
+                if count == 0:
+                    return line
+            elif select.select([out], [], [], 0.5)[0]:
+                more = os.read(out, 65536)
+                if not more:
+                    break
+                self.begun += more
         raise AssertionError(f"{words!r} was not said, but {self.said}")
 
     def end(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         out, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
-        self.said += out.splitlines(keepends=True)
+        self.said += (self.begun + out).decode().splitlines(keepends=True)
+        self.begun = b""
         return self.process.returncode
 
     def open(self) -> Database:
