@@ -21,8 +21,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # Debian packages: what a campaign needs, and what tests and checks need beyond that.
 RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev libxxhash-dev make openmpi-bin pkg-config python3-venv
 TEST_PACKAGES = clang-format cppcheck environment-modules fish gfortran hpcc libsimgrid-dev \
-    lua-bit32 lua-filesystem lua-json lua-posix lua-term lua5.3 munge prometheus slurm-wlm tcsh \
-    valgrind
+    lua-bit32 lua-filesystem lua-json lua-posix lua-term lua5.3 munge openssl otf2-tools \
+    prometheus prometheus-node-exporter python3-otf2 slurm-wlm tcsh valgrind
 FUZZ_PACKAGES = clang libclang-rt-14-dev
 
 # MPI libraries that `make setup-mpis` installs, and the packages that hold them.
@@ -113,7 +113,8 @@ check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings ar
 	$(BIN)/lint-imports --no-cache
 
 bench: setup build  ## the figures that performance targets speak of, as ratios in one run (ARGS="--campaign --beside RELEASE": two campaigns)
-	$(BIN)/python tests/bench/bench.py $(ARGS)
+	$(BIN)/python -m tests.bench.bench $(ARGS)
+	$(BIN)/python -m tests.bench.database
 
 bench-detection: setup build  ## recall and precision of `plumbline detect`, in memory and under the recorder; events a second (two minutes)
 	$(BIN)/python -m tests.bench.detection $(ARGS)
@@ -155,7 +156,7 @@ test-scale: setup  ## simulated campaigns: 48 ranks on each topology, 512 ranks 
 lock:  ## requirements/ anew: the newest versions that pyproject.toml allows, with their hashes
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/pip install --quiet 'pip-tools>=7.4,<8'
-	for name in run dev fuzz; do \
+	for name in run dev fuzz parquet; do \
 	    build/lock/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe \
 	        --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header \
 	        $$(test $$name = run || echo --extra $$name) \
@@ -169,6 +170,9 @@ install: setup build  ## into DESTDIR/PREFIX
 	    $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID)
 	install -m 644 search-spaces/*.toml $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
 	install -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/plumbline
+	for file in $$(find exporters/prometheus exporters/grafana -type f); do \
+	    install -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/plumbline/$${file#exporters/} || exit 1; \
+	done
 	rm -rf $(DESTDIR)$(PREFIX)/lib/plumbline/python build/lib
 	$(BIN)/pip install --quiet --target $(DESTDIR)$(PREFIX)/lib/plumbline/python \
 	    --require-hashes -r requirements/run.txt

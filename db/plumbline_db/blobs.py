@@ -1,23 +1,99 @@
-"""Times as SQLite keeps them: 64-bit little-endian integers, nanoseconds, in their order."""
+"""Lists of 64-bit integers as SQLite keeps them: the least of them, and how much more each is, in
+as many bytes as the greatest needs, little-endian and in their order. Long texts beside them.
+docs/design/database.md has what else was tried."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+_HEAD = 9  # bytes before a list that stands alone: width, least
+_MOST_CHARACTERS = 2**30  # of a text; one that is longer was not written here
+_WHOLE = {1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8"}
 
 
-def blob(times_ns: Sequence[int]) -> bytes:
-    """OverflowError when a time does not fit 64 bits."""
-    return np.asarray(times_ns, dtype="<i8").tobytes()
+def packed(values: ArrayLike) -> tuple[int, bytes]:
+    """The least value (0: there is none), and the others less that. Values that are all equal take
+    no bytes. OverflowError when one does not fit 64 bits."""
+    every = np.asarray(values, dtype="<i8")
+    if not len(every):
+        return 0, b""
+    least = every.min()
+    return int(least), whole_bytes((every - least).view("<u8"))
 
 
-def times(stored: bytes) -> list[int]:
-    """The inverse of `blob`."""
-    return [int(value) for value in array(stored)]
+def whole_bytes(values: NDArray[np.uint64]) -> bytes:
+    """Each in as many bytes as the greatest needs; none where all are 0."""
+    width = (int(values.max(initial=0)).bit_length() + 7) // 8
+    if width in _WHOLE:
+        return values.astype(_WHOLE[width]).tobytes()
+    return values.astype("<u8").view("<u1").reshape(-1, 8)[:, :width].tobytes()
+
+
+def unpacked(least: int, stored: bytes, count: int) -> NDArray[np.int64]:
+    """The inverse of `packed` for so many values. Raises ValueError where they cannot be that
+    many."""
+    return numbers(stored, count).view("<i8") + np.int64(least)
+
+
+def numbers(stored: bytes, count: int) -> NDArray[np.uint64]:
+    """The inverse of `whole_bytes`."""
+    if not stored:
+        return np.zeros(count, "<u8")
+    width, rest = divmod(len(stored), count) if count else (0, 1)
+    if rest or width > 8:
+        raise ValueError(f"{len(stored)} bytes hold no {count} numbers")
+    if width in _WHOLE:
+        return np.frombuffer(stored, _WHOLE[width]).astype("<u8")
+    padded = np.zeros((count, 8), "<u1")
+    padded[:, :width] = np.frombuffer(stored, "<u1").reshape(count, width)
+    return padded.reshape(-1).view("<u8")
+
+
+def blob(values: Sequence[int]) -> bytes:
+    """A list that stands alone: width, least, and what `packed` makes of it, at least a byte a
+    value. OverflowError when one does not fit 64 bits."""
+    least, body = packed(values)
+    if not len(values):
+        return b""
+    body = body or bytes(len(values))
+    width = len(body) // len(values)
+    return bytes([width]) + least.to_bytes(8, "little", signed=True) + body
 
 
 def array(stored: bytes) -> NDArray[np.int64]:
-    """As `times`, read-only."""
-    return np.frombuffer(stored, "<i8").astype(np.int64, copy=False)
+    """The inverse of `blob`. Raises ValueError for what is none."""
+    if not stored:
+        return np.zeros(0, "<i8")
+    body = stored[_HEAD:]
+    width = stored[0]
+    if not 1 <= width <= 8 or not body or len(body) % width:
+        raise ValueError(f"{len(stored)} bytes are no list of numbers of {width} bytes")
+    least = int.from_bytes(stored[1:_HEAD], "little", signed=True)
+    return unpacked(least, body, len(body) // width)
+
+
+def times(stored: bytes) -> list[int]:
+    """As `array`."""
+    found: list[int] = array(stored).tolist()
+    return found
+
+
+def text_blob(text: str) -> bytes:
+    """A long text."""
+    return zlib.compress(text.encode(), 9)
+
+
+def text(stored: bytes) -> str:
+    """The inverse of `text_blob`. Raises ValueError for what is none."""
+    inflating = zlib.decompressobj()
+    try:
+        found = inflating.decompress(stored, _MOST_CHARACTERS)
+    except zlib.error as error:
+        raise ValueError(f"no text of zlib's: {error}") from error
+    if not inflating.eof or inflating.unused_data:
+        raise ValueError("no text of zlib's: it is cut, or goes on")
+    return found.decode()

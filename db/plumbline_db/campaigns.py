@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
+from plumbline_db import coverage_renewal, layout
 from plumbline_db.errors import PlumblineError
+from plumbline_db.layout import OVERLAP_TUNE
 from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
 
@@ -44,6 +46,7 @@ def put(db: Statements, campaign: Campaign) -> None:
             "UPDATE campaign SET state = :state, finished = :finished WHERE id = :id",
             {"state": campaign.state, "finished": campaign.finished, "id": campaign.id},
         )
+        coverage_renewal.renew(db, campaign.id)
 
 
 def settle(db: Statements, id: str, settings: str) -> Campaign:
@@ -54,6 +57,7 @@ def settle(db: Statements, id: str, settings: str) -> Campaign:
             "UPDATE campaign SET settings = :settings WHERE id = :id",
             {"settings": settings, "id": id},
         )
+        coverage_renewal.renew(db, id)
         row = db.row(_SELECT + "WHERE id = :id", {"id": id})
     assert row is not None  # noqa: S101 - it is required
     return _record(row)
@@ -61,30 +65,44 @@ def settle(db: Statements, id: str, settings: str) -> Campaign:
 
 def reopen(db: Statements, id: str) -> None:
     """It is under way again: what was concluded from its launches goes, and what is exported stays
-    until it is written anew."""
+    until it is written anew. Raises PlumblineError where samples were thrown away, without which
+    nothing can be concluded."""
     key = {"id": id}
     with db.transaction():
         require(db, id)
+        if db.row("SELECT 1 FROM pruned WHERE campaign = :id", key):
+            raise PlumblineError(
+                f"campaign {id} cannot go on: its samples were thrown away (plumbline db prune); "
+                "--new begins another one"
+            )
         db.rows("UPDATE campaign SET state = 'running', finished = '' WHERE id = :id", key)
         of = "SELECT number FROM search WHERE campaign = :id"
         db.rows(f"DELETE FROM trial WHERE search IN ({of})", key)  # noqa: S608
         for table in ("search", "verdict"):
             db.rows(f"DELETE FROM {table} WHERE campaign = :id", key)  # noqa: S608
         db.rows("DELETE FROM event WHERE campaign = :id AND run = ''", key)
+        coverage_renewal.renew(db, id)
 
 
 # Rows of `plumbline campaign` and `plumbline verify`.
 _COMMAND = "CASE WHEN json_valid(settings) THEN json_extract(settings, '$.command') END "
 _LOOPS = _COMMAND + "IS NULL "
-# Has verdicts and winners as a campaign has, of benchmarks in place of functions.
-OVERLAP_TUNE = "overlap tune"
+
+
+_FROM = ": "  # between a host and the key that a campaign has there
+_OWN = f"instr(key, '{_FROM}') = 0 "
+
+
+def key_from(host: str, key: str) -> str:
+    """Of a campaign that came from there: what is measured here never goes on with it."""
+    return f"{host}{_FROM}{key}"
 
 
 def get(db: Statements, id: str | None) -> Campaign:
     """The campaign `id`, or what `plumbline overlap tune` has left under that name; None means the
-    campaign that was started last."""
+    campaign that was started last, of those measured here where there are any."""
     if id is None:
-        row = db.row(_SELECT + f"WHERE {_LOOPS} ORDER BY number DESC LIMIT 1")
+        row = db.row(_SELECT + f"WHERE {_LOOPS} ORDER BY {_OWN} DESC, number DESC LIMIT 1")
         if row is None:
             raise PlumblineError(f"{db.path} holds no campaign: run `plumbline campaign` first")
         return _record(row)
@@ -104,22 +122,19 @@ def all_campaigns(db: Statements) -> list[Campaign]:
 
 
 def with_winners(db: Statements) -> list[Campaign]:
-    """The finished ones that have winners, in the order in which they were finished."""
+    """The finished ones of this site that have winners, in the order in which they were
+    finished."""
     has_winners = "EXISTS (SELECT 1 FROM winner WHERE winner.campaign = campaign.id) "
     found = db.rows(
-        _SELECT
-        + f"WHERE {_LOOPS} AND state = 'finished' AND {has_winners} ORDER BY finished, number"
+        _SELECT + f"WHERE {_LOOPS} AND {_OWN} AND state = 'finished' AND {has_winners} "
+        "ORDER BY finished, number"
     )
     return [_record(row) for row in found]
 
 
 def verifies_only(campaign: Campaign) -> bool:
     """It was asked to search nothing (`plumbline verify`): its last table is its first."""
-    return msgspec.json.decode(campaign.settings, type=_Rounds).rounds == 0
-
-
-class _Rounds(msgspec.Struct, frozen=True):
-    rounds: int = 1
+    return layout.verifies_only(campaign.settings)
 
 
 def tuned_overlap(db: Statements) -> list[Campaign]:

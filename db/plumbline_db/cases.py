@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from plumbline_db import series
 from plumbline_db.statements import Statements
 
 
@@ -15,16 +16,14 @@ def samples(
     """The samples of each case of a launch in nanoseconds, one array a block, without warm-up, by
     case number; those of a transit too, so that blocks pair. Only of cases whose check is ok; none
     where the launch has not finished."""
-    found: dict[int, list[NDArray[np.int64]]] = {}
-    for case, blob in db.rows(
-        """SELECT m.case_id, b.samples
+    rows = db.rows(
+        """SELECT m.number, m.case_id
            FROM suite JOIN run ON run.suite = suite.number
            JOIN measurement m ON m.run = run.number
-           JOIN sample_block b ON b.measurement = m.number
            WHERE suite.campaign = :campaign AND suite.name = :suite AND run.sequence = :sequence
-             AND run.failure IS NULL AND m.outcome = 'ok' AND length(b.samples) > 0
-           ORDER BY m.case_id, b.block""",
+             AND run.failure IS NULL AND m.outcome = 'ok'""",
         {"campaign": campaign, "suite": suite, "sequence": sequence},
-    ):
-        found.setdefault(case, []).append(np.frombuffer(blob, "<i8"))
-    return found
+    )
+    found = series.of(db, [number for number, _ in rows])
+    by_case = {case: found[number].by_block() for number, case in rows if number in found}
+    return {case: blocks for case, blocks in by_case.items() if blocks}

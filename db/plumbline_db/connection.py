@@ -15,7 +15,15 @@ from typing import Self
 
 import apsw
 
-from plumbline_db import checksums, file_system, integrity, schema, scratch, way_back
+from plumbline_db import (
+    checksums,
+    file_system,
+    integrity,
+    schema,
+    scratch,
+    series,
+    way_back,
+)
 from plumbline_db.errors import PlumblineError
 from plumbline_db.lock import WriterLock
 from plumbline_db.statements import Statements, explained
@@ -163,6 +171,8 @@ def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
     connection.pragma("synchronous", "FULL")
     connection.pragma("foreign_keys", True)
     checksums.add(connection)
+    if found == 0:
+        connection.pragma("auto_vacuum", "INCREMENTAL")
     # The schema is written before the log exists, so that the file itself, and not only its log,
     # says whose it is.
     try:
@@ -180,6 +190,32 @@ def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
     connection.pragma("journal_size_limit", 0)
     persist = ctypes.c_int(1)
     connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(persist))
+
+
+def release(db: Database) -> None:
+    """Pages that are free go back to the file system."""
+    with explained(db.path):
+        for statement in ("PRAGMA incremental_vacuum", "PRAGMA wal_checkpoint(TRUNCATE)"):
+            list(db._connection.execute(statement))  # a step a page
+
+
+def as_one_file(db: Database) -> None:
+    """Without a log beside it, when it is closed."""
+    with explained(db.path):
+        db._connection.pragma("journal_mode", "DELETE")
+
+
+def compact(path: Path) -> tuple[int, int]:
+    """Writes the file anew, without gaps; returns how many bytes it had and has. It needs as much
+    room again meanwhile, and is the old file or the new one, whatever happens."""
+    with Database.open(path) as db:  # there, and one of ours
+        before = db.path.stat().st_size
+    with Database.open(path, write=True) as db:
+        series.forget_shapes(db)
+        with explained(path):
+            db._connection.execute("VACUUM")
+            db._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return before, path.stat().st_size
 
 
 def backup(path: Path, target: Path) -> None:

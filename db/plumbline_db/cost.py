@@ -1,14 +1,19 @@
 """What a campaign has cost: the plain facts of its launches, but for those that somebody has asked
-for afterwards."""
+for afterwards, or that watch it. Sums are kept as each launch is stored; where seconds went is read
+anew."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
-from plumbline_db.records import EXPLAINING, Record
+from plumbline_db.records import AFTERWARDS, Record
 from plumbline_db.statements import Statements
+
+_AFTERWARDS = msgspec.json.encode(AFTERWARDS).decode()
 
 
 class Cost(Record, frozen=True):
@@ -42,35 +47,116 @@ class LaunchCost(Record, frozen=True):
     measuring: float
 
 
+class Spending(Record, frozen=True):
+    """Of the launches of a campaign that ended alike. `failure`: as in `run`; empty: they finished.
+    `wrong`: cases of the library's own in them that
+    gave wrong results; `newest`: when the newest one began."""
+
+    failure: str
+    launches: int
+    seconds: float
+    timed_seconds: float
+    wrong: int
+    newest: str
+
+
+def add(db: Statements, run: int) -> None:
+    """The launch numbered `run`, which was just stored, with what it has timed; inside the caller's
+    transaction."""
+    key = {"run": run, "afterwards": _AFTERWARDS}
+    db.rows(
+        f"""INSERT INTO cost {_OF_RUNS} AND run.number = :run GROUP BY campaign, failure
+            ON CONFLICT (campaign, failure) DO UPDATE SET launches = launches + excluded.launches,
+                seconds = seconds + excluded.seconds,
+                timed_seconds = timed_seconds + excluded.timed_seconds,
+                wrong = wrong + excluded.wrong, newest = max(newest, excluded.newest)""",
+        key,
+    )
+    db.rows(f"INSERT OR IGNORE INTO timed_cell {_OF_CASES} AND run.number = :run", key)
+
+
+# The same of stored launches.
+_OF_RUNS = """SELECT suite.campaign, coalesce(run.failure, '') AS failure, count(*),
+                     total(run.seconds), total(run.timed_seconds),
+                     sum((SELECT count(*) FROM measurement m
+                          JOIN planned_case p ON p.number = m.planned_case
+                          JOIN configuration c ON c.number = p.configuration
+                          WHERE m.run = run.number AND m.outcome = 'wrong' AND c.knobs = '{}'
+                            AND p.variant IN ('default', 'library'))),
+                     max(run.started)
+              FROM run JOIN suite ON suite.number = run.suite
+              WHERE suite.stage NOT IN (SELECT value FROM json_each(:afterwards))"""
+_OF_CASES = """SELECT DISTINCT suite.campaign, p.function, p.bytes
+               FROM measurement m JOIN planned_case p ON p.number = m.planned_case
+               JOIN run ON run.number = m.run
+               JOIN suite ON suite.number = run.suite
+               WHERE suite.stage NOT IN (SELECT value FROM json_each(:afterwards))
+                 AND m.outcome = 'ok'"""
+
+
+def problems(db: Statements, campaign: str) -> list[str]:
+    """Where sums of a campaign are not those of its launches."""
+    key = {"campaign": campaign, "afterwards": _AFTERWARDS}
+    of_runs = db.rows(f"{_OF_RUNS} AND suite.campaign = :campaign GROUP BY failure", key)
+    of_cases = db.rows(f"{_OF_CASES} AND suite.campaign = :campaign", key)
+    found = []
+    expected = sorted((_spending(*row) for row in of_runs), key=lambda each: each.failure)
+    stored = spent_on(db, campaign)
+    if len(stored) != len(expected) or not all(map(_is_same, stored, expected)):
+        found.append(f"campaign {campaign}: its cost is not that of its launches")
+    if set(of_cases) != set(db.rows("SELECT * FROM timed_cell WHERE campaign = :campaign", key)):
+        found.append(f"campaign {campaign}: its timed cells are not those of its launches")
+    return found
+
+
+def _is_same(one: Spending, other: Spending) -> bool:
+    """Sums of seconds depend on the order in which they are made, in their last digits."""
+    numbers = zip(msgspec.structs.astuple(one), msgspec.structs.astuple(other), strict=True)
+    return all(
+        math.isclose(a, b, rel_tol=1e-9) if isinstance(a, float) else a == b for a, b in numbers
+    )
+
+
+def _spending(campaign: str, *row: Any) -> Spending:
+    del campaign
+    return Spending(*row)
+
+
+def spent_on(db: Statements, campaign: str) -> list[Spending]:
+    """In the order of the failures; first what finished."""
+    found = db.rows("SELECT * FROM cost WHERE campaign = :campaign", {"campaign": campaign})
+    return sorted((_spending(*row) for row in found), key=lambda each: each.failure)
+
+
+def by_campaign(db: Statements) -> dict[str, list[Spending]]:
+    """Of all campaigns that have launches, by id."""
+    found: dict[str, list[Spending]] = {}
+    for campaign, *row in db.rows("SELECT * FROM cost ORDER BY campaign, failure"):
+        found.setdefault(campaign, []).append(Spending(*row))
+    return found
+
+
 def cells(db: Statements, campaigns: Sequence[str]) -> int:
     """Distinct (function, bytes) that these campaigns timed, all together."""
     row = db.row(
         """SELECT count(*) FROM (
-               SELECT DISTINCT m.function, m.bytes
-               FROM measurement m JOIN run ON run.number = m.run
-               JOIN suite ON suite.number = run.suite
-               WHERE suite.campaign IN (SELECT value FROM json_each(:campaigns))
-                 AND suite.stage <> :explaining AND m.outcome = 'ok')""",
-        {
-            "campaigns": msgspec.json.encode(list(campaigns)).decode(),
-            "explaining": EXPLAINING,
-        },
+               SELECT DISTINCT function, bytes FROM timed_cell
+               WHERE campaign IN (SELECT value FROM json_each(:campaigns)))""",
+        {"campaigns": msgspec.json.encode(list(campaigns)).decode()},
     )
     assert row is not None  # noqa: S101 - an aggregate gives one row
     return int(row[0])
 
 
 def cost(db: Statements, campaign: str) -> Cost:
-    key = {"campaign": campaign, "explaining": EXPLAINING}
-    launches = db.row(
-        """SELECT count(*), count(*) FILTER (WHERE failure IS NOT NULL), total(seconds),
-                  total(timed_seconds)
-           FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND suite.stage <> :explaining""",
-        key,
+    found = spent_on(db, campaign)
+    return Cost(
+        sum(each.launches for each in found),
+        sum(each.launches for each in found if each.failure),
+        cells(db, [campaign]),
+        sum(each.seconds for each in found),
+        sum(each.timed_seconds for each in found),
     )
-    assert launches is not None  # noqa: S101 - aggregates give one row
-    return Cost(launches[0], launches[1], cells(db, [campaign]), launches[2], launches[3])
 
 
 def spent(db: Statements, campaign: str) -> Spent | None:
@@ -80,9 +166,10 @@ def spent(db: Statements, campaign: str) -> Spent | None:
                   total(footer ->> '$.start_ns') / 1e9, total(footer ->> '$.checks_ns') / 1e9,
                   total(footer ->> '$.timed_ns') / 1e9, total(footer ->> '$.warmup_ns') / 1e9
            FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND suite.stage <> :explaining
+           WHERE suite.campaign = :campaign
+             AND suite.stage NOT IN (SELECT value FROM json_each(:afterwards))
              AND run.failure IS NULL AND footer ->> '$.start_ns' IS NOT NULL""",
-        {"campaign": campaign, "explaining": EXPLAINING},
+        {"campaign": campaign, "afterwards": _AFTERWARDS},
     )
     if found is None or not found[0]:
         return None

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from plumbline_db import campaigns
+from plumbline_db.blobs import array
 from plumbline_db.records import HalfTrips, Hockney, Pair
 from plumbline_db.statements import Statements
 
@@ -29,7 +30,7 @@ def half_trips(db: Statements, campaign: str, suites: Sequence[str]) -> list[Hal
            ORDER BY p.pair, p.bytes, run.number""",
         {"campaign": campaign, "suites": msgspec.json.encode(suites).decode()},
     ):
-        median = float(np.median(np.frombuffer(blob, "<i8"))) / 2e9
+        median = float(np.median(array(blob))) / 2e9
         found.setdefault((pair, size), {})[number] = median
     return [
         HalfTrips(cast(Pair, pair), size, list(launches), list(launches.values()))

@@ -8,17 +8,22 @@ from collections.abc import Callable, Iterator
 import apsw
 
 from plumbline_db import (
+    alarms,
     campaigns,
+    cost,
     events,
     exports,
     hockney,
     layout,
     machines,
     measurements,
+    notices,
     runs,
     schema,
     searches,
+    summaries,
     verdicts,
+    watching,
     winners,
 )
 from plumbline_db.errors import PlumblineError
@@ -30,13 +35,24 @@ _MOST = 20  # lines of SQLite's; one page can be the reason for thousands
 
 
 def problems(db: Statements) -> list[str]:
+    return _problems(db, _pages, _length, _empty_pages, _references, _schema, _contents)
+
+
+def problems_of_form(db: Statements) -> list[str]:
+    """Those that show before a row is read as what it is."""
+    return _problems(db, _schema, _pages, _length, _empty_pages, _references)
+
+
+def _problems(db: Statements, *looks: Callable[[Statements], Iterator[str]]) -> list[str]:
     found: list[str] = []
-    for look in (_pages, _empty_pages, _references, _schema, _contents):
+    for look in looks:
         try:
             found += look(db)
         except DamagedError as error:
             found.append(error.why)
-    return list(dict.fromkeys(found))
+    found = list(dict.fromkeys(found))
+    more = len(found) - _MOST
+    return [*found[:_MOST], f"and {more} problems more"] if more > 0 else found
 
 
 def _pages(db: Statements) -> Iterator[str]:
@@ -45,11 +61,19 @@ def _pages(db: Statements) -> Iterator[str]:
             yield from [line for line in str(text).splitlines() if "***" not in line][:_MOST]
 
 
+def _length(db: Statements) -> Iterator[str]:
+    """A last page that is cut short is read as if zeros followed, and not against its checksum."""
+    if _is_in_log(db):
+        return
+    ((size,),), ((pages,),) = db.rows("PRAGMA page_size"), db.rows("PRAGMA page_count")
+    length = db.path.stat().st_size
+    if length != size * pages:
+        yield f"the file has {length} bytes, and {pages} pages of {size}"
+
+
 def _empty_pages(db: Statements) -> Iterator[str]:
-    """A page of zeros has the right checksum. Pages may be in the log in place of the file as long
-    as that is not empty."""
-    log = db.path.with_name(db.path.name + "-wal")
-    if log.is_file() and log.stat().st_size > 0:
+    """A page of zeros has the right checksum."""
+    if _is_in_log(db):
         return
     ((size,),) = db.rows("PRAGMA page_size")
     used = db.rows("SELECT name, pageno FROM dbstat WHERE pageno > 0")
@@ -58,6 +82,12 @@ def _empty_pages(db: Statements) -> Iterator[str]:
             file.seek((page - 1) * size)
             if file.read(size) == bytes(size):
                 yield f"page {page}, of {table}, is empty"
+
+
+def _is_in_log(db: Statements) -> bool:
+    """Pages may be in the log in place of the file, as long as that is not empty."""
+    log = db.path.with_name(db.path.name + "-wal")
+    return log.is_file() and log.stat().st_size > 0
 
 
 def _references(db: Statements) -> Iterator[str]:
@@ -89,11 +119,16 @@ def _contents(db: Statements) -> Iterator[str]:
                 raise
             except (ValueError, TypeError, LookupError, PlumblineError, apsw.Error) as error:
                 yield f"campaign {campaign.id}: {what} cannot be read: {error}"
+        yield from cost.problems(db, campaign.id)
+    try:
+        watching.get(db), watching.days(db), watching.watched(db), notices.since(db, "")
+    except (ValueError, TypeError, LookupError) as error:
+        yield f"what watching has left cannot be read: {error}"
 
 
 def _launches(db: Statements, campaign: Campaign) -> None:
     for run in runs.listing(db, campaign.id):
-        measurements.records(db, run.id)
+        summaries.require(db, run.id, measurements.records(db, run.id))
 
 
 def _verdicts(db: Statements, campaign: Campaign) -> None:
@@ -112,4 +147,8 @@ _READ: dict[str, Callable[[Statements, Campaign], object]] = {
     "fits": lambda db, campaign: hockney.get(db, campaign.id),
     "files": lambda db, campaign: exports.get(db, campaign.id),
     "events": lambda db, campaign: events.get(db, campaign.id),
+    "watched cells": lambda db, campaign: watching.cells(db, campaign.id),
+    "canaries": lambda db, campaign: watching.canaries(db, campaign.id),
+    "alarms": lambda db, campaign: alarms.every(db, campaign.id),
+    "searches of watching": lambda db, campaign: alarms.retunings(db, campaign.id),
 }

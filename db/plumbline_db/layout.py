@@ -7,6 +7,10 @@ import msgspec
 
 from plumbline_db.records import Campaign
 
+# Key `command` of settings: has verdicts and winners as a campaign has, of benchmarks in place of
+# functions.
+OVERLAP_TUNE = "overlap tune"
+
 _BOUND = {"none": "not bound", "plain": "bound as mpirun binds by itself"}
 
 
@@ -19,6 +23,7 @@ class Asked(msgspec.Struct, frozen=True):
     preload: list[str] = []
     use: str = ""
     sync: str = ""
+    rounds: int = 1
 
 
 def asked(campaign: Campaign) -> Asked:
@@ -38,7 +43,12 @@ def layout(campaign: Campaign) -> str:
 
 def use(campaign: Campaign) -> str:
     """The way of use that the campaign is about; where it has no name, how ranks started."""
-    known = asked(campaign)
+    return use_of(campaign.settings)
+
+
+def use_of(settings: str) -> str:
+    """The same by the text of its settings."""
+    known = msgspec.json.decode(settings, type=Asked)
     return known.use or (f"start by {known.sync}" if known.sync else "after_barrier")
 
 
@@ -49,3 +59,8 @@ def fixed(campaign: Campaign) -> str:
         {"LD_PRELOAD": ":".join(known.preload)} if known.preload else {}
     )
     return " ".join(f"{name}={value}" for name, value in sorted(variables.items()))
+
+
+def verifies_only(settings: str) -> bool:
+    """It was asked to search nothing (`plumbline verify`): its last table is its first."""
+    return msgspec.json.decode(settings, type=Asked).rounds == 0

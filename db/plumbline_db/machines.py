@@ -22,6 +22,12 @@ def put_machine(db: Statements, machine: Machine) -> None:
         )
 
 
+def add_machine(db: Statements, machine: Machine) -> None:
+    """Store one that others have seen; what is known of it here stays."""
+    if db.row("SELECT 1 FROM machine WHERE id = :id", {"id": machine.id}) is None:
+        put_machine(db, machine)
+
+
 def machine(db: Statements, id: str) -> Machine:
     row = db.row(
         """SELECT id, host, cpu_model, processing_units, numa_nodes, memory_bytes, kernel, system
@@ -31,6 +37,15 @@ def machine(db: Statements, id: str) -> Machine:
     if row is None:
         raise PlumblineError(f"{db.path} knows no machine {id}")
     return Machine(*row)
+
+
+def all_machines(db: Statements) -> list[Machine]:
+    """By id."""
+    found = db.rows(
+        """SELECT id, host, cpu_model, processing_units, numa_nodes, memory_bytes, kernel, system
+           FROM machine ORDER BY id"""
+    )
+    return [Machine(*row) for row in found]
 
 
 def put_library(db: Statements, library: Library) -> None:
@@ -47,6 +62,13 @@ def put_library(db: Statements, library: Library) -> None:
         )
 
 
+def add_library(db: Statements, library: Library) -> None:
+    """Store one that others have seen; what is known of it here stays."""
+    key = {"fingerprint": library.fingerprint}
+    if db.row("SELECT 1 FROM library WHERE fingerprint = :fingerprint", key) is None:
+        put_library(db, library)
+
+
 def library(db: Statements, fingerprint: str) -> Library:
     row = db.row(
         """SELECT id, family, version, version_string, prefix, fingerprint, build
@@ -55,6 +77,20 @@ def library(db: Statements, fingerprint: str) -> Library:
     )
     if row is None:
         raise PlumblineError(f"{db.path} knows no library with fingerprint {fingerprint}")
-    id, family, version, version_string, prefix, fingerprint, build = row
+    return _library(*row)
+
+
+def all_libraries(db: Statements) -> list[Library]:
+    """By fingerprint."""
+    found = db.rows(
+        """SELECT id, family, version, version_string, prefix, fingerprint, build
+           FROM library ORDER BY fingerprint"""
+    )
+    return [_library(*row) for row in found]
+
+
+def _library(
+    id: str, family: str, version: str, text: str, prefix: str, fingerprint: str, build: str
+) -> Library:
     made = msgspec.json.decode(build, type=dict[str, str])
-    return Library(id, family, version, version_string, prefix, fingerprint, made)
+    return Library(id, family, version, text, prefix, fingerprint, made)

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db import configurations, overlaps, trust
-from plumbline_db.blobs import blob, times
+from plumbline_db import configurations, overlaps, series, summaries, trust
+from plumbline_db.blobs import blob, text, times
 from plumbline_db.records import (
     Begin,
     CaseRecord,
@@ -28,28 +28,27 @@ from plumbline_db.statements import Statements
 
 
 def samples(db: Statements, run: int, case: int | None = None) -> list[Samples]:
-    """Of the launch numbered `run`, or of one case of it, in the order of the blocks."""
-    found = db.rows(
-        """SELECT m.case_id, b.block, b.warmup, b.samples, b.late, b.overrun, b.counts, b.window_ns,
-                  b.budget_spent, b.settled
-           FROM measurement m JOIN sample_block b ON b.measurement = m.number
-           WHERE m.run = :run AND (:case IS NULL OR m.case_id = :case) ORDER BY b.block""",
-        {"run": run, "case": case},
-    )
-    return [
-        Samples(
-            *(case_id, block, times(warmup), times(ns), late, overrun),
-            *(msgspec.json.decode(counts, type=dict[str, int]), window_ns),
-            *(bool(spent), bool(settled)),
+    """Of the launch numbered `run`, or of one case of it, in the order of the blocks; without those
+    that were thrown away."""
+    cases = dict(
+        db.rows(
+            """SELECT m.number, m.case_id FROM measurement m
+               JOIN series s ON s.measurement = m.number
+               WHERE m.run = :run AND (:case IS NULL OR m.case_id = :case)""",
+            {"run": run, "case": case},
         )
-        for case_id, block, warmup, ns, late, overrun, counts, window_ns, spent, settled in found
-    ]
+    )
+    found = series.of(db, list(cases))
+    every = [record for number, one in found.items() for record in one.records(cases[number])]
+    return sorted(every, key=lambda record: record.block)
 
 
 def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
     """Store the records of the launch numbered `run`, inside the caller's transaction."""
     known = {"default": configurations.number(db, {})}
-    for record in records:
+    taken = [record for record in records if isinstance(record, Samples)]
+    others = [record for record in records if not isinstance(record, Samples)]  # far fewer
+    for record in others:
         if isinstance(record, ConfigRecord):
             wanted = {name: reading.wanted for name, reading in record.knobs.items()}
             known[record.id] = configurations.number(db, wanted)
@@ -67,37 +66,14 @@ def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
             )
         elif isinstance(record, Order):
             db.rows(
-                "INSERT INTO block_order VALUES (:run, :block, :cases)",
-                {
-                    "run": run,
-                    "block": record.block,
-                    "cases": msgspec.json.encode(record.cases).decode(),
-                },
+                "INSERT INTO block_order (run, block, cases) VALUES (:run, :block, :cases)",
+                {"run": run, "block": record.block, "cases": blob(record.cases)},
             )
-    rows = _put_cases(db, run, records, known)
-    db.many(
-        """INSERT INTO sample_block
-           VALUES (:measurement, :block, :warmup, :samples, :late, :overrun, :window_ns,
-                   :budget_spent, :counts, :settled)""",
-        [
-            {
-                "measurement": rows[record.case],
-                "block": record.block,
-                "warmup": blob(record.warmup_ns),
-                "samples": blob(record.ns),
-                "late": record.late,
-                "overrun": record.overrun,
-                "window_ns": record.window_ns,
-                "budget_spent": record.budget_spent,
-                "counts": msgspec.json.encode(record.counts).decode(),
-                "settled": record.settled,
-            }
-            for record in records
-            if isinstance(record, Samples)
-        ],
-    )
-    trust.put(db, run, records, rows)
-    overlaps.put(db, run, records)
+    rows = _put_cases(db, run, others, known)
+    series.put(db, rows, taken)
+    summaries.put(db, rows, records)
+    trust.put(db, run, others, rows)
+    overlaps.put(db, run, others)
 
 
 def _put_cases(
@@ -114,23 +90,39 @@ def _put_cases(
             raise ValueError(f"case {record.case} names config {record.config}, which is not there")
         check = checks.get(record.case)
         ((rows[record.case],),) = db.rows(
-            """INSERT INTO measurement (run, case_id, function, variant, config, configuration,
-                   bytes, bytes_moved, type, op, root, reps, delay_ns, ranks, use,
-                   calls, least, mean, begun, outcome, detail)
-               VALUES (:run, :case, :function, :variant, :config, :configuration,
-                   :bytes, :bytes_moved, :type, :op, :root, :reps, :delay_ns, :ranks, :use,
-                   :calls, :least, :mean, :begun, :outcome, :detail)
+            """INSERT INTO measurement (run, case_id, planned_case, begun, outcome, detail)
+               VALUES (:run, :case, :planned_case, :begun, :outcome, :detail)
                RETURNING number""",
-            msgspec.structs.asdict(record)
-            | {
+            {
                 "run": run,
-                "configuration": known[record.config],
+                "case": record.case,
+                "planned_case": _planned_case(db, record, known[record.config]),
                 "begun": record.case in begun,
                 "outcome": check.outcome if check else None,
                 "detail": check.detail if check else "",
             },
         )
     return rows
+
+
+_ASKED = (*CaseRecord.__struct_fields__[1:], "configuration")
+
+
+def _planned_case(db: Statements, record: CaseRecord, configuration: int) -> int:
+    """Of its row, which is made where there is none."""
+    values = msgspec.structs.asdict(record) | {"configuration": configuration}
+    same = " AND ".join(f"{name} = :{name}" for name in _ASKED)
+    select = f"SELECT number FROM planned_case WHERE {same}"  # noqa: S608
+    row = db.row(select, values)
+    if row is None:
+        names = ", ".join(_ASKED)
+        marks = ", ".join(f":{name}" for name in _ASKED)
+        row = db.row(
+            f"INSERT INTO planned_case ({names}) VALUES ({marks}) RETURNING number",  # noqa: S608
+            values,
+        )
+    assert row is not None  # noqa: S101 - inserted just above
+    return int(row[0])
 
 
 def records(db: Statements, run_id: str) -> list[ProbeRecord]:
@@ -143,7 +135,7 @@ def records(db: Statements, run_id: str) -> list[ProbeRecord]:
     key = {"run": row[0]}
     result: list[ProbeRecord] = []
     if row[1] is not None:
-        result.append(msgspec.json.decode(row[1], type=Header))
+        result.append(msgspec.json.decode(text(row[1]), type=Header))
     result += [
         ConfigRecord(id, bool(in_force), reason, _readings(readings))
         for id, in_force, reason, readings in db.rows(
@@ -153,9 +145,9 @@ def records(db: Statements, run_id: str) -> list[ProbeRecord]:
         )
     ]
     cases = db.rows(
-        """SELECT case_id, function, variant, config, bytes, bytes_moved, type, op, root, reps,
-                  delay_ns, ranks, use, calls, least, mean, begun, outcome, detail
-           FROM measurement WHERE run = :run ORDER BY number""",
+        f"""SELECT case_id, {", ".join(_ASKED[:-1])}, begun, outcome, detail
+            FROM measurement m JOIN planned_case p ON p.number = m.planned_case
+            WHERE run = :run ORDER BY m.number""",  # noqa: S608
         key,
     )
     result += [CaseRecord(*case[:-3]) for case in cases]
@@ -174,7 +166,7 @@ def records(db: Statements, run_id: str) -> list[ProbeRecord]:
 
 def _blocks(db: Statements, key: dict[str, Any]) -> list[ProbeRecord]:
     orders = {
-        block: Order(block, msgspec.json.decode(cases, type=list[int]))
+        block: Order(block, times(cases))
         for block, cases in db.rows("SELECT block, cases FROM block_order WHERE run = :run", key)
     }
     every = samples(db, key["run"])

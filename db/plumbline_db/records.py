@@ -6,7 +6,7 @@ communication volume as docs/plan-and-records.md defines it). No behaviour lives
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -380,6 +380,13 @@ BESIDE = "default"
 EXPLAINING = "explain"
 """`stage` of launches that somebody has asked for afterwards: they are none of the campaign's."""
 
+CANARY: Final = "canary"
+RECHECK: Final = "recheck"
+"""`stage` of launches that watch a finished campaign, and of those that confirm alarms."""
+
+AFTERWARDS = (EXPLAINING, CANARY, RECHECK)
+"""Stages whose launches the campaign itself knows nothing of: it costs and decides without them."""
+
 
 class Suite(Record, frozen=True):
     """Launches of one purpose in one environment, and what they are to each other: those that took
@@ -552,6 +559,17 @@ class Verdict(Record, frozen=True):
     uses: list[OtherUse] = []
 
     @property
+    def right(self) -> str:
+        """The variant of the right side: `default` is the function's own call."""
+        return "default" if self.rhs == self.function else self.rhs
+
+    @property
+    def sides(self) -> tuple[tuple[str, str, int], tuple[str, str, int]]:
+        """Function, variant and bytes of the left and of the right side."""
+        left = (self.function, self.lhs, self.bytes)
+        return left, (self.function, self.right, self.other_bytes or self.bytes)
+
+    @property
     def depends(self) -> bool:
         """Another way of use has another answer."""
         words = {self.verdict, *(use.verdict for use in self.uses)}
@@ -570,11 +588,14 @@ class Verdict(Record, frozen=True):
 
 
 class Trial(Record, frozen=True):
-    """One candidate of a search: its time over the default's, in the same launches."""
+    """One candidate of a search: its time over the default's, in the same launches. `slower`: it
+    is, much, in another way of use (`detail`)."""
 
     variant: str
     knobs: dict[str, str]
-    state: Literal["measured", "wrong", "failed", "not_in_force", "unsupported", "not_exportable"]
+    state: Literal[
+        "measured", "wrong", "failed", "not_in_force", "unsupported", "not_exportable", "slower"
+    ]
     ratio: float | None
     ratio_low: float | None
     ratio_high: float | None
@@ -698,6 +719,26 @@ class Export(Record, frozen=True):
     created: str
 
 
+class Pruned(Record, frozen=True):
+    """Samples of a campaign that were thrown away: so many, warm-up too, of so many `series` (a
+    case in a launch), by which rule."""
+
+    campaign: str
+    time: str
+    series: int
+    samples: int
+    why: str
+
+
+class Transfer(Record, frozen=True):
+    """A campaign has left a database, as a whole: `sha256` of what it was then, on which host."""
+
+    campaign: str
+    sha256: str
+    host: str
+    time: str
+
+
 class Event(Record, frozen=True):
     """Something worth remembering: a launch that failed, a winner that was dropped and why. `text`
     is for people. `run`: id of the launch that it tells of ("": it is concluded from launches);
@@ -715,3 +756,157 @@ class Event(Record, frozen=True):
         """With what it tells of, for people."""
         about = self.run or self.suite
         return f"{about}: {self.text}" if about else self.text
+
+
+# --- what `plumbline watch` keeps (docs/daemon.md) ----------------------------------------------
+
+
+class Watch(Record, frozen=True):
+    """What the daemon said of itself last; whether it still lives, its lock says. `step`: the last
+    one; `waits_for`: why it measures nothing now ("": it may). `configuration` is JSON; `refused`:
+    why a later one was not taken. Empty times: never."""
+
+    daemon: str
+    state: Literal["running", "stopped"]
+    pid: int
+    host: str
+    started: str
+    stepped: str
+    step: str
+    waits_for: str
+    next_canary: str
+    error: str
+    failed: str
+    file: str
+    configuration: str
+    read: str
+    refused: str = ""
+    refused_at: str = ""
+
+
+class WatchDay(Record, frozen=True):
+    """A day of UTC (`2026-11-24`). `canaries` were judged, `busy` ones said nothing, at `missed`
+    moments none was taken though one was due."""
+
+    day: str
+    node_seconds: float = 0.0
+    canaries: int = 0
+    busy: int = 0
+    missed: int = 0
+    errors: int = 0
+    pruned_canaries: int = 0
+    pruned_launches: int = 0
+
+
+class WatchedCampaign(Record, frozen=True):
+    """`design` (JSON) and `fingerprint` are what the states of its cells rest on; `generation` of
+    `plumbline apply` was in force (0: none). `canaries`: so many were begun; `due`: when the next
+    one is. `stale`: why its table is not of what is there now ("": it is)."""
+
+    campaign: str
+    begun: str
+    design: str
+    fingerprint: dict[str, str]
+    generation: int
+    canaries: int = 0
+    due: str = ""
+    stale: str = ""
+    stale_since: str = ""
+
+
+class Canary(Record, frozen=True):
+    """A few launches, in suites of `stage` and `round`; `cells` were measured, of which
+    `reference_cells` are changed by no exported file. `busy`: the machine was, so that it says
+    nothing; `failed`, `given up`: not measured to its end. `pruned`: its launches are gone."""
+
+    campaign: str
+    round: int
+    stage: Literal["canary", "recheck"]
+    due: str
+    started: str
+    finished: str = ""
+    seconds: float = 0.0
+    node_seconds: float = 0.0
+    launches: int = 0
+    cells: int = 0
+    reference_cells: int = 0
+    outcome: Literal["under way", "judged", "busy", "failed", "given up"] = "under way"
+    disturbance: float | None = None
+    alarms: int = 0
+    detail: str = ""
+    pruned: bool = False
+
+
+class WatchedCell(Record, frozen=True):
+    """`role`: why it is watched (`table`: few others matter). `seconds`: what ratios are over, in
+    its first canary; `state` of the detector is JSON; `ratio`: the last one of its time to what was
+    learnt."""
+
+    campaign: str
+    function: str
+    variant: str
+    bytes: int
+    role: Literal["winner", "violation", "application", "table", "reference"]
+    seconds: float
+    state: str
+    ratio: float
+    measured: str
+
+
+AlarmState = Literal["raised", "confirmed", "refuted", "searching", "removed", "stays"]
+
+
+class CellAlarm(Record, frozen=True):
+    """A cell that may have changed. `canary`: number of the one that raised it, with `canaries`
+    behind it; `ratio` as it was `seen` last, `largest`: farthest from 1. `refuted`, `removed` and
+    `stays` (nothing better was found) are ends; `retuning`: number of the search that it opened."""
+
+    campaign: str
+    function: str
+    variant: str
+    bytes: int
+    direction: Literal["slower", "faster"]
+    found: str
+    canary: int
+    canaries: int
+    ratio: float
+    largest: float
+    seen: str
+    state: AlarmState = "raised"
+    ended: str = ""
+    retuning: int | None = None
+    detail: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        return not self.ended
+
+
+class Retuning(Record, frozen=True):
+    """A search that watching has opened, for cells of `campaign`, because of a change. `search`:
+    the campaign that searches (None: not begun). `offered`: there is something better, which
+    somebody may apply; `applied`: `generation` took the place of `previous`; `kept`: and it was
+    confirmed."""
+
+    campaign: str
+    opened: str
+    because: str
+    settings: str
+    search: str | None = None
+    state: Literal[
+        "searching", "nothing better", "offered", "applied", "kept", "rolled back", "failed"
+    ] = "searching"
+    previous: int = 0
+    generation: int = 0
+    ended: str = ""
+    detail: str = ""
+
+
+class Notice(Record, frozen=True):
+    """What was told by mail or webhook; `held back`: too many went before it."""
+
+    time: str
+    way: Literal["mail", "webhook"]
+    subject: str
+    state: Literal["sent", "failed", "held back"]
+    detail: str = ""

@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline_db import campaigns, configurations, measurements, trust
+from plumbline_db import campaigns, configurations, cost, measurements, series, trust
 from plumbline_db import suites as suite_rows
-from plumbline_db.blobs import array
+from plumbline_db.blobs import text, text_blob
 from plumbline_db.records import (
-    EXPLAINING,
+    AFTERWARDS,
     Case,
     Check,
     Failure,
@@ -55,7 +55,9 @@ def put(
             return
         if db.row("SELECT 1 FROM run WHERE id = :id", {"id": run.id}):
             raise ValueError(f"run id {run.id} belongs to another launch")
-        measurements.put(db, _insert(db, run, records, suite or Suite(run.suite)), records)
+        number = _insert(db, run, records, suite or Suite(run.suite))
+        measurements.put(db, number, records)
+        cost.add(db, number)
 
 
 def part(db: Statements, campaign: str, *, kept: Collection[str]) -> list[str]:
@@ -65,7 +67,7 @@ def part(db: Statements, campaign: str, *, kept: Collection[str]) -> list[str]:
     with db.transaction():
         known = suite_rows.get(db, campaign)
         time = 1 + max((suite.parted for suite in known.values()), default=0)
-        left = {suite.name for suite in known.values() if suite.parted or suite.stage == EXPLAINING}
+        left = {suite.name for suite in known.values() if suite.parted or suite.stage in AFTERWARDS}
         every = listing(db, campaign)
         gone = [run for run in every if run.id not in kept and run.suite not in left]
         for run in gone:
@@ -98,10 +100,13 @@ def _insert(db: Statements, run: Run, records: Sequence[ProbeRecord], suite: Sui
     values["under_way"] = "" if failure is None else failure.under_way
     values["argv"] = _json(run.argv)
     values["environment"] = _json(run.environment)
+    values["plan"] = text_blob(run.plan)
     values["header"] = values["footer"] = None
     for record in records:
-        if isinstance(record, Header | Footer):
-            values["header" if isinstance(record, Header) else "footer"] = _json(record)
+        if isinstance(record, Header):
+            values["header"] = text_blob(_json(record))
+        elif isinstance(record, Footer):
+            values["footer"] = _json(record)
     ((number,),) = db.rows(
         """INSERT INTO run (id, suite, sequence, failure, reason, failed_case, under_way, argv,
                             environment, plan, stderr, started, seconds, timed_seconds, header,
@@ -135,7 +140,7 @@ def header(db: Statements, run_id: str) -> Header | None:
     row = db.row("SELECT header FROM run WHERE id = :id", {"id": run_id})
     if row is None or row[0] is None:
         return None
-    return msgspec.json.decode(row[0], type=Header)
+    return _header(row[0])
 
 
 def last(db: Statements, campaign: str) -> int:
@@ -171,15 +176,16 @@ def first_header(
            ORDER BY run.number LIMIT 1""",
         {"campaign": campaign, "suite": suite},
     )
-    return None if row is None else (row[0], msgspec.json.decode(row[1], type=Header))
+    return None if row is None else (row[0], _header(row[1]))
 
 
 def checks(db: Statements, campaign: str, suite: str, sequence: int) -> list[tuple[Case, Check]]:
     """The check of each case of a launch, in order of case id; cases without one are left out."""
     found = db.rows(
-        """SELECT m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op, m.root,
-                  m.delay_ns, m.ranks, m.use, m.case_id, m.outcome, m.detail
-           FROM measurement m JOIN configuration c ON c.number = m.configuration
+        """SELECT p.function, p.variant, c.knobs, p.config, p.bytes, p.type, p.op, p.root,
+                  p.delay_ns, p.ranks, p.use, m.case_id, m.outcome, m.detail
+           FROM measurement m JOIN planned_case p ON p.number = m.planned_case
+           JOIN configuration c ON c.number = p.configuration
            JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND suite.name = :suite AND run.sequence = :sequence
              AND m.outcome IS NOT NULL
@@ -195,10 +201,11 @@ def checks(db: Statements, campaign: str, suite: str, sequence: int) -> list[tup
 def refusals(db: Statements, campaign: str, suites: Sequence[str]) -> list[tuple[Case, Refused]]:
     """Cases of finished launches whose samples are not results, in the order of the launches."""
     found = db.rows(
-        """SELECT suite.name, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
-                  m.root, m.delay_ns, m.ranks, m.use, m.case_id, refusal.reason
+        """SELECT suite.name, p.function, p.variant, c.knobs, p.config, p.bytes, p.type, p.op,
+                  p.root, p.delay_ns, p.ranks, p.use, m.case_id, refusal.reason
            FROM refusal JOIN measurement m ON m.number = refusal.measurement
-           JOIN configuration c ON c.number = m.configuration
+           JOIN planned_case p ON p.number = m.planned_case
+           JOIN configuration c ON c.number = p.configuration
            JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND run.failure IS NULL ORDER BY m.number""",
         {"campaign": campaign},
@@ -213,12 +220,13 @@ def refusals(db: Statements, campaign: str, suites: Sequence[str]) -> list[tuple
 def wrong(db: Statements, campaign: str) -> list[Wrong]:
     """What gave wrong results in a campaign, in the order in which it was found out."""
     found = db.rows(
-        """SELECT m.function, m.variant, c.knobs, m.bytes, m.type, m.op, count(DISTINCT m.run),
+        """SELECT p.function, p.variant, c.knobs, p.bytes, p.type, p.op, count(DISTINCT m.run),
                   m.detail, min(m.number) AS first
-           FROM measurement m JOIN configuration c ON c.number = m.configuration
+           FROM measurement m JOIN planned_case p ON p.number = m.planned_case
+           JOIN configuration c ON c.number = p.configuration
            JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite
            WHERE suite.campaign = :campaign AND m.outcome = 'wrong'
-           GROUP BY m.function, m.variant, c.number, m.bytes, m.type, m.op ORDER BY first""",
+           GROUP BY p.function, p.variant, c.number, p.bytes, p.type, p.op ORDER BY first""",
         {"campaign": campaign},
     )
     return [Wrong(f, v, configurations.knobs(k), *rest) for f, v, k, *rest, _ in found]
@@ -256,23 +264,53 @@ def launch_samples(
     Only cases whose check is ok and whose samples were not refused, and of these only blocks that
     are of no transit. Launches are in order of
     `suites`, then of sequence; cases in order of first appearance."""
-    blobs: dict[tuple[Any, ...], dict[int, list[bytes]]] = {}
+    timed = _timed(db, campaign, suites, use, sizes)
+    every = [found for launches in timed.values() for those in launches.values() for found in those]
+    kept = series.of(db, [measurement for measurement, _, _ in every])
+    return [
+        LaunchSamples(
+            case,
+            list(launches),
+            [
+                np.concatenate([kept[number].from_block(first) for number, first, _ in those])
+                for those in launches.values()
+            ],
+        )
+        for case, launches in _by_case(timed)
+    ]
+
+
+# Of a case in a launch: the measurement, its first block that is no transit, the median in ns.
+_Found = tuple[int, int, float]
+_Timed = dict[tuple[Any, ...], dict[int, list[_Found]]]
+
+
+def _timed(
+    db: Statements,
+    campaign: str,
+    suites: Sequence[str],
+    use: str | None,
+    sizes: Collection[int] | None,
+) -> _Timed:
+    """What counts, by case and launch; of several where a plan names a case twice."""
+    timed: _Timed = {}
     for suite in dict.fromkeys(suites):
-        for number, *key, blob in db.rows(
-            """SELECT run.number, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
-                      m.root, m.delay_ns, m.ranks, m.use, b.samples
+        for number, measurement, first, median, *key in db.rows(
+            """SELECT run.number, m.number, coalesce(t.blocks, 0), s.median_ns, p.function,
+                      p.variant, c.knobs, p.config, p.bytes, p.type, p.op, p.root, p.delay_ns,
+                      p.ranks, p.use
                FROM suite JOIN run ON run.suite = suite.number
                JOIN measurement m ON m.run = run.number
-               JOIN configuration c ON c.number = m.configuration
-               JOIN sample_block b ON b.measurement = m.number
+               JOIN planned_case p ON p.number = m.planned_case
+               JOIN configuration c ON c.number = p.configuration
+               JOIN summary s ON s.measurement = m.number
                LEFT JOIN transit t ON t.measurement = m.number
                WHERE suite.campaign = :campaign AND suite.name = :suite
-                 AND run.failure IS NULL AND m.outcome = 'ok' AND length(b.samples) > 0
+                 AND run.failure IS NULL AND m.outcome = 'ok'
                  AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.measurement = m.number)
-                 AND b.block >= coalesce(t.blocks, 0)
-                 AND (:use IS NULL OR m.use = :use)
-                 AND (:sizes IS NULL OR m.bytes IN (SELECT value FROM json_each(:sizes)))
-               ORDER BY run.sequence, m.case_id, b.block""",
+                 AND (:use IS NULL OR p.use = :use)
+                 AND (:sizes IS NULL OR p.bytes IN (SELECT value FROM json_each(:sizes)))
+               ORDER BY run.sequence, m.case_id""",
             {
                 "campaign": campaign,
                 "suite": suite,
@@ -280,14 +318,15 @@ def launch_samples(
                 "sizes": None if sizes is None else _json(sorted(sizes)),
             },
         ):
-            blobs.setdefault(tuple(key), {}).setdefault(number, []).append(blob)
+            launches = timed.setdefault(tuple(key), {})
+            launches.setdefault(number, []).append((measurement, first, median))
+    return timed
+
+
+def _by_case(timed: _Timed) -> list[tuple[Case, dict[int, list[_Found]]]]:
     return [
-        LaunchSamples(
-            Case(f, v, configurations.knobs(k), *rest),
-            list(launches),
-            [array(b"".join(stored)) for stored in launches.values()],
-        )
-        for (f, v, k, *rest), launches in blobs.items()
+        (Case(f, v, configurations.knobs(k), *rest), launches)
+        for (f, v, k, *rest), launches in timed.items()
     ]
 
 
@@ -299,8 +338,28 @@ def medians(
     sizes: Collection[int] | None = None,
 ) -> list[Medians]:
     """Median of all samples (warm-up apart) of each case in each finished launch, in seconds; which
-    cases and in which order: `launch_samples`. Other averages: plumbline.verify.launch_averages."""
-    return [medians_of(sample) for sample in launch_samples(db, campaign, suites, use, sizes)]
+    cases and in which order: `launch_samples`. Of a case that a plan names twice that of both
+    medians, where the samples were thrown away. Other averages: plumbline.verify.launch_averages.
+    """
+    timed = _timed(db, campaign, suites, use, sizes)
+    if any(len(those) > 1 for launches in timed.values() for those in launches.values()):
+        try:
+            found = launch_samples(db, campaign, suites, use, sizes)
+        except series.PrunedError:
+            pass
+        else:
+            return [medians_of(sample) for sample in found]
+    return [
+        Medians(
+            case,
+            list(launches),
+            [
+                1e-9 * statistics.median(median for _, _, median in those)
+                for those in launches.values()
+            ],
+        )
+        for case, launches in _by_case(timed)
+    ]
 
 
 def medians_of(found: LaunchSamples) -> Medians:
@@ -339,15 +398,19 @@ def surroundings(
             number,
             run,
             suite,
-            msgspec.json.decode(text, type=Header),
+            _header(stored),
             trust.load_of(db, number),
             msgspec.json.decode(footer, type=Footer).wall_ns / 1e9,
             started,
             seconds,
         )
-        for number, run, suite, text, footer, started, seconds in found
+        for number, run, suite, stored, footer, started, seconds in found
         if suites is None or suite in suites
     ]
+
+
+def _header(stored: bytes) -> Header:
+    return msgspec.json.decode(text(stored), type=Header)
 
 
 def _json(value: object) -> str:
@@ -355,8 +418,8 @@ def _json(value: object) -> str:
 
 
 def _record(row: tuple[Any, ...]) -> Run:
-    id, campaign, suite, sequence, kind, how, case, under_way, argv, environment, *rest = row
+    id, campaign, suite, sequence, kind, how, case, under_way, argv, environment, plan, *rest = row
     failure = None if kind is None else Failure(kind, how, case, under_way)
     argv = msgspec.json.decode(argv, type=list[str])
     environment = msgspec.json.decode(environment, type=dict[str, str])
-    return Run(id, campaign, suite, sequence, failure, argv, environment, *rest)
+    return Run(id, campaign, suite, sequence, failure, argv, environment, text(plan), *rest)

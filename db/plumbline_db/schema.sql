@@ -1,7 +1,8 @@
 -- Version 1 of the schema. From the machine down to the single sample, then what was concluded.
--- Times of day are text, ISO 8601 in UTC. Lists and dictionaries are JSON. Samples and stamps are
--- 64-bit little-endian integers in nanoseconds. `bytes` is the communication volume that
--- docs/plan-and-records.md defines. Ratios are left over right, or candidate over default.
+-- Times of day are text, ISO 8601 in UTC. Lists and dictionaries are JSON. Times are nanoseconds;
+-- lists of them are packed (docs/design/database.md), and the views at the end read them. Texts
+-- that are long are zlib's. `bytes` is the communication volume that docs/plan-and-records.md
+-- defines. Ratios are left over right, or candidate over default.
 
 -- Where it was measured.
 CREATE TABLE machine (
@@ -79,12 +80,12 @@ CREATE TABLE run (
     under_way     TEXT NOT NULL,                               -- the same case by name; '': none
     argv          TEXT NOT NULL,                               -- command line: JSON list
     environment   TEXT NOT NULL,                               -- variables beyond the clean environment: JSON, by name
-    plan          TEXT NOT NULL,                               -- the whole plan that the probe was given
+    plan          BLOB NOT NULL,                               -- the whole plan that the probe was given: text, zlib
     stderr        TEXT NOT NULL,                               -- what it wrote to its error output
     started       TEXT NOT NULL,                               -- time of day
     seconds       REAL NOT NULL,                               -- wall time of the launch, seconds
     timed_seconds REAL NOT NULL,                               -- part of it inside timed regions, seconds
-    header        TEXT,                                        -- the probe's first record, with factors: JSON; NULL: none was written
+    header        BLOB,                                        -- the probe's first record, with factors: JSON, zlib; NULL: none was written
     footer        TEXT,                                        -- the probe's last record: JSON; NULL: it did not get that far
     UNIQUE (suite, sequence)
 ) STRICT;
@@ -106,11 +107,9 @@ CREATE TABLE run_configuration (
     PRIMARY KEY (run, id)
 ) STRICT, WITHOUT ROWID;
 
--- One case of a launch and the outcome of its check.
-CREATE TABLE measurement (
+-- What a case of a plan asks for. Cases that are alike in all launches are stored once.
+CREATE TABLE planned_case (
     number        INTEGER PRIMARY KEY,                                 -- what other tables name it by
-    run           INTEGER NOT NULL REFERENCES run (number),            -- launch
-    case_id       INTEGER NOT NULL,                                    -- its number in the plan
     function      TEXT NOT NULL,                                       -- MPI function
     variant       TEXT NOT NULL,                                       -- default, library, or a variant of ours
     config        TEXT NOT NULL,                                       -- id of the configuration in the plan
@@ -127,34 +126,75 @@ CREATE TABLE measurement (
     calls         INTEGER NOT NULL,                                    -- of a case that is only checked: how many calls; 0: it is timed
     least         INTEGER NOT NULL,                                    -- smallest volume of these calls, bytes
     mean          INTEGER NOT NULL,                                    -- mean volume of these calls at most, bytes
-    begun         INTEGER NOT NULL CHECK (begun IN (0, 1)),            -- 1: its check has begun
-    outcome       TEXT CHECK (outcome IN ('ok', 'wrong', 'unsupported', 'error', 'not_in_force')),  -- of its check; NULL: the launch ended before
-    detail        TEXT NOT NULL,                                       -- what the check said
+    UNIQUE (function, bytes, variant, configuration, config, bytes_moved, type, op, root, reps, delay_ns, ranks, use, calls, least, mean)
+) STRICT;
+
+-- One case of a launch and the outcome of its check.
+CREATE TABLE measurement (
+    number       INTEGER PRIMARY KEY,                                -- what other tables name it by
+    run          INTEGER NOT NULL REFERENCES run (number),           -- launch
+    case_id      INTEGER NOT NULL,                                   -- its number in the plan
+    planned_case INTEGER NOT NULL REFERENCES planned_case (number),  -- what was asked for
+    begun        INTEGER NOT NULL CHECK (begun IN (0, 1)),           -- 1: its check has begun
+    outcome      TEXT CHECK (outcome IN ('ok', 'wrong', 'unsupported', 'error', 'not_in_force')),  -- of its check; NULL: the launch ended before
+    detail       TEXT NOT NULL,                                      -- what the check said
     UNIQUE (run, case_id)
 ) STRICT;
 
 -- The order in which the cases of a block were to run.
 CREATE TABLE block_order (
-    run   INTEGER NOT NULL REFERENCES run (number),  -- launch
-    block INTEGER NOT NULL,                          -- number of the block, from 0
-    cases TEXT NOT NULL,                             -- numbers of cases: JSON list
-    PRIMARY KEY (run, block)
-) STRICT, WITHOUT ROWID;
+    number INTEGER PRIMARY KEY,                       -- in the order in which they were stored
+    run    INTEGER NOT NULL REFERENCES run (number),  -- launch
+    block  INTEGER NOT NULL,                          -- number of the block, from 0
+    cases  BLOB NOT NULL,                             -- numbers of cases, packed
+    UNIQUE (run, block)
+) STRICT;
 
--- The raw samples of a case in a block, in the order in which they were taken.
-CREATE TABLE sample_block (
-    measurement  INTEGER NOT NULL REFERENCES measurement (number),  -- case
-    block        INTEGER NOT NULL,                                  -- number of the block, from 0
-    warmup       BLOB NOT NULL CHECK (length(warmup) % 8 = 0),      -- times of calls before the samples, nanoseconds
-    samples      BLOB NOT NULL CHECK (length(samples) % 8 = 0),     -- times of calls, nanoseconds
-    late         INTEGER NOT NULL,                                  -- repetitions that began too late (not in `samples`)
-    overrun      INTEGER NOT NULL,                                  -- repetitions that took longer than their window (not in `samples`)
-    window_ns    INTEGER NOT NULL,                                  -- window that the start scheme ended with, nanoseconds; 0: none
-    budget_spent INTEGER NOT NULL,                                  -- 1: the time limit ended the series
-    counts       TEXT NOT NULL,                                     -- what kernel and processor counted: JSON, by name
-    settled      INTEGER NOT NULL CHECK (settled IN (0, 1)),        -- 1: times fell no more, or repeated themselves
-    PRIMARY KEY (measurement, block)
-) STRICT, WITHOUT ROWID;
+-- How a series is laid out. Series that are laid out alike share a row.
+CREATE TABLE shape (
+    number INTEGER PRIMARY KEY,  -- what series name it by
+    layout TEXT NOT NULL UNIQUE  -- blocks, and what stands in `notes`: JSON
+) STRICT;
+
+-- The raw samples of a case in a launch, all blocks in their order, each in the order in which they were taken.
+CREATE TABLE series (
+    measurement     INTEGER PRIMARY KEY REFERENCES measurement (number),  -- case
+    shape           INTEGER NOT NULL REFERENCES shape (number),           -- which of them are of which block
+    warmup_least_ns INTEGER NOT NULL,  -- shortest call before the samples, nanoseconds; 0: none
+    warmup          BLOB NOT NULL,     -- times of calls before the samples, less that: as many bytes each as are needed
+    least_ns        INTEGER NOT NULL,  -- shortest sample, nanoseconds; 0: none
+    samples         BLOB NOT NULL,     -- times of calls, less that: as many bytes each as are needed
+    notes           BLOB NOT NULL      -- by block: what start scheme, kernel and processor counted, what ended it, whether it had settled
+) STRICT;
+
+-- Samples that are results (of no transit) in short: what stays when a series is thrown away.
+CREATE TABLE summary (
+    measurement      INTEGER PRIMARY KEY REFERENCES measurement (number),  -- case
+    n                INTEGER NOT NULL CHECK (n > 0),  -- how many
+    least_ns         INTEGER NOT NULL,                -- the shortest, nanoseconds
+    quartile_1_ns    INTEGER NOT NULL,                -- a quarter of them is not longer, nanoseconds
+    median_ns        REAL NOT NULL,                   -- their median, nanoseconds
+    quartile_3_ns    INTEGER NOT NULL,                -- three quarters of them are not longer, nanoseconds
+    percentile_95_ns INTEGER NOT NULL,                -- 95 % of them are not longer, nanoseconds
+    greatest_ns      INTEGER NOT NULL                 -- the longest, nanoseconds
+) STRICT;
+
+-- Samples that were thrown away, to keep the file small; their summaries are there.
+CREATE TABLE pruned (
+    campaign  TEXT NOT NULL PRIMARY KEY REFERENCES campaign (id),  -- whose
+    time      TEXT NOT NULL,                          -- time of day
+    series    INTEGER NOT NULL CHECK (series >= 0),   -- how many series
+    samples   INTEGER NOT NULL CHECK (samples >= 0),  -- how many samples, warm-up too
+    why       TEXT NOT NULL                           -- the rule by which
+) STRICT;
+
+-- A campaign that came from another database, or went to one.
+CREATE TABLE transfer (
+    campaign TEXT NOT NULL PRIMARY KEY REFERENCES campaign (id),  -- which one
+    sha256   TEXT NOT NULL,                           -- of its content as it left
+    host     TEXT NOT NULL,                           -- host that it left
+    time     TEXT NOT NULL                            -- time of day at which it left
+) STRICT;
 
 -- How many repetitions a stopping rule took, and what ended it.
 CREATE TABLE nrep (
@@ -217,7 +257,7 @@ CREATE TABLE pingpong (
     second      INTEGER NOT NULL,                                   -- the other rank
     pair        TEXT NOT NULL CHECK (pair IN ('same_core', 'same_socket', 'other_socket', 'other_node')),  -- class of the pair
     bytes       INTEGER NOT NULL CHECK (bytes >= 0),                -- size of the message, bytes
-    round_trips BLOB NOT NULL CHECK (length(round_trips) % 8 = 0),  -- times to and fro, nanoseconds
+    round_trips BLOB NOT NULL,                                      -- times to and fro, packed, nanoseconds
     PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
 
@@ -249,9 +289,9 @@ CREATE TABLE overlap (
     latencies     INTEGER NOT NULL CHECK (latencies >= 0),              -- half round trips of an empty message that are taken off
     halves        INTEGER NOT NULL CHECK (halves > 0),                  -- what the rest is divided by
     delivered     INTEGER NOT NULL CHECK (delivered IN (0, 1)),         -- 0: other data came than were sent, nothing was timed
-    communication BLOB NOT NULL CHECK (length(communication) % 8 = 0),  -- communication alone, nanoseconds
-    computation   BLOB NOT NULL CHECK (length(computation) = length(communication)),  -- computation alone, nanoseconds
-    both          BLOB NOT NULL CHECK (length(both) = length(communication)),  -- both together, nanoseconds
+    communication BLOB NOT NULL,                                        -- communication alone, packed, nanoseconds
+    computation   BLOB NOT NULL,                                        -- computation alone, packed, nanoseconds
+    both          BLOB NOT NULL,                                        -- both together, packed, nanoseconds
     rank          INTEGER NOT NULL CHECK (rank >= 0),                   -- who took the time
     function      TEXT NOT NULL,                                        -- of a collective benchmark; '': another one
     requests      INTEGER NOT NULL CHECK (requests > 0),                -- pending to each peer
@@ -266,7 +306,7 @@ CREATE TABLE overlap_latency (
     run      INTEGER NOT NULL REFERENCES run (number),          -- launch
     position INTEGER NOT NULL,                                  -- place among its records, from 0
     "when"   TEXT NOT NULL CHECK ("when" IN ('start', 'end')),  -- before or after the cells
-    ns       BLOB NOT NULL CHECK (length(ns) % 8 = 0),          -- times, nanoseconds
+    ns       BLOB NOT NULL,                                     -- times, packed, nanoseconds
     PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
 
@@ -279,10 +319,10 @@ CREATE TABLE overlap_trace (
     triple   INTEGER NOT NULL CHECK (triple >= 0),                   -- repetition
     part     TEXT NOT NULL CHECK (part IN ('communication', 'computation', 'both')),  -- part of the triple
     names    TEXT NOT NULL,                                          -- what happened: JSON list
-    peers    BLOB NOT NULL CHECK (length(peers) % 8 = 0),            -- rank on the other side; -1: none, or several
-    numbers  BLOB NOT NULL CHECK (length(numbers) = length(peers)),  -- of an arrival: which message from that rank
-    "begin"  BLOB NOT NULL CHECK (length("begin") = length(peers)),  -- stamps on the launch's global clock, nanoseconds
-    "end"    BLOB NOT NULL CHECK (length("end") = length(peers)),    -- stamps on the launch's global clock, nanoseconds
+    peers    BLOB NOT NULL,                                          -- rank on the other side, packed; -1: none, or several
+    numbers  BLOB NOT NULL,                                          -- of an arrival: which message from that rank, packed
+    "begin"  BLOB NOT NULL,                                          -- stamps on the launch's global clock, packed, nanoseconds
+    "end"    BLOB NOT NULL,                                          -- stamps on the launch's global clock, packed, nanoseconds
     PRIMARY KEY (run, position)
 ) STRICT, WITHOUT ROWID;
 
@@ -357,7 +397,7 @@ CREATE TABLE trial (
     position      INTEGER NOT NULL,                                    -- place among the candidates, from 0
     variant       TEXT NOT NULL,                                       -- default, or a variant of ours
     configuration INTEGER NOT NULL REFERENCES configuration (number),  -- the knobs
-    state         TEXT NOT NULL CHECK (state IN ('measured', 'wrong', 'failed', 'not_in_force', 'unsupported', 'not_exportable')),  -- what became of it
+    state         TEXT NOT NULL CHECK (state IN ('measured', 'wrong', 'failed', 'not_in_force', 'unsupported', 'not_exportable', 'slower')),  -- what became of it
     ratio         REAL,                                                -- candidate over default; NULL: not measured
     ratio_low     REAL,                                                -- lower end of its interval
     ratio_high    REAL,                                                -- upper end of its interval
@@ -397,6 +437,78 @@ CREATE TABLE export (
     PRIMARY KEY (campaign, path)
 ) STRICT, WITHOUT ROWID;
 
+-- What the launches of a campaign have cost, added up as each is stored; those that were asked for afterwards are none of them.
+CREATE TABLE cost (
+    campaign      TEXT NOT NULL REFERENCES campaign (id),  -- whose
+    failure       TEXT NOT NULL,                           -- how they failed, as in `run`; '': they finished
+    launches      INTEGER NOT NULL CHECK (launches > 0),   -- how many
+    seconds       REAL NOT NULL,                           -- their wall time, seconds
+    timed_seconds REAL NOT NULL,                           -- part of it inside timed regions, seconds
+    wrong         INTEGER NOT NULL CHECK (wrong >= 0),     -- cases of the library's own in them that gave wrong results
+    newest        TEXT NOT NULL,                           -- time of day at which the newest one began
+    PRIMARY KEY (campaign, failure)
+) STRICT, WITHOUT ROWID;
+
+-- A distinct (function, bytes) that the same launches have timed.
+CREATE TABLE timed_cell (
+    campaign TEXT NOT NULL REFERENCES campaign (id),  -- whose
+    function TEXT NOT NULL,                           -- MPI function
+    bytes    INTEGER NOT NULL,                        -- communication volume, bytes
+    PRIMARY KEY (campaign, function, bytes)
+) STRICT, WITHOUT ROWID;
+
+-- A place that results are compared within, and what all its campaigns together know of it: renewed with each of their tables.
+CREATE TABLE coverage (
+    number              INTEGER PRIMARY KEY,                    -- what other tables name it by
+    machine             TEXT NOT NULL REFERENCES machine (id),  -- where
+    library_fingerprint TEXT NOT NULL REFERENCES library (fingerprint),  -- which build
+    nprocs              INTEGER NOT NULL,                       -- ranks
+    ppn                 INTEGER NOT NULL,                       -- ranks a node
+    command             TEXT NOT NULL,                          -- whose campaigns: '' of collectives, overlap tune
+    in_force            TEXT REFERENCES campaign (id),          -- the campaign whose winners are in use; NULL: there are none
+    timed_cells         INTEGER NOT NULL,                       -- distinct (function, bytes) that the campaigns that speak have timed
+    finished            TEXT NOT NULL,                          -- time of day at which a campaign ended last; '': none did
+    UNIQUE (machine, library_fingerprint, nprocs, ppn, command)
+) STRICT;
+
+-- The tables of a place at one stage. A table is full when it has 9 of 10 cells that are known there.
+CREATE TABLE coverage_stage (
+    coverage         INTEGER NOT NULL REFERENCES coverage (number),            -- where
+    stage            TEXT NOT NULL CHECK (stage IN ('before', 'after')),       -- which tables
+    cells            INTEGER NOT NULL CHECK (cells > 0),                       -- cells that have a verdict
+    noise            REAL,                                                     -- median of half the interval's width over the ratio; NULL: no intervals
+    newest           TEXT NOT NULL REFERENCES campaign (id),                   -- whose table is the newest
+    newest_measured  TEXT NOT NULL,                                            -- time of day: it is not older
+    newest_cells     INTEGER NOT NULL CHECK (newest_cells > 0),                -- cells in it
+    whole            TEXT REFERENCES campaign (id),                            -- whose table is the newest full one; NULL: there is none
+    whole_measured   TEXT NOT NULL,                                            -- time of day: it is not older; '': none
+    compared         TEXT REFERENCES campaign (id),                            -- the newest full one before the newest; NULL: none
+    PRIMARY KEY (coverage, stage)
+) STRICT, WITHOUT ROWID;
+
+-- One guideline of these: the newest verdict of each cell, and what has changed since the full table that is `compared`.
+CREATE TABLE coverage_guideline (
+    coverage    INTEGER NOT NULL REFERENCES coverage (number),       -- where
+    stage       TEXT NOT NULL CHECK (stage IN ('before', 'after')),  -- which tables
+    guideline   TEXT NOT NULL,                                       -- its name
+    violations  INTEGER NOT NULL,                                    -- cells that violate it
+    undecided   INTEGER NOT NULL,                                    -- cells without enough evidence
+    worst_ratio REAL,                                                -- largest left over right; NULL: no cell could be judged
+    appeared    INTEGER,                                             -- cells that held then and are violated now; NULL: nothing to compare with
+    gone        INTEGER,                                             -- cells that were violated then and hold now
+    PRIMARY KEY (coverage, stage, guideline)
+) STRICT, WITHOUT ROWID;
+
+-- How many cells of a place a campaign speaks for.
+CREATE TABLE coverage_share (
+    coverage INTEGER NOT NULL REFERENCES coverage (number),       -- where
+    stage    TEXT NOT NULL CHECK (stage IN ('before', 'after')),  -- which tables
+    campaign TEXT NOT NULL REFERENCES campaign (id),              -- whose
+    verdicts INTEGER NOT NULL CHECK (verdicts > 0),               -- cells whose newest verdict is of this campaign
+    measured TEXT NOT NULL,                                       -- time of day: they are not older
+    PRIMARY KEY (coverage, stage, campaign)
+) STRICT, WITHOUT ROWID;
+
 -- What else happened.
 CREATE TABLE event (
     number   INTEGER PRIMARY KEY,                     -- in the order in which it happened
@@ -409,3 +521,177 @@ CREATE TABLE event (
     function TEXT NOT NULL                            -- MPI function that it tells of; *: the whole process; '': none
 ) STRICT;
 CREATE INDEX event_of_campaign ON event (campaign);
+
+-- What `plumbline watch` does here, as it last said; `FILE.watch.lock` says whether it still lives.
+CREATE TABLE watch (
+    daemon        TEXT NOT NULL PRIMARY KEY,                              -- who: made anew at each start
+    state         TEXT NOT NULL CHECK (state IN ('running', 'stopped')),  -- what it said last
+    pid           INTEGER NOT NULL,                                       -- its process
+    host          TEXT NOT NULL,                                          -- where it runs
+    started       TEXT NOT NULL,                                          -- time of day
+    stepped       TEXT NOT NULL,                                          -- time of day at which its last step ended; '': none did
+    step          TEXT NOT NULL,                                          -- which step that was: canary, confirm, search, apply, check, prune, wait
+    waits_for     TEXT NOT NULL,                                          -- why it measures nothing now, for people; '': it may
+    next_canary   TEXT NOT NULL,                                          -- time of day at which one is due; '': none
+    error         TEXT NOT NULL,                                          -- the last error, for people; '': none
+    failed        TEXT NOT NULL,                                          -- time of day of that error; '': none
+    file          TEXT NOT NULL,                                          -- absolute path of its configuration
+    configuration TEXT NOT NULL,                                          -- what is in force: JSON
+    read          TEXT NOT NULL,                                          -- time of day at which that was read
+    refused       TEXT NOT NULL,                                          -- why a later configuration was refused; '': none was
+    refused_at    TEXT NOT NULL                                           -- time of day of that; '': none was
+) STRICT;
+
+-- What watching has cost in a day of UTC, and what became of its canaries.
+CREATE TABLE watch_day (
+    day             TEXT NOT NULL PRIMARY KEY,  -- date
+    node_seconds    REAL NOT NULL,              -- of all launches: canaries, confirmations and searches
+    canaries        INTEGER NOT NULL,           -- judged
+    busy            INTEGER NOT NULL,           -- canaries that say nothing, as the machine was busy
+    missed          INTEGER NOT NULL,           -- moments at which a canary was due and none was taken
+    errors          INTEGER NOT NULL,           -- steps that failed
+    pruned_canaries INTEGER NOT NULL,           -- old canaries whose launches were removed on that day
+    pruned_launches INTEGER NOT NULL            -- these launches
+) STRICT;
+
+-- A campaign that is watched.
+CREATE TABLE watched_campaign (
+    campaign    TEXT NOT NULL PRIMARY KEY REFERENCES campaign (id),  -- which one
+    begun       TEXT NOT NULL,                                       -- time of day at which its cells began to be learnt
+    design      TEXT NOT NULL,                                       -- what the detector promises: JSON
+    fingerprint TEXT NOT NULL,                                       -- what the learnt times rest on, by name: JSON
+    generation  INTEGER NOT NULL CHECK (generation >= 0),            -- of `plumbline apply`, in force while they were learnt; 0: none
+    canaries    INTEGER NOT NULL,                                    -- how many were begun, pruned ones too
+    due         TEXT NOT NULL,                                       -- time of day of the next one; '': none
+    stale       TEXT NOT NULL,                                       -- why its table is not of what is there now; '': it is
+    stale_since TEXT NOT NULL                                        -- time of day at which that was seen; '': it is
+) STRICT;
+
+-- A few launches between campaigns, over the cells that matter and reference cases.
+CREATE TABLE canary (
+    number          INTEGER PRIMARY KEY,                                   -- in the order in which they were begun
+    campaign        TEXT NOT NULL REFERENCES campaign (id),                -- whose cells
+    round           INTEGER NOT NULL CHECK (round > 0),                    -- of its suites
+    stage           TEXT NOT NULL CHECK (stage IN ('canary', 'recheck')),  -- canary: for the detector; recheck: of alarms, or of what was applied
+    due             TEXT NOT NULL,                                         -- time of day at which it was to be
+    started         TEXT NOT NULL,                                         -- time of day
+    finished        TEXT NOT NULL,                                         -- time of day; '': under way
+    seconds         REAL NOT NULL,                                         -- wall time of its launches, seconds
+    node_seconds    REAL NOT NULL,                                         -- the same times nodes
+    launches        INTEGER NOT NULL,                                      -- that were finished
+    cells           INTEGER NOT NULL,                                      -- that were measured
+    reference_cells INTEGER NOT NULL,                                      -- of them, those that no exported file changes
+    outcome         TEXT NOT NULL CHECK (outcome IN ('under way', 'judged', 'busy', 'failed', 'given up')),  -- busy: the machine was, and it says nothing
+    disturbance     REAL,                                                  -- its noise by what that usually stays below; NULL: too few reference cells
+    alarms          INTEGER NOT NULL,                                      -- that it raised
+    detail          TEXT NOT NULL,                                         -- what there is to say of it, for people
+    pruned          INTEGER NOT NULL CHECK (pruned IN (0, 1)),             -- 1: its launches were removed by age
+    UNIQUE (campaign, stage, round)
+) STRICT;
+
+-- A cell that is watched, and what the detector knows of it.
+CREATE TABLE watched_cell (
+    campaign TEXT NOT NULL REFERENCES campaign (id),  -- whose
+    function TEXT NOT NULL,                           -- MPI function
+    variant  TEXT NOT NULL,                           -- default: as a user calls it; else a reference case of ours
+    bytes    INTEGER NOT NULL CHECK (bytes >= 0),     -- communication volume, bytes
+    role     TEXT NOT NULL CHECK (role IN ('winner', 'violation', 'application', 'table', 'reference')),  -- why it is watched; table: few others matter
+    seconds  REAL NOT NULL CHECK (seconds > 0),       -- time that ratios are over: that of its first canary, seconds
+    state    TEXT NOT NULL,                           -- of the detector: JSON
+    ratio    REAL NOT NULL,                           -- last one of its time to what was learnt, what all share taken off
+    measured TEXT NOT NULL,                           -- time of day of that
+    PRIMARY KEY (campaign, function, variant, bytes)
+) STRICT, WITHOUT ROWID;
+
+-- A cell that may have changed, and what has become of that.
+CREATE TABLE alarm (
+    number    INTEGER PRIMARY KEY,                                      -- in the order in which they were raised
+    campaign  TEXT NOT NULL REFERENCES campaign (id),                   -- whose cell
+    function  TEXT NOT NULL,                                            -- MPI function
+    variant   TEXT NOT NULL,                                            -- of the watched cell
+    bytes     INTEGER NOT NULL CHECK (bytes >= 0),                      -- communication volume, bytes
+    direction TEXT NOT NULL CHECK (direction IN ('slower', 'faster')),  -- of the change
+    found     TEXT NOT NULL,                                            -- time of day at which it was raised
+    canary    INTEGER NOT NULL REFERENCES canary (number),              -- that raised it
+    canaries  INTEGER NOT NULL,                                         -- that stood behind it then
+    ratio     REAL NOT NULL,                                            -- of its times to those that were learnt, as last said
+    largest   REAL NOT NULL,                                            -- the same, farthest from 1
+    seen      TEXT NOT NULL,                                            -- time of day at which that was last said
+    state     TEXT NOT NULL CHECK (state IN ('raised', 'confirmed', 'refuted', 'searching', 'removed', 'stays')),  -- what has become of it
+    ended     TEXT NOT NULL,                                            -- time of day at which it was refuted, removed, or found to stay; '': open
+    retuning  INTEGER REFERENCES retuning (number),                     -- search that it opened; NULL: none
+    detail    TEXT NOT NULL                                             -- what launches in turn said, and what was done
+) STRICT;
+
+-- A search that watching has opened, and what was put in force by it.
+CREATE TABLE retuning (
+    number     INTEGER PRIMARY KEY,                     -- in the order in which they were opened
+    campaign   TEXT NOT NULL REFERENCES campaign (id),  -- watched one, whose cells are concerned
+    opened     TEXT NOT NULL,                           -- time of day
+    because    TEXT NOT NULL,                           -- which change has opened it, for people
+    settings   TEXT NOT NULL,                           -- of the search: JSON with the keys of a campaign file
+    search     TEXT REFERENCES campaign (id),           -- campaign that searches; NULL: not begun
+    state      TEXT NOT NULL CHECK (state IN ('searching', 'nothing better', 'offered', 'applied', 'kept', 'rolled back', 'failed')),  -- offered: somebody may apply it; kept: applied and confirmed
+    previous   INTEGER NOT NULL,                        -- generation in force before; 0: none
+    generation INTEGER NOT NULL,                        -- generation that was applied; 0: none
+    ended      TEXT NOT NULL,                           -- time of day; '': under way
+    detail     TEXT NOT NULL                            -- what there is to say of it, for people
+) STRICT;
+
+-- A mail or a request to a webhook that told of something.
+CREATE TABLE notice (
+    number  INTEGER PRIMARY KEY,                                             -- in the order in which they were made
+    time    TEXT NOT NULL,                                                   -- time of day
+    way     TEXT NOT NULL CHECK (way IN ('mail', 'webhook')),                -- how it was told
+    subject TEXT NOT NULL,                                                   -- its first line
+    state   TEXT NOT NULL CHECK (state IN ('sent', 'failed', 'held back')),  -- held back: too many before it
+    detail  TEXT NOT NULL                                                    -- why it failed; '': it did not
+) STRICT;
+
+-- Measurements with what was measured, and where.
+CREATE VIEW measured_case AS
+SELECT measurement.number AS measurement, suite.campaign, suite.name AS suite, suite.stage, run.id AS launch,
+       run.number AS run, planned_case.function, planned_case.variant, configuration.knobs, planned_case.bytes,
+       planned_case.type, planned_case.op, planned_case.root, planned_case.ranks, planned_case.use,
+       run.failure IS NULL AND measurement.outcome = 'ok'
+           AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.measurement = measurement.number) AS is_result
+FROM measurement JOIN planned_case ON planned_case.number = measurement.planned_case
+JOIN configuration ON configuration.number = planned_case.configuration
+JOIN run ON run.number = measurement.run JOIN suite ON suite.number = run.suite;
+
+-- Results by launch, in short. They are there for samples that were thrown away, too.
+CREATE VIEW launch_median AS
+SELECT measured_case.*, summary.n, summary.least_ns, summary.quartile_1_ns, summary.median_ns, summary.quartile_3_ns,
+       summary.percentile_95_ns, summary.greatest_ns
+FROM measured_case JOIN summary USING (measurement) WHERE is_result;
+
+-- Single times, warm-up too, by measurement: `block`, and `place` in it, from 0. Those with `is_warmup` stand before the others.
+CREATE VIEW sample AS
+SELECT measurement, is_warmup, block, place, least_ns + CASE width WHEN 0 THEN 0 ELSE
+       instr(octets, substr(packed, at, 1)) - 1 + CASE width WHEN 1 THEN 0 ELSE
+       256 * (instr(octets, substr(packed, at + 1, 1)) - 1) + CASE width WHEN 2 THEN 0 ELSE
+       65536 * (instr(octets, substr(packed, at + 2, 1)) - 1) + CASE width WHEN 3 THEN 0 ELSE
+       16777216 * (instr(octets, substr(packed, at + 3, 1)) - 1) + CASE width WHEN 4 THEN 0 ELSE
+       4294967296 * (instr(octets, substr(packed, at + 4, 1)) - 1) + CASE width WHEN 5 THEN 0 ELSE
+       1099511627776 * (instr(octets, substr(packed, at + 5, 1)) - 1) + CASE width WHEN 6 THEN 0 ELSE
+       281474976710656 * (instr(octets, substr(packed, at + 6, 1)) - 1) + CASE width WHEN 7 THEN 0 ELSE
+       72057594037927936 * (instr(octets, substr(packed, at + 7, 1)) - 1)
+       END END END END END END END END AS ns
+FROM (
+    SELECT measurement, is_warmup, least_ns, packed, width, block, place.key AS place,
+           1 + width * (first + place.key) AS at,
+           x'000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f606162636465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9fa0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebfc0c1c2c3c4c5c6c7c8c9cacbcccdcecfd0d1d2d3d4d5d6d7d8d9dadbdcdddedfe0e1e2e3e4e5e6e7e8e9eaebecedeeeff0f1f2f3f4f5f6f7f8f9fafbfcfdfeff' AS octets
+    FROM (
+        SELECT series.measurement, 0 AS is_warmup, series.least_ns, series.samples AS packed,
+               length(series.samples) / json_extract(shape.layout, '$.samples') AS width,
+               json_extract(block.value, '$[0]') AS block, json_extract(block.value, '$[3]') AS first,
+               json_extract(block.value, '$[4]') AS n
+        FROM series JOIN shape ON shape.number = series.shape JOIN json_each(shape.layout, '$.blocks') AS block
+        UNION ALL
+        SELECT series.measurement, 1, series.warmup_least_ns, series.warmup,
+               length(series.warmup) / json_extract(shape.layout, '$.warmups'),
+               json_extract(block.value, '$[0]'), json_extract(block.value, '$[1]'), json_extract(block.value, '$[2]')
+        FROM series JOIN shape ON shape.number = series.shape JOIN json_each(shape.layout, '$.blocks') AS block
+    ) JOIN json_each('[0' || replace(hex(zeroblob(n - 1)), '00', ',0') || ']') AS place
+    WHERE n > 0
+);

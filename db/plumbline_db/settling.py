@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from plumbline_db import configurations
-from plumbline_db.blobs import times
+import msgspec
+
+from plumbline_db import configurations, series
 from plumbline_db.records import Case, Samples
 from plumbline_db.statements import Statements
 
@@ -24,33 +25,40 @@ class First(NamedTuple):
 def first_blocks(db: Statements, campaign: str, *, unsettled: bool) -> list[First]:
     """Of cases whose result is right, in the order in which they were stored; `unsettled`: of those
     alone that had not settled, then or later."""
-    found = db.rows(
+    rows = db.rows(
         """WITH m AS (
-               SELECT measurement.*, suite.name AS suite_name, count(*) OVER (
-                   PARTITION BY function, variant, configuration, bytes, ranks
-               ) AS launches
+               SELECT measurement.number AS measurement, case_id, suite.name AS suite_name, p.*,
+                      count(*) OVER (
+                          PARTITION BY function, variant, configuration, bytes, ranks
+                      ) AS launches
                FROM run JOIN suite ON suite.number = run.suite
                JOIN measurement ON measurement.run = run.number
+               JOIN planned_case p ON p.number = measurement.planned_case
                WHERE suite.campaign = :campaign AND run.failure IS NULL
                  AND measurement.outcome = 'ok'
            )
-           SELECT m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op, m.root,
-                  m.delay_ns, m.ranks, m.use, m.suite_name, m.case_id, b.warmup, b.samples,
-                  b.settled, coalesce(t.blocks, 0), m.launches
+           SELECT m.measurement, m.function, m.variant, c.knobs, m.config, m.bytes, m.type, m.op,
+                  m.root, m.delay_ns, m.ranks, m.use, m.suite_name, m.case_id,
+                  coalesce(t.blocks, 0), m.launches
            FROM m JOIN configuration c ON c.number = m.configuration
-           JOIN sample_block b ON b.measurement = m.number AND b.block = 0
-           LEFT JOIN transit t ON t.measurement = m.number
-           WHERE NOT (:unsettled AND b.settled AND t.blocks IS NULL)
-           ORDER BY m.number""",
-        {"campaign": campaign, "unsettled": unsettled},
+           JOIN series s ON s.measurement = m.measurement
+           LEFT JOIN transit t ON t.measurement = m.measurement
+           WHERE NOT :unsettled OR t.blocks IS NOT NULL
+              OR s.shape IN (SELECT value FROM json_each(:shapes))
+           ORDER BY m.measurement""",
+        {
+            "campaign": campaign,
+            "unsettled": unsettled,
+            "shapes": msgspec.json.encode(series.unsettled_shapes(db)).decode(),
+        },
     )
-    return [
-        First(
-            Case(f, v, configurations.knobs(k), *rest),
-            suite,
-            Samples(case, 0, times(warmup), times(ns), settled=bool(settled)),
-            transit,
-            launches,
-        )
-        for f, v, k, *rest, suite, case, warmup, ns, settled, transit, launches in found
-    ]
+    kept = series.of(db, [row[0] for row in rows])
+    firsts = []
+    for number, f, v, knobs, *rest, suite, case, transit, launches in rows:
+        first = next(kept[number].records(case), None)
+        if first is None or first.block != 0:
+            continue
+        if not unsettled or transit or not first.settled:
+            named = Case(f, v, configurations.knobs(knobs), *rest)
+            firsts.append(First(named, suite, first, transit, launches))
+    return firsts

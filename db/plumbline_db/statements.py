@@ -67,6 +67,7 @@ class Statements:
         self.path = path
         self.writable = writable
         self._connection = connection
+        self._within = False  # a transaction
 
     def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """All rows of a statement."""
@@ -95,11 +96,16 @@ class Statements:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is written inside is on disk when the block ends, or nothing of it is."""
+        """All that is written inside is on disk when the block ends, or nothing of it is. Inside
+        another one it is part of that."""
         if not self.writable:
             raise ValueError(f"{self.path} was opened read-only")
+        if self._within:
+            yield
+            return
         with explained(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
+            self._within = True
             try:
                 yield
                 self._connection.execute("COMMIT")
@@ -107,3 +113,5 @@ class Statements:
                 if not self._connection.get_autocommit():
                     self._connection.execute("ROLLBACK")
                 raise
+            finally:
+                self._within = False

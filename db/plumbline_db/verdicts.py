@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from plumbline_db import campaigns, nan
+from plumbline_db import campaigns, coverage_renewal, nan
 from plumbline_db.records import OtherUse, Verdict
 from plumbline_db.statements import Statements
 
@@ -39,6 +39,8 @@ def put(db: Statements, campaign: str, stage: str, verdicts: Sequence[Verdict]) 
                 for position, verdict in enumerate(verdicts)
             ],
         )
+        if stage in coverage_renewal.STAGES:
+            coverage_renewal.renew(db, campaign)
 
 
 def get(db: Statements, campaign: str, stage: str) -> list[Verdict]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db import campaigns, configurations, nan
+from plumbline_db import campaigns, configurations, coverage_renewal, nan
 from plumbline_db.records import Tried, Winner
 from plumbline_db.statements import Statements
 
@@ -26,6 +26,7 @@ def put(db: Statements, campaign: str, winners: Sequence[Winner]) -> None:
                    :speedup_low, :speedup_high, :removes, :restrictions, :tried)""",
             [_values(db, campaign, position, winner) for position, winner in enumerate(winners)],
         )
+        coverage_renewal.renew(db, campaign)
 
 
 def _values(db: Statements, campaign: str, position: int, winner: Winner) -> dict[str, Any]:
@@ -58,3 +59,14 @@ def get(db: Statements, campaign: str) -> list[Winner]:
         values[13] = msgspec.json.decode(row[13], type=list[Tried])
         winners.append(Winner(*values))
     return winners
+
+
+def speedups(db: Statements, campaign: str) -> dict[str, list[float]]:
+    """By function, those of its winners; functions by name."""
+    found: dict[str, list[float]] = {}
+    for function, speedup in db.rows(
+        "SELECT function, speedup FROM winner WHERE campaign = :campaign ORDER BY function",
+        {"campaign": campaign},
+    ):
+        found.setdefault(function, []).append(speedup)
+    return found

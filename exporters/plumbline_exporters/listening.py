@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from asyncio import constants
 from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from plumbline_exporters.access import Access
 
 # Far below the 1024 files that a process may have open. Prometheus and a few people need a handful.
 CONNECTIONS = 64
@@ -27,6 +30,7 @@ class Patience(H11Protocol):
     it lets any number of connections wait. Here each wait has an end, and connections that are too
     many are closed at once."""
 
+    access: Access | None = None
     _end: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -34,8 +38,14 @@ class Patience(H11Protocol):
         if len(self.connections) > CONNECTIONS:
             self.logger.warning("more than %d connections: one is closed", CONNECTIONS)
             transport.abort()
+        elif not self._is_allowed(transport):
+            self.logger.warning("a client's certificate has no name of client_allowed_sans")
+            transport.abort()
         else:
             self._wait(HEAD_SECONDS)
+
+    def _is_allowed(self, transport: asyncio.Transport) -> bool:
+        return self.access is None or self.access.allows(transport.get_extra_info("peercert"))
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._end is not None:
@@ -85,11 +95,15 @@ class Sparing(logging.Filter):
         return True
 
 
-def config(app: ASGIApp) -> uvicorn.Config:
+def config(app: ASGIApp, access: Access | None = None) -> uvicorn.Config:
+    # A handshake is a head too; asyncio has no other way to say how long a server's may take.
+    constants.SSL_HANDSHAKE_TIMEOUT = HEAD_SECONDS
+    context = access.context if access else None
     return uvicorn.Config(
         app,
         loop="asyncio",
-        http=Patience,
+        http=type("Patience", (Patience,), {"access": access}),
+        ssl_context_factory=None if context is None else lambda *_: context,
         ws="none",
         lifespan="off",
         access_log=False,

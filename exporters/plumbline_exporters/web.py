@@ -1,5 +1,5 @@
-"""The HTTP side of `plumbline serve`: /metrics, /healthz, a plain start page, and what other rooms
-add. Reads only.
+"""The HTTP side of `plumbline serve`: /metrics, /healthz, /readyz, a plain start page, and what
+other rooms add. Reads only.
 
 Pages load nothing from elsewhere, and their policy forbids it to.
 """
@@ -8,17 +8,26 @@ from __future__ import annotations
 
 import logging
 import re
+import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import uvicorn
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    GCCollector,
+    PlatformCollector,
+    ProcessCollector,
+)
+from prometheus_client.exposition import choose_encoder
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
@@ -29,8 +38,10 @@ from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_exporters import listening
+from plumbline_exporters.access import Access, Authenticated
 from plumbline_exporters.bundle import choice, sizes
-from plumbline_exporters.metrics import DatabaseCollector
+from plumbline_exporters.metrics import MOST_SERIES, DatabaseCollector
+from plumbline_exporters.metrics.scrape import Collect
 from plumbline_exporters.standing import standing
 
 HEADERS = {
@@ -39,6 +50,8 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
+
+ON_A_PAGE = 25  # campaigns; the newest come first
 
 _log = logging.getLogger("plumbline")
 _HOST = re.compile(r"(?:\*|(?:\*\.)?[A-Za-z0-9:][A-Za-z0-9._:-]*)\Z")
@@ -57,28 +70,77 @@ def templates(*packages: str) -> Environment:
     return Environment(loader=ChoiceLoader(rooms), autoescape=True, undefined=StrictUndefined)
 
 
-def app(db_path: Path, more: Sequence[Pages] = (), hosts: Sequence[str] = ("*",)) -> Starlette:
+class Address(NamedTuple):
+    """Where to listen, and whom to answer. `names`: what clients call this server beside `host` and
+    the names that this machine has for itself; `access`: by a web configuration (None: whoever
+    reaches it)."""
+
+    host: str = "127.0.0.1"
+    port: int = 9464
+    names: Sequence[str] = ()
+    access: Access | None = None
+
+    @property
+    def url(self) -> str:
+        scheme = "https" if self.access and self.access.context else "http"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{scheme}://{host}:{self.port}/"
+
+
+class Metrics(NamedTuple):
+    """`more`: collectors of other rooms, by name; `most`: how many series there may be."""
+
+    more: Mapping[str, Collect] = {}
+    most: int = MOST_SERIES
+
+    def registry(self, db_path: Path) -> CollectorRegistry:
+        """With metrics of this process."""
+        registry = CollectorRegistry(auto_describe=False)
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=registry)
+        registry.register(DatabaseCollector(db_path, self.more, self.most))
+        return registry
+
+
+def app(
+    db_path: Path,
+    more: Sequence[Pages] = (),
+    hosts: Sequence[str] = ("*",),
+    told: Metrics = Metrics(),  # noqa: B008 - never changed
+    access: Access | None = None,
+) -> Starlette:
     """The application over one database, which is opened anew for every request. Answers requests
     for these `hosts`, so that no page of another site reaches it under a name of that site's."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(DatabaseCollector(db_path))
+    registry = told.registry(db_path)
     pages = templates()
     pages.globals.update(sizes=sizes, choice=choice)
 
     def metrics(request: Request) -> Response:
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+        encode, kind = choose_encoder(request.headers.get("accept", ""))
+        return Response(encode(registry), headers={"Content-Type": kind})
 
     def healthz(request: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    def readyz(request: Request) -> Response:
         with Database.open(db_path):
             return PlainTextResponse("ok\n")
 
     def index(request: Request) -> Response:
         with Database.open(db_path) as db, db.snapshot():
             those = campaigns.all_campaigns(db) + campaigns.tuned_overlap(db)
-            those.sort(key=lambda one: one.started)
-            standings = [standing(db, campaign) for campaign in those]
+            those.sort(key=lambda one: one.started, reverse=True)
+            first = _first(request)
+            standings = [standing(db, one) for one in those[first : first + ON_A_PAGE]]
+        newer = None if first == 0 else max(0, first - ON_A_PAGE)
+        older = first + ON_A_PAGE if first + ON_A_PAGE < len(those) else None
         page = pages.get_template("index.html").render(
-            standings=standings[::-1], links=[room.link for room in more]
+            standings=standings,
+            links=[room.link for room in more],
+            campaigns=len(those),
+            first=first,
+            newer=newer,
+            older=older,
         )
         return HTMLResponse(page, headers=HEADERS)
 
@@ -89,13 +151,25 @@ def app(db_path: Path, more: Sequence[Pages] = (), hosts: Sequence[str] = ("*",)
     return Starlette(
         routes=[
             Route("/", index),
-            Route("/metrics", metrics),
+            Route("/metrics", metrics, middleware=[Middleware(GZipMiddleware, compresslevel=5)]),
             Route("/healthz", healthz),
+            Route("/readyz", readyz),
             *(route for room in more for route in room.routes),
         ],
         exception_handlers={PlumblineError: unavailable},
-        middleware=[Middleware(_OwnNames, hosts)],
+        middleware=[
+            Middleware(_OwnNames, hosts),
+            *([] if access is None else [Middleware(Authenticated, access)]),
+        ],
     )
+
+
+def _first(request: Request) -> int:
+    """How many campaigns stand before those of a page. Raises HTTPException (400)."""
+    word = request.query_params.get("from", "0")
+    if not (word.isascii() and word.isdecimal() and len(word) < 10):
+        raise HTTPException(400, "from: how many newer campaigns are left out, a number")
+    return int(word)
 
 
 class _OwnNames:
@@ -124,19 +198,15 @@ class _OwnNames:
             await PlainTextResponse(text + "\n", status_code=400)(scope, receive, send)
 
 
-def url(host: str, port: int) -> str:
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-
-
 def serve(
     db_path: Path,
-    host: str = "127.0.0.1",
-    port: int = 9464,
+    address: Address = Address(),  # noqa: B008 - never changed
     more: Sequence[Pages] = (),
-    names: Sequence[str] = (),
+    told: Metrics = Metrics(),  # noqa: B008 - never changed
 ) -> None:
-    """Serve until SIGINT or SIGTERM. `names`: what clients call this server beside `host` and the
-    names that this machine has for itself. PlumblineError when the address is taken or not ours."""
+    """Serve until SIGINT or SIGTERM; SIGHUP reads the web configuration anew. PlumblineError when
+    the address is taken or not ours."""
+    host, port, names, access = address
     for name in names:
         if not _HOST.match(name):
             raise UsageError(f"--allow-host {name!r}: a name of this server, or *.DOMAIN, or *")
@@ -150,5 +220,8 @@ def serve(
         ) from error
     with listener:
         own = {host, "localhost", "127.0.0.1", "::1", "[::1]", socket.gethostname()}
-        config = listening.config(app(db_path, more, sorted(own.union(names))))
+        hosts = sorted(own.union(names))
+        config = listening.config(app(db_path, more, hosts, told, access), access)
+        if access is not None:
+            signal.signal(signal.SIGHUP, lambda *_: access.renew())
         uvicorn.Server(config).run(sockets=[listener])

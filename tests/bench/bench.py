@@ -7,6 +7,7 @@ noise must not turn anything red."""
 from __future__ import annotations
 
 import argparse
+import gzip
 import math
 import os
 import random
@@ -14,6 +15,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -31,6 +33,8 @@ from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.verify.verify import VerifySettings, verify
 from plumbline_db.connection import Database
 from plumbline_db.records import Case, Footer, Medians
+from tests.bench import monitored
+from tests.exporters.prometheus import served
 
 HERE = Path(__file__).parent
 
@@ -203,6 +207,28 @@ def reproducibility(toolchain: Toolchain) -> Iterator[Figure]:
             yield Figure(f"planted {effect} % found ({estimator})", share, "", what)
 
 
+def scrape(toolchain: Toolchain) -> Iterator[Figure]:
+    """A scrape of a database of years, as Prometheus asks: OpenMetrics, compressed."""
+    kind = "application/openmetrics-text; version=1.0.0"
+    headers = {"Accept": kind, "Accept-Encoding": "gzip"}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "bench.db")
+        monitored.fill(path)
+        with served(path, {}) as (address, _):
+            request = urllib.request.Request(f"http://{address}/metrics", headers=headers)
+            seconds = []
+            for _ in range(30):
+                started = time.perf_counter()
+                with urllib.request.urlopen(request, timeout=60) as answer:
+                    text = gzip.decompress(answer.read()).decode()
+                seconds.append(time.perf_counter() - started)
+    series = sum(not line.startswith("#") for line in text.splitlines())
+    what = f"{monitored.VERDICTS} verdicts, {monitored.CAMPAIGNS} campaigns, {series} series"
+    yield Figure("a scrape, least of 30", 1e3 * min(seconds), "ms", what)
+    yield Figure("a scrape, median", 1e3 * statistics.median(seconds), "ms", "")
+    yield Figure("a scrape, first", 1e3 * seconds[0], "ms", "")
+
+
 class Cost(msgspec.Struct):
     """What `plumbline results --json` says of it."""
 
@@ -240,6 +266,7 @@ FIGURES: list[Callable[[Toolchain], Iterator[Figure]]] = [
     preload,
     verdicts,
     reproducibility,
+    scrape,
 ]
 
 

@@ -66,9 +66,16 @@ def test_what_another_program_writes_counts_as_damage(path: Path, whole: bytes) 
 @pytest.mark.parametrize(
     ("sql", "problem"),
     [
-        ("UPDATE run SET header = '{'", "launches cannot be read: Input data was truncated"),
+        ("UPDATE run SET header = x'7b'", "launches cannot be read: no text of zlib's"),
         ("UPDATE run SET argv = '[1]'", "launches cannot be read: Expected `str`"),
-        ("UPDATE sample_block SET counts = 'x'", "launches cannot be read"),
+        ("UPDATE series SET samples = x'0102'", "launches cannot be read: 2 bytes hold no 50"),
+        ("UPDATE series SET notes = x'01'", "launches cannot be read: 1 bytes of notes"),
+        (
+            "UPDATE shape SET layout = '{}' WHERE number = 1",
+            "launches cannot be read: Object missing",
+        ),
+        ("UPDATE shape SET layout = replace(layout, ',10]', ',9]')", "is not where the next one"),
+        ("UPDATE summary SET median_ns = 1", "are not of its samples"),
         ("UPDATE winner SET removes = '{}'", "winners cannot be read: Expected `array`"),
         ("UPDATE verdict SET uses = '[{}]'", "verdicts cannot be read"),
         ("UPDATE campaign SET settings = '['", "settings cannot be read"),

@@ -352,7 +352,8 @@ def test_cost(started: Database) -> None:
 
 def test_case_records_have_no_gap_in_the_schema(started: Database) -> None:
     """Every field of a case is a column, so nothing the probe says can be forgotten."""
-    columns = {row[1] for row in started.rows("PRAGMA table_info(measurement)")}
+    tables = ("measurement", "planned_case")
+    columns = {row[1] for t in tables for row in started.rows(f"PRAGMA table_info({t})")}
     fields = {"case_id" if f == "case" else f for f in CaseRecord.__struct_fields__}
     assert fields <= columns
 

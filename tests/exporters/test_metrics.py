@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,12 +15,21 @@ from prometheus_client import CollectorRegistry, Metric, generate_latest
 from plumbline_db import machines, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_exporters import metrics
-from plumbline_exporters.metrics import DatabaseCollector, collector
+from plumbline_exporters.metrics import DatabaseCollector, Scrape, collector
+from plumbline_exporters.metrics import scrape as scrape_room
 from tests.db import build
 
-HERE = {"machine": "m-5f0c21ab", "library": "openmpi-4.1.4", "fingerprint": "9d1c5f6a"}
+HERE = {
+    "machine": "m-5f0c21ab",
+    "host": "node1",
+    "library": "openmpi-4.1.4",
+    "fingerprint": "9d1c5f6a",
+}
 HERE |= {"nprocs": "4", "ppn": "4"}
-COLLECTORS = ("guidelines", "winners", "campaigns", "coverage", "cost", "places")
+COLLECTORS = (
+    "campaigns", "coverage", "database", "guidelines", "launches", "places", "tables", "under_way",
+    "winners",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -67,7 +77,8 @@ def test_a_finished_campaign(path: Path) -> None:
     assert of(path, "plumbline_last_success_timestamp_seconds") == 1740823500
     assert of(path, "plumbline_cells") == 1
     assert of(path, "plumbline_launches_total") == 4
-    assert of(path, "plumbline_launches_failed_total") == 1
+    assert of(path, "plumbline_launches_failed_total", failure="ended") == 1
+    assert of(path, "plumbline_launches_failed_total", failure="hung") == 0
     assert of(path, "plumbline_launch_seconds_total") == pytest.approx(3.6)
     assert of(path, "plumbline_timed_seconds_total") == pytest.approx(1.6)
     for name in COLLECTORS:
@@ -208,7 +219,7 @@ def test_the_golden_scrape(path: Path) -> None:
         build.done(db)
         check = build.later(db, "c-2", 8, settings=VERIFY)
         verdicts.put(db, check.id, "before", [build.verdict("before", **HOLDS)])
-    passing = ("plumbline_build_info{", "plumbline_scrape_duration_seconds{")
+    passing = ("plumbline_build_info{", "plumbline_scrape_duration", "plumbline_database_size")
     text = generate_latest(scrape(path)).decode()
     promtool(text)
     kept = "".join(line for line in text.splitlines(True) if not line.startswith(passing))
@@ -241,11 +252,11 @@ def test_failure_is_not_no_data(path: Path, content: bytes | None) -> None:
 def test_one_collector_may_fail_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Database.open(path, write=True) as db:
         build.finished(db)
-    broken = dict(metrics._collectors)
-    monkeypatch.setattr(metrics, "_collectors", broken)
+    broken = dict(scrape_room._collectors)
+    monkeypatch.setattr(scrape_room, "_collectors", broken)
 
     @collector("broken")
-    def collect(db: Database) -> list[Metric]:
+    def collect(scrape: Scrape) -> list[Metric]:
         with Database.open(path.with_name("gone.db")):
             return []
 
@@ -256,16 +267,15 @@ def test_one_collector_may_fail_alone(path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_name_is_registered_once() -> None:
     with pytest.raises(ValueError, match="two collectors are called winners"):
-        collector("winners")(lambda db: [])
+        collector("winners")(lambda scrape: [])
 
 
 def test_every_metric_is_documented() -> None:
-    page = Path(__file__).parents[2] / "docs" / "serve.md"
-    text = page.read_text("utf-8")
-    source = Path(metrics.__file__).read_text("utf-8")
-    counters = ("launches", "launches_failed", "launch_seconds", "timed_seconds")
-    names = {word.split('"')[0] for word in source.split('"plumbline_')[1:]}
-    assert {"violations", *counters} <= names
+    text = (Path(__file__).parents[2] / "docs" / "serve.md").read_text("utf-8")
+    sources = [file.read_text("utf-8") for file in Path(metrics.__file__).parent.glob("*.py")]
+    found = re.findall(r'(Gauge|Counter|Info)MetricFamily\(\s*"(\w+)"', "".join(sources))
+    suffixes = {"Gauge": "", "Counter": "_total", "Info": "_info"}
+    names = {name + suffixes[kind] for kind, name in found}
+    assert {"plumbline_violations", "plumbline_launches_total", "plumbline_build_info"} <= names
     for name in names:
-        suffix = "_total" if name in counters else ""
-        assert f"`plumbline_{name}{suffix}" in text
+        assert f"`{name}`" in text

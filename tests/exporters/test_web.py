@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import socket
 import subprocess
@@ -11,19 +12,22 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from email.message import Message
 from pathlib import Path
 
 import apsw
 import msgspec
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from starlette.testclient import TestClient
 
 from plumbline_db import campaigns, exports, runs, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Export
-from plumbline_exporters import listening, web
-from plumbline_exporters.metrics import _collectors
-from plumbline_exporters.web import serve
+from plumbline_exporters import listening
+from plumbline_exporters.metrics.scrape import _collectors
+from plumbline_exporters.web import Address, app, serve
 from tests.db import build
 from tests.exporters.test_metrics import promtool
 
@@ -32,9 +36,9 @@ import resource, sys
 from pathlib import Path
 sys.path[:0] = {path!r}
 from plumbline_exporters import listening
-from plumbline_exporters.web import serve
+from plumbline_exporters.web import Address, app, serve
 {before}
-serve(Path(sys.argv[1]), port=int(sys.argv[2]), names=["plumbline.example"])
+serve(Path(sys.argv[1]), Address(port=int(sys.argv[2]), names=["plumbline.example"]))
 """
 
 
@@ -92,13 +96,12 @@ def test_scrapes_while_a_writer_writes(path: Path) -> None:
                 status, kind, text = fetch(f"{url}/metrics")  # sees what was before
                 raise KeyboardInterrupt
             assert status == 200 and kind.startswith("text/plain; version=")
-            place = 'fingerprint="9d1c5f6a",library="openmpi-4.1.4",machine="m-5f0c21ab"'
+            place = 'fingerprint="9d1c5f6a",host="node1",library="openmpi-4.1.4"'
+            place += ',machine="m-5f0c21ab"'
             place += ',nprocs="4",ppn="4"'
             assert f"plumbline_launches_total{{{place}}} {4 + sequence}.0" in text
-            assert (
-                'plumbline_speedup_best_ratio{fingerprint="9d1c5f6a",function="MPI_Allreduce"'
-                in text
-            )
+            best = 'plumbline_speedup_best_ratio{fingerprint="9d1c5f6a",function="MPI_Allreduce"'
+            assert best in text
             assert text.count("plumbline_scrape_success{") == len(_collectors)
             promtool(text)
         assert len(runs.listing(db, campaign.id)) == 11
@@ -127,6 +130,42 @@ def test_pages(path: Path) -> None:
     assert "http://" not in page and "https://" not in page and "src=" not in page
 
 
+def ask(url: str, **headers: str) -> tuple[bytes, Message]:
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    with urllib.request.urlopen(urllib.request.Request(url, headers=names), timeout=30) as answer:
+        return answer.read(), answer.headers
+
+
+def test_metrics_come_as_they_are_asked_for(path: Path) -> None:
+    """Compressed, and in OpenMetrics; with those of the process."""
+    with Database.open(path, write=True) as db:
+        build.done(db)
+    with serving(path) as url:
+        plain, headers = ask(f"{url}/metrics")
+        assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        assert b"process_resident_memory_bytes " in plain and b"python_info{" in plain
+        promtool(plain.decode())
+        small, headers = ask(f"{url}/metrics", Accept_Encoding="gzip")
+        assert headers["Content-Encoding"] == "gzip" and len(small) < len(plain) / 4
+        assert b"plumbline_violations{" in gzip.decompress(small)
+        kind = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        openmetrics, headers = ask(f"{url}/metrics", Accept=kind)
+        assert headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
+        assert openmetrics.endswith(b"# EOF\n")
+        families = text_string_to_metric_families(openmetrics.decode())
+        assert {"plumbline_launches", "plumbline_build"} <= {family.name for family in families}
+
+
+def test_nothing_can_be_written(path: Path) -> None:
+    Database.open(path, write=True).close()
+    with serving(path) as url:
+        for method in ("POST", "PUT", "DELETE", "PATCH"):
+            for page in ("/", "/metrics", "/readyz"):
+                request = urllib.request.Request(url + page, data=b"x", method=method)
+                with pytest.raises(urllib.error.HTTPError, match="405"):
+                    urllib.request.urlopen(request, timeout=30)
+
+
 def test_empty_database(path: Path) -> None:
     Database.open(path, write=True).close()
     with serving(path) as url:
@@ -137,23 +176,24 @@ def test_empty_database(path: Path) -> None:
 def test_database_that_is_not_there_yet(path: Path) -> None:
     """The server outlives its database, and says what is wrong."""
     with serving(path) as url:
-        for page in ("/", "/healthz"):
+        assert fetch(f"{url}/healthz")[0] == 200  # the process is alive
+        for page in ("/", "/readyz"):
             status, _, text = fetch(url + page)
             assert status == 503 and "the log says why" in text and str(path) not in text
         status, _, text = fetch(f"{url}/metrics")
         assert status == 200 and 'plumbline_scrape_success{collector="winners"} 0.0' in text
         with Database.open(path, write=True) as db:
             winners.put(db, build.finished(db).id, [build.winner()])
-        assert fetch(f"{url}/healthz")[0] == 200
+        assert fetch(f"{url}/readyz") == (200, "text/plain; charset=utf-8", "ok\n")
 
 
 def test_port_that_is_taken(path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(PlumblineError, match=rf"127.0.0.1 port {port}: .* --port"):
-            serve(path, port=port)
+            serve(path, Address(port=port))
     with pytest.raises(PlumblineError, match=r"cannot listen on 192\.0\.2\.1"):
-        serve(path, host="192.0.2.1")
+        serve(path, Address("192.0.2.1"))
 
 
 def fetch_as(url: str, host: str) -> int:
@@ -195,14 +235,14 @@ def test_a_name_that_is_refused_is_said(path: Path) -> None:
 
 
 def test_an_address_of_many_colons_stands_in_brackets() -> None:
-    assert web.url("::1", 9464) == "http://[::1]:9464/"
-    assert web.url("localhost", 80) == "http://localhost:80/"
+    assert Address("::1", 9464).url == "http://[::1]:9464/"
+    assert Address("localhost", 80).url == "http://localhost:80/"
 
 
 @pytest.mark.parametrize("name", ["", "a b", "*foo", "http://x"])
 def test_names_that_are_none(path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="--allow-host"):
-        serve(path, names=[name])
+        serve(path, Address(names=[name]))
 
 
 FEW_FILES = "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))"
@@ -280,12 +320,12 @@ def test_one_damaged_row_takes_no_other_metric_with_it(path: Path) -> None:
     with Database.open(path, write=True) as db:
         winners.put(db, build.finished(db).id, [build.winner()])
     with apsw.Connection(str(path)) as raw:
-        raw.execute("UPDATE winner SET removes = '{'")
+        raw.execute("UPDATE library SET build = '{'")
     with serving(path) as url:
         status, _, text = fetch(f"{url}/metrics")
     assert status == 200
-    assert 'plumbline_scrape_success{collector="winners"} 0.0' in text
-    assert 'plumbline_scrape_success{collector="campaigns"} 1.0' in text
+    assert 'plumbline_scrape_success{collector="places"} 0.0' in text
+    assert 'plumbline_scrape_success{collector="guidelines"} 1.0' in text
 
 
 def test_pages_that_are_not_there_name_no_path(path: Path) -> None:
@@ -294,3 +334,19 @@ def test_pages_that_are_not_there_name_no_path(path: Path) -> None:
         for page in ("/no/such/page", "/%2e%2e/etc/passwd", "/overlap/x"):
             status, _, text = fetch(url + page)
             assert status == 404 and text == "Not Found"
+
+
+def test_many_campaigns_are_shown_page_by_page(tmp_path: Path) -> None:
+    path = tmp_path / "many.db"
+    with Database.open(path, write=True) as db:
+        for number in range(1, 31):
+            build.later(db, f"c{number:02}", number)
+    client = TestClient(app(path))
+    first, second = client.get("/").text, client.get("/?from=25").text
+    assert "1 to 25 of 30 campaigns" in first and "26 to 30 of 30" in second
+    assert '<a href="?from=25">older</a>' in first and "newer" not in first
+    assert '<a href="?from=0">newer</a>' in second and "older" not in second
+    assert "c30</a>" in first and "c05</a>" in second and "c05</a>" not in first
+    assert "the newest" in client.get("/?from=99").text
+    for word in ("x", "-1", "1" * 10, "٣", "1.5"):
+        assert client.get("/", params={"from": word}).status_code == 400

@@ -18,7 +18,7 @@ import pytest
 from plumbline import cli
 from plumbline.libraries import fits
 from plumbline.system import process
-from plumbline_db import runs
+from plumbline_db import blobs, runs
 from plumbline_db.connection import Database, check
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import ProbeRecord, Run
@@ -152,7 +152,8 @@ class Place:
                 name for (name,) in db.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
             ]
             for table in sorted(tables):
-                said += sorted(f"{table} {row}" for row in db.rows(f'SELECT * FROM "{table}"'))
+                rows = db.rows(f'SELECT * FROM "{table}"')
+                said += sorted(f"{table} {tuple(map(_readable, row))}" for row in rows)
         for file in sorted((self.folder / "exports").rglob("*")):
             if file.is_file():
                 said += [f"{file.name}: {line}" for line in file.read_text().splitlines()]
@@ -172,6 +173,14 @@ class Place:
                 return
             time.sleep(0.02)
         raise AssertionError("a process is left")
+
+
+def _readable(value: object) -> object:
+    """Texts that are compressed as they are: places and times stand in them."""
+    if isinstance(value, bytes):
+        with contextlib.suppress(ValueError):
+            return blobs.text(value)
+    return value
 
 
 def _environment(entry: Path) -> list[bytes]:

@@ -193,6 +193,17 @@ def test_what_a_variant_cannot_do_the_library_does(db: Database, campaign: Campa
     assert "MPI_FLOAT" not in {one.type for one in kept.tried}
 
 
+@pytest.mark.parametrize(("factor", "kept"), [(0.97, True), (1.0, False)])
+def test_a_small_gain_is_measured_until_it_is_seen(
+    db: Database, campaign: Campaign, factor: float, kept: bool
+) -> None:
+    costs = Costs(algorithm={RING: lambda *_: factor})
+    done, _ = judged(db, campaign, costs, tuned(*RING, 64, 512))
+    assert bool(done.winners) is kept
+    assert bool(done.refused) is not kept
+    assert all(why.startswith("no gain is seen: 1.0") for _, why in done.refused)
+
+
 def test_a_wrong_result_anywhere_is_refused(db: Database, campaign: Campaign) -> None:
     ours = variant("MPI_Reduce", "reduce_ring", 64, 512)
     done, _ = judged(

@@ -30,7 +30,8 @@ def judged(ratios: Mapping[int, float], *winners: Winner, **slower: int) -> list
     """All circumstances of a size are alike, but for what is `slower` at one size in a use."""
     rows = []
     for trial in asked(*winners):
-        size, ratio = trial.target.bytes, ratios.get(trial.target.bytes, 1.0)
+        size = trial.target.bytes
+        ratio = ratios.get(size, 1.0 if trial.beyond else 0.95)
         found = Comparison(ratio, 0.9 * ratio, 1.02 * ratio, 0.5, 22, "")
         if slower.get(trial.where.use) == size:
             found = SLOWER
@@ -70,6 +71,13 @@ def test_ends_that_no_table_measures_are_not_left_alone() -> None:
         [(50, 50), (64, 64)],
     )
     assert "no measured size is left" in found.refused[0][1]
+
+
+def test_what_shows_no_gain_in_the_own_use_is_not_worth_a_rule() -> None:
+    (found,) = judged({8: 0.97, 64: 1.0, 512: 1.01, 4096: 1.0}, ring(8, 4096), stream=512)
+    assert ranges(found.winners) == [(8, 64)]  # together they are faster
+    assert [ranges([lost]) for lost, _ in found.refused] == [[(512, 512)], [(4096, 4096)]]
+    assert found.refused[1][1] == "no gain is seen: 1.00 [0.98, 1.02] times as fast"
 
 
 def test_beyond_its_range_it_goes_as_far_as_it_is_clearly_faster() -> None:

@@ -194,8 +194,8 @@ def test_a_cure_opens_the_next_round(done: Done) -> None:
 
 
 def test_the_right_side_is_cured_first(done: Done) -> None:
-    """At 16 KiB Allreduce ⪯ Reduce + Bcast and Bcast are violated: Allreduce races with the better
-    Bcast in force, so that once is enough."""
+    """At 16 KiB Allreduce ⪯ Reduce + Bcast and Bcast are violated: both race at once, and Allreduce
+    again with the better Bcast in force, so that one round is enough."""
     launched = {one.suite: one for one in done.launches()}
     every = suites.get(done.db, done.campaign.id).values()
     searched = [one for one in every if one.round == 1]
@@ -206,6 +206,7 @@ def test_the_right_side_is_cured_first(done: Done) -> None:
     assert "OMPI_MCA_coll_tuned_dynamic_rules_filename" not in first.environment
     assert "OMPI_MCA_coll_tuned_dynamic_rules_filename" in then.environment
     assert "coll_tuned_bcast_algorithm=" in first.plan
+    assert "coll_tuned_allreduce_algorithm=" in first.plan
     assert "coll_tuned_allreduce_algorithm=" in then.plan
     assert "coll_tuned_bcast_algorithm=" not in then.plan
     assert not [one for one in every if one.step == "in-force"]

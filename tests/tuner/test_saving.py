@@ -32,7 +32,9 @@ def test_launches_differ_by_a_factor_that_anchors_show(db: Database, campaign: C
     cells = [PlanCase("MPI_Allreduce", size) for size in planted.SIZES]
     seed = settings.sampling.seed
     pairs.add(Suite("confirm", 1), settings.sampling.launches, cells, seed=seed)
-    found = saving.cold(db, campaign, "confirm-1", [winner])
+    suites = ["confirm-1"]
+    table = [build.verdict("after", bytes=size, suites=suites) for size in planted.SIZES]
+    found = saving.cold(db, campaign, table, [winner])
     assert found.keys() == {Target("MPI_Allreduce", size) for size in planted.SIZES}
     for one in found.values():
         low, high = one.ratio.low, one.ratio.high

@@ -16,6 +16,7 @@ from plumbline.launch.pbs import PbsTable
 from plumbline.launch.simulation import Simulation
 from plumbline.launch.slurm import SlurmTable
 from plumbline.settings import GROUP_OF, GROUPS, identity
+from plumbline.settings.keeping import Keeping
 from plumbline.settings.ranks import PLACES
 from plumbline.settings.sampling import Sampling
 from plumbline.settings.search import Searching
@@ -28,6 +29,7 @@ JUDGED: dict[type[msgspec.Struct], Set[str]] = {
     **dict.fromkeys(GROUPS.values(), frozenset()),
     Sampling: {"launch_timeout_seconds"},
     Searching: {"budget_seconds"},
+    Keeping: {"keep_days", "keep_last"},
     Simulation: {"case_seconds"},
     Hosts: {"folder"},
     SlurmTable: JOBS | {"account", "qos"},
@@ -73,6 +75,8 @@ OTHERS = {
     "all": True,
     "sizes": [1, 2],
     "nprocs": 8,
+    "keep_days": 90.0,
+    "keep_last": 10,
 }
 
 

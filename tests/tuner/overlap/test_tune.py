@@ -11,12 +11,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from plumbline.overlap import tuned
 from plumbline.results import report
 from plumbline.settings import identity
-from plumbline_db import campaigns, exports, searches, verdicts, winners
+from plumbline_db import campaigns, coverage, exports, searches, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import EVERY_FUNCTION, Verdict
 from plumbline_exporters.metrics import DatabaseCollector
-from plumbline_exporters.standing import coverage, overlap
 from tests.tuner.overlap.pretended import (
     DEPTH,
     EAGER,
@@ -169,14 +168,14 @@ def test_readers_of_campaigns_know_it_by_its_name_alone(db: Database, tmp_path: 
     """It takes no campaign's place: not in lists, not as the last one, not in the metrics."""
     campaign = run(db, Library(times), tmp_path / "files")
     assert campaigns.get(db, campaign.id) == campaign
-    assert campaigns.all_campaigns(db) == [] and coverage(db) == []
-    (standing,) = overlap(db)
-    assert standing.counts["before"]["OV1"].violations == 1
-    assert standing.counts["after"]["OV1"].violations == 0
+    assert campaigns.all_campaigns(db) == [] and coverage.of_campaigns(db) == []
+    (covered,) = coverage.of_overlap(db)
+    assert covered.stages["before"].guidelines["OV1"].violations == 1
+    assert covered.stages["after"].guidelines["OV1"].violations == 0
     registry = CollectorRegistry(auto_describe=False)
     registry.register(DatabaseCollector(tmp_path / "plumbline.db"))
     text = generate_latest(registry).decode()
-    assert 'guideline="OV1",library="openmpi-4.1.4"' in text and "plumbline_scrape_success" in text
+    assert 'guideline="OV1",host="' in text and "plumbline_scrape_success" in text
     assert 'plumbline_scrape_success{collector="guidelines"} 1.0' in text
     found = report.read(db, campaign.id)
     assert found.of_benchmarks() and found.remaining() == []

@@ -79,6 +79,27 @@ class Ran:
         }
 
 
+def test_what_is_much_slower_in_another_way_of_use_does_not_win(
+    db: Database, campaign: Campaign
+) -> None:
+    costs = good_segments("8192")
+    costs.where["binomial", "stream"] = 3.0
+    races = []
+    for number, uses in enumerate(((), ("loop", "stream")), 1):
+        store = LaunchStore(db, campaign.id, SimulatedStarter(costs))
+        suite = Suite("search", number)
+        race = Race(
+            *(store, candidate_space(), PLAN, SPACE.hot_environment, EFFORT, suite), uses=uses
+        )
+        trials = race.run([BCAST], refine=False)[BCAST]
+        races.append((by(trials, "binomial"), min(trials, key=lambda trial: trial.ratio or 9)))
+    (blind, best), (seen, second) = races
+    assert {trial.state for trial in blind} == {"measured"} and best in blind
+    assert {trial.state for trial in seen} == {"slower"}
+    assert seen[0].detail.startswith("stream: ") and seen[0].detail.endswith("in 2 launches")
+    assert by([second], "chain")
+
+
 def by(trials: list[Trial], value: str) -> list[Trial]:
     return [one for one in trials if value in (*one.knobs.values(), one.variant)]
 

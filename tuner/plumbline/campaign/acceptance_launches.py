@@ -10,11 +10,12 @@ from functools import partial
 import msgspec
 import numpy as np
 
-from plumbline.campaign.acceptance_sizes import Part, Rows, Trial
+from plumbline.campaign.acceptance_sizes import Part, Rows, Trial, pooled
 from plumbline.campaign.circumstances import Circumstance
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.measure.launches import LaunchStore, Series
+from plumbline.search.race import elsewhere
 from plumbline.settings import Settings
 from plumbline.system.placement import Placement
 from plumbline.system.words import counted
@@ -27,10 +28,9 @@ from plumbline_db.records import Case, Suite
 LOOKS = design.over(9, 22)
 # Launches after which what is much slower, or beyond its range not faster, is given up; they count
 # among those of the first look.
-FIRST_LOOK = 2
+FIRST_LOOK = elsewhere.LAUNCHES
 _FIRST_BLOCKS = 3
 _WARMUP = 4  # calls before the first block of a case; the race has warmed up with more
-_MUCH = math.log(1.15)
 BLOCKS = 6  # of a launch that has all comparisons; those that have a few take the usual ones
 _SEEDS = 100_000  # between the launches of two turns
 
@@ -75,12 +75,32 @@ class AcceptanceLaunches:
             asked += given_up if look == 0 else []
             family.look(partial(self._evidence, frozenset(asked)))
             lost = {row.hypothesis.key.part for row in rows if row.word == "violated"}
-            still = (row.hypothesis.key for row in family.open())
-            asked = [trial for trial in still if not trial.is_among(lost)]
+            still = [row.hypothesis.key for row in family.open()]
+            still += self._of_unclear_gain(rows, LOOKS.confidence(look, alpha))
+            asked = [trial for trial in dict.fromkeys(still) if not trial.is_among(lost)]
             if not asked:
                 break
         judge_together(rows, self.logs, LOOKS.confidence(LOOKS.looks - 1, alpha))
         return rows
+
+    def _of_unclear_gain(
+        self, rows: Sequence[HypothesisState[Trial]], confidence: float
+    ) -> list[Trial]:
+        """The trials in the campaign's own use of winners that hold and may be faster or slower
+        there; brings what is known of these up to all launches so far."""
+        own = Circumstance("", self._plan.data)
+        by_winner: dict[int, list[HypothesisState[Trial]]] = {}
+        for row in rows:
+            trial = row.hypothesis.key
+            if trial.where == own and not trial.beyond and row.word == "holds":
+                row.comparison = paired_ratio(list(self.logs[trial].values()), confidence)
+                by_winner.setdefault(trial.winner, []).append(row)
+        found = []
+        for held in by_winner.values():
+            mean, half = pooled([row.comparison for row in held if row.comparison is not None])
+            if abs(mean) <= half:
+                found += [row.hypothesis.key for row in held]
+        return found
 
     def _add(
         self, suite: Suite, before: int, count: int, trials: Sequence[Trial], blocks: int
@@ -164,7 +184,7 @@ def _hopeless(
     found: dict[Part, str] = {}
     for trial in trials:
         least = min(logs.get(trial, {}).values(), default=-math.inf)
-        if least > (0.0 if trial.beyond else _MUCH):
+        if least > (0.0 if trial.beyond else elsewhere.MUCH):
             found.setdefault(
                 trial.part,
                 f"slower at {trial.target.bytes} B ({trial.where.label(settings)}): "

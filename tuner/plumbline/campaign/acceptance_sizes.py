@@ -221,10 +221,22 @@ def _kept(
             bytes_to=max(piece.bytes_to, high),
             tried=_tried(_of(inside, foreign=False) if narrow else inside, settings, binding),
         )
+        if why := _without_gain(piece):
+            found.refused.append((piece, why))
+            continue
         found.winners.append(piece)
         if narrow:
             found.narrowed.append((piece, narrow))
     return found
+
+
+def _without_gain(piece: Winner) -> str:
+    """Why it is not worth a rule, where it is not known to be faster in the campaign's own use."""
+    own = piece.tried[0] if piece.tried else None
+    if own is None or own.speedup_low > 1:
+        return ""
+    high = own.speedup**2 / own.speedup_low
+    return f"no gain is seen: {own.speedup:.2f} [{own.speedup_low:.2f}, {high:.2f}] times as fast"
 
 
 def _of(rows: Rows, *, foreign: bool) -> list[HypothesisState[Trial]]:
@@ -292,12 +304,7 @@ def _tried(rows: Rows, settings: Settings, binding: str) -> list[Tried]:
             found.setdefault(row.hypothesis.key.where, []).append(row.comparison)
     tried = []
     for where, comparisons in found.items():
-        logs = [math.log(comparison.ratio) for comparison in comparisons]
-        # Of the mean: errors of sizes are their own.
-        halves = [
-            math.log((comparison.high or math.inf) / comparison.ratio) for comparison in comparisons
-        ]
-        mean, half = sum(logs) / len(logs), math.hypot(*halves) / len(logs)
+        mean, half = pooled(comparisons)
         tried.append(
             Tried(
                 use=where.use or settings.way.use or settings.start_scheme,
@@ -311,3 +318,13 @@ def _tried(rows: Rows, settings: Settings, binding: str) -> list[Tried]:
             )
         )
     return tried
+
+
+def pooled(comparisons: Sequence[Comparison]) -> tuple[float, float]:
+    """The mean of the log ratios of several sizes and half of its interval: errors of sizes are
+    their own."""
+    logs = [math.log(comparison.ratio) for comparison in comparisons]
+    halves = [
+        math.log((comparison.high or math.inf) / comparison.ratio) for comparison in comparisons
+    ]
+    return sum(logs) / len(logs), math.hypot(*halves) / len(logs)

@@ -11,8 +11,10 @@ from functools import partial
 
 import msgspec
 
+from plumbline.campaign import reach
 from plumbline.campaign.pairs import Pairs, target_of, untouched
-from plumbline.core.guidelines import LIBRARY, Guidelines
+from plumbline.campaign.reach import BuiltOn, reaches, reaching
+from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.measure import experiment, tables
 from plumbline.measure.launches import LaunchStore
@@ -24,7 +26,6 @@ from plumbline.system.words import counted
 from plumbline.verify.sequential import Hypothesis, HypothesisFamily
 from plumbline.verify.statistics import Comparison, paired_ratio, slower
 from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
-from plumbline_exporters.bundle import conditions
 
 
 class Confirmation(msgspec.Struct, frozen=True):
@@ -58,10 +59,9 @@ def confirm(
     be `faster` in launches that have both; nor for cells that no winner reaches, or none that was
     not there then."""
     confirmed = earlier.winners if earlier else []
-    built_on = _built_on(guidelines)
-    all_cases = tables.cases(guidelines, settings)
-    left = [case for case in all_cases if case.variant == "default" and not case.ranks]
-    others = [case for case in all_cases if case not in set(left)]
+    built_on = reach.built_on(guidelines)
+    left = [case for case in table.planned if case.variant == "default" and not case.ranks]
+    others = [case for case in table.planned if case not in set(left)]
     new_pairs = partial(Pairs, store, settings, environment, winners, reference_cases)
     pairs = new_pairs()
     fresh = pairs.add(suite, settings.sampling.launches, left, others, seed=settings.sampling.seed)
@@ -124,46 +124,17 @@ def confirm(
         confirmed=confirmed,
         faster=faster,
     )
-    not_slower = [cell for cell in pairs.ratios if cell not in harm and cell not in lost]
-    return Confirmation(kept, dropped, verdicts, list(winners), not_slower)
+    measured = {cell for cell in pairs.ratios if cell not in harm and cell not in lost}
+    known = _settled(earlier, winners, built_on) - pairs.ratios.keys() if earlier else set()
+    return Confirmation(kept, dropped, verdicts, list(winners), sorted(measured | known))
 
 
-def _built_on(guidelines: Guidelines) -> dict[str, set[str]]:
-    """By function those that a library may build it on, as guidelines have it."""
-    return {
-        pattern.lhs: {
-            used
-            for other in guidelines.patterns
-            if (other.lhs, other.lhs_variant) == (pattern.lhs, LIBRARY)
-            for used in other.uses
-        }
-        for pattern in guidelines.patterns
-    }
-
-
-def _settled(
-    earlier: Confirmation, winners: Sequence[Winner], built_on: Mapping[str, Collection[str]]
-) -> set[Target]:
+def _settled(earlier: Confirmation, winners: Sequence[Winner], built_on: BuiltOn) -> set[Target]:
     """Cells that were not slower then, and that nothing reaches which is another one now."""
-    changed = [
-        winner
-        for those, others in ((winners, earlier.in_force), (earlier.in_force, winners))
-        for winner in those
-        if not any(_holds_as(winner, other) for other in others)
-    ]
-    preloads = {
-        any(winner.variant != LIBRARY for winner in those) for those in (winners, earlier.in_force)
-    }
-    if len(preloads) > 1 or any(winner.function == EVERY_FUNCTION for winner in changed):
-        return set()  # every call is another one
+    changed = reach.changed(earlier.in_force, winners)
+    if changed is None:
+        return set()
     return {cell for cell in earlier.not_slower if not reaching(changed, cell, built_on)}
-
-
-def _holds_as(winner: Winner, other: Winner) -> bool:
-    """Whether they are exported alike."""
-    same = {"function", "bytes_from", "bytes_to", "variant", "configuration"}
-    alike = all(getattr(winner, name) == getattr(other, name) for name in same)
-    return alike and conditions(winner) == conditions(other)
 
 
 class _Looks:
@@ -300,14 +271,15 @@ def judge_winners(
     cells: Sequence[Target],
     slower: Mapping[Target, Comparison],
     verdicts: Sequence[Verdict],
-    built_on: Mapping[str, Collection[str]],
+    built_on: BuiltOn,
     lost: Collection[Target] = (),
     *,
     confirmed: Sequence[Winner] = (),
     faster: Sequence[Winner] = (),
 ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
     """Keeps a winner if its cells are not slower than the default's in cold launches, and it is
-    significantly faster over them, or no slower and what it was chosen for holds.
+    significantly faster over them, or no slower and what it was chosen for holds, or not surely
+    slower and known to be faster.
 
     `speeds`: of each winner, tuned over default; `cells`: what was measured; `slower`: the cells
     that are slower than before; `built_on`: which functions a library may build a function on;
@@ -318,7 +290,7 @@ def judge_winners(
     kept: list[Winner] = []
     dropped: list[tuple[Winner, str]] = []
     for winner, speed in zip(winners, speeds, strict=True):
-        gone_wrong = [cell for cell in lost if _reaches(winner, cell, built_on)]
+        gone_wrong = [cell for cell in lost if reaches(winner, cell, built_on)]
         if gone_wrong:
             where = ", ".join(f"{cell.function} at {cell.bytes} B" for cell in sorted(gone_wrong))
             dropped.append((winner, f"no right result with it in force: {where}"))
@@ -333,14 +305,18 @@ def judge_winners(
         if winner.function == EVERY_FUNCTION:
             kept.append(winner)
             continue
+        before = any(is_part(winner, earlier) for earlier in confirmed)
+        if speed is None and before:
+            kept.append(winner)
+            continue
         if speed is None:
             dropped.append((winner, "no pair of launches has its cells"))
             continue
         clearly = speed.high is not None and speed.high < 1
         cured = any((winner.function, name) in held for name in winner.removes)
-        before = any(is_part(winner, earlier) for earlier in confirmed)
         known = before or any(is_part(winner, earlier) for earlier in faster)
-        if not clearly and not ((cured or known) and speed.ratio <= 1):
+        stays = (cured and speed.ratio <= 1) or (known and (speed.low is None or speed.low <= 1))
+        if not (clearly or stays):
             dropped.append((winner, f"no gain is left cold: {_text(speed)} times the default"))
             continue
         removes = [name for name in winner.removes if (winner.function, name) not in violated]
@@ -382,27 +358,6 @@ def judge_winners(
         kept = [winner for winner in kept if winner not in gone]
         dropped += [(winner, f"{text}, and no winner reaches it but by {what}") for winner in gone]
     return kept, dropped
-
-
-def reaching(
-    winners: Sequence[Winner], cell: Target, built_on: Mapping[str, Collection[str]]
-) -> list[Winner]:
-    """Those that can change what happens in a cell."""
-    return [winner for winner in winners if _reaches(winner, cell, built_on)]
-
-
-def _reaches(winner: Winner, cell: Target, built_on: Mapping[str, Collection[str]]) -> bool:
-    """Whether a winner can change what happens in a cell: its own, or, for a knob, another size of
-    its function (a variable that is set may turn off what the library does without it) or a cell of
-    a function that the library may build on the tuned one. A variant of ours reaches no other."""
-    if holds(winner, cell):
-        return True
-    if winner.variant != "default":
-        return False
-    built = winner.function in built_on.get(cell.function, ())
-    return winner.function == cell.function or (
-        built and winner.bytes_from <= cell.bytes <= winner.bytes_to
-    )
 
 
 def named(verdicts: Sequence[Verdict], word: str) -> set[tuple[str, str]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import states, vetting
+from plumbline.campaign import circumstances, states, vetting
 from plumbline.campaign.confirm import named
 from plumbline.campaign.exported import Files
 from plumbline.campaign.other_uses import OtherUses
@@ -115,6 +115,9 @@ class Loop:
             self._order,
             self._budget,
             switches=crossover.switches(toolchain.space, toolchain.knobs),
+            uses=[]
+            if settings.ranks.simulate
+            else circumstances.other_uses(settings, crowded=campaign.oversubscribed),
         )
         self._vetting = Vetting(
             store,

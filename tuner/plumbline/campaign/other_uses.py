@@ -19,7 +19,6 @@ from plumbline.measure.launches import LaunchStore, Series
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 from plumbline.verify.design import Design
-from plumbline.verify.index import LIBRARY
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline_db import runs
 from plumbline_db.records import Case, OtherUse, Suite, Verdict
@@ -96,7 +95,7 @@ class OtherUses:
         )
 
     def _cases(self, verdicts: Iterable[Verdict]) -> list[PlanCase]:
-        sides = _sides([*self._only, *verdicts])
+        sides = {side for verdict in [*self._only, *verdicts] for side in verdict.sides}
         return [
             msgspec.structs.replace(case, use=use)
             for use in self._uses
@@ -154,16 +153,6 @@ _Side = tuple[str, str, int]
 
 def _side(case: PlanCase | Case) -> _Side:
     return (case.function, case.variant, case.bytes)
-
-
-def _sides(verdicts: Iterable[Verdict]) -> set[_Side]:
-    """Both sides of each."""
-    found: set[_Side] = set()
-    for verdict in verdicts:
-        right = LIBRARY if verdict.rhs == verdict.function else verdict.rhs
-        found.add((verdict.function, verdict.lhs, verdict.bytes))
-        found.add((verdict.function, right, verdict.other_bytes or verdict.bytes))
-    return found
 
 
 _Cell = tuple[str, str, str, int]

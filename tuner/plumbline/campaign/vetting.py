@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from plumbline.campaign import acceptance_in_turn
+from plumbline.campaign import acceptance_in_turn, reach
 from plumbline.campaign.acceptance import Acceptance
 from plumbline.campaign.confirm import Confirmation, confirm
 from plumbline.campaign.exported import Files
@@ -81,7 +81,8 @@ class Vetting:
         self._proven = Proven(store, toolchain, plan, sizes)
         self._trials = Trials(store, settings, sizes)
         self._reference_cases = self._unchanged(candidate_space)
-        self._confirmed: Confirmation | None = None  # the last one
+        self._confirmed: Confirmation | None = None  # the last one, with its table
+        self._table: tables.ViolationTable | None = None
 
     def turn(
         self,
@@ -103,15 +104,7 @@ class Vetting:
         missed = self._proven.missed(number, winners, environment)
         if lost := missed or self._wrong(number, winners, environment):
             return Vetted(self._without(lost, winners), list(current), True)
-        table = tables.ViolationTable(
-            store,
-            stage,
-            self._guidelines,
-            self._settings,
-            suite,
-            environment,
-            riders=uses.riders,
-        )
+        table = self._table = self._new_table(stage, suite, winners, environment, uses)
         done = self._confirmed = confirm(
             store,
             suite,
@@ -130,6 +123,25 @@ class Vetting:
             return Vetted(self._without(lost, done.winners), done.verdicts, True)
         verdicts = table.decide()
         return Vetted(done.winners, verdicts, False, table.ridden)
+
+    def _new_table(
+        self,
+        stage: str,
+        suite: Suite,
+        winners: Sequence[Winner],
+        environment: Mapping[str, str],
+        uses: OtherUses,
+    ) -> tables.ViolationTable:
+        """With what the last one knows of cells that no winner reaches which has changed since."""
+        last = self._confirmed
+        changed = reach.changed(last.in_force, winners) if last else None
+        built_on = reach.built_on(self._guidelines)
+        return tables.ViolationTable(
+            *(self._store, stage, self._guidelines, self._settings, suite, environment),
+            riders=uses.riders,
+            earlier=None if changed is None else self._table,
+            changed=lambda side: reach.side_changes(changed or [], side, built_on),
+        )
 
     def _accepted(self, winners: Sequence[Winner]) -> list[Winner]:
         """Those that hold wherever a user stands, and second choices that do for the others."""

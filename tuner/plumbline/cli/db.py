@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from . import base, common
+from . import base, common, options
 from .base import Program
+
+if TYPE_CHECKING:
+    from plumbline_db.transfer import Moved
 
 
 @click.group("db", cls=base.Group)
 def command() -> None:
-    """Check the database, or back it up.
+    """Look after the database, and take data out of it or in.
 
     \b
     Example:
@@ -55,3 +60,132 @@ def backup(program: Program, target: Path) -> None:
 
     connection.backup(program.database, target)
     common.print_json({"path": str(target)}) if program.json else click.echo(str(target))
+
+
+@command.command("prune", takes="db json")
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar="DAYSd|CAMPAIGNS",
+    help="Whose samples stay: of campaigns that ended in so many days (90d), of so many last ones "
+    "of each machine, library and layout (10); can be repeated.",
+)
+@options.listing
+def prune(program: Program, keep: tuple[str, ...], listing: bool) -> None:
+    """Throw samples of old campaigns away; n, medians, quantiles and verdicts stay.
+
+    \b
+    Example:
+      plumbline db prune --keep 90d --keep 10 --list
+    """
+    from plumbline_db.connection import Database
+
+    from . import pruning
+
+    policy = pruning.policy_of(keep)
+    path = program.database
+    Database.open(path).close()  # one that is missing is not made
+    before = path.stat().st_size
+    with Database.open(path, write=not listing) as db:
+        found = pruning.look(db, policy) if listing else pruning.done(db, policy)
+    pruning.show(program, policy, found, before, listing=listing)
+
+
+@command.command("compact", takes="db json")
+def compact(program: Program) -> None:
+    """Write the file anew without gaps. It needs as much room again meanwhile.
+
+    \b
+    Example:
+      plumbline db compact
+    """
+    from plumbline_db import connection
+
+    from .pruning import megabytes
+
+    before, after = connection.compact(program.database)
+    if program.json:
+        document = {"path": str(program.database), "bytes_before": before, "bytes": after}
+        common.print_json(document)
+    else:
+        click.echo(f"{program.database}: {megabytes(before)} -> {megabytes(after)}")
+
+
+@command.command("export", takes="db json")
+@click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("campaigns", nargs=-1)
+def export(program: Program, target: Path, campaigns: tuple[str, ...]) -> None:
+    """Write CAMPAIGNS, else all finished ones, to the file TARGET, for another site.
+
+    \b
+    Example:
+      plumbline db export ours.plumbline openmpi-4.1.4-4x6a3a03
+    """
+    import datetime
+
+    from plumbline_db import transfer
+
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    moved = transfer.export(program.database, target, campaigns, now)
+    _show(program, target, moved)
+
+
+@command.command("import", takes="db json")
+@click.argument("source", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+def take(program: Program, source: Path) -> None:
+    """Put what another site has exported to the file SOURCE into the database.
+
+    Another campaign of a name that is taken gets the name of its host before it.
+
+    \b
+    Example:
+      plumbline db import ours.plumbline
+    """
+    from plumbline_db import transfer
+
+    _show(program, program.database, transfer.take(program.database, source))
+
+
+def _show(program: Program, path: Path, moved: Sequence[Moved]) -> None:
+    if program.json:
+        document = {"path": str(path), "campaigns": [one._asdict() for one in moved]}
+        common.print_json(document)
+        return
+    for one in moved:
+        there = "" if one.new else ", which is there already"
+        click.echo(f"{path}: {one.campaign}, sha256 {one.sha256[:16]}{there}")
+
+
+@command.command("table", takes="db json")
+@click.argument("what", type=click.Choice(["samples", "medians", "verdicts", "winners"]))
+@click.argument("campaigns", nargs=-1)
+@click.option(
+    "--output",
+    type=options.NewFile(),
+    help="A file NAME.csv or NAME.parquet; else CSV is printed.",
+)
+def table(program: Program, what: str, campaigns: tuple[str, ...], output: Path | None) -> None:
+    """Write a table of CAMPAIGNS, else of all, for other programs.
+
+    CSV, or Parquet with the extra `parquet`.
+
+    \b
+    Example:
+      plumbline db table medians --output medians.csv
+    """
+    from plumbline_db import flat_tables
+    from plumbline_db.connection import Database
+    from plumbline_exporters import table_files
+
+    if output is not None:
+        table_files.require(output)
+    with Database.open(program.database) as db, db.snapshot():
+        parts = flat_tables.of(db, what, campaigns)
+        if output is None:
+            table_files.print_csv(flat_tables.COLUMNS[what], parts)
+            return
+        rows = table_files.write(output, flat_tables.COLUMNS[what], parts)
+    if program.json:
+        common.print_json({"path": str(output), "rows": rows})
+    else:
+        click.echo(f"{output}: {rows} rows")

@@ -11,10 +11,11 @@ _MARKS = {"fine": "ok  ", "notes": "note", "warns": "warn", "fails": "FAIL"}
 
 
 @base.command("doctor", takes="mpi db json")
-def command(program: Program) -> int:
+@click.option("--daemon", is_flag=True, help="Look at plumbline watch and its units instead.")
+def command(program: Program, daemon: bool) -> int:
     """What works here, what does not, and what to do about it.
 
-    Exit code 1 if something fails that a campaign needs.
+    Exit code 1 if something fails that a campaign needs, or the daemon.
 
     \b
     Example:
@@ -24,8 +25,15 @@ def command(program: Program) -> int:
 
     from plumbline.results import doctor
 
+    if daemon:
+        from plumbline.daemon.service import utc_now
+        from plumbline.results import doctor_daemon
+
+        examined = doctor_daemon.examine(program.database, utc_now)
+    else:
+        examined = doctor.examine(program.mpi, program.database)
     findings = []
-    for finding in doctor.examine(program.mpi, program.database):
+    for finding in examined:
         findings.append(finding)
         if not program.json:
             click.echo(f"{_MARKS[finding.state]}  {finding.subject:13} {finding.text}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from . import common
+from . import common, pruning
 from .base import Program
 
 if TYPE_CHECKING:
@@ -177,6 +177,7 @@ def _one(
             raise
         if output is None:
             export_folder.release(folder)
+        pruning.by_policy(db, settings.keeping.policy)
     return campaign.id
 
 

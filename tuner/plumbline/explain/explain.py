@@ -32,7 +32,7 @@ from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of
 from plumbline.settings.toolchain import list_of
 from plumbline.system import paths
-from plumbline_db import runs
+from plumbline_db import table_samples
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library, Search, Trial, Verdict, Winner
@@ -335,10 +335,9 @@ def _of(winner: Winner) -> tuple[str, dict[str, str]]:
 
 def _defaults(db: Database, report: Report) -> dict[Target, float]:
     """Seconds of the library as it is: medians over the launches of the table before."""
-    suites = list(dict.fromkeys(name for verdict in report.before for name in verdict.suites))
     return {
         Target(median.case.function, median.case.bytes): statistics.median(median.seconds)
-        for median in runs.medians(db, report.campaign.id, suites)
+        for median in table_samples.medians(db, report.campaign.id, report.before)
         if median.case.variant == "default"
         and not median.case.knobs
         and median.case.config == "default"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import msgspec
+
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Data, Plan, PlanCase, least_bytes, measurable, part_bytes
 from plumbline.measure import factors
@@ -20,7 +22,7 @@ from plumbline.system.words import counted
 from plumbline.verify import design
 from plumbline.verify.index import Obstacle, Side, side_of
 from plumbline.verify.statistics import Comparison, exact_ratio, paired_ratio
-from plumbline.verify.verify import Look, Verification, VerifySettings
+from plumbline.verify.verify import CellKey, Look, Verification, VerifySettings
 from plumbline_db import runs
 from plumbline_db.records import Medians, Suite, Verdict
 
@@ -104,7 +106,10 @@ def design_of(settings: Settings) -> design.Design:
 
 class ViolationTable:
     """A table under way. The launches of its first look are in the database when `look` is called
-    first, those of the others when it is called again; `decide` adds what is missing."""
+    first, those of the others when it is called again; `decide` adds what is missing. `planned` are
+    the cases that it needs. What an `earlier` table has decided stands where nothing that was
+    compared has changed since; these cells are not measured again, and each part of the table is
+    corrected for the number of its own tests."""
 
     def __init__(
         self,
@@ -115,9 +120,13 @@ class ViolationTable:
         suite: Suite,
         environment: Mapping[str, str] | None = None,
         riders: Callable[[Sequence[Verdict]], Sequence[PlanCase]] = lambda _: (),
+        *,
+        earlier: ViolationTable | None = None,
+        changed: Callable[[Side], bool] = lambda _: True,
     ) -> None:
         """`environment` is that of its launches; `riders` are cases of others that its last look
-        takes along, of the table before it."""
+        takes along, of the table before it. `changed`: whether a side may take another time than in
+        the `earlier` table."""
         self._store = store
         self._stage, self._settings = stage, settings
         self._riders = riders
@@ -127,7 +136,20 @@ class ViolationTable:
         self._samples: list[runs.LaunchSamples] = []
         self._medians: list[Medians] = []
         self._obstacles: list[Obstacle] = []
-        self._planned = cases(guidelines, settings)
+        before = earlier.cells() if earlier else []
+        self._kept = [
+            (msgspec.structs.replace(verdict, stage=stage), sides)
+            for verdict, sides in before
+            if _is_final(verdict) and not any(map(changed, sides))
+        ]
+        settled = {_key(verdict) for verdict, _ in self._kept}
+        needed = set[Side]().union(
+            *(sides for verdict, sides in before if _key(verdict) not in settled)
+        )
+        self._order = {_key(verdict): place for place, (verdict, _) in enumerate(before)}
+        self.planned = [
+            case for case in cases(guidelines, settings) if earlier is None or _side(case) in needed
+        ]
         self._environment = environment or {}
         self._verification = Verification(
             guidelines,
@@ -140,6 +162,7 @@ class ViolationTable:
                 design=design_of(settings),
                 deterministic=settings.ranks.simulate is not None,
             ),
+            settled=settled,
         )
 
     def look(self) -> list[Verdict]:
@@ -156,13 +179,22 @@ class ViolationTable:
         refused = _refused(self._store, self._suites, self._medians)
         obstacles = [*self._obstacles, *self._put_aside(), *refused]
         self._verification.look(Look(self._medians, self._suites, obstacles, self._samples))
-        return self._verification.verdicts()
+        return self.verdicts()
+
+    def cells(self) -> list[tuple[Verdict, set[Side]]]:
+        """All verdicts so far, in the order of the earlier table, each with what was compared."""
+        found = [*self._kept, *self._verification.cells()]
+        last = len(self._order)
+        return sorted(found, key=lambda cell: self._order.get(_key(cell[0]), last))
+
+    def verdicts(self) -> list[Verdict]:
+        return [verdict for verdict, _ in self.cells()]
 
     def _put_aside(self) -> list[Obstacle]:
         aside = self._store.aside
         return [
-            Obstacle(Side(case.function, case.variant, case.bytes, case.ranks), why)
-            for case in self._planned
+            Obstacle(_side(case), why)
+            for case in self.planned
             if (why := aside.why(case, self._environment))
         ]
 
@@ -180,7 +212,7 @@ class ViolationTable:
     def along(self) -> list[PlanCase]:
         """Of the riders, for the next look: all, if it is the last of several."""
         is_last = 0 < len(self._suites) == len(self._looks) - 1
-        return list(self._riders(self._verification.verdicts())) if is_last else []
+        return list(self._riders(self.verdicts())) if is_last else []
 
     @property
     def ridden(self) -> str:
@@ -206,7 +238,20 @@ class ViolationTable:
             arm = Arm(suite, self._store.filled(suite, look.plan(first)), self._environment)
             take_turns(self._store, [arm], look.launches)
             self.look()
-        return self._verification.verdicts()
+        return self.verdicts()
+
+
+def _side(case: PlanCase) -> Side:
+    return Side(case.function, case.variant, case.bytes, case.ranks)
+
+
+def _key(verdict: Verdict) -> CellKey:
+    return verdict.guideline, verdict.kind, verdict.function, verdict.bytes
+
+
+def _is_final(verdict: Verdict) -> bool:
+    """Decided, or nothing that launches can decide."""
+    return verdict.verdict != "undecided" or verdict.ratio is None
 
 
 def _case_of(plan_text: str, number: int) -> Side:

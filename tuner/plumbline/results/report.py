@@ -30,6 +30,7 @@ from plumbline_db import (
     searches,
     settling,
     started,
+    table_samples,
     verdicts,
     winners,
 )
@@ -158,7 +159,7 @@ def read(db: Database, campaign_id: str | None) -> Report:
     before = verdicts.get(db, campaign.id, "before")
     hours = spread.hours(db, campaign)
     depends = spread.dependence(db, campaign, {"before": before, "after": after or []})
-    tables = {suite for verdict in (*before, *(after or [])) for suite in verdict.suites}
+    tables = table_samples.suites([*before, *(after or [])])
     simulated = "simulate" in msgspec.json.decode(campaign.settings)
     settled = _settled(db, campaign.id, sorted(tables), simulated=simulated)
     return Report(

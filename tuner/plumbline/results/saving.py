@@ -85,7 +85,7 @@ def of(
         return None
     measured: dict[Target, Cold] = {}
     if after and winners:
-        measured = cold(db, campaign, after[0].suites[0], winners)
+        measured = cold(db, campaign, after, winners)
     calls = [calls for calls in found.on(campaign.nprocs, campaign.nodes) if calls.bytes]
     whole = sum(call.work_seconds for call in calls) or 1.0
     rows = [_row(call, whole, winners, measured, done=after is not None) for call in calls]
@@ -109,26 +109,45 @@ def of(
 
 
 def cold(
-    db: Database, campaign: Campaign, suite: str, winners: Sequence[Winner]
+    db: Database, campaign: Campaign, table: Sequence[Verdict], winners: Sequence[Winner]
 ) -> dict[Target, Cold]:
-    """Cells that were measured with and without the files of the confirmation `suite`."""
+    """Cells that were measured with and without the files, in the confirmation that its verdicts in
+    the `table` rest on."""
     settings = settings_of(campaign.settings)
     compare = tables.compare_of(settings)
     ratios: dict[Target, list[float]] = {}
     seconds: dict[Target, list[float]] = {}
-    for tuned, plain in suites.in_turn(db, campaign.id, suite):
-        ours = index(runs.medians(db, campaign.id, [tuned]))
-        theirs = index(runs.medians(db, campaign.id, [plain]))
-        cells = [target for target, candidate in theirs if candidate == DEFAULT]
-        logs, _ = cold_ratios(ours, theirs, cells, winners)
-        for cell, logs_of_cell in logs.items():
-            ratios.setdefault(cell, []).extend(logs_of_cell)
-            seconds.setdefault(cell, []).extend(theirs[cell, DEFAULT].values())
+    for name, told in _rounds(db, campaign, table).items():
+        for tuned, plain in suites.in_turn(db, campaign.id, name):
+            ours = index(runs.medians(db, campaign.id, [tuned]))
+            theirs = index(runs.medians(db, campaign.id, [plain]))
+            cells = [target for target, candidate in theirs if candidate == DEFAULT]
+            logs, _ = cold_ratios(ours, theirs, cells, winners)
+            for cell in told & logs.keys():
+                ratios.setdefault(cell, []).extend(logs[cell])
+                seconds.setdefault(cell, []).extend(theirs[cell, DEFAULT].values())
     return {
         cell: Cold(statistics.median(seconds[cell]), compare(logs, 1 - settings.claims.alpha))
         for cell, logs in ratios.items()
         if logs
     }
+
+
+def _rounds(db: Database, campaign: Campaign, table: Sequence[Verdict]) -> dict[str, set[Target]]:
+    """The cells of the library's own calls by the confirmation that their verdicts rest on, which
+    one of its suites names."""
+    every = suites.get(db, campaign.id)
+    names: dict[tuple[str, int, int], str] = {}
+    found: dict[str, set[Target]] = {}
+    for verdict in table:
+        for suite in map(every.__getitem__, verdict.suites):
+            name = names.setdefault((suite.stage, suite.round, suite.parted), suite.name)
+            found.setdefault(name, set()).update(
+                Target(function, size)
+                for function, variant, size in verdict.sides
+                if variant == DEFAULT.variant
+            )
+    return found
 
 
 def _row(

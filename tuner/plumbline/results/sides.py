@@ -11,10 +11,10 @@ from pathlib import Path
 import msgspec
 
 from plumbline.measure import factors
-from plumbline_db import campaigns, machines, runs, verdicts
+from plumbline_db import campaigns, machines, runs, table_samples, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
-from plumbline_db.records import Campaign, Library, Machine
+from plumbline_db.records import Campaign, Library, Machine, Verdict
 from plumbline_db.runs import LaunchSamples, Surroundings
 
 SYNTAX = "[FILE#]CAMPAIGN[:STAGE | /SUITE][@VARIANT]"
@@ -69,9 +69,14 @@ def read(db: Database, name: Name) -> Side:
         listed = ", ".join(known) or "none"
         raise UsageError(f"{db.path} holds no campaign {name.campaign}; it holds: {listed}")
     campaign = known[name.campaign]
-    suites = _suites(db, name)
+    table = _table(db, name)
+    suites = table_samples.suites(table) if table else [_suite(db, name)]
     launches = runs.surroundings(db, campaign.id, suites)
-    samples = runs.launch_samples(db, campaign.id, suites)
+    samples = (
+        table_samples.samples(db, campaign.id, table)
+        if table
+        else runs.launch_samples(db, campaign.id, suites)
+    )
     if name.variant:
         variants = sorted({sample.case.variant for sample in samples})
         samples = [sample for sample in samples if sample.case.variant == name.variant]
@@ -96,15 +101,18 @@ def read(db: Database, name: Name) -> Side:
     )
 
 
-def _suites(db: Database, name: Name) -> list[str]:
+def _suite(db: Database, name: Name) -> str:
+    every = list(dict.fromkeys(run.suite for run in runs.listing(db, name.campaign)))
+    if name.suite not in every:
+        listed = ", ".join(every) or "none"
+        raise UsageError(f"campaign {name.campaign} has no suite {name.suite}; it has: {listed}")
+    return name.suite
+
+
+def _table(db: Database, name: Name) -> list[Verdict]:
+    """Empty for the name of a suite."""
     if name.suite:
-        every = list(dict.fromkeys(run.suite for run in runs.listing(db, name.campaign)))
-        if name.suite not in every:
-            listed = ", ".join(every) or "none"
-            raise UsageError(
-                f"campaign {name.campaign} has no suite {name.suite}; it has: {listed}"
-            )
-        return [name.suite]
+        return []
     stages = verdicts.stages(db, name.campaign)
     if name.stage not in stages:
         listed = ", ".join(stages) or "none yet"
@@ -112,5 +120,4 @@ def _suites(db: Database, name: Name) -> list[str]:
             f"campaign {name.campaign} has no table {name.stage}; it has: {listed}. Single suites "
             f"are named {name.campaign}/SUITE"
         )
-    found = verdicts.get(db, name.campaign, name.stage)
-    return list(dict.fromkeys(suite for verdict in found for suite in verdict.suites))
+    return verdicts.get(db, name.campaign, name.stage)

@@ -14,8 +14,8 @@ from plumbline.system.words import counted
 from plumbline.verify import design
 from plumbline.verify.between import CampaignSpread, Estimate, between_campaigns, estimate, widened
 from plumbline.verify.independence import LEAST_LAUNCHES, Dependence, lag_one
-from plumbline.verify.index import LIBRARY, Index, Side
-from plumbline_db import campaigns, runs, verdicts
+from plumbline.verify.index import Index, Side
+from plumbline_db import campaigns, runs, table_samples, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
 
@@ -110,7 +110,7 @@ def dependence(
     found: dict[tuple[str, ...], tuple[str, Sequence[Verdict]]] = {}
     for stage, table in stages.items():
         if any(verdict.launches >= LEAST_LAUNCHES for verdict in table):
-            found.setdefault(tuple(_suites(table)), (stage, table))
+            found.setdefault(tuple(table_samples.suites(table)), (stage, table))
     return {stage: lag_one(_series(db, campaign, table)) for stage, table in found.values()}
 
 
@@ -157,9 +157,8 @@ def _series(db: Database, campaign: Campaign, table: Sequence[Verdict]) -> list[
     if same:
         sizes = sizes[:: max(1, math.ceil(len(sizes) / SIZES))]
         chosen = [verdict for verdict in same if verdict.bytes in set(sizes)]
-    suites = _suites(chosen)
     wanted = {size for verdict in chosen for size in (verdict.bytes, verdict.other_bytes)}
-    index = Index(runs.medians(db, campaign.id, suites, sizes=wanted))
+    index = Index(table_samples.medians(db, campaign.id, chosen, wanted))
     return [
         {
             run: math.log(lefts[run] / rights[run])
@@ -173,17 +172,12 @@ def _series(db: Database, campaign: Campaign, table: Sequence[Verdict]) -> list[
     ]
 
 
-def _suites(table: Sequence[Verdict]) -> list[str]:
-    return list(dict.fromkeys(suite for verdict in table for suite in verdict.suites))
-
-
 def _left(verdict: Verdict) -> Side:
     return Side(verdict.function, verdict.lhs, verdict.bytes, verdict.ranks)
 
 
 def _right(verdict: Verdict) -> Side:
-    own = verdict.rhs == verdict.function
-    return Side(verdict.function, LIBRARY if own else verdict.rhs, verdict.other_bytes)
+    return Side(verdict.function, verdict.right, verdict.other_bytes)
 
 
 def _span(begun: str, ended: str) -> str:

@@ -32,9 +32,16 @@ class Order:
         return self._parts.get(mockup, {function})
 
     def layers(self, targets: Sequence[Target], verdicts: Iterable[Verdict]) -> list[list[Target]]:
-        """`targets` in the order of work. A function waits for those that one of its violated
-        patterns is made of, where they are to be searched at the same size (a mock-up passes its
-        message on); functions that wait for each other are searched together."""
+        """`targets` in the order of work; functions that wait for each other are searched
+        together."""
+        return [
+            [target for target in targets if target.function in together]
+            for together in _levels(self.waits(targets, verdicts))
+        ]
+
+    def waits(self, targets: Sequence[Target], verdicts: Iterable[Verdict]) -> dict[str, set[str]]:
+        """By function those that one of its violated patterns is made of, where they are to be
+        searched at the same size (a mock-up passes its message on)."""
         wanted = set(targets)
         waits: dict[str, set[str]] = {target.function: set() for target in targets}
         for verdict in verdicts:
@@ -43,10 +50,7 @@ class Order:
                 waits[verdict.function] |= {
                     name for name in used if Target(name, verdict.bytes) in wanted
                 } - {verdict.function}
-        return [
-            [target for target in targets if target.function in together]
-            for together in _levels(waits)
-        ]
+        return waits
 
     def raised_by(self, violation: Verdict, winners: Sequence[Winner]) -> list[Winner]:
         """The winners that may have made the right side of `violation` faster than the left: those

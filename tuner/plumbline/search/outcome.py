@@ -124,6 +124,7 @@ _WITHOUT_TIMES = {
     "failed": "ended launches",
     "not_in_force": "was not in force",
     "unsupported": "cannot be had there",
+    "slower": "was slower in another way of use",
 }
 
 

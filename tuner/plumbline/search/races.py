@@ -29,7 +29,8 @@ from .space.select import Weights
 
 
 class Races:
-    """`at_once`: a launch of the simulated machine may hold all that is asked."""
+    """`at_once`: a launch of the simulated machine may hold all that is asked; `uses`: the other
+    ways of use, in which winners have to hold."""
 
     def __init__(
         self,
@@ -41,7 +42,9 @@ class Races:
         budget: Budget,
         *,
         at_once: bool,
+        uses: Sequence[str],
     ) -> None:
+        self._uses = uses
         self._store = store
         self._plan = plan
         self._settings = settings
@@ -95,6 +98,7 @@ class Races:
             changed=[winner.function for winner in in_force],
             earlier=neighbours.earlier(store.db, store.campaign),
             company=self._company,
+            uses=self._uses,
             has_time=self._budget.left,
         )
 

@@ -42,7 +42,8 @@ _RESCUE = 0.1  # of the budget
 
 class Rounds:
     """Opens searches for one campaign. `sizes` are the measured sizes by function; `switches` are
-    the longest messages that the library sends one way. Of an application's cells those that weigh
+    the longest messages that the library sends one way; `uses` other ways of use, in which winners
+    have to hold. Of an application's cells those that weigh
     something are searched, the heaviest first."""
 
     def __init__(
@@ -56,6 +57,7 @@ class Rounds:
         budget: Budget,
         *,
         switches: Iterable[int] = (),
+        uses: Sequence[str] = (),
     ) -> None:
         # A case of a large simulated machine takes as long as a launch of a small one.
         at_once = settings.ranks.simulate is not None and settings.ranks.nprocs < MANY
@@ -78,7 +80,9 @@ class Rounds:
         self._again: set[Target] = set()
         self._seconds = SecondChoices(candidate_space, sizes, self._select)
         self._races = Races(
-            store, candidate_space, plan, settings, self._weights, budget, at_once=at_once
+            *(store, candidate_space, plan, settings, self._weights, budget),
+            at_once=at_once,
+            uses=uses,
         )
 
     def fresh(self, verdicts: Iterable[Verdict]) -> list[Target]:
@@ -145,11 +149,21 @@ class Rounds:
     ) -> list[Winner]:
         """Races the fresh cells, right-hand sides first: each layer with the library's knobs that
         have won earlier, and those that are `standing`, in force. (Of ours not: where one stands in
-        for a call, nothing inside it is replaced.) Where one choice must hold for all sizes, all
-        sizes race; sizes whose monotony a winner can break race along."""
-        layers = self._order.layers(self.fresh(verdicts), verdicts)
+        for a call, nothing inside it is replaced.) Where launches are dear, all race at once, and
+        those again that a knob has won for which they should have waited. Where one choice must
+        hold for all sizes, all sizes race; sizes whose monotony a winner can break race along."""
+        fresh = self.fresh(verdicts)
+        layers = self._order.layers(fresh, verdicts)
+        waits = self._order.waits(fresh, verdicts)
         found: list[Winner] = []
-        for step, targets in enumerate(layers, 1):
+        for step, layer in enumerate(layers, 1):
+            targets = layer
+            if self._settings.ranks.simulate is None:
+                targets = fresh if step == 1 else _moved(layer, waits, found)
+            if not targets:
+                continue
+            searched = {target.function for target in targets}
+            found = [winner for winner in found if winner.function not in searched]
             suite = Suite("search", number, f"step-{step}" if step > 1 else "")
             entered = dict.fromkeys(targets)
             for target in targets:
@@ -377,6 +391,14 @@ class Rounds:
             )
             searches.put(self._store.db, self._store.campaign, record)
         return found
+
+
+def _moved(
+    cells: Iterable[Target], waits: Mapping[str, Collection[str]], winners: Iterable[Winner]
+) -> list[Target]:
+    """Those whose mock-ups are made of what a knob has won."""
+    tuned = {winner.function for winner in winners if winner.variant == DEFAULT.variant}
+    return [cell for cell in cells if not tuned.isdisjoint(waits[cell.function])]
 
 
 def _becomes(

@@ -17,6 +17,7 @@ from plumbline_db.errors import UsageError
 from .cases import Cases
 from .claims import Claims
 from .fixed import Fixed
+from .keeping import Keeping
 from .ranks import Ranks
 from .sampling import Sampling
 from .search import Searching
@@ -38,6 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     claims: Claims = Claims()
     way: WayOfUse = WayOfUse()
     fixed: Fixed = Fixed()
+    keeping: Keeping = Keeping()
 
     # --- keys -----------------------------------------------------------------------------------
 
@@ -72,6 +74,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             claims=self.claims,
             way=self.way.canonical(),
             fixed=self.fixed.canonical(),
+            keeping=self.keeping,
         )
 
     def _problems(self, nprocs: int) -> Iterator[str]:
@@ -87,6 +90,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         yield from self.sampling.problems(simulated=simulated)
         yield from self.search.problems()
         yield from self.claims.problems()
+        yield from self.keeping.problems()
 
     # --- what several groups say together ---------------------------------------------------------
 

@@ -7,7 +7,7 @@ file or database.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -60,9 +60,12 @@ class Look(msgspec.Struct, frozen=True):
     samples: Sequence[LaunchSamples] = ()
 
 
+CellKey = tuple[str, str, str, int]  # guideline, kind, function, bytes
+
+
 class Verification:
     """One table (a stage, a number of ranks), looked at as often as its design says. The cells and
-    their tests are those of the first look."""
+    their tests are those of the first look, without the `settled` ones, which are known."""
 
     def __init__(
         self,
@@ -72,7 +75,9 @@ class Verification:
         nprocs: int,
         ppn: int,
         settings: VerifySettings | None = None,
+        settled: Collection[CellKey] = (),
     ) -> None:
+        self._settled = settled
         self._guidelines = guidelines
         self._stage, self._nprocs, self._ppn = stage, nprocs, ppn
         self._settings = settings or VerifySettings()
@@ -85,7 +90,10 @@ class Verification:
         index = Index(at.medians, at.obstacles, at.samples, self._nprocs)
         if self._family is None:
             self._cells = [
-                cell for kind in all_kinds() for cell in kind.cells(index, self._guidelines)
+                cell
+                for kind in all_kinds()
+                for cell in kind.cells(index, self._guidelines)
+                if (cell.guideline, cell.kind, cell.function, cell.bytes) not in self._settled
             ]
             self._family = self._questions()
         self._suites.append(list(at.suites))
@@ -99,6 +107,14 @@ class Verification:
         """One for each cell, kind by kind, in the order of the guidelines and of sizes."""
         standings = self._family.cells if self._family else []
         return [self._verdict(cell, row) for cell, row in zip(self._cells, standings, strict=True)]
+
+    def cells(self) -> list[tuple[Verdict, set[Side]]]:
+        """The same, each with all that was compared in it."""
+        sides = [
+            {side for candidate in cell.candidates for side in (candidate.left, candidate.right)}
+            for cell in self._cells
+        ]
+        return list(zip(self.verdicts(), sides, strict=True))
 
     def open_sides(self) -> list[Side]:
         """What more launches must measure to decide what is undecided and can be decided."""

@@ -43,10 +43,9 @@ def bounds(verdicts: Iterable[Verdict]) -> dict[Target, Bound]:
 
 
 def _of(verdict: Verdict) -> Bound:
-    variant = DEFAULT.variant if verdict.rhs == verdict.function else verdict.rhs
     return Bound(
         f"{verdict.guideline}@{verdict.bytes}",
         Target(verdict.function, verdict.other_bytes or verdict.bytes),
-        Candidate(variant),
+        Candidate(verdict.right),
         max(1, verdict.factor),
     )

@@ -116,6 +116,15 @@ class RaceLaunches:
             if run in default
         ]
 
+    def is_hot(self, target: Target, candidate: Candidate) -> bool:
+        """Whether it shares launches."""
+        return not self._candidate_space.is_cold(target.function, candidate)
+
+    def last_samples(self) -> list[runs.LaunchSamples]:
+        """Of the last launch that candidates shared, in all ways of use."""
+        store = self._store
+        return runs.launch_samples(store.db, store.campaign, self.suites[-1:], use=None)
+
     def is_out(self, target: Target, candidate: Candidate) -> bool:
         """It has failed there, or was passed over."""
         over = (target.function, candidate) in self.passed_over

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from plumbline.core.plan import Plan
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.candidates import Candidate, CandidateSpace
-from plumbline.search.space.cells import Target
+from plumbline.search.space.cells import Flaw, Target
 from plumbline.system.words import counted
 from plumbline.verify.statistics import Comparison
 from plumbline_db.records import Suite, Trial
@@ -23,11 +23,14 @@ from . import neighbours
 from .bound import Bound
 from .company import Company
 from .effort import Effort
+from .elsewhere import Elsewhere
 from .entering import Entering
 from .equivalent import EntryRule
 from .evidence import Evidence
 from .judging import Decision, Judge
 from .launching import Past, RaceLaunches
+
+_FRONT = 2  # candidates of a decision that are looked at in other ways of use
 
 
 class Race:
@@ -48,12 +51,14 @@ class Race:
         changed: Collection[str] = (),
         earlier: neighbours.Earlier = neighbours.nothing,
         company: Company | None = None,
+        uses: Sequence[str] = (),
         has_time: Callable[[], bool] = lambda: True,
     ) -> None:
         """`past`: what is known of a machine that repeats itself, and need not be measured again;
         `before`: with winners in force, what is known without them; `changed`: the functions that
         they are about. `earlier`: what was found for a cell elsewhere. `company`: who shares cold
-        launches, with what was learnt of that before. `has_time`: whether parameters are still
+        launches, with what was learnt of that before. `uses`: other ways of use, in which what may
+        win must not be much slower. `has_time`: whether parameters are still
         proposed, and cold launches begun where launches repeat each other."""
         self.suite = suite
         self._blocks = plan.blocks
@@ -78,6 +83,7 @@ class Race:
             ),
             company=company,
         )
+        self._elsewhere = Elsewhere(uses)
         self._judge = Judge(self._evidence, effort)
         self._entering = Entering(
             candidate_space, self._evidence, self._judge, effort, plan.seed, past.failed, earlier
@@ -172,9 +178,12 @@ class Race:
             entries = racing.entries()
             first = not any(decision.looks for decision in racing.under_way)
             blocks = self._effort.blocks(self._blocks, first=first)
-            self._launches.look(entries, racing.beside(), blocks=blocks)
+            elsewhere = self._elsewhere.cases(self._front())
+            self._launches.look(entries, [*racing.beside(), *elsewhere], blocks=blocks)
             for decision in racing.under_way:
                 decision.looks += 1
+            if elsewhere:
+                self._leave_out()
             racing.exploring.learn()
             for decision in racing.under_way:
                 self._judge.drop(decision, self._launches.is_out)
@@ -182,6 +191,29 @@ class Race:
             if not going_on:
                 racing.exploring.end()
             self._advance(refine=going_on)
+
+    def _front(self) -> dict[Target, list[Candidate]]:
+        """What may win, as far as known, of what shares launches."""
+        found: dict[Target, list[Candidate]] = {}
+        for decision in self._entering.under_way:
+            faster = [
+                candidate
+                for candidate in self._judge.ranked(decision, decision.racing)
+                if (lead := self._judge.lead(decision, candidate)) is not None and lead.log < 0
+            ]
+            for cell in decision.all_cells:
+                found.setdefault(cell, []).extend(
+                    candidate
+                    for candidate in faster[:_FRONT]
+                    if self._launches.is_hot(cell, candidate)
+                )
+        return found
+
+    def _leave_out(self) -> None:
+        """What is much slower in another way of use."""
+        self._elsewhere.learn(self._launches.last_samples())
+        for (cell, candidate), why in self._elsewhere.slower().items():
+            self._launches.fail(cell, candidate, Flaw("slower", why))
 
     def duplicate(self) -> Comparison | None:
         """The default on a duplicate over the default on MPI_COMM_WORLD, in all launches so far.

@@ -21,9 +21,9 @@ class Target(msgspec.Struct, frozen=True, order=True):
 
 
 class Flaw(msgspec.Struct, frozen=True):
-    """Why a candidate has no times in a cell."""
+    """Why a candidate has no place in a cell."""
 
-    state: Literal["wrong", "failed", "not_in_force", "unsupported"]
+    state: Literal["wrong", "failed", "not_in_force", "unsupported", "slower"]
     detail: str
 
     @classmethod

@@ -1,0 +1,148 @@
+"""A campaign as a whole, as records: what it is made of, a hash of that, and how it is put into
+another database. Files that were handed out stay behind: they are of another machine."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from plumbline_db import (
+    campaigns,
+    events,
+    hockney,
+    machines,
+    measurements,
+    old_samples,
+    runs,
+    searches,
+    suites,
+    summaries,
+    verdicts,
+    winners,
+)
+from plumbline_db.records import (
+    Campaign,
+    Event,
+    Hockney,
+    Library,
+    Machine,
+    ProbeRecord,
+    Pruned,
+    Run,
+    Search,
+    Suite,
+    Verdict,
+    Winner,
+)
+from plumbline_db.statements import Statements
+
+
+class Launch(NamedTuple):
+    """`summaries` are of those cases whose samples were thrown away, each with its case id."""
+
+    run: Run
+    suite: Suite
+    records: list[ProbeRecord]
+    summaries: list[tuple[int, dict[str, Any]]]
+
+
+class Conclusions(NamedTuple):
+    tables: dict[str, list[Verdict]]
+    searches: list[Search]
+    winners: list[Winner]
+    fits: list[Hockney]
+    events: list[Event]
+    pruned: Pruned | None
+
+
+class Content(NamedTuple):
+    """All but the launches, which come one after the other."""
+
+    machine: Machine
+    library: Library
+    campaign: Campaign
+    conclusions: Conclusions
+
+
+def read(db: Statements, campaign: Campaign) -> Content:
+    id = campaign.id
+    tables = {stage: verdicts.get(db, id, stage) for stage in verdicts.stages(db, id)}
+    conclusions = Conclusions(
+        tables,
+        searches.all_searches(db, id),
+        winners.get(db, id),
+        hockney.get(db, id),
+        events.get(db, id),
+        old_samples.of(db, id),
+    )
+    return Content(
+        machines.machine(db, campaign.machine),
+        machines.library(db, campaign.library_fingerprint),
+        campaign,
+        conclusions,
+    )
+
+
+def launches(db: Statements, campaign: str) -> Iterator[Launch]:
+    """In the order in which they were stored."""
+    known = suites.get(db, campaign)
+    for run in runs.listing(db, campaign):
+        records = measurements.records(db, run.id)
+        left = summaries.without_samples(db, run.id)
+        yield Launch(run, known[run.suite], records, list(left.items()))
+
+
+def sha256(db: Statements, campaign: Campaign) -> str:
+    """Of everything in it: equal for the same campaign in any database."""
+    content = read(db, campaign)
+    found = hashlib.sha256()
+    # What changes when machine or library are seen again, or at another site, does not count.
+    told = msgspec.structs.replace(campaign, key="")
+    identity = (content.machine.id, content.library.fingerprint, told)
+    found.update(_bytes([*identity, content.conclusions]))
+    for launch in launches(db, campaign.id):
+        found.update(_bytes(launch))
+    return found.hexdigest()
+
+
+def _bytes(part: object) -> bytes:
+    return msgspec.json.encode(part, order="sorted") + b"\n"
+
+
+def put(
+    db: Statements, source: Statements, campaign: Campaign, name: str, key: str | None = None
+) -> None:
+    """`campaign` of `source` under the name `name` and with this key (None: its own), which nothing
+    in `db` has, in one transaction."""
+    content = read(source, campaign)
+    id = campaign.id
+
+    def renamed(text: str) -> str:
+        return name + text.removeprefix(id) if text.startswith(id) else text
+
+    with db.transaction():
+        machines.add_machine(db, content.machine)
+        machines.add_library(db, content.library)
+        known = campaign.key if key is None else key
+        campaigns.put(db, msgspec.structs.replace(campaign, id=name, key=known))
+        for launch in launches(source, id):
+            run = msgspec.structs.replace(launch.run, id=renamed(launch.run.id), campaign=name)
+            runs.put(db, run, launch.records, launch.suite)
+            summaries.add(db, run.id, dict(launch.summaries))
+        _conclude(db, name, content.conclusions, renamed)
+
+
+def _conclude(db: Statements, name: str, of: Conclusions, renamed: Callable[[str], str]) -> None:
+    for stage, table in of.tables.items():
+        verdicts.put(db, name, stage, table)
+    for search in of.searches:
+        searches.put(db, name, search)
+    winners.put(db, name, of.winners)
+    hockney.put(db, name, of.fits)
+    for event in of.events:
+        events.put(db, name, msgspec.structs.replace(event, run=renamed(event.run)))
+    if of.pruned is not None:
+        old_samples.put(db, msgspec.structs.replace(of.pruned, campaign=name))

@@ -1,0 +1,125 @@
+"""What all campaigns of a place together know of it, kept in tables of its own, so that a scrape
+reads some rows in place of all verdicts. coverage_renewal.py writes them.
+
+Campaigns speak cell by cell: what a later, smaller one has measured takes the place of those very
+cells, and all others stay as the earlier one left them. `before`: the library as it is, as the
+campaign that began last measured it. `after`: with exported files in force; the table of a finished
+campaign with winners speaks before one without, the later before the earlier."""
+
+from __future__ import annotations
+
+from plumbline_db.layout import OVERLAP_TUNE
+from plumbline_db.order import by_number
+from plumbline_db.records import Record
+from plumbline_db.statements import Statements
+
+
+class Place(Record, frozen=True, order=True):
+    """What results are compared within. `host`: what people call the machine; `library`: the build
+    by family and version."""
+
+    machine: str
+    host: str
+    library: str
+    fingerprint: str
+    nprocs: int
+    ppn: int
+
+
+class Count(Record, frozen=True):
+    """One guideline at one stage. `worst_ratio`: None when no cell could be judged. Since the full
+    table before the newest one (None: there is no such table), `appeared` cells that held are
+    violated, and `gone` ones that were violated hold."""
+
+    violations: int
+    undecided: int
+    worst_ratio: float | None
+    appeared: int | None = None
+    gone: int | None = None
+
+
+class Share(Record, frozen=True):
+    """How many cells of a place a campaign speaks for. `measured`: not before then (ISO 8601)."""
+
+    campaign: str
+    verdicts: int
+    measured: str
+
+
+class StageCoverage(Record, frozen=True):
+    """`cells` have a verdict; `noise`: the median of half the width of their ratios' intervals over
+    the ratio. `newest` and `whole`: whose table is the newest, and the newest full one (None: none
+    is), not older than `…_measured`; `compared`: the full one before the newest."""
+
+    guidelines: dict[str, Count]
+    shares: list[Share]
+    cells: int
+    noise: float | None
+    newest: str
+    newest_measured: str
+    newest_cells: int
+    whole: str | None
+    whole_measured: str
+    compared: str | None
+
+
+class Coverage(Record, frozen=True):
+    """`stages` by name; `in_force`: the campaign whose winners are in use (None: there are none);
+    `finished`: when a campaign ended last (empty: none did)."""
+
+    place: Place
+    in_force: str | None
+    timed_cells: int
+    finished: str
+    stages: dict[str, StageCoverage]
+
+    @property
+    def speaking(self) -> list[str]:
+        """The campaigns that speak for a cell of any stage, in the order of their ids."""
+        shares = [share for of_stage in self.stages.values() for share in of_stage.shares]
+        return sorted({share.campaign for share in shares}, key=by_number)
+
+
+def of_campaigns(db: Statements) -> list[Coverage]:
+    """Of each place that has verdicts, by place."""
+    return _stored(db, "")
+
+
+def of_overlap(db: Statements) -> list[Coverage]:
+    """The same of `plumbline overlap tune`: other guidelines at the same places."""
+    return _stored(db, OVERLAP_TUNE)
+
+
+def _stored(db: Statements, command: str) -> list[Coverage]:
+    places = db.rows(
+        """SELECT c.number, c.machine, m.host, l.id, l.fingerprint, c.nprocs, c.ppn, c.in_force,
+                  c.timed_cells, c.finished
+           FROM coverage c JOIN machine m ON m.id = c.machine
+           JOIN library l ON l.fingerprint = c.library_fingerprint WHERE c.command = :command""",
+        {"command": command},
+    )
+    stages = _stages(db)
+    found = [
+        Coverage(Place(*place), in_force, cells, finished, stages.get(number, {}))
+        for number, *place, in_force, cells, finished in places
+    ]
+    return sorted(found, key=lambda each: each.place)
+
+
+def _stages(db: Statements) -> dict[int, dict[str, StageCoverage]]:
+    """By the number of the place and the name of the stage."""
+    guidelines: dict[tuple[int, str], dict[str, Count]] = {}
+    for coverage, stage, guideline, *numbers in db.rows("SELECT * FROM coverage_guideline"):
+        guidelines.setdefault((coverage, stage), {})[guideline] = Count(*numbers)
+    shares: dict[tuple[int, str], list[Share]] = {}
+    for coverage, stage, *share in db.rows("SELECT * FROM coverage_share"):
+        shares.setdefault((coverage, stage), []).append(Share(*share))
+    found: dict[int, dict[str, StageCoverage]] = {}
+    for row in db.rows("SELECT * FROM coverage_stage ORDER BY stage DESC"):
+        coverage, stage = row[:2]
+        counts = guidelines.get((coverage, stage), {})
+        speaking = shares.get((coverage, stage), [])
+        ordered = {name: counts[name] for name in sorted(counts, key=by_number)}
+        speaking.sort(key=lambda share: by_number(share.campaign))
+        found.setdefault(coverage, {})[stage] = StageCoverage(ordered, speaking, *row[2:])
+    return found

@@ -1,0 +1,266 @@
+"""Renews what is kept of a place (coverage.py) when a table, the winners or the state of one of its
+campaigns changes: in the same transaction, from all verdicts of that place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+import msgspec
+
+from plumbline_db import cost
+from plumbline_db.coverage import Count, Share
+from plumbline_db.layout import OVERLAP_TUNE, use_of, verifies_only
+from plumbline_db.order import by_number
+from plumbline_db.statements import Statements
+
+STAGES = ("before", "after")
+
+FULL = 0.9
+"""A table is full when it has this share of the cells that are known at its place."""
+
+_COMMAND = "CASE WHEN json_valid(settings) THEN json_extract(settings, '$.command') END"
+
+
+class _Campaign(NamedTuple):
+    id: str
+    finished: str
+    started: str
+    is_finished: bool
+    has_winners: bool
+    use: str
+    verifies_only: bool
+
+    def measured(self, stage: str) -> str:
+        """The library as it is was measured when a campaign began, exported files at its end."""
+        return self.finished if stage == "after" and self.finished else self.started
+
+
+class _Judged(NamedTuple):
+    """The part of a verdict that is counted."""
+
+    guideline: str
+    verdict: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+
+
+_Table = dict[tuple[Any, ...], _Judged]
+
+
+def renew(db: Statements, campaign: str) -> None:
+    """What is kept of the place of a campaign, which has a new table or another state; inside the
+    caller's transaction. Launches of other commands are of no place."""
+    row = db.row(
+        f"""SELECT machine, library_fingerprint, nprocs, ppn, coalesce({_COMMAND}, '')
+            FROM campaign WHERE id = :campaign""",  # noqa: S608
+        {"campaign": campaign},
+    )
+    if row is None or row[-1] not in ("", OVERLAP_TUNE):
+        return
+    names = ("machine", "library", "nprocs", "ppn", "command")
+    _Renewal(db, dict(zip(names, row, strict=True))).write()
+
+
+class _Renewal:
+    """Of one place, by its columns."""
+
+    def __init__(self, db: Statements, key: dict[str, Any]) -> None:
+        self._db = db
+        self._key = key
+        self._campaigns = _campaigns(db, key)
+        searched = [
+            campaign
+            for campaign in sorted(self._campaigns, key=_confirmed)
+            if campaign.has_winners or not campaign.verifies_only
+        ]
+        self._speaking = {"before": self._campaigns, "after": searched}
+        self._in_force = next(
+            (each for each in reversed(searched) if each.is_finished and each.has_winners), None
+        )
+
+    def write(self) -> None:
+        number = self._forget()
+        stages = {stage: self._tables(stage) for stage in STAGES}
+        if not any(stages.values()):
+            return
+        speaking: set[str] = set()
+        finished = [each.finished for each in self._campaigns if each.is_finished]
+        values = self._key | {
+            "number": number,
+            "in_force": self._in_force.id if self._in_force else None,
+            "finished": max(finished, default=""),
+        }
+        ((number,),) = self._db.rows(
+            """INSERT INTO coverage VALUES (:number, :machine, :library, :nprocs, :ppn, :command,
+                   :in_force, 0, :finished) RETURNING number""",
+            values,
+        )
+        for stage, tables in stages.items():
+            if tables:
+                speaking |= self._write_stage(number, stage, tables)
+        self._db.rows(
+            "UPDATE coverage SET timed_cells = :cells WHERE number = :number",
+            {"cells": cost.cells(self._db, sorted(speaking)), "number": number},
+        )
+
+    def _forget(self) -> int | None:
+        """The number that the place has had."""
+        row = self._db.row(
+            """SELECT number FROM coverage WHERE machine = :machine
+               AND library_fingerprint = :library AND nprocs = :nprocs AND ppn = :ppn
+               AND command = :command""",
+            self._key,
+        )
+        if row is None:
+            return None
+        for table in ("coverage_stage", "coverage_guideline", "coverage_share"):
+            self._db.rows(f"DELETE FROM {table} WHERE coverage = :number", {"number": row[0]})  # noqa: S608
+        self._db.rows("DELETE FROM coverage WHERE number = :number", {"number": row[0]})
+        return int(row[0])
+
+    def _tables(self, stage: str) -> list[tuple[_Campaign, _Table]]:
+        """Those that there are, in the order in which they are heard: the last one has its way."""
+        found = [
+            (campaign, _table(self._db, campaign, stage)) for campaign in self._speaking[stage]
+        ]
+        return [(campaign, table) for campaign, table in found if table]
+
+    def _write_stage(
+        self, number: int, stage: str, tables: Sequence[tuple[_Campaign, _Table]]
+    ) -> set[str]:
+        """The ids of the campaigns that speak."""
+        cells: dict[tuple[Any, ...], tuple[_Campaign, _Judged]] = {}
+        for campaign, table in tables:
+            for cell, judged in table.items():
+                cells[cell] = campaign, judged
+        newest, newest_table = tables[-1]
+        full = [
+            campaign
+            for campaign, table in tables
+            if campaign.is_finished and len(table) >= FULL * len(cells)
+        ]
+        earlier = [campaign for campaign in full if campaign is not newest]
+        whole = full[-1] if full else None
+        compared = dict(tables)[earlier[-1]] if earlier else None
+        self._db.rows(
+            """INSERT INTO coverage_stage VALUES (:coverage, :stage, :cells, :noise, :newest,
+                   :newest_measured, :newest_cells, :whole, :whole_measured, :compared)""",
+            {
+                "coverage": number,
+                "stage": stage,
+                "cells": len(cells),
+                "noise": _noise([judged for _, judged in cells.values()]),
+                "newest": newest.id,
+                "newest_measured": newest.measured(stage),
+                "newest_cells": len(newest_table),
+                "whole": whole.id if whole else None,
+                "whole_measured": whole.measured(stage) if whole else "",
+                "compared": earlier[-1].id if earlier else None,
+            },
+        )
+        now = {cell: judged for cell, (_, judged) in cells.items()}
+        self._db.many(
+            """INSERT INTO coverage_guideline VALUES (:coverage, :stage, :guideline, :violations,
+                   :undecided, :worst_ratio, :appeared, :gone)""",
+            [
+                {"coverage": number, "stage": stage, "guideline": guideline}
+                | msgspec.structs.asdict(count)
+                for guideline, count in _by_guideline(now, compared).items()
+            ],
+        )
+        shares = _shares([campaign for campaign, _ in cells.values()], stage)
+        self._db.many(
+            """INSERT INTO coverage_share
+               VALUES (:coverage, :stage, :campaign, :verdicts, :measured)""",
+            [
+                {"coverage": number, "stage": stage} | msgspec.structs.asdict(share)
+                for share in shares
+            ],
+        )
+        return {share.campaign for share in shares}
+
+
+def _campaigns(db: Statements, key: dict[str, Any]) -> list[_Campaign]:
+    """In the order in which they were started."""
+    found = db.rows(
+        f"""SELECT id, finished, started, state = 'finished',
+                   EXISTS (SELECT 1 FROM winner WHERE winner.campaign = campaign.id), settings
+            FROM campaign
+            WHERE machine = :machine AND library_fingerprint = :library AND nprocs = :nprocs
+              AND ppn = :ppn AND coalesce({_COMMAND}, '') = :command
+            ORDER BY number""",  # noqa: S608
+        key,
+    )
+    return [
+        _Campaign(id, finished, started, bool(ended), bool(won), use_of(text), verifies_only(text))
+        for id, finished, started, ended, won, text in found
+    ]
+
+
+def _confirmed(campaign: _Campaign) -> tuple[bool, bool, str]:
+    """The table with winners in force speaks before one without, the later before the earlier, and
+    any before that of a campaign that is not at its end."""
+    return campaign.is_finished, campaign.has_winners, campaign.finished
+
+
+def _table(db: Statements, campaign: _Campaign, stage: str) -> _Table:
+    """By what a verdict is about: two of the same cell say the same thing at different times."""
+    found = db.rows(
+        """SELECT guideline, verdict, ratio, ratio_low, ratio_high,
+                  kind, function, lhs, rhs, bytes, other_bytes, factor, ranks
+           FROM verdict WHERE campaign = :campaign AND stage = :stage""",
+        {"campaign": campaign.id, "stage": stage},
+    )
+    return {(campaign.use, row[0], *row[5:]): _Judged(*row[:5]) for row in found}
+
+
+def _noise(cells: Sequence[_Judged]) -> float | None:
+    widths = [
+        (cell.high - cell.low) / (2 * cell.ratio)
+        for cell in cells
+        if cell.ratio and cell.low is not None and cell.high is not None
+    ]
+    return median(widths) if widths else None
+
+
+def _by_guideline(now: _Table, then: _Table | None) -> dict[str, Count]:
+    grouped: dict[str, list[tuple[_Judged, str]]] = {}
+    for cell, judged in now.items():
+        before = then.get(cell) if then is not None else None
+        grouped.setdefault(judged.guideline, []).append((judged, before.verdict if before else ""))
+    return {
+        guideline: _count([judged for judged, _ in group]) if then is None else _changed(group)
+        for guideline, group in grouped.items()
+    }
+
+
+def _count(cells: Sequence[_Judged]) -> Count:
+    return Count(
+        sum(cell.verdict == "violated" for cell in cells),
+        sum(cell.verdict == "undecided" for cell in cells),
+        max((cell.ratio for cell in cells if cell.ratio is not None), default=None),
+    )
+
+
+def _changed(group: Sequence[tuple[_Judged, str]]) -> Count:
+    """With each cell what it was."""
+    changes = [(was, cell.verdict) for cell, was in group]
+    return msgspec.structs.replace(
+        _count([cell for cell, _ in group]),
+        appeared=changes.count(("holds", "violated")),
+        gone=changes.count(("violated", "holds")),
+    )
+
+
+def _shares(speaking: Sequence[_Campaign], stage: str) -> list[Share]:
+    """Of the campaigns of all cells of a stage, by id."""
+    counts: dict[_Campaign, int] = {}
+    for campaign in speaking:
+        counts[campaign] = counts.get(campaign, 0) + 1
+    return [
+        Share(campaign.id, counts[campaign], campaign.measured(stage))
+        for campaign in sorted(counts, key=lambda each: by_number(each.id))
+    ]

@@ -1,0 +1,143 @@
+"""Tables for other programs: samples, medians, verdicts and winners, a row a thing, part by part,
+so that one part is in memory at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from plumbline_db import campaigns, series, summaries, verdicts, winners
+from plumbline_db.errors import UsageError
+from plumbline_db.records import Verdict, Winner
+from plumbline_db.statements import Statements
+
+_CASE = {
+    "campaign": str,
+    "suite": str,
+    "launch": str,
+    "function": str,
+    "variant": str,
+    "knobs": str,
+    "bytes": int,
+    "type": str,
+    "op": str,
+    "root": int,
+    "ranks": int,
+    "use": str,
+}
+_PLACE = dict.fromkeys(("block", "place", "ns"), int)
+_SUMMARY = {name: float if name == "median_ns" else int for name in summaries.FIELDS}
+
+# A part of a table: values by column, each a list or an array of the same length.
+Part = dict[str, Any]
+
+
+def _kinds(record: type[msgspec.Struct]) -> dict[str, type]:
+    """Of its fields; what is a list or a table goes as JSON."""
+    plain: dict[Any, type] = {int: int, float: float, float | None: float}
+    return {field.name: plain.get(field.type, str) for field in msgspec.structs.fields(record)}
+
+
+# What each table has in its columns: int, float (may be missing), str or bool.
+COLUMNS: dict[str, dict[str, type]] = {
+    "samples": _CASE
+    | {"is_result": bool, "is_warmup": bool, "block": int, "place": int, "ns": int},
+    "medians": _CASE | _SUMMARY,
+    "verdicts": {"campaign": str} | _kinds(Verdict),
+    "winners": {"campaign": str} | _kinds(Winner),
+}
+
+
+def of(db: Statements, what: str, names: Sequence[str] = ()) -> Iterator[Part]:
+    """The table `what` of these campaigns, in their order (none named: of all). Raises UsageError
+    where one is not there, PrunedError where samples are asked for that were thrown away."""
+    known = [campaign.id for campaign in campaigns.every(db)]
+    missing = [name for name in names if name not in known]
+    if missing:
+        listed = ", ".join(known) or "none"
+        raise UsageError(f"{db.path} holds no campaign {missing[0]}; it holds: {listed}")
+    for name in names or known:
+        yield from _TABLES[what](db, name)
+
+
+def _samples(db: Statements, campaign: str) -> Iterator[Part]:
+    """A part a launch."""
+    launches = db.rows(
+        """SELECT run.number FROM run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign ORDER BY run.number""",
+        {"campaign": campaign},
+    )
+    names = ", ".join(_CASE)
+    for (launch,) in launches:
+        rows = db.rows(
+            f"""SELECT measurement, {names}, is_result FROM measured_case
+                WHERE run = :run ORDER BY measurement""",  # noqa: S608
+            {"run": launch},
+        )
+        kept = series.of(db, [row[0] for row in rows])
+        parts = [_of_case(row[1:], kept[row[0]]) for row in rows if row[0] in kept]
+        if parts:
+            yield {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _of_case(row: Sequence[Any], found: series.Series) -> Part:
+    blocks = found.layout.blocks
+    warmups = [block.warmups for block in blocks]
+    samples = [block.samples for block in blocks]
+    numbers = [block.number for block in blocks]
+    count = sum(warmups) + sum(samples)
+    case = dict(zip([*_CASE, "is_result"], row, strict=True))
+    part: Part = {
+        name: np.full(count, value, dtype=object if isinstance(value, str) else None)
+        for name, value in case.items()
+    }
+    part["is_result"] = part["is_result"].astype(bool)
+    part["is_warmup"] = np.repeat([True, False], [sum(warmups), sum(samples)])
+    part["block"] = np.concatenate([np.repeat(numbers, warmups), np.repeat(numbers, samples)])
+    part["place"] = np.concatenate([np.arange(n) for n in (*warmups, *samples)])
+    part["ns"] = np.concatenate([found.warmup, found.ns])
+    return part
+
+
+def _medians(db: Statements, campaign: str) -> Iterator[Part]:
+    names = list(COLUMNS["medians"])
+    rows = db.rows(
+        f"""SELECT {", ".join(names)} FROM launch_median
+            WHERE campaign = :campaign ORDER BY measurement""",  # noqa: S608
+        {"campaign": campaign},
+    )
+    if rows:
+        yield dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def _verdicts(db: Statements, campaign: str) -> Iterator[Part]:
+    for stage in verdicts.stages(db, campaign):
+        yield _of_records(campaign, verdicts.get(db, campaign, stage))
+
+
+def _winners(db: Statements, campaign: str) -> Iterator[Part]:
+    found = winners.get(db, campaign)
+    if found:
+        yield _of_records(campaign, found)
+
+
+def _of_records(campaign: str, records: Sequence[msgspec.Struct]) -> Part:
+    part: Part = {"campaign": [campaign] * len(records)}
+    for name in records[0].__struct_fields__:
+        values = [getattr(record, name) for record in records]
+        part[name] = [
+            msgspec.json.encode(value).decode() if isinstance(value, list | dict) else value
+            for value in values
+        ]
+    return part
+
+
+_TABLES: dict[str, Callable[[Statements, str], Iterator[Part]]] = {
+    "samples": _samples,
+    "medians": _medians,
+    "verdicts": _verdicts,
+    "winners": _winners,
+}

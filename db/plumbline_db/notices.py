@@ -1,0 +1,21 @@
+"""What was told by mail or webhook."""
+
+from __future__ import annotations
+
+from plumbline_db import columns
+from plumbline_db.records import Notice
+from plumbline_db.statements import Statements
+
+
+def put(db: Statements, notice: Notice) -> None:
+    with db.transaction():
+        db.rows(columns.insert("notice", Notice), columns.values(notice))
+
+
+def since(db: Statements, time: str) -> list[Notice]:
+    """From that time of day on, in the order in which they were made."""
+    found = db.rows(
+        f"SELECT {columns.names(Notice)} FROM notice WHERE time >= :time ORDER BY number",  # noqa: S608
+        {"time": time},
+    )
+    return [Notice(*row) for row in found]

@@ -1,0 +1,142 @@
+"""Samples of old campaigns become their summaries, so that a file stays small for years; and what
+that leaves free goes back to the file system.
+
+Verdicts stay traceable: launches, plans, checks, and n, median and quantiles of each case in each
+launch stay, as do series that say how a case settled. Campaigns that are under way, simulated ones
+(whose series are no longer than their summaries) and rows of other commands, which draw their
+conclusions from samples, are left alone."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from plumbline_db import campaigns, series
+from plumbline_db.records import Campaign, Pruned, Record
+from plumbline_db.statements import Statements
+
+
+class Policy(Record, frozen=True):
+    """Whose samples are kept: of campaigns that ended less than so many `days` ago, and of the
+    `last` ones of each machine, library and layout. None: not for that reason."""
+
+    days: float | None = None
+    last: int | None = None
+
+    @property
+    def said(self) -> str:
+        """For people."""
+        words = [
+            f"of {self.days:g} days" if self.days is not None else "",
+            f"of the last {self.last} campaigns" if self.last is not None else "",
+        ]
+        return "kept are those " + " and ".join(word for word in words if word)
+
+    @property
+    def keeps_all(self) -> bool:
+        return self.days is None and self.last is None
+
+
+def old(db: Statements, policy: Policy, now: datetime.datetime) -> list[Campaign]:
+    """The campaigns whose samples the policy does not keep, and that have some, in the order in
+    which they were started. `now` in UTC."""
+    done = {row.campaign for row in listing(db)}
+    later: Counter[tuple[object, ...]] = Counter()
+    found = []
+    for campaign in reversed(campaigns.all_campaigns(db)):
+        if campaign.state != "finished":
+            continue
+        kin = (
+            *(campaign.machine, campaign.library_fingerprint),
+            *(campaign.nprocs, campaign.nodes, campaign.ppn),
+        )
+        later[kin] += 1
+        recent = policy.days is not None and _days(campaign, now) < policy.days
+        is_last = policy.last is not None and later[kin] <= policy.last
+        kept = policy.keeps_all or recent or is_last
+        if not kept and campaign.id not in done and not _simulated(campaign):
+            found.append(campaign)
+    return found[::-1]
+
+
+def _days(campaign: Campaign, now: datetime.datetime) -> float:
+    """Since it ended."""
+    ended = datetime.datetime.fromisoformat(campaign.finished)
+    return (now - ended).total_seconds() / 86400
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    simulate: Any = None
+
+
+def _simulated(campaign: Campaign) -> bool:
+    return msgspec.json.decode(campaign.settings, type=_Asked).simulate is not None
+
+
+_OF_CAMPAIGN = """SELECT run.number FROM run JOIN suite ON suite.number = run.suite
+                  WHERE suite.campaign = :campaign"""
+_OLD = f"""FROM series WHERE measurement IN (
+               SELECT m.number FROM measurement m JOIN summary ON summary.measurement = m.number
+               WHERE m.run IN ({_OF_CAMPAIGN})
+                 AND NOT EXISTS (SELECT 1 FROM transit WHERE transit.measurement = m.number))
+           AND shape NOT IN (SELECT value FROM json_each(:unsettled))"""  # noqa: S608
+
+
+def would_go(db: Statements, campaign: str, why: str, time: str) -> Pruned:
+    """What `prune` would throw away."""
+    ((count, samples),) = db.rows(
+        f"""SELECT count(*), coalesce(sum(times), 0) FROM (
+                SELECT json_extract(layout, '$.samples') + json_extract(layout, '$.warmups')
+                    AS times
+                FROM (SELECT shape AS number {_OLD}) JOIN shape USING (number))""",  # noqa: S608
+        _key(db, campaign),
+    )
+    return Pruned(campaign, time, count, samples, why)
+
+
+def prune(db: Statements, campaign: str, why: str, time: str) -> Pruned:
+    """Throws its samples away, and the order in which they were taken, in one transaction. `time`
+    is now, as ISO 8601 in UTC."""
+    with db.transaction():
+        campaigns.require(db, campaign)
+        pruned = would_go(db, campaign, why, time)
+        db.rows(f"DELETE {_OLD}", _key(db, campaign))
+        db.rows(
+            f"DELETE FROM block_order WHERE run IN ({_OF_CAMPAIGN})",  # noqa: S608
+            {"campaign": campaign},
+        )
+        put(db, pruned)
+    return pruned
+
+
+def _key(db: Statements, campaign: str) -> dict[str, str]:
+    unsettled = msgspec.json.encode(series.unsettled_shapes(db)).decode()
+    return {"campaign": campaign, "unsettled": unsettled}
+
+
+def put(db: Statements, pruned: Pruned) -> None:
+    """That it was done, inside the caller's transaction; with what went before."""
+    db.rows(
+        """INSERT INTO pruned VALUES (:campaign, :time, :series, :samples, :why)
+           ON CONFLICT DO UPDATE SET time = :time, series = series + :series,
+               samples = samples + :samples, why = :why""",
+        msgspec.structs.asdict(pruned),
+    )
+
+
+def listing(db: Statements) -> list[Pruned]:
+    """What was thrown away, campaign by campaign."""
+    return [
+        Pruned(*row)
+        for row in db.rows(
+            "SELECT campaign, time, series, samples, why FROM pruned ORDER BY time, campaign"
+        )
+    ]
+
+
+def of(db: Statements, campaign: str) -> Pruned | None:
+    """What of a campaign was thrown away."""
+    return next((pruned for pruned in listing(db) if pruned.campaign == campaign), None)

@@ -1,0 +1,176 @@
+"""The samples of cases: the one place that writes and reads them.
+
+`put` stores those of a launch, `of` gives them by the number of a measurement; which measurements,
+and what becomes of their samples, is for those who ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from plumbline_db import shapes
+from plumbline_db.blobs import packed, unpacked
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Samples
+from plumbline_db.shapes import Layout
+from plumbline_db.statements import Statements
+
+
+class PrunedError(PlumblineError):
+    """Samples are asked for that were thrown away."""
+
+
+class Series(NamedTuple):
+    """Of one measurement, in nanoseconds, all blocks in their order."""
+
+    layout: Layout
+    warmup: NDArray[np.int64]
+    ns: NDArray[np.int64]
+    notes: bytes
+
+    def from_block(self, number: int) -> NDArray[np.int64]:
+        """The samples of that block and of those after it."""
+        for block in self.layout.blocks:
+            if block.number >= number:
+                return self.ns[block.samples_from :]
+        return self.ns[:0]
+
+    def by_block(self) -> list[NDArray[np.int64]]:
+        """The samples, an array a block; blocks without any are left out."""
+        return [
+            self.ns[block.samples_from : block.samples_from + block.samples]
+            for block in self.layout.blocks
+            if block.samples
+        ]
+
+    def records(self, case: int) -> Iterator[Samples]:
+        """What the probe wrote about the case, in the order of the blocks."""
+        notes = shapes.read(self.layout, self.notes)
+        warmup, ns = self.warmup.tolist(), self.ns.tolist()
+        for block, own, counts in zip(self.layout.blocks, notes.own, notes.counts, strict=True):
+            warmups = warmup[block.warmup_from : block.warmup_from + block.warmups]
+            samples = ns[block.samples_from : block.samples_from + block.samples]
+            yield Samples(case, block.number, warmups, samples, counts=counts, **own)
+
+
+def put(db: Statements, rows: Mapping[int, int], records: Iterable[Samples]) -> None:
+    """Store the samples of a launch, inside the caller's transaction. `rows`: measurements, by case
+    id."""
+    by_case: dict[int, list[Samples]] = {}
+    for record in records:
+        by_case.setdefault(record.case, []).append(record)
+    numbers: dict[str, int] = {}
+    values = []
+    for case, blocks in sorted(by_case.items(), key=lambda taken: rows[taken[0]]):
+        blocks.sort(key=_number)
+        layout, notes = shapes.laid_out(blocks)
+        text = shapes.text_of(layout)
+        if text not in numbers:
+            numbers[text] = _shape(db, text)
+        warmup_least, warmup = packed([ns for block in blocks for ns in block.warmup_ns])
+        least, samples = packed([ns for block in blocks for ns in block.ns])
+        values.append(
+            {
+                "measurement": rows[case],
+                "shape": numbers[text],
+                "warmup_least_ns": warmup_least,
+                "warmup": warmup,
+                "least_ns": least,
+                "samples": samples,
+                "notes": notes,
+            }
+        )
+    db.many(
+        """INSERT INTO series VALUES (:measurement, :shape, :warmup_least_ns, :warmup, :least_ns,
+                                      :samples, :notes)""",
+        values,
+    )
+
+
+def _number(record: Samples) -> int:
+    return record.block
+
+
+def _shape(db: Statements, text: str) -> int:
+    """Of its row, which is made where there is none."""
+    key = {"layout": text}
+    db.rows("INSERT INTO shape (layout) VALUES (:layout) ON CONFLICT DO NOTHING", key)
+    ((number,),) = db.rows("SELECT number FROM shape WHERE layout = :layout", key)
+    return int(number)
+
+
+def of(db: Statements, measurements: Sequence[int]) -> dict[int, Series]:
+    """By measurement, in the order of their numbers; without those that have none. Raises
+    PrunedError where some were thrown away, ValueError where a row cannot be read."""
+    key = {"measurements": msgspec.json.encode(measurements).decode()}
+    found = db.rows(
+        """SELECT measurement, shape, warmup_least_ns, warmup, least_ns, samples, notes
+           FROM series WHERE measurement IN (SELECT value FROM json_each(:measurements))
+           ORDER BY measurement""",
+        key,
+    )
+    if len(found) < len(set(measurements)):
+        _require_kept(db, key)
+    layouts = _layouts(db, {row[1] for row in found})
+    return {number: _series(layouts[shape], *rest) for number, shape, *rest in found}
+
+
+def _series(
+    layout: Layout, warmup_least: int, warmup: bytes, least: int, samples: bytes, notes: bytes
+) -> Series:
+    return Series(
+        layout,
+        unpacked(warmup_least, warmup, layout.warmups),
+        unpacked(least, samples, layout.samples),
+        notes,
+    )
+
+
+def _layouts(db: Statements, shapes_: set[int]) -> dict[int, Layout]:
+    rows = db.rows(
+        """SELECT number, layout FROM shape
+           WHERE number IN (SELECT value FROM json_each(:numbers))""",
+        {"numbers": msgspec.json.encode(sorted(shapes_)).decode()},
+    )
+    return {number: shapes.of_text(layout) for number, layout in rows}
+
+
+def unsettled_shapes(db: Statements) -> list[int]:
+    """Of series some block of which had not settled."""
+    found = db.rows(
+        """SELECT number FROM shape
+           WHERE EXISTS (SELECT 1 FROM json_each(layout, '$.own') AS own
+                         WHERE json_extract(own.value, '$[0]') = 'settled')"""
+    )
+    return [number for (number,) in found]
+
+
+def forget_shapes(db: Statements) -> None:
+    """Those that no series has any more."""
+    db.rows("PRAGMA foreign_keys = 0")  # else all series are looked through for each
+    with db.transaction():
+        db.rows("DELETE FROM shape WHERE number NOT IN (SELECT shape FROM series)")
+    db.rows("PRAGMA foreign_keys = 1")
+
+
+def _require_kept(db: Statements, measurements: Mapping[str, Any]) -> None:
+    row = db.row(
+        """SELECT pruned.campaign, pruned.time, pruned.why FROM summary
+           JOIN measurement ON measurement.number = summary.measurement
+           JOIN run ON run.number = measurement.run JOIN suite ON suite.number = run.suite
+           LEFT JOIN pruned ON pruned.campaign = suite.campaign
+           WHERE summary.measurement IN (SELECT value FROM json_each(:measurements))
+             AND NOT EXISTS (SELECT 1 FROM series WHERE series.measurement = summary.measurement)
+           LIMIT 1""",
+        measurements,
+    )
+    if row is not None:
+        raise PrunedError(
+            f"{db.path}: samples of campaign {row[0]} were thrown away on {row[1]} ({row[2]}). "
+            "Its medians are there (`plumbline db table medians`); a backup may have the samples, "
+            "or measure anew"
+        )

@@ -1,0 +1,71 @@
+"""What a violation table rests on: of each side the samples of the launches that its verdicts name.
+
+Cells of one table may rest on launches of several turns of a campaign: what was measured before the
+winners of a cell changed says nothing of it now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+import msgspec
+
+from plumbline_db import runs
+from plumbline_db.records import Case, Medians, Verdict
+from plumbline_db.runs import LaunchSamples
+from plumbline_db.statements import Statements
+
+
+def suites(table: Sequence[Verdict]) -> list[str]:
+    """All suites that a table rests on, in the order of its cells."""
+    return list(dict.fromkeys(name for verdict in table for name in verdict.suites))
+
+
+def samples(
+    db: Statements, campaign: str, table: Sequence[Verdict], sizes: Collection[int] | None = None
+) -> list[LaunchSamples]:
+    """Of all cases of the suites of a table, those of the suites that the verdicts of a case name;
+    of a case that none names, those of the verdicts of its function and size. `sizes`: as
+    runs.launch_samples."""
+    joined: dict[bytes, LaunchSamples] = {}
+    named = _named(table)
+    for suite in suites(table):
+        for found in runs.launch_samples(db, campaign, [suite], sizes=sizes):
+            if named(found.case, suite):
+                key = msgspec.json.encode(found.case)
+                known = joined.get(key, LaunchSamples(found.case, [], []))
+                both = [*known.runs, *found.runs], [*known.ns, *found.ns]
+                joined[key] = LaunchSamples(found.case, *both)
+    return list(joined.values())
+
+
+def medians(
+    db: Statements, campaign: str, table: Sequence[Verdict], sizes: Collection[int] | None = None
+) -> list[Medians]:
+    """The same, launch by launch; also of samples that were thrown away."""
+    joined: dict[bytes, Medians] = {}
+    named = _named(table)
+    for suite in suites(table):
+        for found in runs.medians(db, campaign, [suite], sizes=sizes):
+            if named(found.case, suite):
+                key = msgspec.json.encode(found.case)
+                known = joined.get(key, Medians(found.case, [], []))
+                both = [*known.runs, *found.runs], [*known.seconds, *found.seconds]
+                joined[key] = Medians(found.case, *both)
+    return list(joined.values())
+
+
+def _named(table: Sequence[Verdict]) -> Callable[[Case, str], bool]:
+    """Whether the verdicts of a case rest on a suite."""
+    by_side: dict[tuple[str, str, int], set[str]] = {}
+    by_cell: dict[tuple[str, int], set[str]] = {}
+    for verdict in table:
+        for side in verdict.sides:
+            by_side.setdefault(side, set()).update(verdict.suites)
+        by_cell.setdefault((verdict.function, verdict.bytes), set()).update(verdict.suites)
+
+    def named(case: Case, suite: str) -> bool:
+        found = by_side.get((case.function, case.variant, case.bytes))
+        found = found or by_cell.get((case.function, case.bytes))
+        return found is None or suite in found
+
+    return named

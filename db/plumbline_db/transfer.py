@@ -1,0 +1,131 @@
+"""Campaigns that move between sites: out of a database into a file, and from there into another
+database. The file is a database of its own, in which each campaign has the hash of its content."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from plumbline_db import campaigns, contents, integrity, schema, scratch
+from plumbline_db.connection import Database, as_one_file
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.records import Campaign, Transfer
+from plumbline_db.statements import Statements
+
+
+class Moved(NamedTuple):
+    """A campaign by the name it has in the target; `new`: it was not there."""
+
+    campaign: str
+    sha256: str
+    new: bool
+
+
+def listing(db: Statements) -> list[Transfer]:
+    """The campaigns that came from elsewhere; of a file that was exported, all."""
+    rows = db.rows("SELECT campaign, sha256, host, time FROM transfer ORDER BY campaign")
+    return [Transfer(*row) for row in rows]
+
+
+def _put(db: Statements, transfer: Transfer) -> None:
+    db.rows(
+        "INSERT INTO transfer VALUES (:campaign, :sha256, :host, :time)",
+        msgspec.structs.asdict(transfer),
+    )
+
+
+def export(path: Path, target: Path, names: Sequence[str], time: str) -> list[Moved]:
+    """Writes campaigns (none named: all finished ones) to `target`, whole or not at all. `time` is
+    now, as ISO 8601 in UTC. Raises UsageError where one is not there, PlumblineError where `target`
+    is there and no file of ours."""
+    target = Path(target).absolute()
+    if target.exists():
+        if path.exists() and target.samefile(path):
+            raise PlumblineError(f"{target} is the database itself: name another file")
+        schema.recognise(target)
+    with Database.open(path) as db, db.snapshot(), scratch.replacing(target) as part:
+        every = _named(db, names)
+        moved = []
+        with Database.open(part, write=True) as copy:
+            for campaign in every:
+                contents.put(copy, db, campaign, campaign.id)
+                sha256 = contents.sha256(copy, campaign)
+                with copy.transaction():
+                    _put(copy, Transfer(campaign.id, sha256, socket.gethostname(), time))
+                moved.append(Moved(campaign.id, sha256, True))
+            as_one_file(copy)
+    return moved
+
+
+def _named(db: Statements, names: Sequence[str]) -> list[Campaign]:
+    every = {campaign.id: campaign for campaign in campaigns.every(db)}
+    missing = [name for name in names if name not in every]
+    if missing:
+        listed = ", ".join(every) or "none"
+        raise UsageError(f"{db.path} holds no campaign {missing[0]}; it holds: {listed}")
+    found = [every[name] for name in dict.fromkeys(names)]
+    found = found or [one for one in every.values() if one.state == "finished"]
+    if not found:
+        raise UsageError(f"{db.path} holds no finished campaign: name one that is under way")
+    return found
+
+
+def take(path: Path, source: Path) -> list[Moved]:
+    """Puts the campaigns of a file that `export` has written into the database at `path`, each
+    whole or not at all; one that is there already stays as it is. Another campaign whose name is
+    taken gets the name of its host before it. Raises PlumblineError where the file is damaged or
+    was changed."""
+    with Database.open(source) as other:
+        _require_ours(other)
+        sent = {transfer.campaign: transfer for transfer in listing(other)}
+        every = campaigns.every(other)
+        if not every or sent.keys() != {campaign.id for campaign in every}:
+            raise PlumblineError(
+                f"{source} was not written by `plumbline db export`: a whole database is a backup, "
+                "and is read with --db"
+            )
+        with Database.open(path, write=True) as db:
+            return [_take(db, other, campaign, sent[campaign.id]) for campaign in every]
+
+
+def _require_ours(other: Statements) -> None:
+    """Before anything in it is believed: it may hold views and triggers of others."""
+    for problem in integrity.problems_of_form(other):
+        raise PlumblineError(f"{other.path} is not whole ({problem}): fetch it again")
+
+
+def _take(db: Statements, other: Statements, campaign: Campaign, sent: Transfer) -> Moved:
+    if contents.sha256(other, campaign) != sent.sha256:
+        raise PlumblineError(
+            f"{other.path}: campaign {campaign.id} is not what was exported on {sent.host}: fetch "
+            "the file again"
+        )
+    there = {one.id: one for one in campaigns.every(db)}
+    keys = {one.key for one in there.values()}
+    for name in (campaign.id, f"{sent.host}:{campaign.id}"):
+        if name in there and _same(db, there[name], sent):
+            return Moved(name, sent.sha256, False)
+        key = _key(campaign, name, sent.host)
+        if name not in there and key not in keys:
+            with db.transaction():
+                contents.put(db, other, campaign, name, key)
+                _put(db, msgspec.structs.replace(sent, campaign=name))
+            return Moved(name, sent.sha256, True)
+    raise PlumblineError(
+        f"{db.path} holds other campaigns {campaign.id} and {sent.host}:{campaign.id}: import it "
+        "into another file, with --db"
+    )
+
+
+def _key(campaign: Campaign, name: str, host: str) -> str:
+    at_home = name == campaign.id and host == socket.gethostname()
+    return campaign.key if at_home else campaigns.key_from(host, campaign.key)
+
+
+def _same(db: Statements, there: Campaign, sent: Transfer) -> bool:
+    came = {transfer.campaign: transfer.sha256 for transfer in listing(db)}
+    return came.get(there.id) == sent.sha256 or contents.sha256(db, there) == sent.sha256

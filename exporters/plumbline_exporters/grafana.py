@@ -1,0 +1,168 @@
+"""Makes Grafana's dashboards, JSON, of a short list of panels (exporters/grafana/dashboards.toml):
+
+python -m plumbline_exporters.grafana exporters/grafana
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+WIDTH = 24  # of a dashboard, as Grafana counts
+_HEIGHTS = {"stat": 4, "series": 8, "bars": 8, "table": 8}
+_TYPES = {"stat": "stat", "series": "timeseries", "bars": "bargauge", "table": "table"}
+_SCHEMA = 39  # of Grafana 10.4 and later, which bring older ones up to date
+_SOURCE = {"type": "prometheus", "uid": "${source}"}
+
+# $place in queries.
+PLACE = 'host=~"$host", library=~"$library"'
+
+
+class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    expr: str
+    legend: str
+
+    @property
+    def text(self) -> str:
+        return self.expr.replace("$place", PLACE)
+
+
+class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`unit` as Grafana names it; `width` of WIDTH."""
+
+    title: str
+    kind: Literal["stat", "series", "bars", "table"]
+    help: str
+    queries: list[Query]
+    width: int
+    unit: str = "short"
+
+
+class Dashboard(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`variables` are labels that one may choose values of."""
+
+    name: str
+    title: str
+    variables: list[str]
+    panel: list[Panel]
+
+
+class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    dashboard: list[Dashboard]
+
+
+def read(folder: Path) -> list[Dashboard]:
+    """Those of dashboards.toml."""
+    text = (folder / "dashboards.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), _List).dashboard
+
+
+def document(dashboard: Dashboard) -> str:
+    """The file of a dashboard."""
+    whole = {
+        "uid": f"plumbline-{dashboard.name}",
+        "title": dashboard.title,
+        "tags": ["plumbline", "mpi"],
+        "schemaVersion": _SCHEMA,
+        "version": 1,
+        "editable": False,
+        "graphTooltip": 1,
+        "time": {"from": "now-30d", "to": "now"},
+        "refresh": "5m",
+        "timezone": "browser",
+        "links": [
+            {"type": "dashboards", "tags": ["plumbline"], "title": "Plumbline", "asDropdown": True}
+        ],
+        "templating": {"list": [_source(), *map(_variable, dashboard.variables)]},
+        "panels": list(_panels(dashboard.panel)),
+    }
+    return msgspec.json.format(msgspec.json.encode(whole), indent=1).decode() + "\n"
+
+
+def _source() -> dict[str, Any]:
+    words = {"name": "source", "label": "Prometheus", "type": "datasource", "query": "prometheus"}
+    return {**words, "hide": 0, "refresh": 1}
+
+
+def _variable(label: str) -> dict[str, Any]:
+    query = f"label_values(plumbline_violations, {label})"
+    return {
+        "name": label,
+        "label": label.capitalize(),
+        "type": "query",
+        "datasource": _SOURCE,
+        "definition": query,
+        "query": {"query": query, "refId": label},
+        "refresh": 2,
+        "sort": 1,
+        "multi": True,
+        "includeAll": True,
+        "allValue": ".*",
+        "current": {"text": "All", "value": "$__all"},
+    }
+
+
+def _panels(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
+    """Rows from left to right, as long as there is room."""
+    left = top = height = 0
+    for number, panel in enumerate(panels, 1):
+        if left + panel.width > WIDTH:
+            left, top, height = 0, top + height, 0
+        height = max(height, _HEIGHTS[panel.kind])
+        place = {"x": left, "y": top, "w": panel.width, "h": _HEIGHTS[panel.kind]}
+        left += panel.width
+        yield _panel(number, panel, place)
+
+
+def _panel(number: int, panel: Panel, place: dict[str, int]) -> dict[str, Any]:
+    now = panel.kind != "series"
+    targets = [
+        {
+            "refId": chr(ord("A") + position),
+            "datasource": _SOURCE,
+            "expr": query.text,
+            "legendFormat": query.legend,
+            "instant": now,
+            "range": not now,
+            "format": "table" if panel.kind == "table" else "time_series",
+        }
+        for position, query in enumerate(panel.queries)
+    ]
+    return {
+        "id": number,
+        "title": panel.title,
+        "description": panel.help,
+        "type": _TYPES[panel.kind],
+        "datasource": _SOURCE,
+        "gridPos": place,
+        "targets": targets,
+        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": []},
+        "options": _options(panel.kind),
+    }
+
+
+def _options(kind: str) -> dict[str, Any]:
+    last = {"reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False}}
+    match kind:
+        case "stat":
+            return {**last, "colorMode": "none", "graphMode": "area"}
+        case "bars":
+            return {**last, "orientation": "horizontal", "displayMode": "basic"}
+        case "series":
+            return {"legend": {"displayMode": "list", "placement": "bottom"}}
+    return {"showHeader": True}
+
+
+def main(folder: Path) -> None:
+    for dashboard in read(folder):
+        path = folder / "dashboards" / f"{dashboard.name}.json"
+        path.write_text(document(dashboard), "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,34 @@
+"""The metrics of `plumbline serve`, read from the database at every scrape: one collector a file.
+
+Sizes are not labels: the table of a campaign is on the page and in the database. Nothing is added
+up here that grows with the number of launches or verdicts: the database keeps it (cost, coverage).
+"""
+
+from plumbline_exporters.metrics import (
+    campaigns,
+    database,
+    guidelines,
+    launches,
+    places,
+    regressions,
+    tables,
+    watch,
+    winners,
+)
+from plumbline_exporters.metrics.scrape import MOST_SERIES, DatabaseCollector, Scrape, collector
+
+__all__ = [
+    "MOST_SERIES",
+    "DatabaseCollector",
+    "Scrape",
+    "campaigns",
+    "collector",
+    "database",
+    "guidelines",
+    "launches",
+    "places",
+    "regressions",
+    "tables",
+    "watch",
+    "winners",
+]

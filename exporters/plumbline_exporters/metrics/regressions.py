@@ -1,0 +1,137 @@
+"""What `plumbline watch` watches, and which regressions it has found: its alarms, and the searches
+that they opened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from plumbline_db import alarms, watching
+from plumbline_db.records import Campaign, CellAlarm, WatchedCampaign
+from plumbline_exporters.metrics.labels import PLACE, labels, unix
+from plumbline_exporters.metrics.scrape import Scrape, collector
+
+DIRECTIONS = ("slower", "faster")
+OPEN = ("raised", "confirmed", "searching")
+ROLES = ("winner", "violation", "application", "reference")
+RETUNINGS = (
+    "searching", "nothing better", "offered", "applied", "kept", "rolled back", "failed",
+)  # fmt: skip
+_NAMES = (*PLACE, "campaign")
+
+
+def _watched(scrape: Scrape) -> Iterator[tuple[tuple[str, ...], WatchedCampaign]]:
+    """With the values of _NAMES."""
+    known: dict[str, Campaign] = {campaign.id: campaign for campaign in scrape.campaigns}
+    for one in watching.watched(scrape.db):
+        if one.campaign in known:
+            yield (*labels(scrape.place(known[one.campaign])), one.campaign), one
+
+
+@collector("watched")
+def watched(scrape: Scrape) -> Iterator[Metric]:
+    """The campaigns whose cells are watched, and how current that is."""
+    cells = GaugeMetricFamily(
+        "plumbline_watched_cells", "Cells that are watched, by why.", labels=(*_NAMES, "role")
+    )
+    worst = GaugeMetricFamily(
+        "plumbline_watched_worst_ratio",
+        "Largest ratio of a cell's time in its last canary to what was learnt, by why it is "
+        "watched.",
+        labels=(*_NAMES, "role"),
+    )
+    canary = GaugeMetricFamily(
+        "plumbline_newest_canary_timestamp_seconds",
+        "When the newest canary that was judged ended, in Unix time.",
+        labels=_NAMES,
+    )
+    disturbance = GaugeMetricFamily(
+        "plumbline_canary_disturbance_ratio",
+        "How wide the noise of the last canary was, by what it usually stays below; above 1 it "
+        "says nothing.",
+        labels=_NAMES,
+    )
+    stale = GaugeMetricFamily(
+        "plumbline_table_stale",
+        "Whether the table is not of what is there now: library, kernel, files in force.",
+        labels=_NAMES,
+    )
+    generation = GaugeMetricFamily(
+        "plumbline_watched_generation",
+        "Generation of plumbline apply that was in force when cells were learnt; 0: none.",
+        labels=_NAMES,
+    )
+    for values, one in _watched(scrape):
+        stale.add_metric(values, bool(one.stale))
+        generation.add_metric(values, one.generation)
+        here = watching.cells(scrape.db, one.campaign)
+        for role in ROLES:
+            ratios = [cell.ratio for cell in here if cell.role == role]
+            cells.add_metric((*values, role), len(ratios))
+            if ratios:
+                worst.add_metric((*values, role), max(ratios))
+        last = [each for _, each in watching.canaries(scrape.db, one.campaign, last=50)]
+        judged = [each for each in last if each.outcome == "judged" and each.finished]
+        if judged:
+            canary.add_metric(values, unix(judged[-1].finished))
+        noises = [each.disturbance for each in last if each.disturbance is not None]
+        if noises:
+            disturbance.add_metric(values, noises[-1])
+    yield from (cells, worst, canary, disturbance, stale, generation)
+
+
+@collector("regressions")
+def regressions(scrape: Scrape) -> Iterator[Metric]:
+    """A cell that stays slower, as nothing better was found, is none any more: it is learnt
+    anew."""
+    found = GaugeMetricFamily(
+        "plumbline_regressions",
+        "Cells that may have changed (raised), have changed (confirmed), are searched.",
+        labels=(*_NAMES, "direction", "state"),
+    )
+    worst = GaugeMetricFamily(
+        "plumbline_regression_worst_ratio",
+        "Of these the largest change, now over before, by function.",
+        labels=(*_NAMES, "function", "direction"),
+    )
+    searches = GaugeMetricFamily(
+        "plumbline_retunings", "Searches that a change has opened, by what became of them.",
+        labels=(*_NAMES, "state"),
+    )  # fmt: skip
+    newest = GaugeMetricFamily(
+        "plumbline_regression_found_timestamp_seconds",
+        "When the newest change was found that was not refuted, in Unix time.",
+        labels=_NAMES,
+    )
+    for values, one in _watched(scrape):
+        every = [alarm for _, alarm in alarms.every(scrape.db, one.campaign)]
+        counts: Counter[tuple[str, str]] = Counter(
+            (alarm.direction, alarm.state) for alarm in every if alarm.is_open
+        )
+        for direction in DIRECTIONS:
+            for state in OPEN:
+                found.add_metric((*values, direction, state), counts[direction, state])
+        for (function, direction), ratio in _worst(every).items():
+            worst.add_metric((*values, function, direction), ratio)
+        real = [unix(alarm.found) for alarm in every if alarm.state not in ("raised", "refuted")]
+        if real:
+            newest.add_metric(values, max(real))
+        became: Counter[str] = Counter(
+            search.state for _, search in alarms.retunings(scrape.db, one.campaign)
+        )
+        for state in RETUNINGS:
+            searches.add_metric((*values, state), became[state])
+    yield from (found, worst, newest, searches)
+
+
+def _worst(every: list[CellAlarm]) -> dict[tuple[str, str], float]:
+    """Of open alarms, by function and direction."""
+    found: dict[tuple[str, str], float] = {}
+    for alarm in every:
+        if alarm.is_open:
+            key = (alarm.function, alarm.direction)
+            pick = max if alarm.direction == "slower" else min
+            found[key] = pick(alarm.ratio, found.get(key, alarm.ratio))
+    return found

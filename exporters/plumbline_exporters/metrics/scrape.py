@@ -1,0 +1,163 @@
+"""What a scrape is made of: collectors over one read-only connection, in the order of their names,
+and what is told of the scrape itself.
+
+A collector is a function under `@collector(...)`. One that fails gives plumbline_scrape_success 0
+and no series; one that has nothing to say gives 1 and no series: no data is not a failure."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import cache, cached_property
+from importlib import metadata
+from pathlib import Path
+
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from plumbline_db import campaigns, cost, coverage, machines
+from plumbline_db.connection import Database
+from plumbline_db.cost import Spending
+from plumbline_db.coverage import Coverage, Place
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Campaign, Library, Machine
+from plumbline_exporters.metrics.labels import place_of
+from plumbline_exporters.metrics.limit import limited
+
+MOST_SERIES = 5000
+_log = logging.getLogger("plumbline")
+
+
+class Scrape:
+    """What several collectors read, read once; `now`: the time of the scrape."""
+
+    def __init__(self, db: Database, now: datetime | None = None) -> None:
+        self.db = db
+        self.now = now or datetime.now(UTC)
+
+    @cached_property
+    def coverage(self) -> list[Coverage]:
+        return coverage.of_campaigns(self.db)
+
+    @cached_property
+    def overlap(self) -> list[Coverage]:
+        return coverage.of_overlap(self.db)
+
+    @cached_property
+    def campaigns(self) -> list[Campaign]:
+        """In the order in which they were started."""
+        return campaigns.all_campaigns(self.db)
+
+    @cached_property
+    def spent(self) -> dict[str, list[Spending]]:
+        """By campaign."""
+        return cost.by_campaign(self.db)
+
+    @cached_property
+    def machines(self) -> dict[str, Machine]:
+        return {machine.id: machine for machine in machines.all_machines(self.db)}
+
+    @cached_property
+    def libraries(self) -> dict[str, Library]:
+        """By fingerprint."""
+        return {library.fingerprint: library for library in machines.all_libraries(self.db)}
+
+    def place(self, campaign: Campaign) -> Place:
+        return place_of(campaign, self.machines, self.libraries)
+
+
+Collect = Callable[[Scrape], Iterable[Metric]]
+_collectors: dict[str, Collect] = {}
+
+
+def collector(name: str) -> Callable[[Collect], Collect]:
+    """Register a collector under a name of its own."""
+
+    def register(collect: Collect) -> Collect:
+        if name in _collectors:
+            raise ValueError(f"two collectors are called {name}")
+        _collectors[name] = collect
+        return collect
+
+    return register
+
+
+class DatabaseCollector(Collector):
+    """All collectors, those of other rooms (`more`) too; the database is opened and closed at every
+    scrape. Of more than `most` series, whole places are left out, those first that were measured
+    longest ago."""
+
+    def __init__(
+        self, path: Path, more: Mapping[str, Collect] | None = None, most: int = MOST_SERIES
+    ) -> None:
+        self._path = path
+        self._collectors = _collectors | dict(more or {})
+        self._most = most
+
+    def describe(self) -> Iterable[Metric]:
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        success = GaugeMetricFamily(
+            "plumbline_scrape_success",
+            "Whether a collector could read the database; 1 without series means no data.",
+            labels=("collector",),
+        )
+        seconds = GaugeMetricFamily(
+            "plumbline_scrape_duration_seconds", "Time a collector took.", labels=("collector",)
+        )
+        told: list[Metric] = []
+        try:
+            db = Database.open(self._path)
+        except PlumblineError as error:
+            _log.warning("%s", error)
+            for name in sorted(self._collectors):
+                success.add_metric((name,), 0)
+        else:
+            with db, db.snapshot():
+                scrape = Scrape(db)
+                for name, collect in sorted(self._collectors.items()):
+                    started = time.perf_counter()
+                    try:
+                        told += collect(scrape)
+                        success.add_metric((name,), 1)
+                    except Exception as error:  # one that fails takes no other with it
+                        _log.warning("collector %s: %s: %s", name, type(error).__name__, error)
+                        success.add_metric((name,), 0)
+                    seconds.add_metric((name,), time.perf_counter() - started)
+        kept, left_out = limited(told, self._most)
+        yield _build()
+        yield from (success, seconds, *_counted(kept, self._most, left_out), *kept)
+
+
+def _counted(kept: Iterable[Metric], most: int, left_out: int) -> Iterator[Metric]:
+    yield GaugeMetricFamily(
+        "plumbline_series",
+        "Series that were read from the database.",
+        value=sum(len(metric.samples) for metric in kept),
+    )
+    yield GaugeMetricFamily("plumbline_series_limit", "How many there may be.", value=most)
+    yield GaugeMetricFamily(
+        "plumbline_series_left_out",
+        "Series of places that are left out, as there are too many.",
+        value=left_out,
+    )
+
+
+def _build() -> Metric:
+    return InfoMetricFamily(
+        "plumbline_build",
+        "Version of Plumbline; always 1.",
+        value={"version": _version(), "python": platform.python_version()},
+    )
+
+
+@cache
+def _version() -> str:
+    try:
+        return metadata.version("plumbline")
+    except metadata.PackageNotFoundError:
+        return "unknown"

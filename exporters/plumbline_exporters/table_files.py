@@ -1,0 +1,85 @@
+"""Tables of the database as files for other programs: CSV, and Parquet with the extra `parquet`.
+A file has its name when it is whole."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from plumbline_db import scratch
+from plumbline_db.errors import PlumblineError, UsageError
+
+SUFFIXES = (".csv", ".parquet")
+
+
+def require(path: Path) -> None:
+    """Raises UsageError where the name of the file says no format that can be written here."""
+    if path.suffix not in SUFFIXES:
+        raise UsageError(f"{path}: the name must end in one of {', '.join(SUFFIXES)}")
+    if path.suffix == ".parquet":
+        _parquet()
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {path.absolute().parent}")
+
+
+def write(path: Path, columns: Mapping[str, type], parts: Iterable[Mapping[str, Any]]) -> int:
+    """How many rows there are."""
+    with scratch.replacing(path.absolute()) as new:
+        if path.suffix == ".parquet":
+            return _write_parquet(new, columns, parts)
+        with new.open("w", encoding="utf-8", newline="") as file:
+            return _write_csv(file, columns, parts)
+
+
+def print_csv(columns: Mapping[str, type], parts: Iterable[Mapping[str, Any]]) -> None:
+    _write_csv(sys.stdout, columns, parts)
+
+
+def _write_csv(
+    file: IO[str], columns: Mapping[str, type], parts: Iterable[Mapping[str, Any]]
+) -> int:
+    """RFC 4180 with newlines alone; what is missing is empty, true and false are 1 and 0."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    count = 0
+    for part in parts:
+        listed = [_values(part[name], kind) for name, kind in columns.items()]
+        writer.writerows(zip(*listed, strict=True))
+        count += len(listed[0])
+    return count
+
+
+def _values(values: Any, kind: type) -> list[Any]:
+    found = values.tolist() if hasattr(values, "tolist") else list(values)
+    return [int(value) for value in found] if kind is bool else found
+
+
+def _write_parquet(
+    path: Path, columns: Mapping[str, type], parts: Iterable[Mapping[str, Any]]
+) -> int:
+    """A row group a part; texts that repeat are dictionaries."""
+    arrow, parquet = _parquet()
+    kinds = {int: arrow.int64(), float: arrow.float64(), str: arrow.string(), bool: arrow.bool_()}
+    schema = arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
+    count = 0
+    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        for part in parts:
+            arrays = [arrow.array(part[field.name], type=field.type) for field in schema]
+            writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
+            count += len(arrays[0])
+    return count
+
+
+def _parquet() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise PlumblineError(
+            "Parquet needs pyarrow: pip install 'plumbline[parquet]', or name a file that ends in "
+            ".csv"
+        ) from error
+    return pyarrow, pyarrow.parquet

@@ -1,0 +1,17 @@
+"""What `make bench` says of the database, on a small one."""
+
+from __future__ import annotations
+
+import math
+
+from tests.bench import database
+
+
+def test_figures_of_a_small_database() -> None:
+    """That they are there; how large they are depends on the machine."""
+    found = {figure.name: figure.value for figure in database.figures(small=True)}
+    assert all(math.isfinite(value) and value > 0 for value in found.values())
+    assert found["bytes a time, warm-up too"] < found["bytes a sample, all told"]
+    assert {"samples stored", "a year", "the start page, p95"} <= found.keys()
+    # Of one so small most is the tables themselves.
+    assert found["bytes a sample of many"] < 16

@@ -1,0 +1,204 @@
+"""Campaigns move between databases: as they are, once, and only unchanged."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from plumbline_db import (
+    campaigns,
+    contents,
+    events,
+    machines,
+    measurements,
+    old_samples,
+    runs,
+    transfer,
+    verdicts,
+    winners,
+)
+from plumbline_db.connection import Database, check
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.records import Event, ProbeRecord, Suite
+from tests.db import build, damage, strategies
+
+CAMPAIGN = build.CAMPAIGN.id
+HOST = socket.gethostname()
+TIME = "2025-03-31T10:00:00+00:00"
+
+
+@pytest.fixture
+def sent(path: Path, tmp_path: Path) -> Path:
+    """A file with a finished campaign; another one is under way where it comes from."""
+    with Database.open(path, write=True) as db:
+        build.done(db)
+        build.later(db, "under-way", 3, state="running", finished="")
+        launch = build.run("confirm-1-default")
+        runs.put(db, launch, build.records(launch, [build.Timed()]), Suite("confirm", 1).beside())
+        events.put(db, CAMPAIGN, Event("2025-03-01T10:00:00Z", "launch failed", "x", launch.id))
+    target = tmp_path / "sent.plumbline"
+    (moved,) = transfer.export(path, target, [], TIME)
+    assert moved.campaign == CAMPAIGN and len(moved.sha256) == 64
+    return target
+
+
+def test_all_of_a_campaign_comes(path: Path, sent: Path, tmp_path: Path) -> None:
+    there = tmp_path / "there.db"
+    (moved,) = transfer.take(there, sent)
+    assert moved.new and check(there) == [] and check(sent) == []
+    with Database.open(path) as db, Database.open(there) as other:
+        for read in (
+            lambda db: campaigns.get(db, CAMPAIGN),  # at home: with its key
+            lambda db: runs.listing(db, CAMPAIGN),
+            lambda db: [measurements.records(db, run.id) for run in runs.listing(db, CAMPAIGN)],
+            lambda db: [verdicts.get(db, CAMPAIGN, stage) for stage in ("before", "after")],
+            lambda db: winners.get(db, CAMPAIGN),
+            lambda db: events.get(db, CAMPAIGN),
+            lambda db: contents.sha256(db, campaigns.get(db, CAMPAIGN)),
+        ):
+            assert read(other) == read(db)
+        assert [one.campaign for one in transfer.listing(other)] == [CAMPAIGN]
+        assert transfer.listing(db) == []
+    assert sorted(one.name for one in tmp_path.iterdir() if "sent" in one.name) == [sent.name]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@given(records=strategies.launches())
+def test_any_launch_comes_as_it_is(records: list[ProbeRecord]) -> None:
+    launch = build.run("any")
+    with Database.in_memory() as db, Database.in_memory() as other:
+        campaign = build.started(db)
+        runs.put(db, launch, records)
+        contents.put(other, db, campaign, campaign.id)
+        assert measurements.records(other, launch.id) == records
+        assert contents.sha256(other, campaign) == contents.sha256(db, campaign)
+
+
+def test_what_comes_twice_stays_as_it_is(path: Path, sent: Path, tmp_path: Path) -> None:
+    there = tmp_path / "there.db"
+    transfer.take(there, sent)
+    before = there.read_bytes()
+    (moved,) = transfer.take(there, sent)
+    assert not moved.new and there.read_bytes() == before
+    (home,) = transfer.take(path, sent)
+    assert not home.new
+    with Database.open(there, write=True) as db:
+        old_samples.prune(db, CAMPAIGN, "old", TIME)
+    (again,) = transfer.take(there, sent)
+    assert not again.new
+
+
+def test_pruned_campaigns_move_too(path: Path, sent: Path, tmp_path: Path) -> None:
+    assert sent
+    with Database.open(path, write=True) as db:
+        old_samples.prune(db, CAMPAIGN, "old", TIME)
+        medians = runs.medians(db, CAMPAIGN, ["before"])
+    smaller, there = tmp_path / "smaller.plumbline", tmp_path / "there.db"
+    transfer.export(path, smaller, [CAMPAIGN], TIME)
+    transfer.take(there, smaller)
+    with Database.open(there) as db:
+        assert runs.medians(db, CAMPAIGN, ["before"]) == medians
+        assert old_samples.of(db, CAMPAIGN) is not None
+    assert check(there) == []
+
+
+def test_another_campaign_of_that_name(
+    sent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tmp_path / "there.db"
+    with Database.open(there, write=True) as db:
+        build.started(db)
+        machines.put_machine(db, msgspec.structs.replace(build.MACHINE, host="mine"))
+    monkeypatch.setattr("socket.gethostname", lambda: "here")
+    (moved,) = transfer.take(there, sent)
+    assert moved.campaign == f"{HOST}:{CAMPAIGN}"
+    (again,) = transfer.take(there, sent)
+    assert again == moved._replace(new=False)
+    with Database.open(there) as db:
+        assert len(runs.listing(db, moved.campaign)) == 4
+        assert runs.listing(db, CAMPAIGN) == []
+        assert machines.machine(db, build.MACHINE.id).host == "mine"
+        assert [event.run for event in events.get(db, moved.campaign)] == [
+            f"{HOST}:{CAMPAIGN}-confirm-1-default-000"
+        ]
+    assert check(there) == []
+
+
+def test_what_was_measured_elsewhere_is_not_gone_on_with(
+    sent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where machine and library are of the same kind."""
+    monkeypatch.setattr("socket.gethostname", lambda: "here")
+    there, further = tmp_path / "there.db", tmp_path / "further.plumbline"
+    transfer.take(there, sent)
+    with Database.open(there) as db:
+        came = campaigns.get(db, CAMPAIGN)
+        assert campaigns.with_winners(db) == []
+        assert campaigns.get(db, None) == came
+    with Database.open(there, write=True) as db:
+        own = build.later(db, "own", 1)
+        transfer_last = build.later(db, "elsewhere", 9, key=campaigns.key_from("node7", "k"))
+        assert campaigns.get(db, None) == own != transfer_last
+    assert came.key == f"{HOST}: {build.CAMPAIGN.key}"
+    transfer.export(there, further, [CAMPAIGN], TIME)
+    (again,) = transfer.take(there, further)
+    assert not again.new
+
+
+@pytest.mark.parametrize(
+    ("sql", "problem"),
+    [
+        ("UPDATE verdict SET ratio = 1.0", "is not what was exported"),
+        ("UPDATE run SET seconds = 2.0 WHERE number = 1", "is not what was exported"),
+        ("UPDATE series SET least_ns = 1 WHERE measurement = 1", "is not what was exported"),
+        ("DELETE FROM series WHERE measurement = 1", "is not what was exported"),
+        ("DELETE FROM transfer", "was not written by `plumbline db export`"),
+        ("CREATE TABLE more (x)", "is not whole"),
+        ("CREATE TRIGGER more AFTER INSERT ON run BEGIN SELECT 1; END", "is not whole"),
+        ("DROP VIEW sample", "is not whole"),
+    ],
+)
+def test_what_was_changed_does_not_come(sent: Path, tmp_path: Path, sql: str, problem: str) -> None:
+    with Database.open(sent, write=True) as db:
+        db.rows(sql)
+    there = tmp_path / "there.db"
+    with pytest.raises(PlumblineError, match=problem):
+        transfer.take(there, sent)
+    if there.exists():
+        with Database.open(there) as db:
+            assert campaigns.every(db) == []
+
+
+@pytest.mark.parametrize("kind", damage.KINDS)
+def test_damaged_files_are_refused(sent: Path, tmp_path: Path, kind: str) -> None:
+    whole = sent.read_bytes()
+    for seed in range(8):
+        sent.write_bytes(damage.corrupt(whole, kind, seed))
+        with pytest.raises(PlumblineError):
+            transfer.take(tmp_path / "there.db", sent)
+
+
+def test_a_whole_database_is_no_such_file(path: Path, sent: Path, tmp_path: Path) -> None:
+    assert sent
+    with pytest.raises(PlumblineError, match="a whole database is a backup"):
+        transfer.take(tmp_path / "there.db", path)
+
+
+def test_what_cannot_be_exported(path: Path, sent: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"no campaign x; it holds: {CAMPAIGN}, under-way"):
+        transfer.export(path, tmp_path / "new", ["x"], TIME)
+    with pytest.raises(PlumblineError, match="is the database itself"):
+        transfer.export(path, path, [], TIME)
+    foreign = tmp_path / "foreign"
+    foreign.write_text("mine")
+    with pytest.raises(PlumblineError, match="not Plumbline's: it was left as it is"):
+        transfer.export(path, foreign, [], TIME)
+    with Database.open(sent) as db:
+        assert [one.id for one in campaigns.every(db)] == [CAMPAIGN]
+    before = sent.read_bytes()
+    transfer.export(path, sent, ["under-way"], TIME)  # an earlier one is replaced
+    assert sent.read_bytes() != before

@@ -1,0 +1,169 @@
+"""A real Prometheus scrapes a real `plumbline serve`, and has something for every dashboard and
+every alert."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from plumbline.applied import blocks
+from plumbline.applied.generations import FORMAT, AppliedFile, Generation, Store
+from plumbline_db.connection import backup
+from plumbline_exporters import grafana
+from tests.db import build
+from tests.exporters import installation
+from tests.exporters.prometheus import ROOT, RULES, Prometheus, scraping, served
+
+GRAFANA = ROOT / "exporters" / "grafana"
+DASHBOARDS = grafana.read(GRAFANA)
+PANELS = [
+    pytest.param(query, id=f"{dashboard.name}: {panel.title} {number}")
+    for dashboard in DASHBOARDS
+    for panel in dashboard.panel
+    for number, query in enumerate(panel.queries)
+]
+ALERTS = {
+    rule["alert"]: rule
+    for group in yaml.safe_load((RULES / "alerts.yml").read_text())["groups"]
+    for rule in group["rules"]
+}
+
+
+def applied(home: Path) -> None:
+    """A generation in force, in one file."""
+    target = home / "mca-params.conf"
+    text = blocks.block("openmpi", 1, ["x = y"])
+    target.write_text(text)
+    store = Store(home / "plumbline" / "applied", "openmpi", shared=False)
+    store.folder.mkdir(parents=True)
+    store.write(
+        Generation(
+            format=FORMAT, version=1, name="openmpi", number=1, previous=0, applied="2025-03-01",
+            machine=build.MACHINE, library=build.LIBRARY, unsafe=False, sources=[], files={},
+            targets=[AppliedFile(str(target), "lines", text)], scope="user",
+        ),
+        {},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    folder = tmp_path_factory.mktemp("prometheus")
+    database = folder / "plumbline.db"
+    installation.fill(database, datetime.datetime.now(datetime.UTC))
+    backup(database, folder / "backup.db")
+    applied(folder)
+    with (
+        served(database, {"XDG_DATA_HOME": str(folder)}) as (target, _),
+        scraping(folder, target) as prometheus,
+    ):
+        prometheus.wait("count_over_time(plumbline_series[1m]) >= 3")
+        prometheus.wait("period:plumbline_watch_node_seconds:ratio_budget")
+        yield prometheus
+
+
+@pytest.mark.parametrize("query", PANELS)
+def test_every_panel_has_data(prometheus: Prometheus, query: grafana.Query) -> None:
+    text = query.text
+    for label in ("host", "library", "guideline"):
+        text = text.replace(f"${label}", ".*")
+    assert "$" not in text
+    assert prometheus.query(text)
+
+
+def test_every_variable_has_values(prometheus: Prometheus) -> None:
+    for label in {name for dashboard in DASHBOARDS for name in dashboard.variables}:
+        assert prometheus.ask(f"label/{label}/values", **{"match[]": "plumbline_violations"})
+
+
+def test_every_rule_is_evaluated(prometheus: Prometheus) -> None:
+    rules = [rule for group in prometheus.ask("rules")["groups"] for rule in group["rules"]]
+    assert {rule["name"] for rule in rules if rule["type"] == "alerting"} == ALERTS.keys()
+    assert {rule["name"]: rule["health"] for rule in rules} == {r["name"]: "ok" for r in rules}
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_every_part_of_an_alert_has_data(prometheus: Prometheus, name: str) -> None:
+    """So that it can fire at all: each series that it names is there."""
+    selectors = re.findall(r"(?:plumbline_\w+|\bup)(?:\{[^}]*\})?", ALERTS[name]["expr"])
+    assert selectors
+    for selector in selectors:
+        assert prometheus.query(selector), selector
+
+
+def test_what_has_changed_is_told_and_what_stays_is_not(prometheus: Prometheus) -> None:
+    prometheus.wait('ALERTS{alertname="PlumblineRegression", alertstate="firing"}')
+    firing = {alert["labels"]["alertname"] for alert in prometheus.ask("alerts")["alerts"]}
+    assert firing == {"PlumblineRegression", "PlumblineViolationsAppeared"}
+    remaining = 'plumbline_violations{stage="before"} > 0'
+    assert prometheus.query(remaining)  # violated ever since: no alert of it
+
+
+def test_a_scrape_as_prometheus_asks_for_it(prometheus: Prometheus) -> None:
+    (target,) = prometheus.ask("targets")["activeTargets"]
+    assert target["health"] == "up" and not target["lastError"]
+    (openmetrics,) = prometheus.query("scrape_samples_scraped")
+    assert int(openmetrics["value"][1]) > 100
+    assert prometheus.query('process_resident_memory_bytes{job="plumbline"}')
+    assert prometheus.query("python_info") and prometheus.query("python_gc_collections_total")
+
+
+def test_promtool_tests_of_the_rules() -> None:
+    program = shutil.which("promtool")
+    if program is None:
+        pytest.skip("no promtool on PATH (Debian package prometheus)")
+    checks = [
+        ["check", "rules", str(RULES / "alerts.yml"), str(RULES / "recording.yml")],
+        ["test", "rules", *map(str, RULES.glob("tests*.yml"))],
+        ["check", "config", "--syntax-only", str(RULES / "prometheus.yml")],
+    ]
+    for check in checks:
+        done = subprocess.run([program, *check], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_each_alert_is_tested_to_fire_and_to_end() -> None:
+    files = [yaml.safe_load(path.read_text()) for path in RULES.glob("tests*.yml")]
+    seen = [
+        (rule["alertname"], bool(rule["exp_alerts"]))
+        for file in files
+        for test in file["tests"]
+        for rule in test.get("alert_rule_test", [])
+    ]
+    for name in ALERTS:
+        outcomes = [fires for alert, fires in seen if alert == name]
+        assert outcomes[0] is False and True in outcomes and outcomes[-1] is False, name
+
+
+def test_each_alert_says_what_it_means_and_which_command_shows_more() -> None:
+    for name, rule in ALERTS.items():
+        words = rule["annotations"]
+        assert words.keys() == {"summary", "description", "runbook"}, name
+        assert words["description"].endswith("."), name
+        assert "plumbline " in words["runbook"], name
+
+
+def test_dashboards_are_those_of_the_list() -> None:
+    """`python -m plumbline_exporters.grafana exporters/grafana` writes them anew."""
+    files = {path.stem: path.read_text() for path in (GRAFANA / "dashboards").glob("*.json")}
+    assert files == {one.name: grafana.document(one) for one in DASHBOARDS}
+
+
+def test_provisioning_names_what_is_there() -> None:
+    found = [yaml.safe_load(path.read_text()) for path in GRAFANA.glob("provisioning/*/*.yml")]
+    assert len(found) == 2 and all(one["apiVersion"] == 1 for one in found)
+    paths = [
+        *[one["options"]["path"] for file in found for one in file.get("providers", [])],
+        *yaml.safe_load((RULES / "prometheus.yml").read_text())["rule_files"],
+    ]
+    makefile = (ROOT / "Makefile").read_text()
+    for path in paths:
+        inside = path.removeprefix("/usr/local/share/plumbline/")
+        assert (ROOT / "exporters" / inside).exists() and inside.split("/")[0] in makefile

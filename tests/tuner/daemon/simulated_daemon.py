@@ -1,0 +1,53 @@
+"""`plumbline watch` on the simulated library, as a process of its own: for tests that send it
+signals, or kill it. Arguments: database, configuration, folder of modules, seconds of a launch."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from plumbline.daemon.service import Service
+from plumbline.daemon.signals import Signals
+from plumbline.launch.starter import Starter
+from plumbline.settings import Settings
+from plumbline.settings.toolchain import Toolchain
+from plumbline.system import ending
+from plumbline.system import paths as where
+from tests.tuner import planted
+from tests.tuner.simulated import SimulatedStarter, toolchain
+
+
+class Slow(SimulatedStarter):
+    takes_seconds = 0.0
+
+    def start(self, *args: object, **more: object) -> object:
+        time.sleep(self.takes_seconds)
+        return super().start(*args, **more)
+
+
+def main(database: str, file: str, takes: str, slower: str) -> None:
+    library = Path(database).with_name("built.so")
+    library.write_bytes(b"\x7fELF")
+    where.Layout.preload = lambda *_: library
+    costs = planted.costs()
+    if slower:
+        costs.algorithm["MPI_Allreduce", "rabenseifner"] = lambda *_: 3.0
+    starter = Slow(costs, case_noise=0.01)
+    starter.takes_seconds = float(takes)
+
+    def find(settings: Settings, prefix: Path | None, beside: Path) -> tuple[Toolchain, Starter]:
+        return toolchain(), starter
+
+    def say(text: str) -> None:
+        print(text, flush=True)
+
+    with ending.by_signals():
+        try:
+            Service(Path(database), Path(file), say, find=find).run(Signals())
+        except ending.Ended:
+            say("stopped")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

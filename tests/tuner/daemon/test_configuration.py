@@ -1,0 +1,85 @@
+"""The configuration: strict, and its example is what holds."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from plumbline.daemon import configuration
+from plumbline.daemon.configuration import Configuration
+from plumbline_db.errors import UsageError
+
+
+def read(tmp_path: Path, text: str) -> Configuration:
+    path = tmp_path / "watch.toml"
+    path.write_text(text)
+    return configuration.read(path)
+
+
+def test_the_example_is_what_holds_without_it(tmp_path: Path) -> None:
+    assert read(tmp_path, configuration.example()) == Configuration() == configuration.read(None)
+
+
+def test_the_example_has_every_key() -> None:
+    text = configuration.example()
+    written = tomllib.loads(re.sub(r"^# (campaign\w*) =", r"\1 =", text, flags=re.MULTILINE))
+    for name in Configuration.__struct_fields__:
+        assert name in written, name
+        table = getattr(Configuration(), name)
+        if hasattr(table, "__struct_fields__"):
+            assert list(table.__struct_fields__) == list(written[name]), name
+
+
+def test_a_campaign_file_is_relative_to_the_configuration(tmp_path: Path) -> None:
+    assert read(tmp_path, 'campaign_file = "c.toml"').campaign_file == str(tmp_path / "c.toml")
+
+
+def test_lengths_of_time(tmp_path: Path) -> None:
+    found = read(tmp_path, '[canary]\nevery = "30min"\n[keep]\nlaunches = "7d"')
+    assert found.canary.interval == timedelta(minutes=30)
+    assert found.keep.ages[0] == timedelta(days=7)
+    assert found.design.canaries == 30 * 48
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cannary = 1", "unknown field `cannary`"),
+        ("[canary]\neverry = '1h'", "unknown field `everry`"),
+        ("[canary]\nevery = '1 hour'", "canary.every: '1 hour' is no length of time"),
+        ("[canary]\nevery = '0s'", "canary.every"),
+        ("[canary]\nlaunches = 0", "`int` >= 1"),
+        ("[canary]\nlearning = 5", ">= 20"),
+        ("[canary]\nlaunches = 1.5", "Expected `int`"),
+        ("[neighbour]\nload = nan", "no number"),
+        ("[schedule]\ntime_zone = 'Vienna'", "time_zone"),
+        ("[schedule]\nwindows = ['at noon']", "'at noon' is no window"),
+        ("[schedule]\nwindows = ['Mon']\nblackouts = ['Mon']", "nothing would ever be measured"),
+        ("[apply]\nauto = true", "needs a scope"),
+        ("[apply]\nscope = 'modules'", "goes with modules = DIR"),
+        ("[apply]\nscope = 'all'", "Invalid enum value"),
+        ("[notify]\nmail_to = ['ada']", "'ada' is no mail address"),
+        ("[notify]\nmail_to = ['ada@example.org']", "needs mail_from"),
+        ('[notify]\nmail_from = "a@b\\nBcc: c@d"', "is no mail address"),
+        ("[notify]\nwebhook = 'file:///etc/passwd'", "http or https"),
+        ("[notify]\nsmtp = 'localhost'", "no host and port"),
+        ("listen = '9464'", "no host and port"),
+        ("campaign = 'a'\ncampaign_file = 'b'", "name one of them"),
+        ("[keep]\nlaunches = '500d'", "longer than keep.rows"),
+        ("[", "not a TOML file"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_its_file(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)) as caught:
+        read(tmp_path, text)
+    assert str(tmp_path / "watch.toml") in str(caught.value)
+
+
+def test_a_webhook_is_not_told(tmp_path: Path) -> None:
+    found = read(tmp_path, "[notify]\nwebhook = 'https://u:p@chat.example.org/hook?token=s3cret'")
+    assert "s3cret" not in found.told and "u:p" not in found.told
+    assert "https://chat.example.org/" in found.told

@@ -1,0 +1,71 @@
+"""When the next canary is due, by an injected clock."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from plumbline.daemon import schedule, windows
+
+HOUR = timedelta(hours=1)
+ALWAYS = windows.times("UTC", [], [])
+NIGHTS = windows.times("UTC", ["22:00-06:00"], [])
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+NOON = at("2026-11-24T12:00")
+
+
+def test_the_first_one_is_due_at_once() -> None:
+    assert schedule.due(None, HOUR, ALWAYS, NOON) == schedule.Due(NOON)
+    assert schedule.due(None, HOUR, NIGHTS, NOON) == schedule.Due(at("2026-11-24T22:00"))
+
+
+def test_one_that_is_late_stands_for_the_last_moment() -> None:
+    found = schedule.due(at("2026-11-24T09:10"), HOUR, ALWAYS, NOON)
+    assert found == schedule.Due(at("2026-11-24T11:10"), missed=2)
+    assert found.now(NOON)
+    assert schedule.after(found.at, HOUR, ALWAYS, NOON) == at("2026-11-24T12:10")
+
+
+def test_moments_outside_of_windows_are_not_missed() -> None:
+    found = schedule.due(at("2026-11-24T03:00"), HOUR, NIGHTS, NOON)
+    assert found == schedule.Due(at("2026-11-24T05:00"), missed=2)
+    assert schedule.after(found.at, HOUR, NIGHTS, NOON) == at("2026-11-24T22:00")
+
+
+def test_it_waits_for_what_is_ahead() -> None:
+    ahead = at("2026-11-24T12:30")
+    assert schedule.due(ahead, HOUR, ALWAYS, NOON) == schedule.Due(ahead)
+    assert not schedule.due(ahead, HOUR, ALWAYS, NOON).now(NOON)
+    assert schedule.due(ahead, HOUR, NIGHTS, NOON).at == at("2026-11-24T22:00")
+
+
+def test_a_clock_that_was_put_back_stops_nothing() -> None:
+    assert schedule.due(at("2027-11-24T12:00"), HOUR, ALWAYS, NOON) == schedule.Due(NOON)
+
+
+def test_a_clock_that_was_put_forward_counts_and_goes_on() -> None:
+    found = schedule.due(NOON, HOUR, ALWAYS, at("2076-11-24T12:00"))
+    assert found.missed == 100_000 - 1
+    following = schedule.after(found.at, HOUR, ALWAYS, at("2076-11-24T12:00"))
+    assert following == at("2076-11-24T13:00")
+
+
+def test_a_year_of_hours_in_windows() -> None:
+    """Every moment is met, or counted as missed where the daemon was away."""
+    now, due, taken, missed = NOON, None, 0, 0
+    for _ in range(365 * 8):
+        found = schedule.due(due, HOUR, NIGHTS, now)
+        if not found.now(now):
+            now = found.at
+            continue
+        taken, missed = taken + 1, missed + found.missed
+        due = schedule.after(found.at, HOUR, NIGHTS, now)
+        if taken % 100 == 0:
+            now += timedelta(hours=30)  # it was away
+    assert missed > 0
+    hours = (now - NOON) // HOUR
+    assert abs((taken + missed) - hours * 8 / 24) < 12

@@ -1,0 +1,210 @@
+"""The daemon as a process: signals, a configuration that is read again, kill -9."""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from plumbline.daemon import lock
+from plumbline_db import alarms, connection, runs, watching
+from plumbline_db.connection import Database
+from tests.tuner.simulated import ROOT
+
+CONFIGURATION = """\
+[canary]
+every = "1s"
+launches = 2
+learning = 20
+cells = 24
+references = 12
+recheck_launches = 8
+[neighbour]
+load = 1000.0
+node_seconds_a_day = 1e6
+node_seconds_a_week = 1e7
+[apply]
+auto = true
+scope = "modules"
+modules = "{modules}"
+"""
+PATIENCE_SECONDS = 60
+
+
+@dataclass
+class Daemon:
+    database: Path
+    file: Path
+    said: list[str] = field(default_factory=list)
+    process: subprocess.Popen[str] | None = None
+
+    def start(
+        self, *, takes: float = 0.0, slower: bool = False, beneath: Sequence[str] = (), **more: str
+    ) -> None:
+        path = os.pathsep.join(map(str, (ROOT, ROOT / "tuner", ROOT / "db", ROOT / "exporters")))
+        words = [str(self.database), str(self.file), str(takes), "slower" if slower else ""]
+        self.process = subprocess.Popen(
+            [*beneath, sys.executable, "-m", "tests.tuner.daemon.simulated_daemon", *words],
+            env=os.environ | {"PYTHONPATH": path} | more,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            bufsize=1,
+        )
+
+    def until(self, words: str, count: int = 1) -> str:
+        """The line that says so, the `count`-th one from now on."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        out: IO[str] = self.process.stdout
+        while time.monotonic() < end:
+            if not select.select([out], [], [], 0.5)[0]:
+                continue
+            line = out.readline()
+            if not line:
+                break
+            self.said.append(line)
+            count -= words in line
+            if count == 0:
+                return line
+        raise AssertionError(f"{words!r} was not said, but {self.said}")
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        out, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
+        self.said += out.splitlines(keepends=True)
+        return self.process.returncode
+
+    def open(self) -> Database:
+        return Database.open(self.database)
+
+
+@pytest.fixture
+def daemon(finished: Path, tmp_path: Path) -> Iterator[Daemon]:
+    shutil.copy(finished / "plumbline.db", tmp_path / "plumbline.db")
+    with tempfile.TemporaryDirectory(prefix="plumbline-") as modules:
+        Path(modules).chmod(0o755)
+        file = tmp_path / "watch.toml"
+        file.write_text(CONFIGURATION.format(modules=modules))
+        found = Daemon(tmp_path / "plumbline.db", file)
+        yield found
+        if found.process is not None and found.process.poll() is None:
+            found.process.kill()
+            found.process.communicate()
+
+
+def test_it_watches_and_says_how_it_stands(daemon: Daemon) -> None:
+    daemon.start()
+    daemon.until("canary 2 judged")
+    assert lock.holder(daemon.database).pid == daemon.process.pid
+    with daemon.open() as db:
+        watch = watching.get(db)
+    assert (watch.state, watch.pid) == ("running", daemon.process.pid)
+    assert watch.file == str(daemon.file) and watch.stepped and not watch.error
+    assert daemon.end() == 0 and "stopped" in daemon.said[-1]
+    with daemon.open() as db:
+        assert watching.get(db).state == "stopped"
+    assert lock.holder(daemon.database) is None
+
+
+def test_sigterm_ends_a_launch_that_is_under_way(daemon: Daemon) -> None:
+    daemon.start(takes=PATIENCE_SECONDS)
+    daemon.until("watching")
+    time.sleep(0.5)
+    assert daemon.end() == 0
+    with daemon.open() as db:
+        assert watching.get(db).state == "stopped"
+
+
+def test_sighup_reads_the_configuration_again(daemon: Daemon) -> None:
+    daemon.start()
+    daemon.until("canary 1 judged")
+    good = daemon.file.read_text()
+    daemon.file.write_text(good.replace("launches = 2", "launches = 0"))
+    daemon.process.send_signal(signal.SIGHUP)
+    assert "launches" in daemon.until("the configuration before it stays in force")
+    daemon.until("judged")
+    with daemon.open() as db:
+        watch = watching.get(db)
+    assert "`int` >= 1" in watch.refused and watch.refused_at
+    assert '"launches":2' in watch.configuration
+    daemon.file.write_text(good.replace("launches = 2", "launches = 3"))
+    daemon.process.send_signal(signal.SIGHUP)
+    daemon.until("was read again")
+    daemon.until("judged")
+    with daemon.open() as db:
+        assert watching.get(db).refused == ""
+        assert watching.canaries(db)[-1][1].launches == 3
+    assert daemon.end() == 0
+
+
+def test_a_second_one_hears_of_the_first(daemon: Daemon) -> None:
+    daemon.start()
+    daemon.until("watching")
+    second = Daemon(daemon.database, daemon.file)
+    second.start()
+    assert f"by process {daemon.process.pid}" in second.until("is watched already: by process")
+    assert second.process.wait(PATIENCE_SECONDS) != 0
+    second.process.stdout.close()
+    assert daemon.end() == 0
+
+
+def test_it_waits_while_somebody_else_writes(daemon: Daemon) -> None:
+    with Database.open(daemon.database, write=True):
+        daemon.start()
+        assert f"process {os.getpid()}" in daemon.until("is being written by")
+    assert daemon.end() == 0
+
+
+def test_another_user_starts_it(daemon: Daemon) -> None:
+    """As the unit does: with no rights, and a folder of its own."""
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    readable = subprocess.run([*nobody, sys.executable, "-c", ""], capture_output=True)
+    if os.geteuid() or readable.returncode:
+        pytest.skip("no other user can start Python here")
+    with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
+        for path in (daemon.database, daemon.file):
+            shutil.copy(path, folder)
+        for path in (Path(folder), *Path(folder).iterdir()):
+            os.chown(path, 65534, 65534)
+        theirs = Daemon(Path(folder) / daemon.database.name, Path(folder) / daemon.file.name)
+        theirs.start(beneath=nobody, HOME=folder, PYTHONDONTWRITEBYTECODE="1")
+        theirs.until("judged")
+        assert theirs.end() == 0
+        assert lock.beside(theirs.database).stat().st_uid == 65534
+
+
+@pytest.mark.slow
+def test_kill_9_again_and_again(daemon: Daemon) -> None:
+    """A daemon that learns, finds a change, searches and applies: killed at random moments."""
+    chance = random.Random(19)
+    kept: set[str] = set()
+    for number in range(60):
+        daemon.start(slower=number >= 6, takes=0.01)
+        daemon.until("watching")
+        time.sleep(chance.uniform(0.3, 4.0))
+        daemon.end(signal.SIGKILL)
+        with daemon.open() as db:
+            campaign = watching.watched(db)[0].campaign if watching.watched(db) else ""
+            now = {run.id for run in runs.listing(db, campaign)} if campaign else set()
+            retunings = [one for _, one in alarms.retunings(db)]
+        assert kept <= now
+        kept = now
+        if retunings and retunings[0].ended:
+            break
+    assert retunings[0].state == "kept", (retunings, daemon.said[-20:])
+    assert connection.check(daemon.database) == []
+    with daemon.open() as db:
+        rounds = [one.round for _, one in watching.canaries(db) if one.stage == "canary"]
+    assert rounds == list(range(1, len(rounds) + 1))

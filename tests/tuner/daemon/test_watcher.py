@@ -1,0 +1,306 @@
+"""From a change to what is in force then, step by step."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from plumbline.daemon import applying, in_force
+from plumbline.daemon.step import Step
+from plumbline.daemon.taking import Advance
+from plumbline.daemon.watcher import Watcher
+from plumbline_db import alarms, campaigns, integrity, runs, watching, winners
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import RECHECK
+from tests.tuner.daemon.watching import Site, slower
+from tests.tuner.simulated import Interrupted
+
+CELL = ("MPI_Allreduce", 65536)
+
+
+def advance(site: Site, watcher: Watcher, count: int) -> list[Advance]:
+    """Steps, an hour apart."""
+    found = []
+    for _ in range(count):
+        site.clock.sleep(hours=1)
+        found.append(watcher.advance(site.db))
+    return found
+
+
+def until_told(site: Site, watcher: Watcher, step: Step) -> Advance:
+    return until(site, watcher, step, 20)
+
+
+def until(site: Site, watcher: Watcher, step: Step, most: int = 12) -> Advance:
+    for _ in range(most):
+        (done,) = advance(site, watcher, 1)
+        if done.step is step:
+            return done
+        assert not done.error, done.error
+    raise AssertionError(f"no {step} in {most} steps")
+
+
+def learnt(site: Site) -> Watcher:
+    """Nothing is told of 22 canaries."""
+    watcher = site.watcher()
+    for done in advance(site, watcher, 22):
+        assert (done.step, done.error, done.told) == (Step.CANARY, "", []), done
+    return watcher
+
+
+def regression(site: Site) -> None:
+    """The algorithm in force is slow from now on, and another one is not."""
+    site.costs.algorithm["MPI_Allreduce", "rabenseifner"] = lambda *_: 3.0
+
+
+def test_a_day_without_changes(site: Site) -> None:
+    learnt(site)
+    assert alarms.every(site.db) == []
+    row = watching.campaign(site.db, site.campaign.id)
+    assert row.canaries == 22 and not row.stale and row.due > site.work().now()
+    assert sum(day.canaries for day in watching.days(site.db)) == 22
+    used = sum(day.node_seconds for day in watching.days(site.db))
+    assert used == pytest.approx(22 * 2 * 0.5)
+
+
+def test_it_waits_between_canaries(site: Site) -> None:
+    watcher = site.watcher()
+    assert watcher.advance(site.db).step is Step.CANARY
+    done = watcher.advance(site.db)
+    assert (done.step, done.because) == (Step.WAIT, "")
+    assert done.due == site.clock.now + timedelta(hours=1)
+
+
+def test_a_change_is_confirmed_searched_applied_and_kept(site: Site) -> None:
+    site.changed(apply={"auto": True})
+    watcher = learnt(site)
+    regression(site)
+    confirmed = until(site, watcher, Step.RECHECK)
+    (news,) = confirmed.told
+    assert "slower than was learnt" in news.what and "MPI_Allreduce at 65536 B" in news.table
+    states = {(one.function, one.bytes): one for _, one in alarms.every(site.db)}
+    assert states[CELL].state == "confirmed" and states[CELL].ratio > 2
+    assert "GL12" in states[CELL].detail
+    searched = until(site, watcher, Step.SEARCH)
+    ((_, row),) = alarms.retunings(site.db)
+    assert row.state == "applied", row.detail
+    assert (row.generation, row.previous) == (1, 0)
+    assert "generation 1 was applied" in searched.told[0].what
+    search = campaigns.get(site.db, row.search)
+    assert search.state == "finished" and search.id != site.campaign.id
+    there = in_force.find(
+        site.db,
+        site.campaign,
+        site.work().here.toolchain,
+        site.starter,
+        site.configuration.apply,
+    )
+    assert there.generation == 1 and not there.changed
+    done = until(site, watcher, Step.CONFIRM)
+    ((_, row),) = alarms.retunings(site.db)
+    assert row.state == "kept", row.detail
+    assert "in force and confirmed" in done.told[0].what
+    assert {one.state for _, one in alarms.every(site.db)} == {"removed"}
+    # Other winners are in force as they were.
+    source = there.source(site.campaign)
+    functions = {winner.function for winner in winners.get(site.db, site.campaign.id)}
+    assert functions <= {winner.function for winner in source.winners}
+    # All goes on, and the cell is learnt anew.
+    assert until(site, watcher, Step.CANARY).told == []
+    assert [one.state for one in watching.cells(site.db, site.campaign.id) if "logs" in one.state]
+    assert integrity.problems(site.db) == []
+
+
+def test_what_does_not_hold_is_rolled_back(site: Site) -> None:
+    site.changed(apply={"auto": True})
+    watcher = learnt(site)
+    regression(site)
+    until(site, watcher, Step.SEARCH)
+    slower(site, {("MPI_Bcast", 1024): 2.0})
+    done = until(site, watcher, Step.CONFIRM)
+    ((_, row),) = alarms.retunings(site.db)
+    assert row.state == "rolled back" and "MPI_Bcast at 1024 B" in row.detail
+    assert "rolled back" in done.told[0].what
+    assert {one.state for _, one in alarms.every(site.db)} == {"stays"}
+    assert site.work().in_force.generation == 0
+    assert until(site, watcher, Step.CANARY).told == []
+
+
+def test_without_auto_apply_it_is_offered(site: Site) -> None:
+    watcher = learnt(site)
+    regression(site)
+    done = until(site, watcher, Step.SEARCH, 20)
+    ((_, row),) = alarms.retunings(site.db)
+    assert row.state == "offered", row.detail
+    assert done.told[0].command.startswith("plumbline apply --modules ")
+    assert done.told[0].command.endswith(f" --campaign {row.search}")
+    assert site.work().in_force.generation == 0
+    # Whoever applies it loses none of the other winners.
+    together = {one.function for one in winners.get(site.db, row.search)}
+    assert {one.function for one in winners.get(site.db, site.campaign.id)} <= together
+    # The daemon that is told no campaign still watches the first one.
+    assert until(site, watcher, Step.CANARY).campaign == site.campaign.id
+
+
+def test_what_cannot_be_applied_is_offered(site: Site) -> None:
+    """Something of others lies where it would go."""
+    site.changed(apply={"auto": True})
+    watcher = learnt(site)
+    regression(site)
+    theirs = Path(site.configuration.apply.modules) / "plumbline" / "openmpi-4.1.4"
+    theirs.parent.mkdir()
+    theirs.write_text("#%Module\n")
+    until(site, watcher, Step.SEARCH)
+    ((_, row),) = alarms.retunings(site.db)
+    assert row.state == "offered" and "is there and is not ours" in row.detail
+    assert theirs.read_text() == "#%Module\n"
+
+
+def spoil(site: Site) -> None:
+    """The rules file in force says another algorithm than it was written with."""
+    folder = Path(site.work().in_force.folder)
+    rules = folder / "ompi-rules.conf"
+    spoilt = re.sub(r"^(\d+) 6 (\d+) (\d+)$", r"\1 1 0 0", rules.read_text(), flags=re.MULTILINE)
+    assert spoilt != rules.read_text()
+    rules.write_text(spoilt)
+
+
+def applied(site: Site) -> None:
+    """A generation of the campaign's winners, as somebody has applied it."""
+    work = site.work()
+    applying.put_in_force(work, site.campaign)
+
+
+def test_files_that_were_spoilt_are_written_again(site: Site) -> None:
+    site.changed(apply={"auto": True})
+    applied(site)
+    watcher = learnt(site)
+    spoil(site)
+    (told_of,) = advance(site, watcher, 1)
+    assert "ompi-rules.conf changed since" in told_of.told[0].table
+    done = until(site, watcher, Step.CONFIRM, 20)
+    ((_, row),) = alarms.retunings(site.db)
+    assert (row.state, row.search, row.previous, row.generation) == ("kept", None, 1, 2), row
+    assert "changed since they were written: ompi-rules.conf" in row.because
+    assert "in force and confirmed" in done.told[0].what
+    assert {one.state for _, one in alarms.every(site.db)} == {"removed"}
+    assert site.work().in_force.changed == []
+
+
+def test_where_files_are_not_the_reason_it_is_searched(site: Site) -> None:
+    site.changed(apply={"auto": True})
+    applied(site)
+    watcher = learnt(site)
+    spoil(site)
+    regression(site)
+    until(site, watcher, Step.CONFIRM, 20)
+    first = alarms.retunings(site.db)[0][1]
+    assert first.state == "failed" and "still" in first.detail
+    until(site, watcher, Step.CONFIRM, 20)
+    second = alarms.retunings(site.db)[1][1]
+    assert second.state == "kept" and second.search is not None
+    assert (second.previous, second.generation) == (2, 3)
+
+
+def test_spoilt_files_are_offered_without_auto_apply(site: Site) -> None:
+    applied(site)
+    watcher = learnt(site)
+    spoil(site)
+    done = until_told(site, watcher, Step.SEARCH)
+    ((_, row),) = alarms.retunings(site.db)
+    assert row.state == "offered"
+    assert done.told[0].command.endswith(f" --campaign {site.campaign.id}")
+
+
+def test_where_nothing_is_better_it_ends(site: Site) -> None:
+    watcher = learnt(site)
+    slower(site, {CELL: 1.5})  # whatever computes it
+    until(site, watcher, Step.SEARCH)
+    ((_, row),) = alarms.retunings(site.db)
+    assert row.state == "nothing better", row.detail
+    assert {one.state for _, one in alarms.every(site.db)} == {"stays"}
+    quiet = advance(site, watcher, 24)
+    assert {done.step for done in quiet} == {Step.CANARY} and not any(d.told for d in quiet)
+
+
+def test_a_change_that_was_none_is_refuted(site: Site) -> None:
+    watcher = learnt(site)
+    slower(site, {CELL: 1.5})
+    while not alarms.still_open(site.db, site.campaign.id):
+        advance(site, watcher, 1)
+    slower(site, {CELL: 1.0})
+    done = until(site, watcher, Step.RECHECK)
+    assert done.told == []
+    ((_, alarm),) = alarms.every(site.db)
+    assert alarm.state == "refuted" and "of what was learnt" in alarm.detail
+    assert {one.step for one in advance(site, watcher, 6)} == {Step.CANARY}
+
+
+def test_a_search_that_is_only_told(site: Site) -> None:
+    site.changed(search={"open": False})
+    watcher = learnt(site)
+    regression(site)
+    until(site, watcher, Step.RECHECK)
+    after = advance(site, watcher, 3)
+    assert {done.step for done in after} == {Step.CANARY}
+    assert alarms.retunings(site.db) == []
+
+
+def test_interrupted_anywhere_it_goes_on(site: Site) -> None:
+    """After each number of launches the daemon dies, and another one begins."""
+    site.changed(apply={"auto": True})
+    learnt(site)
+    regression(site)
+    kept: set[str] = set()
+    for _ in range(60):
+        watcher = site.watcher()
+        site.starter._stop_after = len(site.starter.launches) + 7
+        try:
+            for _ in range(30):
+                done = watcher.advance(site.db)
+                assert not done.error
+                site.clock.sleep(minutes=20)
+        except Interrupted:
+            now = {run.id for run in runs.listing(site.db, site.campaign.id)}
+            assert kept <= now
+            kept = now
+        retunings = alarms.retunings(site.db)
+        if retunings and retunings[0][1].ended:
+            break
+    ((_, row),) = retunings
+    assert row.state == "kept"
+    rechecks = [one for _, one in watching.canaries(site.db) if one.stage == RECHECK]
+    assert [one.outcome for one in rechecks] == ["judged", "judged"]
+    assert integrity.problems(site.db) == []
+
+
+def test_users_go_before_it(site: Site) -> None:
+    site.changed(neighbour={"node_seconds_a_day": 5.0})
+    watcher = site.watcher()
+    done = advance(site, watcher, 6)
+    assert [one.step for one in done] == [Step.CANARY] * 5 + [Step.WAIT]
+    assert done[-1].because == "5 node-seconds were used today, of 5"
+    site.clock.sleep(hours=8)
+    (after,) = advance(site, watcher, 1)
+    assert after.step is Step.CANARY and "9 canaries were missed" in after.said[0]
+    assert sum(day.missed for day in watching.days(site.db)) == 9
+
+
+def test_an_error_is_told_and_tried_again_later(site: Site) -> None:
+    watcher = site.watcher()
+    find = watcher._find
+
+    def missing(*args: object) -> object:
+        raise PlumblineError("the library is gone")
+
+    watcher._find = missing
+    done = watcher.advance(site.db)
+    assert "the library is gone" in done.error and done.because
+    assert watcher.advance(site.db).error == ""  # it rests
+    watcher._find = find
+    site.clock.sleep(minutes=2)
+    assert watcher.advance(site.db).step is Step.CANARY
+    assert sum(day.errors for day in watching.days(site.db)) == 1

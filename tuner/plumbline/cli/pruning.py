@@ -1,0 +1,107 @@
+"""Samples that are thrown away, by command or by the settings of a campaign, and what is said of
+it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from . import common
+from .base import Program
+
+if TYPE_CHECKING:
+    from plumbline_db.connection import Database
+    from plumbline_db.old_samples import Policy
+    from plumbline_db.records import Pruned
+
+
+def policy_of(words: Sequence[str]) -> Policy:
+    """`90d` and `10`, as people type them. Raises UsageError."""
+    from plumbline_db.errors import UsageError
+    from plumbline_db.old_samples import Policy
+
+    days: list[int] = []
+    last: list[int] = []
+    for word in words:
+        number = word.removesuffix("d")
+        if not (number.isdecimal() and number.isascii() and len(number) < 7):
+            raise UsageError(f"--keep {word}: it takes days (90d) or a number of campaigns (10)")
+        (days if word.endswith("d") else last).append(int(number))
+    if not words:
+        raise UsageError("say whose samples stay: --keep 90d, --keep 10, or both")
+    return Policy(max(days, default=None), max(last, default=None))
+
+
+def by_policy(db: Database, policy: Policy) -> None:
+    """As the settings of a campaign that has ended ask for it."""
+    found = done(db, policy)
+    if found:
+        click.echo(f"plumbline: {said(found)}; {policy.said}", err=True)
+
+
+def done(db: Database, policy: Policy) -> list[Pruned]:
+    """One campaign after the other, each for good before the next one."""
+    from plumbline_db import connection, old_samples
+
+    now = datetime.datetime.now(datetime.UTC)
+    found = [
+        old_samples.prune(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
+        for campaign in old_samples.old(db, policy, now)
+    ]
+    if found:
+        connection.release(db)
+    return found
+
+
+def look(db: Database, policy: Policy) -> list[Pruned]:
+    """What `done` would do."""
+    from plumbline_db import old_samples
+
+    now = datetime.datetime.now(datetime.UTC)
+    return [
+        old_samples.would_go(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
+        for campaign in old_samples.old(db, policy, now)
+    ]
+
+
+def said(found: list[Pruned]) -> str:
+    """For people."""
+    from plumbline.system.words import counted
+
+    samples = sum(pruned.samples for pruned in found)
+    return (
+        f"{counted(samples, 'sample')} of {counted(len(found), 'campaign')} thrown away; "
+        "n, medians, quantiles and verdicts stay"
+    )
+
+
+def show(
+    program: Program, policy: Policy, found: list[Pruned], before: int, *, listing: bool
+) -> None:
+    import msgspec
+
+    after = program.database.stat().st_size
+    if program.json:
+        document = {
+            "path": str(program.database),
+            "pruned_now": not listing,
+            "pruned": msgspec.to_builtins(found),
+            "bytes_before": before,
+            "bytes": after,
+        }
+        common.print_json(document)
+        return
+    for pruned in found:
+        click.echo(f"{pruned.campaign}: {pruned.samples} samples of {pruned.series} cases")
+    if listing:
+        click.echo(f"{said(found)} (not yet: --list)" if found else "nothing to throw away")
+    else:
+        click.echo(f"{said(found)}; {policy.said}" if found else "nothing to throw away")
+        click.echo(f"{program.database}: {megabytes(before)} -> {megabytes(after)}")
+
+
+def megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"

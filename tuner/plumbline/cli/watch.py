@@ -1,0 +1,127 @@
+"""plumbline watch"""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import click
+
+from . import base, common
+from .base import Program
+
+
+@base.command("watch", takes="db json")
+@click.option("--once", is_flag=True, help="Do what is due now, and end: for a timer.")
+@click.option("--status", is_flag=True, help="Show how watching stands; start nothing.")
+@click.option("--check", is_flag=True, help="Read FILE, and say what would be done and when.")
+@click.option("--example", is_flag=True, help="Print a commented configuration.")
+@click.argument(
+    "file", required=False, type=click.Path(path_type=Path, dir_okay=False, exists=True)
+)
+def command(
+    program: Program, once: bool, status: bool, check: bool, example: bool, file: Path | None
+) -> int:
+    """Watch finished campaigns for ever, and tune again what becomes slower.
+
+    Small measurements between campaigns find changes; what is confirmed is searched, and with
+    auto_apply put in force. FILE is its configuration (TOML; keys in docs/daemon.md). SIGTERM ends
+    it, SIGHUP reads FILE again. Exit code 75 if another one watches already.
+
+    \b
+    Example:
+      plumbline watch --example > watch.toml && plumbline watch --check watch.toml
+    """
+    if once + status + check + example > 1:
+        raise click.UsageError("--once, --status, --check and --example: one of them")
+    if program.json and not (status or check):
+        raise click.UsageError("--json goes with --status and --check")
+    if example:
+        from plumbline.daemon import configuration
+
+        click.echo(configuration.example(), nl=False)
+        return 0
+    if status:
+        return _status(program)
+    if check:
+        return _check(program, file)
+    return _run(program, file, once=once)
+
+
+def _say(text: str) -> None:
+    click.echo(f"plumbline: {text}", err=True)
+
+
+def _run(program: Program, file: Path | None, *, once: bool) -> int:
+    from plumbline.daemon.service import Service
+    from plumbline.daemon.signals import Signals
+    from plumbline.system import ending
+
+    service = Service(program.database, file, _say)
+    if once:
+        done = service.once()
+        _say(done.because or f"{done.step.value} {done.campaign}".strip())
+        return 1 if done.error else 0
+    _listen(program.database, service.configuration.listen)
+    try:
+        service.run(Signals())
+    except ending.Ended as ended:
+        if ended.signal is not signal.SIGTERM:
+            raise
+        _say("stopped; what was measured is kept")
+    return 0
+
+
+def _listen(database: Path, address: str) -> None:
+    """Beside the steps, in a thread that ends with them."""
+    if not address:
+        return
+    import threading
+
+    from plumbline.applied.told import applied
+    from plumbline.daemon.configuration import host_port
+    from plumbline.overlap import pages
+    from plumbline_db.connection import Database
+    from plumbline_db.errors import PlumblineError
+    from plumbline_exporters import web
+
+    Database.open(database).close()
+    at = web.Address(*host_port("listen", address))
+    told = web.Metrics({"applied": applied()})
+
+    def serve() -> None:
+        try:
+            web.serve(database, at, [pages.pages(database)], told)
+        except PlumblineError as error:
+            _say(str(error))
+
+    threading.Thread(target=serve, name="web", daemon=True).start()
+    _say(f"{at.url} serves {database}")
+
+
+def _status(program: Program) -> int:
+    from plumbline.daemon import status
+    from plumbline.daemon.service import utc_now
+
+    from . import watch_tables
+
+    found = status.read(program.database, utc_now())
+    if program.json:
+        common.print_json(found)
+    else:
+        common.show(*watch_tables.of_status(found))
+    return 0
+
+
+def _check(program: Program, file: Path | None) -> int:
+    from plumbline.daemon import planned
+    from plumbline.daemon.service import utc_now
+
+    from . import watch_tables
+
+    found = planned.read(program.database, file, utc_now)
+    if program.json:
+        common.print_json(found)
+    else:
+        common.show(*watch_tables.of_plan(found))
+    return 0

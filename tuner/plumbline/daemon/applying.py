@@ -1,0 +1,190 @@
+"""What a search has found, put in force; confirmed, and taken out again where it does not hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from plumbline.applied import apply, rollback
+from plumbline.applied.generations import Source
+from plumbline.applied.outcome import AppliedOutcome
+from plumbline.daemon import in_force, recheck
+from plumbline.daemon.cells import Cell, cell_of
+from plumbline.daemon.recheck import of_alarm
+from plumbline.daemon.work import Work
+from plumbline.settings.identity import now as time_now
+from plumbline.system import ending
+from plumbline.verify.statistics import Comparison
+from plumbline_db import alarms, machines, watching
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import AlarmState, Campaign, Machine, Retuning
+from plumbline_exporters.bundle import load_bundle
+
+
+def command(work: Work, search: str) -> str:
+    """What somebody types who wants to do it himself."""
+    return f"plumbline apply {_for_whom(work)} --campaign {search}"
+
+
+def take_out_by(work: Work) -> str:
+    return f"plumbline rollback {_for_whom(work)}"
+
+
+def _for_whom(work: Work) -> str:
+    applying = work.configuration.apply
+    if applying.scope == "modules":
+        return f"--modules {applying.modules}"
+    return "--site" if applying.scope == "site" else "--user"
+
+
+def put_in_force(work: Work, search: Campaign) -> AppliedOutcome:
+    """One more generation. Raises PlumblineError, with the reason, before anything is changed."""
+    loaded = load_bundle(work.db, search.id, Path(), created="")
+    rules = _beneath(work, loaded.site_rules)
+    return _apply(work, Source(search, loaded.winners, rules, loaded.started), loaded.machine)
+
+
+def write_again(work: Work) -> AppliedOutcome:
+    """What is in force by the record, whatever somebody has made of its files since: one more
+    generation. Raises PlumblineError where there is none."""
+    source = work.in_force.source(work.campaign)
+    if source is None:
+        raise PlumblineError(
+            f"{', '.join(work.in_force.changed)} in {work.in_force.folder}: exported files are "
+            f"written again by `{export_again(work)}`"
+        )
+    return _apply(work, source, machines.machine(work.db, work.campaign.machine))
+
+
+def export_again(work: Work) -> str:
+    id, folder = work.campaign.id, work.in_force.folder
+    return f"plumbline export env json --campaign {id} --output {folder} --force"
+
+
+def _apply(work: Work, source: Source, machine: Machine) -> AppliedOutcome:
+    place = in_force.place_of(work.configuration.apply, work.here.toolchain)
+    if place is None:
+        raise PlumblineError("apply.scope says for whom nothing: user, site or modules")
+    toolchain = work.here.toolchain
+    wish = apply.Wish(
+        source=source,
+        machine=machine,
+        family=toolchain.family,
+        installation=toolchain.installation,
+        environment=dict(os.environ),
+    )
+    with ending.held():
+        return apply.apply(place, wish, now=time_now())
+
+
+def _beneath(work: Work, site_rules: str) -> str:
+    """The rules of the site beneath our own: where ours were in force, those of that generation,
+    whatever somebody has made of its files since."""
+    source = work.in_force.source(work.campaign)
+    return site_rules if source is None else source.site_rules
+
+
+def take_out(work: Work) -> AppliedOutcome:
+    """The generation before it is in force again."""
+    place = in_force.place_of(work.configuration.apply, work.here.toolchain)
+    if place is None:
+        raise PlumblineError("apply.scope says for whom nothing: user, site or modules")
+    with ending.held():
+        return rollback.rollback(place.scope, place.root, place.name)
+
+
+def confirm(work: Work, number: int, row: Retuning) -> Retuning:
+    """What was applied is measured as users have it: it is kept, if no watched cell is slower than
+    was learnt, and none of those that were searched slower than when the alarm was raised; else it
+    is rolled back. Files that were only written again must bring back what was learnt. Raises
+    PlumblineError where launches fail."""
+    db, id = work.db, work.campaign.id
+    stored = {cell_of(one): one for one in watching.cells(db, id)}
+    before = {of_alarm(alarm): alarm.ratio for _, alarm in alarms.of_retuning(db, number)}
+    cells = [cell for cell, one in stored.items() if one.role != "reference"]
+    about = f"generation {row.generation}"
+    found = recheck.measure(work, cells, about).comparisons
+    harm = harmed(found, before if row.search else {})
+    if not found:
+        harm = ["nothing could be measured with it in force"]
+    if harm and row.search is None:
+        return _to_be_searched(work, number, row, "; ".join(harm))
+    if harm:
+        outcome = take_out(work)
+        now_there = f"generation {outcome.generation}" if outcome.generation else "nothing"
+        detail = f"{'; '.join(harm)}: rolled back, in force is {now_there}"
+        return _ended(work, number, row, "rolled back", "stays", detail)
+    gained = [f"{cell.named}: {recheck.interval(found[cell])}" for cell in before if cell in found]
+    detail = "; ".join(gained) + " of what was learnt"
+    return _ended(work, number, row, "kept", "removed", detail)
+
+
+def _to_be_searched(work: Work, number: int, row: Retuning, harm: str) -> Retuning:
+    """Files are as they were written again, and were not the reason: alarms open a search."""
+    ended = msgspec.structs.replace(
+        row, state="failed", ended=work.now(), detail=f"files are written again, and still {harm}"
+    )
+    with work.db.transaction():
+        alarms.renew_retuning(work.db, number, ended)
+        for at, alarm in alarms.of_retuning(work.db, number):
+            again = msgspec.structs.replace(alarm, state="confirmed", retuning=None)
+            alarms.renew(work.db, at, again)
+    return ended
+
+
+def harmed(found: dict[Cell, Comparison], before: dict[Cell, float]) -> list[str]:
+    """In words; `before`: ratios of the cells that were searched, when their alarms were
+    confirmed."""
+    return [
+        f"{cell.named} takes {recheck.interval(comparison)} of what was learnt"
+        + (f", and {before[cell]:.2f} times before" if cell in before else "")
+        for cell, comparison in found.items()
+        if comparison.low is not None
+        and comparison.low > before.get(cell, 1.0)
+        and comparison.ratio >= before.get(cell, 1.0) * recheck.LEAST_CHANGE
+    ]
+
+
+def _ended(
+    work: Work,
+    number: int,
+    row: Retuning,
+    state: str,
+    alarm_state: AlarmState,
+    detail: str,
+) -> Retuning:
+    ended = msgspec.convert(
+        msgspec.structs.asdict(row) | {"state": state, "ended": work.now(), "detail": detail},
+        Retuning,
+    )
+    end(work, number, ended, alarm_state, detail)
+    return ended
+
+
+def end(work: Work, number: int, row: Retuning, alarm_state: AlarmState, detail: str) -> None:
+    """With the alarms that opened it; their cells are learnt anew."""
+    db, id = work.db, work.campaign.id
+    known = {cell_of(one): one for one in watching.cells(db, id)}
+    opened_by = alarms.of_retuning(db, number)
+    with db.transaction():
+        alarms.renew_retuning(db, number, row)
+        for at, alarm in opened_by:
+            ended = msgspec.structs.replace(
+                alarm, state=alarm_state, ended=row.ended, detail=f"{alarm.detail}; {detail}"
+            )
+            alarms.renew(db, at, ended)
+        recheck.forget(
+            work, known, _anew(row, [of_alarm(one) for _, one in opened_by], list(known))
+        )
+
+
+def _anew(row: Retuning, searched: Sequence[Cell], every: Sequence[Cell]) -> list[Cell]:
+    """After a change of what is in force all cells of its functions are others than were
+    learnt."""
+    if row.state != "kept":
+        return list(searched)
+    functions = {cell.function for cell in searched}
+    return [cell for cell in every if cell.function in functions and cell.variant == "default"]

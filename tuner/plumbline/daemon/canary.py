@@ -1,0 +1,271 @@
+"""A canary: launches of the cells that matter beside reference cases, handed to the detector.
+
+Its row is begun before the first launch, and ended in the transaction that stores the detector's
+states: a daemon that is killed between the two takes the launches that are there and goes on."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from plumbline.daemon import cells
+from plumbline.daemon.cells import Cell, Chosen, cell_of
+from plumbline.daemon.work import Measured, Work, iso, moment_of
+from plumbline.measure.experiment import REFERENCE_CELLS, without_shared_factor
+from plumbline.system.words import counted
+from plumbline.watch.canary import Watched, observe
+from plumbline.watch.design import Design
+from plumbline.watch.launches import of_launches
+from plumbline.watch.state import CellState
+from plumbline_db import alarms, verdicts, watching, winners
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import (
+    CANARY,
+    Canary,
+    CellAlarm,
+    Suite,
+    WatchDay,
+    WatchedCampaign,
+    WatchedCell,
+)
+
+# Canaries that say nothing for so long have learnt another machine than there is now.
+BUSY_FOR = timedelta(days=1)
+_LEAST_BUSY = 8
+
+
+def begin_watching(work: Work, fingerprint: dict[str, str]) -> WatchedCampaign:
+    """The campaign's row, made where there is none."""
+    known = watching.campaign(work.db, work.campaign.id)
+    if known is not None:
+        return known
+    made = WatchedCampaign(
+        work.campaign.id,
+        work.now(),
+        _design_text(work.configuration.design),
+        fingerprint,
+        work.in_force.generation,
+    )
+    watching.put_campaign(work.db, made)
+    return made
+
+
+def chosen(work: Work) -> Chosen:
+    """The cells that matter now."""
+    db, id = work.db, work.campaign.id
+    stages = verdicts.stages(db, id)
+    table = verdicts.get(db, id, stages[-1]) if stages else []
+    canary = work.configuration.canary
+    sizes = work.here.sizes(work.settings)
+    source = work.in_force.source(work.campaign)
+    return cells.choose(
+        winners.get(db, id) if source is None else source.winners,
+        table,
+        work.settings.weights(sizes) or {},
+        sizes,
+        work.here.toolchain.catalogue.variants,
+        most=canary.cells,
+        references=canary.references,
+    )
+
+
+def take(work: Work, due: datetime) -> Canary:
+    """One canary, or the rest of one that was begun; `due`: the moment that it stands for. Raises
+    PlumblineError where launches fail: then its row says so."""
+    number, canary = _begun(work, due)
+    choice = chosen(work)
+    plan = work.plan([cell.case() for cell in choice.roles])
+    plan = msgspec.structs.replace(plan, seed=plan.seed + 1000 * canary.round)
+    suite = Suite(CANARY, canary.round)
+    try:
+        measured = work.measure(suite, plan, work.configuration.canary.launches)
+    except PlumblineError as error:
+        _failed(work, number, canary, suite, error)
+        raise
+    return _judged(work, number, canary, choice, measured)
+
+
+def _begun(work: Work, due: datetime) -> tuple[int, Canary]:
+    db, id = work.db, work.campaign.id
+    there = watching.under_way(db, id)
+    if there is not None:
+        return there
+    watched = watching.campaign(db, id)
+    assert watched is not None  # noqa: S101 - begin_watching has stored it
+    canary = Canary(id, watched.canaries + 1, CANARY, iso(due), work.now())
+    with db.transaction():
+        number = watching.begin(db, canary)
+        watching.counted(db, id, canary.round)
+    return number, canary
+
+
+def _failed(work: Work, number: int, canary: Canary, suite: Suite, error: PlumblineError) -> None:
+    spent = work.measured(suite)
+    failed = ended(work, canary, spent)
+    failed = msgspec.structs.replace(failed, outcome="failed", detail=str(error))
+    with work.db.transaction():
+        watching.renew(work.db, number, failed)
+
+
+def ended(work: Work, canary: Canary, measured: Measured) -> Canary:
+    return msgspec.structs.replace(
+        canary,
+        finished=work.now(),
+        seconds=measured.seconds,
+        node_seconds=measured.seconds * work.campaign.nodes,
+        launches=measured.launches,
+        cells=len(measured.times),
+    )
+
+
+def _judged(work: Work, number: int, canary: Canary, choice: Chosen, measured: Measured) -> Canary:
+    db, id = work.db, work.campaign.id
+    known = {cell_of(stored): stored for stored in watching.cells(db, id)}
+    over = {
+        cell: known[cell].seconds if cell in known else statistics.median(times)
+        for cell, times in measured.times.items()
+    }
+    logs = {
+        cell: [math.log(seconds / over[cell]) for seconds in times]
+        for cell, times in measured.times.items()
+    }
+    references = [cell for cell in choice.references if cell in logs]
+    design, states = _design(work, known)
+    seen = observe(design, states, logs, references)
+    told = _said(ended(work, canary, measured), seen, len(references))
+    now, day = work.now(), WatchDay(work.now()[:10], **_counts(seen))
+    offs = _offs(seen, logs, references)
+    with db.transaction():
+        if seen.counts:
+            _keep(work, choice, seen, known, over, offs)
+            for cell, alarm in seen.alarms.items():
+                # What a reference does, all cells are measured by: it is told, and not searched.
+                alarms.raised(
+                    db,
+                    CellAlarm(
+                        *(id, cell.function, cell.variant, cell.bytes, alarm.direction, now),
+                        *(number, alarm.canaries, alarm.ratio, alarm.ratio, now),
+                    ),
+                )
+        elif told.outcome == "busy" and _busy_for_long(work, number, now):
+            watching.forget_cells(db, id, list(known.values()))
+            told = msgspec.structs.replace(
+                told, detail=f"{told.detail}; so for a day: all cells are learnt anew"
+            )
+        watching.renew(db, number, told)
+        watching.count(db, day)
+    return told
+
+
+def _counts(seen: Watched[Cell]) -> dict[str, int]:
+    if seen.disturbance is None:
+        return {"errors": 1}
+    return {"canaries": 1} if seen.counts else {"busy": 1}
+
+
+def _said(ended: Canary, seen: Watched[Cell], references: int) -> Canary:
+    if seen.disturbance is None:
+        detail = f"{counted(references, 'reference case')}, {REFERENCE_CELLS} at least are needed"
+    elif seen.counts:
+        learning = sum(state.baseline is None for state in seen.states.values())
+        detail = f"{counted(learning, 'cell')} still learning" if learning else ""
+    else:
+        detail = f"reference cases lie {seen.disturbance:.1f} times as wide as they do when quiet"
+    busy: Literal["busy", "failed"] = "busy" if seen.disturbance is not None else "failed"
+    return msgspec.structs.replace(
+        ended,
+        outcome="judged" if seen.counts else busy,
+        reference_cells=references,
+        disturbance=seen.disturbance,
+        alarms=len(seen.alarms),
+        detail=detail,
+    )
+
+
+def _design(work: Work, known: Mapping[Cell, WatchedCell]) -> tuple[Design, dict[Cell, CellState]]:
+    """With another design states are not the same: what was learnt stays, and sums begin anew."""
+    design = work.configuration.design
+    states = {
+        cell: msgspec.json.decode(stored.state, type=CellState) for cell, stored in known.items()
+    }
+    watched = watching.campaign(work.db, work.campaign.id)
+    text = _design_text(design)
+    if watched is not None and watched.design != text:
+        states = {cell: state.rested() for cell, state in states.items()}
+        watching.put_campaign(work.db, msgspec.structs.replace(watched, design=text))
+    return design, states
+
+
+def _keep(
+    work: Work,
+    choice: Chosen,
+    seen: Watched[Cell],
+    known: Mapping[Cell, WatchedCell],
+    over: Mapping[Cell, float],
+    offs: Mapping[Cell, float],
+) -> None:
+    now, id = work.now(), work.campaign.id
+    gone = [stored for cell, stored in known.items() if cell not in choice.roles]
+    watching.forget_cells(work.db, id, gone)
+    watching.put_cells(
+        work.db,
+        [
+            WatchedCell(
+                campaign=id,
+                function=cell.function,
+                variant=cell.variant,
+                bytes=cell.bytes,
+                role=role,
+                seconds=over[cell],
+                state=msgspec.json.encode(seen.states[cell]).decode(),
+                ratio=math.exp(offs[cell]),
+                measured=now,
+            )
+            for cell, role in choice.roles.items()
+            if cell in offs and cell in seen.states
+        ],
+    )
+
+
+def _offs(
+    seen: Watched[Cell], logs: Mapping[Cell, list[float]], references: list[Cell]
+) -> dict[Cell, float]:
+    """How far each cell lies off what was learnt of it, as the detector sees it."""
+    own = without_shared_factor(logs, [logs[cell] for cell in references])
+    return {
+        cell: float(of_launches(np.array(values))) - middle_of(seen.states.get(cell, CellState()))
+        for cell, values in own.items()
+    }
+
+
+def middle_of(state: CellState) -> float:
+    """As far as it is known."""
+    known = state.known()
+    if known is not None:
+        return known.middle
+    return statistics.median(state.learning) if state.learning else 0.0
+
+
+def _busy_for_long(work: Work, number: int, now: str) -> bool:
+    """All canaries since a day ago have said nothing, this one too."""
+    last = [
+        each
+        for at, each in watching.canaries(work.db, work.campaign.id, last=200)
+        if each.stage == CANARY and at != number
+    ]
+    quiet = [each for each in last if each.outcome == "judged"]
+    busy = [each for each in last if each.outcome == "busy"]
+    since = [each for each in busy if not quiet or each.round > quiet[-1].round]
+    at, begun = moment_of(now), moment_of(since[0].started) if since else None
+    enough = len(since) + 1 >= _LEAST_BUSY
+    return at is not None and begun is not None and enough and at - begun >= BUSY_FOR
+
+
+def _design_text(design: Design) -> str:
+    return msgspec.json.encode(design).decode()

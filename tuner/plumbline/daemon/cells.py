@@ -1,0 +1,140 @@
+"""Which cells of a campaign are watched, and beside which reference cases. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from plumbline.core.plan import PlanCase
+from plumbline.search.outcome import deciding
+from plumbline.search.space.cells import Target
+from plumbline.settings.toolchain import Variant
+from plumbline_db.records import Verdict, WatchedCell, Winner
+
+Role = Literal["winner", "violation", "application", "table", "reference"]
+
+
+class Cell(NamedTuple):
+    """`variant`: default, as a user calls it; else that of a reference case."""
+
+    function: str
+    variant: str
+    bytes: int
+
+    def case(self) -> PlanCase:
+        return PlanCase(self.function, self.bytes, self.variant)
+
+    @property
+    def named(self) -> str:
+        """`MPI_Bcast at 1024 B`."""
+        variant = "" if self.variant == "default" else f" ({self.variant})"
+        return f"{self.function}{variant} at {self.bytes} B"
+
+
+def cell_of(watched: WatchedCell) -> Cell:
+    return Cell(watched.function, watched.variant, watched.bytes)
+
+
+class Chosen(msgspec.Struct, frozen=True):
+    """By cell, why it is watched."""
+
+    roles: dict[Cell, Role]
+
+    @property
+    def references(self) -> list[Cell]:
+        return [cell for cell, role in self.roles.items() if role == "reference"]
+
+
+def choose(
+    winners: Sequence[Winner],
+    table: Sequence[Verdict],
+    weights: Mapping[tuple[str, int], float],
+    sizes: Mapping[str, Sequence[int]],
+    variants: Sequence[Variant],
+    *,
+    most: int,
+    references: int,
+) -> Chosen:
+    """At most `most` cells that matter, and so many `references`. `table`: the last verdicts;
+    `weights`: shares of an application's time, by function and bytes; `sizes`: those that are
+    measured, by function."""
+    wanted: dict[Cell, Role] = {}
+    ranked: list[tuple[Role, Iterable[Cell]]] = [
+        ("winner", _of_winners(winners, sizes)),
+        ("violation", _violated(table)),
+        ("application", _called(weights)),
+        ("table", _measured(sizes)),
+    ]
+    for role, found in ranked:
+        for cell in found:
+            if len(wanted) < most:
+                wanted.setdefault(cell, role)
+    for cell in _references(variants, sizes, references):
+        wanted.setdefault(cell, "reference")
+    return Chosen(wanted)
+
+
+def _of_winners(winners: Sequence[Winner], sizes: Mapping[str, Sequence[int]]) -> Iterator[Cell]:
+    """Those that gain most first."""
+    held = [
+        (winner.speedup, Cell(function, "default", size))
+        for function, its_sizes in sizes.items()
+        for size in its_sizes
+        if (winner := deciding(winners, Target(function, size))) is not None
+    ]
+    for _, cell in sorted(held, key=lambda one: (-one[0], one[1])):
+        yield cell
+
+
+def _violated(table: Sequence[Verdict]) -> Iterator[Cell]:
+    """Those that are farthest from their guideline first."""
+    found = [one for one in table if one.verdict == "violated" and one.replaceable and one.ratio]
+    for one in sorted(found, key=lambda one: -(one.ratio or 0.0)):
+        yield Cell(one.function, "default", one.bytes)
+
+
+def _called(weights: Mapping[tuple[str, int], float]) -> Iterator[Cell]:
+    for (function, size), _ in sorted(weights.items(), key=lambda one: (-one[1], one[0])):
+        yield Cell(function, "default", size)
+
+
+def _measured(sizes: Mapping[str, Sequence[int]]) -> Iterator[Cell]:
+    """All others; functions in turn, and of each its largest size first."""
+    by_function = [
+        [Cell(function, "default", size) for size in sorted(its_sizes, reverse=True)]
+        for function, its_sizes in sizes.items()
+    ]
+    for row in zip_longest(*by_function):
+        yield from (cell for cell in row if cell is not None)
+
+
+def _references(
+    variants: Sequence[Variant], sizes: Mapping[str, Sequence[int]], most: int
+) -> list[Cell]:
+    """Of our algorithms, which send their messages themselves and take any arguments: no rule of
+    a library changes them. Functions and sizes in turn, so that few stand for many."""
+    every = sorted({size for its_sizes in sizes.values() for size in its_sizes})
+    by_function: dict[str, list[Cell]] = {}
+    for variant in variants:
+        if variant.kind == "algorithm" and not variant.restrictions and _has_sizes(variant):
+            for size in every:
+                cell = Cell(variant.function, variant.name, size)
+                by_function.setdefault(variant.function, []).append(cell)
+    in_turn = [
+        _from(cells, number % max(1, len(every)))
+        for number, cells in enumerate(by_function.values())
+    ]
+    rows = zip_longest(*in_turn)
+    return [cell for row in rows for cell in row if cell is not None][:most]
+
+
+def _from(cells: Sequence[Cell], first: int) -> list[Cell]:
+    """By size, those of the first variant before those of the next, from the `first` one on."""
+    return [*cells[first:], *cells[:first]]
+
+
+def _has_sizes(variant: Variant) -> bool:
+    return variant.function != "MPI_Barrier"

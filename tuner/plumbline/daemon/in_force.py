@@ -1,0 +1,155 @@
+"""What is in force for users where a campaign is watched: a generation of `plumbline apply`, else
+the files that the campaign has exported, else nothing. Canaries start with it as users do."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from plumbline.applied import places, standing, targets
+from plumbline.applied.generations import Generation, Source, Store
+from plumbline.applied.places import Place
+from plumbline.campaign import proof
+from plumbline.daemon.configuration import Applying
+from plumbline.launch.starter import Starter
+from plumbline.settings.toolchain import Toolchain
+from plumbline_db import exports
+from plumbline_db.records import Campaign
+from plumbline_db.statements import Statements
+from plumbline_exporters import families, plumbline_sh
+
+
+class InForce(msgspec.Struct, frozen=True):
+    """`generation` of `plumbline apply` (0: none), whose files are in `folder`. `files`: checksums
+    by path; `changed`: those that are not what was written. `parameters` are read by the library
+    itself, whatever a launch is started with; `environment` is what else launches need to be as
+    those of users are."""
+
+    what: str
+    generation: int = 0
+    folder: str = ""
+    files: dict[str, str] = {}
+    changed: list[str] = []
+    parameters: dict[str, str] = {}
+    environment: dict[str, str] = {}
+    sources: list[Source] = []
+
+    def source(self, campaign: Campaign) -> Source | None:
+        """What a generation has for the ranks of a campaign."""
+        layout = campaign.nprocs, campaign.nodes, campaign.ppn
+        return next((one for one in self.sources if one.layout == layout), None)
+
+    @property
+    def text(self) -> str:
+        """For the fingerprint."""
+        if not self.files:
+            return self.what
+        sums = "".join(f"{name} {value}\n" for name, value in sorted(self.files.items()))
+        changed = f", of which {', '.join(self.changed)} changed since" if self.changed else ""
+        return f"{self.what}{changed} ({_sha256(sums.encode())[:12]})"
+
+
+def place_of(applying: Applying, toolchain: Toolchain) -> Place | None:
+    """Where the daemon applies; None: nowhere. Raises PlumblineError."""
+    if not applying.scope:
+        return None
+    modules = Path(applying.modules) if applying.modules else None
+    store = Path(applying.store) if applying.store else None
+    return places.place(applying.scope, toolchain.family, toolchain.installation, modules, store)
+
+
+def store_of(place: Place) -> Store:
+    return Store(place.root, place.name, shared=place.shared)
+
+
+def applied(applying: Applying, toolchain: Toolchain) -> tuple[Store, Generation] | None:
+    """The generation in force where the daemon applies; where it does not, one of this user or of
+    the site for this library. Raises PlumblineError where our marks are damaged."""
+    place = place_of(applying, toolchain)
+    if place is not None:
+        store = store_of(place)
+        states = [targets.state(where.path, place.name) for where in place.where]
+        number = targets.in_force(states)
+        known = store.read(number) if number else None
+        return None if known is None else (store, known)
+    if toolchain.family.simulates:
+        return None
+    fingerprint = toolchain.installation.library.fingerprint
+    for state in standing.standing(Path(toolchain.installation.library.prefix)):
+        if state.applied.library.fingerprint == fingerprint:
+            one = state.applied
+            return Store(state.root, one.name, shared=state.scope != "user"), one
+    return None
+
+
+def find(
+    db: Statements, campaign: Campaign, toolchain: Toolchain, starter: Starter, applying: Applying
+) -> InForce:
+    """Raises PlumblineError where it cannot be read."""
+    there = applied(applying, toolchain)
+    if there is not None:
+        return _of_generation(*there, toolchain, starter)
+    return _exported(db, campaign, starter)
+
+
+def _of_generation(
+    store: Store, one: Generation, toolchain: Toolchain, starter: Starter
+) -> InForce:
+    folder = store.path(one.number)
+    files, changed = _sums({folder / name: known for name, known in one.files.items()})
+    parameters = dict(_parameters(one))
+    script = folder / plumbline_sh.FILE_NAME
+    environment: dict[str, str] = {}
+    if os.access(script, os.R_OK):
+        environment = proof.environment_of(script, starter.clean_environment())
+    for name in toolchain.family.in_environment(dict.fromkeys(parameters, "")):
+        environment.pop(name, None)
+    what = f"generation {one.number} of {one.name}"
+    return InForce(
+        what, one.number, str(folder), files, changed, parameters, environment, one.sources
+    )
+
+
+def _parameters(one: Generation) -> Iterator[tuple[str, str]]:
+    """What the library reads by itself, of our own."""
+    found = families.of(one.library).parameter_file
+    for target in one.targets if found is not None else []:
+        if found is not None and target.kind == "lines":
+            for line in found.read(target.text):
+                yield line.name, line.value or ""
+
+
+def _exported(db: Statements, campaign: Campaign, starter: Starter) -> InForce:
+    known = {Path(export.path): export.sha256 for export in exports.get(db, campaign.id)}
+    script = next((path for path in known if path.name == plumbline_sh.FILE_NAME), None)
+    if script is None:
+        return InForce("the library as it is: nothing is exported or applied")
+    files, changed = _sums(known)
+    environment: dict[str, str] = {}
+    if os.access(script, os.R_OK):
+        environment = proof.environment_of(script, starter.clean_environment())
+    what = f"the exported files of {campaign.id}"
+    return InForce(what, 0, str(script.parent), files, changed, {}, environment)
+
+
+def _sums(known: dict[Path, str]) -> tuple[dict[str, str], list[str]]:
+    """Checksums of what is there, and names of what is not as it was written."""
+    found: dict[str, str] = {}
+    changed: list[str] = []
+    for path, wanted in known.items():
+        try:
+            now = _sha256(path.read_bytes())
+        except OSError:
+            now = "gone"
+        found[str(path)] = now
+        if now != wanted:
+            changed.append(path.name)
+    return found, sorted(changed)
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,86 @@
+"""What is installed and in force, looked at, compared with what was there before, and kept."""
+
+from __future__ import annotations
+
+import msgspec
+
+from plumbline.daemon import canary, fingerprint, in_force
+from plumbline.daemon.fingerprint import FILES, FingerprintChange
+from plumbline.daemon.work import Work
+from plumbline.settings import site_rules
+from plumbline_db import machines, watching
+from plumbline_db.records import WatchedCampaign
+
+
+def facts(work: Work) -> dict[str, str]:
+    tools = work.here.toolchain
+    return fingerprint.facts(
+        tools.machine,
+        tools.installation.library,
+        tools.knobs,
+        site_rules.find(tools, work.settings),
+        work.in_force,
+    )
+
+
+def look(work: Work) -> list[FingerprintChange]:
+    """What has changed since the last look, or for the table since it was measured; told once. A
+    change that is not of the table makes a canary due; another generation is learnt anew."""
+    now, row = facts(work), watching.campaign(work.db, work.campaign.id)
+    if row is None:
+        row = canary.begin_watching(work, now | _of_the_table(work))
+    changed = fingerprint.changes(row.fingerprint, now)
+    stale = "; ".join(one.text for one in changed if one.makes_stale)
+    kept = now | {name: row.fingerprint.get(name, now[name]) for name in fingerprint.OF_THE_TABLE}
+    new = msgspec.structs.replace(
+        row,
+        fingerprint=kept,
+        generation=work.in_force.generation,
+        stale=stale,
+        stale_since=(row.stale_since or work.now()) if stale else "",
+    )
+    other = new.generation != row.generation
+    news = [one for one in changed if not one.makes_stale or stale != row.stale]
+    if news and not stale:
+        new = msgspec.structs.replace(new, due=work.now())
+    if other:
+        with work.db.transaction():
+            every = watching.cells(work.db, work.campaign.id)
+            gone = [cell for cell in every if cell.role != "reference"]
+            watching.forget_cells(work.db, work.campaign.id, gone)
+    if new != row:
+        watching.put_campaign(work.db, new)
+    return news
+
+
+def changed_by_us(work: Work) -> None:
+    """What is in force is ours: it is kept, and nobody needs to be told."""
+    row = watching.campaign(work.db, work.campaign.id)
+    if row is None:
+        return
+    there = in_force.find(
+        work.db,
+        work.campaign,
+        work.here.toolchain,
+        work.here.starter,
+        work.configuration.apply,
+    )
+    seen = msgspec.structs.replace(work, in_force=there)
+    new = facts(seen)
+    kept = row.fingerprint | {name: new[name] for name in (FILES, fingerprint.SITE)}
+    watching.put_campaign(
+        work.db,
+        msgspec.structs.replace(row, fingerprint=kept, generation=there.generation),
+    )
+
+
+def stale(row: WatchedCampaign | None) -> str:
+    return row.stale if row else ""
+
+
+def _of_the_table(work: Work) -> dict[str, str]:
+    """What the table rests on, as the campaign has it, and not as it is now."""
+    machine = machines.machine(work.db, work.campaign.machine)
+    library = machines.library(work.db, work.campaign.library_fingerprint)
+    then = fingerprint.facts(machine, library, {}, None, work.in_force)
+    return {name: then[name] for name in fingerprint.OF_THE_TABLE}

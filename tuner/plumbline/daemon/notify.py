@@ -1,0 +1,124 @@
+"""A change told by mail or webhook: rate-limited, and kept with what came of it."""
+
+from __future__ import annotations
+
+import smtplib
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from email.message import EmailMessage
+from string import Template
+from typing import Literal
+
+import msgspec
+
+from plumbline.daemon.configuration import Notify, host_port
+from plumbline.daemon.told import Told
+from plumbline.daemon.work import Clock, iso
+from plumbline.system import version
+from plumbline_db import notices
+from plumbline_db.connection import Database
+from plumbline_db.records import Notice
+
+_REMEMBERED = timedelta(days=30)  # for which what was held back is counted
+SECONDS = 20.0  # for a mail server or a webhook to answer
+_USUAL = """$what
+
+$table
+
+More: $command
+$host, campaign $campaign
+"""
+
+Way = Literal["mail", "webhook"]
+Sender = Callable[[Notify, str, str, Told], None]
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """What is told goes to who was named, and to nobody else."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def text_of(notify: Notify, told: Told, held_back: int = 0) -> str:
+    """`held_back`: messages before it that were too many."""
+    values = {
+        "what": told.what,
+        "table": told.table,
+        "command": told.command,
+        "host": socket.gethostname(),
+        "campaign": told.campaign,
+    }
+    text = Template(notify.template or _USUAL).safe_substitute(values)
+    if held_back:
+        text += f"\n{held_back} messages before this one were held back (notify.most_a_day).\n"
+    return text
+
+
+def by_mail(notify: Notify, subject: str, text: str, told: Told) -> None:
+    """Raises OSError or smtplib.SMTPException."""
+    del told
+    message = EmailMessage()
+    message["Subject"] = " ".join(f"[plumbline] {subject}".split())
+    message["From"] = notify.mail_from
+    message["To"] = ", ".join(notify.mail_to)
+    message.set_content(text)
+    host, port = host_port("notify.smtp", notify.smtp)
+    with smtplib.SMTP(host, port, timeout=SECONDS) as server:
+        server.send_message(message)
+
+
+def by_webhook(notify: Notify, subject: str, text: str, told: Told) -> None:
+    """A POST of JSON: `text` for chats, and its parts. Raises OSError."""
+    values = msgspec.structs.asdict(told) | {"text": f"{subject}\n{text}"}
+    request = urllib.request.Request(  # noqa: S310 - http or https, by the configuration
+        notify.webhook,
+        data=msgspec.json.encode(values | {"host": socket.gethostname()}),
+        headers={
+            "Content-Type": "application/json",
+            "User-Agent": f"plumbline/{version.PLUMBLINE}",
+        },
+        method="POST",
+    )
+    opener = urllib.request.build_opener(_NoRedirect)
+    with opener.open(request, timeout=SECONDS) as answer:
+        answer.read(1024)
+
+
+SENDERS: dict[Way, Sender] = {"mail": by_mail, "webhook": by_webhook}
+
+
+def tell(db: Database, notify: Notify, news: Sequence[Told], clock: Clock) -> list[str]:
+    """Each by all ways; says what could not be told. A way has so many messages in 24 hours."""
+    said = []
+    ways: list[Way] = []
+    if notify.mail_to:
+        ways.append("mail")
+    if notify.webhook:
+        ways.append("webhook")
+    for told in news:
+        for way in ways:
+            notice = _told(db, notify, told, way, clock)
+            notices.put(db, notice)
+            if notice.state == "failed":
+                said.append(f"{way} failed: {notice.detail}")
+    return said
+
+
+def _told(db: Database, notify: Notify, told: Told, way: Way, clock: Clock) -> Notice:
+    now, subject = clock(), told.what[:200]
+    every = [one for one in notices.since(db, iso(now - _REMEMBERED)) if one.way == way]
+    sent = [number for number, one in enumerate(every) if one.state == "sent"]
+    today = iso(now - timedelta(days=1))
+    if sum(every[number].time >= today for number in sent) >= notify.most_a_day:
+        return Notice(iso(now), way, subject, "held back")
+    last = sent[-1] if sent else -1
+    held_back = sum(one.state == "held back" for one in every[last + 1 :])
+    try:
+        SENDERS[way](notify, subject, text_of(notify, told, held_back), told)
+    except (OSError, smtplib.SMTPException, urllib.error.URLError, ValueError) as error:
+        return Notice(iso(now), way, subject, "failed", f"{type(error).__name__}: {error}"[:500])
+    return Notice(iso(now), way, subject, "sent")

@@ -1,0 +1,69 @@
+"""What a configuration would lead to, and when: for `plumbline watch --check`. Starts nothing, and
+writes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from plumbline.daemon import configuration as configurations
+from plumbline.daemon import watched
+from plumbline.daemon.watcher import Watcher
+from plumbline.daemon.work import Clock, iso
+from plumbline_db.connection import Database
+
+
+class PlannedCampaign(msgspec.Struct, frozen=True):
+    """`step` would be taken now; `because`: why it is none; `canary`: when one is due."""
+
+    campaign: str
+    step: str
+    because: str
+    canary: str
+    missed: int
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """`open_from`: when it may measure next, by windows and blackouts ("": never); `canaries`: so
+    many a day at most; `told_by`: mail, webhook."""
+
+    file: str
+    asks_for: list[str]
+    campaigns: list[PlannedCampaign]
+    open_from: str
+    canaries_a_day: float
+    cells: int
+    learning_days: float
+    auto_apply: bool
+    scope: str
+    told_by: list[str]
+
+
+def read(database: Path, file: Path | None, clock: Clock) -> Plan:
+    """Raises UsageError for the configuration, PlumblineError where nothing can be watched."""
+    found = configurations.read(file)
+    watcher = Watcher(found, clock)
+    with Database.open(database) as db, db.snapshot():
+        planned = watcher.plan(db)
+    every = found.canary.interval.total_seconds()
+    return Plan(
+        file="" if file is None else str(file.absolute()),
+        asks_for=list(watched.labels(found)),
+        campaigns=[
+            PlannedCampaign(
+                asked.name, following.step.value, following.because, iso(due.at), due.missed
+            )
+            for asked, following, due in planned
+        ],
+        open_from=iso(found.schedule.times.next_open(clock())),
+        canaries_a_day=86400 / every,
+        cells=found.canary.cells,
+        learning_days=found.canary.learning * every / 86400,
+        auto_apply=found.apply.auto,
+        scope=found.apply.scope,
+        told_by=[
+            *(["mail"] if found.notify.mail_to else []),
+            *(["webhook"] if found.notify.webhook else []),
+        ],
+    )

@@ -1,0 +1,217 @@
+"""Launches that say whether alarms are true: of the cells concerned, beside reference cases,
+against what was learnt. The detector knows none of them, so that they are evidence of their
+own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from plumbline.core.plan import PlanCase
+from plumbline.daemon import canary
+from plumbline.daemon.cells import Cell, cell_of
+from plumbline.daemon.work import Measured, Work
+from plumbline.measure.experiment import REFERENCE_CELLS, without_shared_factor
+from plumbline.settings.identity import chosen
+from plumbline.verify.statistics import Comparison, paired_ratio
+from plumbline.watch.state import CellState
+from plumbline_db import alarms, watching
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import RECHECK, AlarmState, Canary, CellAlarm, Suite, WatchedCell
+
+# Half of the smallest change that the detector looks for (watch/chart.py).
+LEAST_CHANGE = 1.025
+CONFIDENCE = 0.95
+
+
+class Rechecked(msgspec.Struct, frozen=True):
+    """`comparisons`: times of cells now over those that were learnt. `broken`: by cell, which
+    guidelines are violated now, in words."""
+
+    comparisons: dict[Cell, Comparison]
+    broken: dict[Cell, list[str]]
+
+
+def of_alarm(alarm: CellAlarm) -> Cell:
+    return Cell(alarm.function, alarm.variant, alarm.bytes)
+
+
+def take(work: Work) -> list[CellAlarm]:
+    """What has become of the alarms that were raised. Raises PlumblineError where launches fail."""
+    db, id = work.db, work.campaign.id
+    raised = [(n, one) for n, one in alarms.still_open(db, id) if one.state == "raised"]
+    cells = list(dict.fromkeys(of_alarm(one) for _, one in raised))
+    found = measure(work, cells, "alarms: " + ", ".join(cell.named for cell in cells))
+    judged = [(number, _judged(work, alarm, found)) for number, alarm in raised]
+    known = {cell_of(stored): stored for stored in watching.cells(db, id)}
+    anew = [of_alarm(one) for _, one in judged if one.state == "stays"]
+    rest = [of_alarm(one) for _, one in judged if one.state == "refuted"]
+    with db.transaction():
+        for number, alarm in judged:
+            alarms.renew(db, number, alarm)
+        forget(work, known, anew)
+        watching.put_cells(db, [_rested(known[cell]) for cell in rest if cell in known])
+    return [alarm for _, alarm in judged]
+
+
+def forget(work: Work, known: Mapping[Cell, WatchedCell], cells: Iterable[Cell]) -> None:
+    """They are learnt anew, as others; inside a transaction."""
+    gone = [known[cell] for cell in cells if cell in known]
+    watching.forget_cells(work.db, work.campaign.id, gone)
+
+
+def measure(work: Work, cells: Sequence[Cell], about: str) -> Rechecked:
+    """Launches of `cells`, which are watched; their row says what they are `about`."""
+    db, id = work.db, work.campaign.id
+    known = {cell_of(stored): stored for stored in watching.cells(db, id)}
+    references = [cell for cell, stored in known.items() if stored.role == "reference"]
+    beside = {case: name for cell in cells for case, name in _right_sides(work, cell)}
+    cases = [*(cell.case() for cell in cells), *(cell.case() for cell in references), *beside]
+    measured = _launched(work, cases, about)
+    comparisons = compared(known, measured, cells, references)
+    broken = {cell: _broken(work, measured, cell, beside) for cell in cells}
+    return Rechecked(comparisons, broken)
+
+
+def _launched(work: Work, cases: list[PlanCase], about: str) -> Measured:
+    """Its row goes on where one was begun about the same."""
+    db, id = work.db, work.campaign.id
+    rows = [(number, one) for number, one in watching.canaries(db, id) if one.stage == RECHECK]
+    begun = [
+        (number, one) for number, one in rows if one.outcome == "under way" and one.detail == about
+    ]
+    if begun:
+        number, row = begun[-1]
+    else:
+        round = 1 + max((one.round for _, one in rows), default=0)
+        row = Canary(id, round, RECHECK, work.now(), work.now(), detail=about)
+        with db.transaction():
+            for other, left in rows:
+                if left.outcome == "under way":
+                    given_up = msgspec.structs.replace(left, outcome="given up")
+                    watching.renew(db, other, given_up)
+            number = watching.begin(db, row)
+    plan = work.plan(cases)
+    plan = msgspec.structs.replace(plan, seed=plan.seed + 1000 * row.round)
+    suite = Suite(RECHECK, row.round)
+    try:
+        measured = work.measure(suite, plan, work.configuration.canary.recheck_launches)
+    except PlumblineError as error:
+        ended = canary.ended(work, row, work.measured(suite))
+        failed = msgspec.structs.replace(ended, outcome="failed", detail=f"{about}: {error}")
+        with db.transaction():
+            watching.renew(db, number, failed)
+        raise
+    ended = msgspec.structs.replace(canary.ended(work, row, measured), outcome="judged")
+    with db.transaction():
+        watching.renew(db, number, ended)
+    return measured
+
+
+def compared(
+    known: Mapping[Cell, WatchedCell],
+    measured: Measured,
+    cells: Sequence[Cell],
+    references: Sequence[Cell],
+) -> dict[Cell, Comparison]:
+    """Of the cells that are known and were measured. Intervals hold for all of them together, as
+    far as so few launches can. With too few references nothing can be said."""
+
+    def offs(cell: Cell) -> list[float]:
+        state = msgspec.json.decode(known[cell].state, type=CellState)
+        middle = canary.middle_of(state)
+        return [
+            math.log(seconds / known[cell].seconds) - middle for seconds in measured.times[cell]
+        ]
+
+    steady = [cell for cell in references if cell in measured.times]
+    there = [cell for cell in cells if cell in measured.times and cell in known]
+    if len(steady) < REFERENCE_CELLS or not there:
+        return {}
+    # A reference that is itself in question does not speak for the others.
+    by = [offs(cell) for cell in steady if cell not in cells]
+    own = without_shared_factor({cell: offs(cell) for cell in there}, by)
+    confidence = _confidence(len(there), measured.launches)
+    return {cell: paired_ratio(logs, confidence) for cell, logs in own.items()}
+
+
+def _confidence(cells: int, launches: int) -> float:
+    """By Bonferroni; at most that of the widest interval that the signed-rank test of so many
+    launches has: from the smallest to the largest, which all lie on one side with 2^(1-n)."""
+    widest = 1 - 2.0 ** (1 - launches)
+    return min(1 - (1 - CONFIDENCE) / cells, widest - 1e-9)
+
+
+def is_slower(found: Comparison) -> bool:
+    return found.low is not None and found.low > 1 and found.ratio >= LEAST_CHANGE
+
+
+def is_faster(found: Comparison) -> bool:
+    return found.high is not None and found.high < 1 and found.ratio <= 1 / LEAST_CHANGE
+
+
+def _judged(work: Work, alarm: CellAlarm, rechecked: Rechecked) -> CellAlarm:
+    cell = of_alarm(alarm)
+    found = rechecked.comparisons.get(cell)
+    if found is None:
+        return _ended(work, alarm, "refuted", "it could not be measured again")
+    said = f"in {found.n} launches more {interval(found)} of what was learnt"
+    true = is_slower(found) if alarm.direction == "slower" else is_faster(found)
+    if not true:
+        return _ended(work, alarm, "refuted", said)
+    detail = "; ".join([said, *rechecked.broken.get(cell, [])])
+    largest = max(alarm.largest, found.ratio, key=lambda one: abs(math.log(one)))
+    alarm = msgspec.structs.replace(alarm, ratio=found.ratio, largest=largest, seen=work.now())
+    if alarm.direction == "faster":
+        return _ended(work, alarm, "stays", f"{detail}; there is nothing to search")
+    if cell.variant != "default":
+        return _ended(work, alarm, "stays", f"{detail}; it is a reference case of ours")
+    return msgspec.structs.replace(alarm, state="confirmed", detail=detail)
+
+
+def _ended(work: Work, alarm: CellAlarm, state: AlarmState, detail: str) -> CellAlarm:
+    return msgspec.structs.replace(alarm, state=state, ended=work.now(), detail=detail)
+
+
+def interval(found: Comparison) -> str:
+    """`1.84 times (1.79-1.90)`."""
+    if found.low is None or found.high is None:
+        return f"{found.ratio:.2f} times"
+    return f"{found.ratio:.2f} times ({found.low:.2f}-{found.high:.2f})"
+
+
+def _rested(stored: WatchedCell) -> WatchedCell:
+    state = msgspec.json.decode(stored.state, type=CellState).rested()
+    return msgspec.structs.replace(stored, state=msgspec.json.encode(state).decode())
+
+
+def _right_sides(work: Work, cell: Cell) -> list[tuple[PlanCase, str]]:
+    """What guidelines compare a call of the library with, and their names."""
+    if cell.variant != "default":
+        return []
+    rules = chosen(work.here.toolchain, work.settings)
+    return [
+        (PlanCase(cell.function, cell.bytes, pattern.variant), f"{pattern.id} ({pattern.name})")
+        for pattern in rules.patterns
+        if pattern.lhs == cell.function and pattern.lhs_variant == "default"
+    ]
+
+
+def _broken(
+    work: Work, measured: Measured, cell: Cell, beside: Mapping[PlanCase, str]
+) -> list[str]:
+    """In the same launches, so that nothing has to be taken off."""
+    found = []
+    for case, name in beside.items():
+        right = Cell(case.function, case.variant, case.bytes)
+        if (right.function, right.bytes) != (cell.function, cell.bytes):
+            continue
+        if right not in measured.times or cell not in measured.times:
+            continue
+        pairs = zip(measured.times[cell], measured.times[right], strict=True)
+        comparison = paired_ratio([math.log(ours / theirs) for ours, theirs in pairs], CONFIDENCE)
+        if comparison.low is not None and comparison.low > 1 + work.settings.claims.tolerance:
+            found.append(f"{name} is violated, {interval(comparison)}")
+    return found

@@ -1,0 +1,182 @@
+"""The search that a confirmed change opens: a campaign of the cells concerned and no others, and
+its winners together with those that were in force."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from plumbline.campaign import export_folder, loop
+from plumbline.daemon import merging
+from plumbline.daemon.cells import Cell
+from plumbline.daemon.recheck import of_alarm
+from plumbline.daemon.work import Work
+from plumbline.libraries.space import Space
+from plumbline.measure.launches import LaunchStore
+from plumbline.settings import Settings, identity
+from plumbline.settings.stored import settings_of, text_of
+from plumbline.settings.toolchain import OUT, Toolchain, set_by_site
+from plumbline_db import alarms, campaigns, exports, winners
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Campaign, CellAlarm, Retuning, Winner
+from plumbline_exporters import registry
+from plumbline_exporters.bundle import load_bundle
+
+
+def under_way(work: Work) -> tuple[int, Retuning] | None:
+    """The search that was opened and has not ended, or what it has applied and nobody confirmed."""
+    every = alarms.retunings(work.db, work.campaign.id)
+    return next(((number, one) for number, one in every if not one.ended), None)
+
+
+def open_search(work: Work) -> tuple[int, Retuning]:
+    """For all alarms that are confirmed, together. Where files of ours are not what was written,
+    they are the reason, and nothing is to be searched: `settings` are empty then."""
+    db, id = work.db, work.campaign.id
+    confirmed = [(n, one) for n, one in alarms.still_open(db, id) if one.state == "confirmed"]
+    because, settings = said(confirmed), ""
+    if work.in_force.changed:
+        because += f"; changed since they were written: {', '.join(work.in_force.changed)}"
+    else:
+        cells = [of_alarm(alarm) for _, alarm in confirmed]
+        sizes, budget = work.here.sizes(work.settings), work.configuration.search.budget_seconds
+        settings = text_of(limited(work.settings, cells, sizes, work.here.toolchain, budget))
+    row = Retuning(
+        campaign=id,
+        opened=work.now(),
+        because=because,
+        settings=settings,
+        previous=work.in_force.generation,
+    )
+    with db.transaction():
+        number = alarms.opened(db, row)
+        for at, alarm in confirmed:
+            searching = msgspec.structs.replace(alarm, state="searching", retuning=number)
+            alarms.renew(db, at, searching)
+    return number, row
+
+
+def said(confirmed: Sequence[tuple[int, CellAlarm]]) -> str:
+    """`MPI_Allreduce at 16384 B takes 1.84 times as long as it did; …`"""
+    return "; ".join(
+        f"{of_alarm(alarm).named} takes {alarm.ratio:.2f} times as long as was learnt"
+        for _, alarm in confirmed
+    )
+
+
+def limited(
+    settings: Settings,
+    cells: Sequence[Cell],
+    sizes: dict[str, list[int]],
+    toolchain: Toolchain,
+    budget_seconds: float,
+) -> Settings:
+    """Those of a campaign that searches these cells, whether or not a guideline is violated there.
+    A function whose algorithm must be one for all sizes is searched at all of them; a campaign has
+    two sizes at least."""
+    functions = sorted({cell.function for cell in cells})
+    wanted = {cell.bytes for cell in cells}
+    every = sorted({size for function in functions for size in sizes.get(function, [])} | wanted)
+    if any(_is_one_for_all(toolchain.space, function) for function in functions):
+        wanted |= set(every)
+    nearest = sorted(every, key=lambda size: min(abs(size - one) for one in wanted))
+    for size in nearest:
+        if len(wanted) < 2:
+            wanted.add(size)
+    if len(wanted) < 2:
+        wanted.add(2 * max(wanted))
+    rules = identity.chosen(toolchain, settings)
+    ids = [pattern.id for pattern in rules.patterns if pattern.lhs in functions]
+    return settings.but(
+        functions=functions,
+        sizes=sorted(wanted),
+        guidelines=[rules.monotony.id, *ids],
+        profile=None,
+        all=True,
+        settings=False,
+        budget_seconds=budget_seconds,
+    )
+
+
+def _is_one_for_all(space: Space, function: str) -> bool:
+    entry = space.of(function)
+    return entry is not None and entry.sizes != "each"
+
+
+def run_campaign(
+    work: Work, campaign: Campaign, settings: Settings, folder: Path | None = None
+) -> Campaign:
+    """To its end, or on from where it stood. Raises PlumblineError."""
+    toolchain = work.here.toolchain
+    if site := set_by_site(toolchain):
+        raise PlumblineError(f"{'; '.join(site)}: {OUT}")
+    starter = work.here.starter
+    starter.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
+    where = folder or export_folder.claim(work.db, work.db.path, campaign)
+    store = LaunchStore(work.db, campaign.id, starter, work.progress)
+    done = loop.Loop(store, toolchain, campaign, settings, where).run()
+    if folder is None:
+        export_folder.release(where)
+    return done
+
+
+class Found(msgspec.Struct, frozen=True):
+    """`winners`: all that are to be in force then; `better` than what is."""
+
+    winners: list[Winner]
+    better: bool
+
+
+def finish(work: Work, number: int, row: Retuning) -> tuple[Retuning, Found]:
+    """The search to its end."""
+    db = work.db
+    settings = settings_of(row.settings)
+    if row.search is None:
+        begun = identity.begin(db, work.here.toolchain, settings, new=True)
+        row = msgspec.structs.replace(row, search=begun.id)
+        with db.transaction():
+            alarms.renew_retuning(db, number, row)
+    else:
+        begun = campaigns.get(db, row.search)
+    if begun.state != "finished":
+        begun = run_campaign(work, begun, settings)
+    opened_by = [of_alarm(alarm) for _, alarm in alarms.of_retuning(db, number)]
+    return row, _together(work, begun, settings, opened_by)
+
+
+def _together(work: Work, search: Campaign, settings: Settings, opened_by: Sequence[Cell]) -> Found:
+    """The winners of the search with those that were in force, which its exported files then hold:
+    whoever exports or applies them loses nothing. What else was searched decides nothing. Where
+    the library as it is has won against a winner of ours, that one goes."""
+    db = work.db
+    new = winners.get(db, search.id)
+    source = work.in_force.source(work.campaign)
+    standing = winners.get(db, work.campaign.id) if source is None else source.winners
+    known, every = work.here.sizes(work.settings), work.here.sizes(settings)
+    space = work.here.toolchain.space
+    searched = {
+        function: every[function]
+        if _is_one_for_all(space, function)
+        else sorted({cell.bytes for cell in opened_by if cell.function == function})
+        for function in settings.cases.functions
+    }
+    beneath = search.site_rules is not None
+    together = merging.merged(standing, new, searched, known, beneath=beneath)
+    if together != new:
+        winners.put(db, search.id, together)
+        _export(db, search, work.here.toolchain)
+    return Found(together, not merging.same(standing, together, searched))
+
+
+def _export(db: Database, search: Campaign, toolchain: Toolchain) -> None:
+    """In the folder of the search's own files; where it has none, in one that is made."""
+    written = exports.get(db, search.id)
+    folder = Path(written[0].path).parent if written else export_folder.claim(db, db.path, search)
+    bundle = load_bundle(
+        db, search.id, folder, created=search.finished, preload_library=toolchain.preload
+    )
+    for export in registry.write(bundle, list(registry.exporters(bundle.library.family))):
+        exports.put(db, search.id, export)

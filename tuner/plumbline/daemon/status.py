@@ -1,0 +1,107 @@
+"""How watching stands, for `plumbline watch --status`: from the database alone."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import msgspec
+
+from plumbline.daemon import lock
+from plumbline.daemon.lock import Holder
+from plumbline.daemon.work import iso, moment_of
+from plumbline.watch.design import Design
+from plumbline.watch.resolution import found_change
+from plumbline.watch.state import CellState
+from plumbline_db import alarms, campaigns, cost, watching
+from plumbline_db.connection import Database
+from plumbline_db.records import Canary, CellAlarm, Retuning, Watch, WatchDay, WatchedCell
+
+RECENT = timedelta(days=30)
+
+
+class CampaignStatus(msgspec.Struct, frozen=True):
+    """`cells` are watched besides `references`; so many of them are still `learning`. `age_seconds`
+    of the whole table, which canaries do not replace; `table_cells` are in it. `resolution`: the
+    smallest slow-down (0.1: ten per cent) that is found within six canaries in half of the cells;
+    None: they are still learning, or not even a tenfold one is."""
+
+    campaign: str
+    table_finished: str
+    age_seconds: float
+    table_cells: int
+    stale: str
+    generation: int
+    due: str
+    cells: int
+    references: int
+    learning: int
+    slowest: float
+    resolution: float | None
+    canaries: int
+    last: Canary | None
+
+
+class Status(msgspec.Struct, frozen=True):
+    """`holder`: who watches now; None: nobody does. `alarms` are those of the last 30 days and all
+    that are open; `retunings` likewise."""
+
+    watch: Watch | None
+    holder: Holder | None
+    campaigns: list[CampaignStatus]
+    alarms: list[CellAlarm]
+    retunings: list[Retuning]
+    days: list[WatchDay]
+
+
+def read(database: Path, now: datetime) -> Status:
+    since = iso(now - RECENT)
+    with Database.open(database) as db, db.snapshot():
+        found = [one for _, one in alarms.every(db)]
+        searches = [one for _, one in alarms.retunings(db)]
+        return Status(
+            watch=watching.get(db),
+            holder=lock.holder(database),
+            campaigns=[_campaign(db, row.campaign, now) for row in watching.watched(db)],
+            alarms=[one for one in found if one.is_open or one.found >= since],
+            retunings=[one for one in searches if not one.ended or one.opened >= since],
+            days=watching.days(db, iso(now - timedelta(days=7))[:10]),
+        )
+
+
+def _campaign(db: Database, id: str, now: datetime) -> CampaignStatus:
+    campaign, row = campaigns.get(db, id), watching.campaign(db, id)
+    assert row is not None  # noqa: S101 - it is what was listed
+    cells = watching.cells(db, id)
+    own = [cell for cell in cells if cell.role != "reference"]
+    finished = moment_of(campaign.finished)
+    last = watching.canaries(db, id, last=1)
+    states = {cell: msgspec.json.decode(cell.state, type=CellState) for cell in own}
+    design = msgspec.json.decode(row.design, type=Design)
+    return CampaignStatus(
+        campaign=id,
+        table_finished=campaign.finished,
+        age_seconds=(now - finished).total_seconds() if finished else 0.0,
+        table_cells=cost.cells(db, [id]),
+        stale=row.stale,
+        generation=row.generation,
+        due=row.due,
+        cells=len(own),
+        references=len(cells) - len(own),
+        learning=sum(state.baseline is None for state in states.values()),
+        slowest=max((cell.ratio for cell in own), default=1.0),
+        resolution=_resolution(design, states),
+        canaries=row.canaries,
+        last=last[0][1] if last else None,
+    )
+
+
+def _resolution(design: Design, states: dict[WatchedCell, CellState]) -> float | None:
+    """Of the cell whose scale is the middle one."""
+    known = [state.baseline for state in states.values() if state.baseline is not None]
+    if not known:
+        return None
+    middle = sorted(known, key=lambda baseline: baseline.scale)[len(known) // 2]
+    change = found_change(design, middle)
+    return change if math.isfinite(change) else None

@@ -1,0 +1,193 @@
+"""What is known of the campaigns that are watched, and the next step of them: step.py says which,
+taking.py takes it. One at a time; all of it is in the database afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from plumbline.daemon import in_force, looking, neighbour, removal, schedule, step, taking, told
+from plumbline.daemon import watched as watched_campaigns
+from plumbline.daemon.configuration import Configuration
+from plumbline.daemon.progress import Paused, StepProgress
+from plumbline.daemon.step import Known, Next, Step
+from plumbline.daemon.taking import Advance
+from plumbline.daemon.watched import Asked, Finder, Here
+from plumbline.daemon.work import Clock, Work, iso, moment_of
+from plumbline_db import alarms, watching
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Campaign, WatchDay, WatchedCampaign
+
+# What is installed and in force is looked at so often, beside at each step.
+LOOK_EVERY = timedelta(minutes=10)
+# After an error a campaign rests, each time twice as long.
+REST, LONGEST_REST = timedelta(minutes=1), timedelta(hours=1)
+_NEVER = datetime.min.replace(tzinfo=UTC)
+_ERROR = "an error; it is tried again"
+
+
+class Watcher:
+    """`configuration` may be another one from one step to the next. `alive` is called while a step
+    is under way."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        clock: Clock,
+        find: Finder = watched_campaigns.find,
+        alive: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.configuration = configuration
+        self._clock = clock
+        self._find = find
+        self._alive = alive
+        self._looked: dict[str, datetime] = {}
+        self._resting: dict[str, tuple[datetime, timedelta]] = {}
+        self._removal = removal.Removal()
+
+    def advance(self, db: Database) -> Advance:
+        """The first step that a campaign has; else Step.WAIT, with the reason. Raises
+        PlumblineError where it is not known what is to be watched."""
+        waits: list[Advance] = []
+        said = self._removal.once_a_day(db, self.configuration.keep, self._clock())
+        for each in watched_campaigns.asked(db, self.configuration):
+            done = self._campaign(db, each)
+            if done.step is not Step.WAIT or done.told or done.error:
+                return msgspec.structs.replace(done, said=[*said, *done.said])
+            waits.append(done)
+        due = min((one.due for one in waits if one.due is not None), default=None)
+        because = next((one.because for one in waits if one.because), "")
+        return Advance(Step.WAIT, because=because, due=due, said=said)
+
+    def plan(self, db: Database) -> list[tuple[Asked, Next, schedule.Due]]:
+        """What would be done now, and when the next canary is due, of each campaign."""
+        found = []
+        for each in watched_campaigns.asked(db, self.configuration):
+            row = None if each.campaign is None else watching.campaign(db, each.campaign.id)
+            now = self._clock()
+            due = self._due(row, now)
+            following = step.following(self._known(db, each, row, due=due.now(now)))
+            found.append((each, following, due))
+        return found
+
+    def _campaign(self, db: Database, asked: Asked) -> Advance:
+        now = self._clock()
+        until, _ = self._resting.get(asked.name, (now, REST))
+        if until > now:
+            return Advance(Step.WAIT, asked.name, _ERROR, until)
+        row = None if asked.campaign is None else watching.campaign(db, asked.campaign.id)
+        due = self._due(row, now)
+        following = step.following(self._known(db, asked, row, due=due.now(now)))
+        looked = self._looked.get(asked.name, _NEVER)
+        if following.step is Step.WAIT and (row is None or now - looked < LOOK_EVERY):
+            return Advance(Step.WAIT, asked.name, following.because, due.at)
+        try:
+            done = self._taken(db, asked, following, due)
+        except Paused as pause:
+            return Advance(Step.WAIT, asked.name, str(pause), due.at)
+        except PlumblineError as error:
+            return self._failed(db, asked, following, error)
+        self._resting.pop(asked.name, None)
+        return done
+
+    def _taken(self, db: Database, asked: Asked, following: Next, due: schedule.Due) -> Advance:
+        """After a look at what is installed, which may make another step of it."""
+        here = Here(*self._find(asked.settings, asked.mpi_prefix, db.path.parent))
+        if asked.campaign is None:
+            return self._whole(db, asked, here)
+        work = self._work(db, asked, asked.campaign, here, following.step)
+        self._looked[asked.name] = self._clock()
+        if changed := looking.look(work):
+            news = told.of_changes(work.campaign.id, changed)
+            stale = looking.stale(watching.campaign(db, work.campaign.id))
+            return Advance(Step.WAIT, asked.name, stale, due.at, said=[news.what], told=[news])
+        if following.step is Step.WAIT:
+            return Advance(Step.WAIT, asked.name, following.because, due.at)
+        if following.step is Step.CAMPAIGN:
+            return self._whole(db, asked, here)
+        return taking.take(work, following.step, due)
+
+    def _whole(self, db: Database, asked: Asked, here: Here) -> Advance:
+        settings = asked.settings.on(here.toolchain.launcher.processing_units())
+        asked = msgspec.structs.replace(asked, settings=settings)
+        begun = taking.begun(db, here, settings)
+        return taking.whole(self._work(db, asked, begun, here, Step.CAMPAIGN))
+
+    def _work(
+        self, db: Database, asked: Asked, campaign: Campaign, here: Here, taken: Step
+    ) -> Work:
+        applying = self.configuration.apply
+        long = taken in (Step.SEARCH, Step.CAMPAIGN)
+        progress = StepProgress(
+            db,
+            self._clock,
+            campaign.nodes,
+            self._alive,
+            (lambda: self._why_not(db, asked, under_way=True)) if long else str,
+        )
+        return Work(
+            db=db,
+            campaign=campaign,
+            settings=asked.settings,
+            here=here,
+            configuration=self.configuration,
+            in_force=in_force.find(db, campaign, here.toolchain, here.starter, applying),
+            clock=self._clock,
+            progress=progress,
+        )
+
+    # --- what is known ---------------------------------------------------------------------------
+
+    def _due(self, row: WatchedCampaign | None, now: datetime) -> schedule.Due:
+        stored = moment_of(row.due) if row else None
+        interval, times = self.configuration.canary.interval, self.configuration.schedule.times
+        return schedule.due(stored, interval, times, now)
+
+    def _known(
+        self, db: Database, asked: Asked, row: WatchedCampaign | None, *, due: bool
+    ) -> Known:
+        known = Known(
+            table=asked.campaign is not None,
+            may_run_whole=self.configuration.search.whole,
+            may_search=self.configuration.search.open,
+            why_not=self._why_not(db, asked),
+            due=due,
+        )
+        if asked.campaign is None:
+            return known
+        id = asked.campaign.id
+        states = {alarm.state for _, alarm in alarms.still_open(db, id)}
+        retunings = [one for _, one in alarms.retunings(db, id) if not one.ended]
+        return msgspec.structs.replace(
+            known,
+            stale=looking.stale(row),
+            under_way=watching.under_way(db, id) is not None,
+            raised="raised" in states,
+            confirmed="confirmed" in states,
+            applied=any(one.state == "applied" for one in retunings),
+            searching=any(one.state == "searching" for one in retunings),
+        )
+
+    def _why_not(self, db: Database, asked: Asked, *, under_way: bool = False) -> str:
+        """Why nothing is to be measured now; the load of what is `under_way` is no reason."""
+        now = self._clock()
+        days = watching.days(db, iso(now - timedelta(days=7))[:10])
+        seen = neighbour.look(self.configuration, asked.settings, days, now)
+        if under_way:
+            seen = msgspec.structs.replace(seen, load=None)
+        nodes = asked.settings.ranks.node_count
+        return neighbour.why_not(self.configuration.neighbour, seen, nodes)
+
+    def _failed(
+        self, db: Database, asked: Asked, following: Next, error: PlumblineError
+    ) -> Advance:
+        now = self._clock()
+        _, before = self._resting.get(asked.name, (now, REST / 2))
+        rest = min(2 * before, LONGEST_REST)
+        self._resting[asked.name] = now + rest, rest
+        watching.add(db, WatchDay(iso(now)[:10], errors=1))
+        text = f"{asked.name}: {following.step.value}: {error}"
+        return Advance(Step.WAIT, asked.name, _ERROR, now + rest, text, said=[text])

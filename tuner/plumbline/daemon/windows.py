@@ -1,0 +1,156 @@
+"""When it may measure: windows of the week and blackouts, in the time of a zone. Pure.
+
+A window is `Mon-Fri 22:00-06:00`, `Sat,Sun`, `01:00-05:00`: days on which it begins, then times of
+day; what is left out is every day, or all of it. One that ends before it begins ends on the next
+day. A blackout is a window, or dates: `2026-12-24..2026-12-27`, the last one included."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from plumbline_db.errors import UsageError
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_DATES = re.compile(r"(\d{4}-\d{2}-\d{2})(?:\.\.(\d{4}-\d{2}-\d{2}))?\Z")
+_WINDOW = re.compile(r"(?:([A-Za-z,-]+))?\s*(?:(\d{2}:\d{2})-(\d{2}:\d{2}))?\Z")
+_MINUTES_A_DAY = 24 * 60
+
+
+class Window(msgspec.Struct, frozen=True):
+    """`days` on which it begins, 0 is Monday; from minute `begin` of such a day to before minute
+    `end`, of the next day where that is no later."""
+
+    days: frozenset[int]
+    begin: int
+    end: int
+
+    def holds(self, local: datetime) -> bool:
+        minute, day = 60 * local.hour + local.minute, local.weekday()
+        if self.begin < self.end:
+            return day in self.days and self.begin <= minute < self.end
+        return (day in self.days and minute >= self.begin) or (
+            (day - 1) % 7 in self.days and minute < self.end
+        )
+
+
+class Dates(msgspec.Struct, frozen=True):
+    """Whole days, `last` included."""
+
+    first: date
+    last: date
+
+    def holds(self, local: datetime) -> bool:
+        return self.first <= local.date() <= self.last
+
+
+class Times(msgspec.Struct, frozen=True):
+    """`windows`: none stands for all times. A blackout goes before a window."""
+
+    zone: ZoneInfo
+    windows: tuple[Window, ...] = ()
+    blackouts: tuple[Window | Dates, ...] = ()
+
+    def closed(self, moment: datetime) -> str:
+        """Why nothing is measured at that moment; "": it may be."""
+        local = moment.astimezone(self.zone)
+        if any(blackout.holds(local) for blackout in self.blackouts):
+            return f"a blackout holds at {local:%a %Y-%m-%d %H:%M} ({self.zone.key})"
+        if self.windows and not any(window.holds(local) for window in self.windows):
+            return f"no window is open at {local:%a %Y-%m-%d %H:%M} ({self.zone.key})"
+        return ""
+
+    def next_open(self, moment: datetime) -> datetime | None:
+        """The first moment from `moment` on at which it may measure, in UTC; None: there is
+        none in a year, as blackouts cover the windows."""
+        if not self.closed(moment):
+            return moment
+        return next((at for at in sorted(self._edges(moment)) if not self.closed(at)), None)
+
+    def _edges(self, moment: datetime) -> Iterator[datetime]:
+        """Later moments at which one of these begins or ends, by day up to a week after the last
+        date that is named."""
+        day = moment.astimezone(self.zone).date()
+        ends = [one.last for one in self.blackouts if isinstance(one, Dates) and one.last >= day]
+        starts = [day, *(end + timedelta(days=1) for end in ends)]
+        weekly = [one for one in (*self.windows, *self.blackouts) if isinstance(one, Window)]
+        minutes = {0} | {minute for one in weekly for minute in (one.begin, one.end)}
+        for first in starts:
+            for later in range(9):
+                for minute in minutes:
+                    at = self._moment(first + timedelta(days=later), minute)
+                    if at > moment:
+                        yield at
+
+    def _moment(self, day: date, minute: int) -> datetime:
+        day += timedelta(days=minute // _MINUTES_A_DAY)
+        minute %= _MINUTES_A_DAY
+        local = datetime.combine(day, time(minute // 60, minute % 60), tzinfo=self.zone)
+        return local.astimezone(UTC)
+
+
+def zone(name: str) -> ZoneInfo:
+    """Raises UsageError for a name that the system's list of time zones has not."""
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError) as error:  # ZoneInfoNotFoundError is a KeyError, and below
+        raise UsageError(f"time_zone: {name!r} is no time zone") from error
+    except KeyError as error:
+        raise UsageError(f"time_zone: there is no {name!r}, as in Europe/Vienna or UTC") from error
+
+
+def window(text: str) -> Window:
+    """Raises UsageError."""
+    found = _WINDOW.match(text.strip())
+    if not text.strip() or found is None:
+        raise UsageError(f"{text!r} is no window, as in `Mon-Fri 22:00-06:00`, `Sat,Sun`")
+    days, begin, end = found.groups()
+    first, last = _minute(text, begin or "00:00"), _minute(text, end or "24:00")
+    if first in (last, _MINUTES_A_DAY):
+        raise UsageError(f"{text!r}: this window is empty; a whole day is 00:00-24:00")
+    return Window(_days(text, days) if days else frozenset(range(7)), first, last)
+
+
+def blackout(text: str) -> Window | Dates:
+    """Raises UsageError."""
+    found = _DATES.match(text.strip())
+    if found is None:
+        return window(text)
+    try:
+        first = date.fromisoformat(found[1])
+        last = date.fromisoformat(found[2] or found[1])
+    except ValueError as error:
+        raise UsageError(f"{text!r}: {error}") from error
+    if last < first:
+        raise UsageError(f"{text!r}: the last day lies before the first")
+    return Dates(first, last)
+
+
+def times(zone_name: str, windows: Sequence[str], blackouts: Sequence[str]) -> Times:
+    """Raises UsageError."""
+    return Times(
+        zone(zone_name), tuple(map(window, windows)), tuple(blackout(text) for text in blackouts)
+    )
+
+
+def _minute(text: str, word: str) -> int:
+    hours, minutes = map(int, word.split(":"))
+    if minutes > 59 or 60 * hours + minutes > _MINUTES_A_DAY:
+        raise UsageError(f"{text!r}: {word} is no time of day")
+    return 60 * hours + minutes
+
+
+def _days(text: str, words: str) -> frozenset[int]:
+    found: set[int] = set()
+    for part in words.split(","):
+        first, _, last = part.partition("-")
+        names = [name.capitalize() for name in (first, last or first)]
+        if any(name not in DAYS for name in names):
+            raise UsageError(f"{text!r}: days are {', '.join(DAYS)}, as in Mon-Fri or Sat,Sun")
+        begin, end = (DAYS.index(name) for name in names)
+        found |= {day % 7 for day in range(begin, end + 1 + (7 if end < begin else 0))}
+    return frozenset(found)

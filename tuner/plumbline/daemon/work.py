@@ -1,0 +1,83 @@
+"""What a step of watching one campaign has at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import msgspec
+
+from plumbline.core.plan import Plan, PlanCase
+from plumbline.daemon.cells import Cell
+from plumbline.daemon.configuration import Configuration
+from plumbline.daemon.in_force import InForce
+from plumbline.daemon.watched import Here
+from plumbline.measure import tables
+from plumbline.measure.launches import LaunchStore, Progress, Series
+from plumbline.settings import Settings
+from plumbline_db import runs
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Suite
+
+Clock = Callable[[], datetime]
+
+
+def iso(moment: datetime | None) -> str:
+    """As the database keeps times of day; None: never."""
+    return "" if moment is None else moment.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def moment_of(text: str) -> datetime | None:
+    """What `iso` has written."""
+    return datetime.fromisoformat(text) if text else None
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """Seconds of each cell, one a launch, of those that all finished launches have; `seconds`: what
+    the launches have taken."""
+
+    times: dict[Cell, list[float]]
+    launches: int
+    seconds: float
+
+
+class Work(msgspec.Struct, frozen=True):
+    """`campaign` is finished; `settings` are its own."""
+
+    db: Database
+    campaign: Campaign
+    settings: Settings
+    here: Here
+    configuration: Configuration
+    in_force: InForce
+    clock: Clock
+    progress: Progress
+
+    def now(self) -> str:
+        return iso(self.clock())
+
+    def store(self) -> LaunchStore:
+        starter = self.here.starter
+        starter.keep_apart("".join(filter(str.isdigit, self.campaign.started))[:14])
+        return LaunchStore(self.db, self.campaign.id, starter, self.progress)
+
+    def plan(self, cases: list[PlanCase]) -> Plan:
+        return tables.plan(self.settings, list(dict.fromkeys(cases)))
+
+    def measure(self, suite: Suite, plan: Plan, launches: int) -> Measured:
+        """Launches with what is in force for users. Those that are stored are taken from there.
+        Raises PlumblineError where they fail, or cannot be joined with those of the campaign."""
+        series = Series(self.store(), suite, plan, self.in_force.environment)
+        series.advance(launches)
+        return self.measured(suite)
+
+    def measured(self, suite: Suite) -> Measured:
+        """What the launches of a suite say, as they are stored."""
+        listed = runs.listing(self.db, self.campaign.id, [suite.name])
+        finished = sum(run.finished for run in listed)
+        times = {
+            Cell(found.case.function, found.case.variant, found.case.bytes): found.seconds
+            for found in runs.medians(self.db, self.campaign.id, [suite.name])
+            if not found.case.ranks and len(found.seconds) == finished
+        }
+        return Measured(times, finished, sum(run.seconds for run in listed))

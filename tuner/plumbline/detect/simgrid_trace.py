@@ -1,0 +1,155 @@
+"""A recording as SimGrid's time-independent trace (`smpirun -replay`): what each rank does, with
+computation in flop. Ranks send as they have sent; waiting is the simulator's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from plumbline.detect.kinds import Flag, Kind
+from plumbline.detect.recording import Recording
+from plumbline.detect.steps import Step, steps
+from plumbline_db import scratch
+
+LIST = "simgrid.txt"
+_TAGS = 1 << 20
+FLOPS = 1e9  # a second of computation, on a host of 1 Gf/s
+
+_BY_BYTES = {"Bcast": "bcast", "Reduce": "reduce", "Allreduce": "allreduce", "Scan": "scan"} | {
+    "Exscan": "exscan",
+    "Gather": "gather",
+    "Scatter": "scatter",
+    "Allgather": "allgather",
+    "Alltoall": "alltoall",
+    "Barrier": "barrier",
+}
+
+
+class Written(msgspec.Struct, frozen=True):
+    """`left_out`: calls that the format has no action for, by function: collectives of some ranks,
+    and with different amounts."""
+
+    path: Path
+    actions: int
+    left_out: dict[str, int]
+
+
+def write(recording: Recording, folder: Path, flops: float = FLOPS) -> Written:
+    """Files `rank-N.trace` and the list of them, `simgrid.txt`, in `folder`. `flops`: of a second
+    of what a rank does between its calls."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tags, left_out, count = _numbers(recording), dict[str, int](), 0
+    names = []
+    for rank in range(recording.nprocs):
+        lines = list(_lines(recording, rank, flops, tags, left_out))
+        count += len(lines)
+        names.append(f"rank-{rank}.trace")
+        with scratch.replacing(folder / names[-1]) as path:
+            path.write_text("\n".join(lines) + "\n")
+    with scratch.replacing(folder / LIST) as path:
+        path.write_text("".join(f"{(folder / name).absolute()}\n" for name in names))
+    return Written(folder / LIST, count, left_out)
+
+
+def _numbers(recording: Recording) -> npt.NDArray[np.int64]:
+    """By event the number of its message among those of its source and target: what stands as tag,
+    as `wait` knows a request by source, target and tag alone. -1: no message."""
+    events, messages = recording.events, recording.messages
+    sends, receives = messages["send"], messages["receive"]
+    channels = events["rank"][sends].astype(np.int64) * recording.nprocs + events["peer"][sends]
+    order = np.argsort(channels, kind="stable")
+    firsts = np.searchsorted(channels[order], channels[order])
+    numbers = np.full(len(events), -1, np.int64)
+    numbers[sends[order]] = numbers[receives[order]] = (np.arange(len(order)) - firsts) % _TAGS
+    return numbers
+
+
+def _lines(
+    recording: Recording,
+    rank: int,
+    flops: float,
+    tags: npt.NDArray[np.int64],
+    left_out: dict[str, int],
+) -> Iterator[str]:
+    yield f"{rank} init"
+    last = recording.ranks[rank].begin_ns
+    for step in steps(recording, rank):
+        if step.start_ns > last:
+            yield f"{rank} compute {(step.start_ns - last) * 1e-9 * flops:.0f}"
+        last = max(last, step.end_ns)
+        yield from _actions(recording, rank, step, tags, left_out)
+    if recording.ranks[rank].end_ns > last:
+        yield f"{rank} compute {(recording.ranks[rank].end_ns - last) * 1e-9 * flops:.0f}"
+    yield f"{rank} finalize"
+
+
+def _actions(
+    recording: Recording,
+    rank: int,
+    step: Step,
+    tags: npt.NDArray[np.int64],
+    left_out: dict[str, int],
+) -> Iterator[str]:
+    events = recording.events
+    both = len(step.begun) == 2
+    for index in step.begun:
+        event = events[index]
+        if event["kind"] == Kind.INPUT:
+            yield from _collective(recording, index, rank, left_out)
+        elif event["kind"] != Kind.OUTPUT and tags[index] >= 0:
+            apart = both or event["flags"] & Flag.NONBLOCKING
+            word = "send" if event["kind"] == Kind.SEND else "recv"
+            name = f"i{word}" if apart else word
+            yield f"{rank} {name} {event['peer']} {tags[index]} {event['bytes']}"
+    for index in step.completed:
+        event = events[index]
+        message = event["kind"] in (Kind.SEND, Kind.RECEIVE) and tags[index] >= 0
+        if message and (both or not step.begun):
+            source, target = rank, int(event["peer"])
+            if event["kind"] == Kind.RECEIVE:
+                source, target = target, source
+            yield f"{rank} wait {source} {target} {tags[index]}"
+
+
+def _collective(
+    recording: Recording, index: int, rank: int, left_out: dict[str, int]
+) -> Iterator[str]:
+    event = recording.events[index]
+    name = recording.functions[event["function"]]
+    plain = name.removeprefix("MPI_")
+    action = _BY_BYTES.get(plain[1:].capitalize() if plain.startswith("I") else plain)
+    if action is None or event["comm"] != 0:
+        left_out[name] = left_out.get(name, 0) + 1
+        return
+    given, got = int(event["bytes"]), _output_bytes(recording, index)
+    root = max(int(event["peer"]), 0)
+    count = recording.nprocs
+    if action == "barrier":
+        yield f"{rank} barrier"
+    elif action == "bcast":
+        yield f"{rank} bcast {got} {root}"
+    elif action == "reduce":
+        yield f"{rank} reduce {given} 0 {root}"
+    elif action in ("allreduce", "scan", "exscan"):
+        yield f"{rank} {action} {given} 0"
+    elif action == "gather":
+        yield f"{rank} gather {given} {got // count or given} {root}"
+    elif action == "scatter":
+        yield f"{rank} scatter {given // count or got} {got} {root}"
+    elif action == "allgather":
+        yield f"{rank} allgather {given} {got // count}"
+    else:
+        yield f"{rank} alltoall {given // count} {got // count}"
+
+
+def _output_bytes(recording: Recording, index: int) -> int:
+    """Of the output that belongs to an input: the next event of the rank on its communicator."""
+    event, events = recording.events[index], recording.events
+    own = events[index + 1 : recording.of_rank(int(event["rank"])).stop]
+    fits = (own["kind"] == Kind.OUTPUT) & (own["comm"] == event["comm"])
+    places = np.flatnonzero(fits[:64] & (own["sequence"][:64] == event["sequence"]))
+    return int(own["bytes"][places[0]]) if len(places) else 0

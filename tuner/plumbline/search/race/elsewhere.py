@@ -1,0 +1,83 @@
+"""Whether what may win a race is much slower in another way of use, seen in the race's launches.
+
+A winner has to hold wherever a user stands, and is tried there before it is exported
+(campaign/acceptance.py), in launches of its own. What would surely fail there loses its place here,
+while its rivals are still measured. Keeps what it has seen; starts nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import PlanCase
+from plumbline.search.space.candidates import DEFAULT, Candidate
+from plumbline.search.space.cells import Target
+from plumbline.system.words import counted
+from plumbline.verify import estimators
+from plumbline_db.runs import LaunchSamples
+
+LAUNCHES = 2  # after which what is much slower in all of them is given up
+MUCH = math.log(1.15)
+
+Key = tuple[Target, Candidate]
+
+
+class Elsewhere:
+    """Of one race, in the ways of use `uses`."""
+
+    def __init__(self, uses: Sequence[str]) -> None:
+        self._uses = uses
+        self._logs: dict[Key, dict[str, dict[int, float]]] = {}  # by use and launch
+
+    def cases(self, front: Mapping[Target, Collection[Candidate]]) -> list[PlanCase]:
+        """Those of candidates that have not been seen often enough, each beside the default."""
+        return [
+            msgspec.structs.replace(candidate.case(target.function, target.bytes), use=use)
+            for target, candidates in front.items()
+            for use in self._uses
+            for candidate in self._with_default(target, candidates, use)
+        ]
+
+    def _with_default(
+        self, target: Target, candidates: Collection[Candidate], use: str
+    ) -> list[Candidate]:
+        asked = [
+            candidate
+            for candidate in candidates
+            if len(self._logs.get((target, candidate), {}).get(use, ())) < LAUNCHES
+        ]
+        return [DEFAULT, *asked] if asked else []
+
+    def learn(self, found: Iterable[LaunchSamples]) -> None:
+        """`found`: samples of launches, of all ways of use."""
+        times: dict[tuple[Target, str], dict[Candidate, LaunchSamples]] = {}
+        for samples in found:
+            case = samples.case
+            if case.use in self._uses and case.config != "plain":
+                cell = Target(case.function, case.bytes), case.use
+                candidate = Candidate(case.variant, Configuration.of(case.knobs))
+                times.setdefault(cell, {})[candidate] = samples
+        for (target, use), by_candidate in times.items():
+            default = by_candidate.pop(DEFAULT, None)
+            theirs = {} if default is None else dict(zip(default.runs, default.ns, strict=True))
+            for candidate, samples in by_candidate.items():
+                logs = self._logs.setdefault((target, candidate), {}).setdefault(use, {})
+                logs |= {
+                    run: estimators.pairs(np.maximum(ns, 1), np.maximum(theirs[run], 1))
+                    for run, ns in zip(samples.runs, samples.ns, strict=True)
+                    if run in theirs
+                }
+
+    def slower(self) -> dict[Key, str]:
+        """What is much slower than the default in some way of use, with the reason."""
+        return {
+            key: f"{use}: {math.exp(least):.2f} of the default at least, in "
+            f"{counted(len(logs), 'launch')}"
+            for key, by_use in self._logs.items()
+            for use, logs in by_use.items()
+            if len(logs) >= LAUNCHES and (least := min(logs.values())) > MUCH
+        }
