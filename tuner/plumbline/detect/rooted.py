@@ -29,8 +29,12 @@ def rooted(which: MessageClass, *, surely: bool = False) -> list[Instance]:
     if not good or constant:
         return []
     chains = [len({traffic.target[m] for m in phase.messages}) > len(group) - 2 for phase in good]
-    if any(chains) and sum(len(phase.messages) for phase in good) < len(messages):
-        return []
+    stars = [len({traffic.target[m] for m in phase.messages}) == 1 for phase in good]
+    if any(chains) or all(stars):  # what anything looks like: then it must be all of the class
+        if sum(len(phase.messages) for phase in good) < len(messages):
+            return []
+        if 2 * sum(_is_dialogue(traffic, phase) for phase in good) > len(good):
+            return []
     whole = [m for phase in good for m in phase.messages if phase.known[m].bit_count() == 1]
     operation = assumed(traffic, whole, _combinations(traffic, good))
     if operation is None or (surely and not _handing_on(traffic, good, messages, operation.name)):
@@ -54,6 +58,23 @@ def rooted(which: MessageClass, *, surely: bool = False) -> list[Instance]:
             )
         )
     return found
+
+
+def _is_dialogue(traffic: Traffic, phase: Phase) -> bool:
+    """Whether the root answers a rank before it has heard of all: a master and his workers."""
+    got: dict[int, dict[int, int]] = defaultdict(dict)
+    for message in phase.messages:
+        got[traffic.target[message]][traffic.source[message]] = traffic.received[message]
+    root, heard = max(got.items(), key=lambda each: len(each[1]))
+    last = max(heard.values())
+    sent = traffic.sent_by(root)
+    first = bisect(sent, min(heard.values()), key=lambda message: traffic.sent[message])
+    for message in sent[first:]:
+        if traffic.sent[message] > last:
+            return False
+        if heard.get(traffic.target[message], last) < traffic.sent[message]:
+            return True
+    return False
 
 
 def _rooted_remarks(traffic: Traffic, phase: Phase, scan: bool, root: int) -> tuple[str, ...]:

@@ -43,8 +43,13 @@ class Traffic(msgspec.Struct, frozen=True, eq=False):
     received: list[int]
     points: list[int]
     sent_as: list[int]  # the place of the send among all points of its rank
+    by_source: dict[int, list[int]]
     send_event: Indices
     receive_event: Indices
+
+    def sent_by(self, rank: int) -> list[int]:
+        """A rank's messages, in the order in which it sent them."""
+        return self.by_source.get(rank, [])
 
     def __len__(self) -> int:
         return len(self.source)
@@ -91,6 +96,9 @@ def traffic(recording: Recording) -> Traffic:
     left, right = events[sends], events[receives]
     place = np.empty(len(points), np.int64)
     place[points] = np.arange(len(points))
+    by_source: dict[int, list[int]] = {}
+    for message, rank in enumerate(left["rank"].tolist()):
+        by_source.setdefault(rank, []).append(message)
     flags = left["flags"] | right["flags"]
     return Traffic(
         recording=recording,
@@ -112,6 +120,7 @@ def traffic(recording: Recording) -> Traffic:
         received=place[1::2].tolist(),
         points=points.tolist(),
         sent_as=_by_rank(left["rank"], right["rank"], points, place)[0::2].tolist(),
+        by_source=by_source,
         send_event=sends,
         receive_event=receives,
     )
