@@ -21,8 +21,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # Debian packages: what a campaign needs, and what tests and checks need beyond that.
 RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev make openmpi-bin pkg-config python3-venv
 TEST_PACKAGES = clang-format cppcheck environment-modules fish gfortran hpcc libsimgrid-dev \
-    lua-bit32 lua-filesystem lua-json lua-posix lua-term lua5.3 munge prometheus slurm-wlm tcsh \
-    valgrind
+    lua-bit32 lua-filesystem lua-json lua-posix lua-term lua5.3 munge prometheus slurm-wlm systemd \
+    tcsh valgrind
 FUZZ_PACKAGES = clang libclang-rt-14-dev
 
 # MPI libraries that `make setup-mpis` installs, and the packages that hold them.
