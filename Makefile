@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev libxxhash-dev make openmpi-bin pkg-config python3-venv
 TEST_PACKAGES = clang-format cppcheck environment-modules fish gfortran hpcc libsimgrid-dev \
     lua-bit32 lua-filesystem lua-json lua-posix lua-term lua5.3 munge openssl otf2-tools \
-    prometheus prometheus-node-exporter python3-otf2 slurm-wlm tcsh valgrind
+    prometheus prometheus-node-exporter python3-otf2 slurm-wlm systemd tcsh valgrind
 FUZZ_PACKAGES = clang libclang-rt-14-dev
 
 # MPI libraries that `make setup-mpis` installs, and the packages that hold them.

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -48,7 +49,7 @@ class Daemon:
     file: Path
     said: list[str] = field(default_factory=list)
     process: subprocess.Popen[bytes] | None = None
-    begun: bytes = b""  # of a line
+    left: bytes = b""
 
     def start(
         self, *, takes: float = 0.0, slower: bool = False, beneath: Sequence[str] = (), **more: str
@@ -60,35 +61,35 @@ class Daemon:
             env=os.environ | {"PYTHONPATH": path} | more,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            bufsize=0,
         )
-        self.begun = b""
 
     def until(self, words: str, count: int = 1) -> str:
         """The line that says so, the `count`-th one from now on."""
         end = time.monotonic() + PATIENCE_SECONDS
-        out = self.process.stdout.fileno()
-        while time.monotonic() < end:
-            whole, newline, rest = self.begun.partition(b"\n")
-            if newline:
-                self.begun = rest
-                line = whole.decode() + "\n"
-                self.said.append(line)
-                count -= words in line
-                if count == 0:
-                    return line
-            elif select.select([out], [], [], 0.5)[0]:
-                more = os.read(out, 65536)
-                if not more:
-                    break
-                self.begun += more
+        while time.monotonic() < end and (line := self._line()) is not None:
+            self.said.append(line)
+            count -= words in line
+            if count == 0:
+                return line
         raise AssertionError(f"{words!r} was not said, but {self.said}")
+
+    def _line(self) -> str | None:
+        """The next one; empty where none came for a while, None at the end."""
+        out: IO[bytes] = self.process.stdout
+        while b"\n" not in self.left:
+            if not select.select([out], [], [], 0.5)[0]:
+                return ""
+            if not (more := os.read(out.fileno(), 65536)):
+                return None
+            self.left += more
+        line, _, self.left = self.left.partition(b"\n")
+        return line.decode() + "\n"
 
     def end(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         out, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
-        self.said += (self.begun + out).decode().splitlines(keepends=True)
-        self.begun = b""
+        self.said += (self.left + out).decode().splitlines(keepends=True)
+        self.left = b""
         return self.process.returncode
 
     def open(self) -> Database:
@@ -209,6 +210,7 @@ def test_kill_9_again_and_again(daemon: Daemon) -> None:
         if retunings and retunings[0].ended:
             break
     assert retunings[0].state == "kept", (retunings, daemon.said[-20:])
+    print(f"{number + 1} kills")  # pytest -s
     assert connection.check(daemon.database) == []
     with daemon.open() as db:
         rounds = [one.round for _, one in watching.canaries(db) if one.stage == "canary"]
