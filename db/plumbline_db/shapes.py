@@ -16,7 +16,7 @@ from plumbline_db.blobs import numbers, whole_bytes
 from plumbline_db.records import Samples
 
 
-class Block(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class BlockShape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """`warmup_from`, `samples_from`: where its times begin among those of the series. The view
     `sample` knows this order."""
 
@@ -40,7 +40,7 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`own` are fields of Samples that are not as usual in all blocks, `counts` what was counted;
     `notes` has them in this order. `warmups`, `samples`: how many times there are in all."""
 
-    blocks: list[Block]
+    blocks: list[BlockShape]
     own: list[Column]
     counts: list[Column]
     warmups: int
@@ -61,7 +61,7 @@ def laid_out(blocks: Sequence[Samples]) -> tuple[Layout, bytes]:
     warmup_from = samples_from = 0
     for block in blocks:
         warmups, samples = len(block.warmup_ns), len(block.ns)
-        places.append(Block(block.block, warmup_from, warmups, samples_from, samples))
+        places.append(BlockShape(block.block, warmup_from, warmups, samples_from, samples))
         warmup_from, samples_from = warmup_from + warmups, samples_from + samples
     own, own_notes = _own(blocks)
     counts, counted = _counts(blocks)
@@ -150,7 +150,7 @@ def text_of(layout: Layout) -> str:
 def of_text(text: str) -> Layout:
     """Raises ValueError where it is none, or its blocks do not follow each other."""
     layout = _decoder.decode(text)
-    ends = Block(-1, layout.warmups, 0, layout.samples, 0)
+    ends = BlockShape(-1, layout.warmups, 0, layout.samples, 0)
     for block, after in pairwise([*layout.blocks, ends]):
         gaps = (
             after.warmup_from - block.warmup_from - block.warmups,

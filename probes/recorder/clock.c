@@ -14,12 +14,12 @@ static void answer(MPI_Comm comm, int rank)
     }
 }
 
-void pl_compare_clocks(MPI_Comm comm, struct pl_offset *offset)
+void pl_compare_clocks(MPI_Comm comm, struct pl_clock_offset *offset)
 {
     int rank, size;
     PMPI_Comm_rank(comm, &rank);
     PMPI_Comm_size(comm, &size);
-    *offset = (struct pl_offset){.at = pl_now(), .round_trip = rank == 0};
+    *offset = (struct pl_clock_offset){.at = pl_now(), .round_trip = rank == 0};
     if (rank == 0) {
         for (int other = 1; other < size; other++)
             answer(comm, other);
@@ -32,8 +32,8 @@ void pl_compare_clocks(MPI_Comm comm, struct pl_offset *offset)
         PMPI_Recv(&theirs, sizeof theirs, MPI_BYTE, 0, TAG, comm, MPI_STATUS_IGNORE);
         const int64_t after = pl_now();
         if (i == 0 || after - before < offset->round_trip)
-            *offset = (struct pl_offset){.at = before + (after - before) / 2,
-                                         .offset = theirs - before - (after - before) / 2,
-                                         .round_trip = after - before};
+            *offset = (struct pl_clock_offset){.at = before + (after - before) / 2,
+                                               .offset = theirs - before - (after - before) / 2,
+                                               .round_trip = after - before};
     }
 }

@@ -138,7 +138,7 @@ static struct pl_data vector(const void *buffer, const int counts[], const int d
 static struct pl_data behind(const void *buffer, MPI_Count displacement, MPI_Count count,
                              MPI_Datatype type)
 {
-    const struct pl_type *known = pl_type_of(type);
+    const struct pl_datatype *known = pl_type_of(type);
     return plain((const char *)buffer + (known ? displacement * known->extent : 0), count, type);
 }
 

@@ -44,7 +44,7 @@ static int64_t elements(const struct pl_data *data)
 }
 
 /* First and last byte + 1 of all blocks, from the buffer; true if they lie as they are packed. */
-static bool span_of(const struct pl_data *data, const struct pl_type *type, int64_t *from,
+static bool span_of(const struct pl_data *data, const struct pl_datatype *type, int64_t *from,
                     int64_t *to)
 {
     const int blocks = data->blocks > 0 ? data->blocks : 1;
@@ -70,7 +70,7 @@ static bool span_of(const struct pl_data *data, const struct pl_type *type, int6
 
 void pl_describe(struct pl_slot *slot, const struct pl_data *data)
 {
-    const struct pl_type *type = pl_type_of(data->type);
+    const struct pl_datatype *type = pl_type_of(data->type);
     if (!type)
         return;
     const int64_t count = elements(data);
@@ -91,7 +91,7 @@ void pl_describe(struct pl_slot *slot, const struct pl_data *data)
 
 /* Packed bytes of all blocks, or of so many as came; NULL where they are out of reach: too many for
  * MPI_Pack, or the last element has not come whole. */
-static const char *pack(const struct pl_data *data, const struct pl_type *type, int64_t bytes)
+static const char *pack(const struct pl_data *data, const struct pl_datatype *type, int64_t bytes)
 {
     int at = 0;
     const int blocks = data->blocks > 0 ? data->blocks : 1;
@@ -110,7 +110,7 @@ static const char *pack(const struct pl_data *data, const struct pl_type *type, 
 
 void pl_look_at(struct pl_slot *slot, const struct pl_data *data, int64_t bytes)
 {
-    const struct pl_type *type = pl_type_of(data->type);
+    const struct pl_datatype *type = pl_type_of(data->type);
     const char *content = "";
     if (!type || bytes < 0)
         content = NULL;

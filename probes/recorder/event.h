@@ -98,7 +98,7 @@ struct pl_slot {
 _Static_assert(sizeof(struct pl_slot) == 192, "three cache lines");
 
 /* This rank's clock against rank 0's: theirs - ours, from the fastest of several round trips. */
-struct pl_offset {
+struct pl_clock_offset {
     int64_t at, offset, round_trip; /* round_trip 0: not measured */
 };
 
@@ -111,7 +111,7 @@ struct pl_record_header {
     int64_t job;   /* equal on all ranks */
     int64_t limit; /* slots that there may be */
     int64_t begin, end;
-    struct pl_offset at_begin, at_end;
+    struct pl_clock_offset at_begin, at_end;
     _Atomic int64_t used, lost; /* used: may pass the limit; lost: events */
     int32_t finished, functions;
     char boot[40]; /* equal where ranks have one clock */

@@ -81,7 +81,7 @@ void pl_received(struct pl_slot *slot, const struct pl_data *data, const MPI_Sta
         pl_look_at(slot, data, slot->bytes);
         return;
     }
-    const struct pl_type *type = pl_type_of(data->type);
+    const struct pl_datatype *type = pl_type_of(data->type);
     const int64_t bytes = bytes_of(status);
     slot->peer = status->MPI_SOURCE;
     slot->tag = status->MPI_TAG;

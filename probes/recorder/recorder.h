@@ -81,7 +81,7 @@ void pl_made(MPI_Comm comm);
 
 /* --- types (types.c) --- */
 
-struct pl_type {
+struct pl_datatype {
     int64_t size, extent, true_lb, true_extent; /* bytes */
     bool dense; /* elements lie in memory as they are packed, one behind the other */
     bool named; /* predefined: never freed */
@@ -89,9 +89,9 @@ struct pl_type {
     uint64_t signature, step; /* of one element; of the polynomial behind it */
     int64_t basic;            /* basic elements, where they are all of one kind; else 0 */
 };
-const struct pl_type *pl_type_of(MPI_Datatype type);
+const struct pl_datatype *pl_type_of(MPI_Datatype type);
 void pl_types_begin(void);
-uint64_t pl_signature(const struct pl_type *type, int64_t count);
+uint64_t pl_signature(const struct pl_datatype *type, int64_t count);
 
 /* --- contents (content.c) --- */
 
@@ -167,6 +167,6 @@ bool pl_probed_on(MPI_Message message, MPI_Comm *comm, uint32_t *flags);
 
 /* --- clocks (clock.c) --- */
 
-void pl_compare_clocks(MPI_Comm comm, struct pl_offset *offset);
+void pl_compare_clocks(MPI_Comm comm, struct pl_clock_offset *offset);
 
 #endif

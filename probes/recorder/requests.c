@@ -44,7 +44,7 @@ static struct pl_pending **place_of(uintptr_t key)
 /* A type may be freed while what it is for is under way. */
 static void keep_type(struct pl_pending *pending)
 {
-    const struct pl_type *type = pl_type_of(pending->data.type);
+    const struct pl_datatype *type = pl_type_of(pending->data.type);
     if (type && !type->named && (pending->receives || pending->persistent))
         pending->own_type = PMPI_Type_dup(pending->data.type, &pending->data.type) == MPI_SUCCESS;
 }

@@ -13,7 +13,7 @@ static struct {
     struct {
         MPI_Datatype type;
         bool taken;
-        struct pl_type known;
+        struct pl_datatype known;
     } named[PLACES];
 } all = {.key = MPI_KEYVAL_INVALID};
 
@@ -40,16 +40,16 @@ static void add_named(MPI_Datatype type, enum pl_element element)
     all.named[at].taken = true;
     all.named[at].type = type;
     const uint64_t code = (uint64_t)element | (uint64_t)size << 8;
-    all.named[at].known = (struct pl_type){.size = size,
-                                           .extent = extent,
-                                           .true_lb = true_lb,
-                                           .true_extent = true_extent,
-                                           .dense = size == extent,
-                                           .named = true,
-                                           .element = (uint8_t)element,
-                                           .signature = pl_mix(code) & (PL_PRIME >> 1),
-                                           .step = signature_base,
-                                           .basic = 1};
+    all.named[at].known = (struct pl_datatype){.size = size,
+                                               .extent = extent,
+                                               .true_lb = true_lb,
+                                               .true_extent = true_extent,
+                                               .dense = size == extent,
+                                               .named = true,
+                                               .element = (uint8_t)element,
+                                               .signature = pl_mix(code) & (PL_PRIME >> 1),
+                                               .step = signature_base,
+                                               .basic = 1};
 }
 
 static void add_integer(MPI_Datatype type, bool with_sign)
@@ -128,7 +128,7 @@ static void add_fortran(void)
 
 /* In attributes of a type and of its duplicates. */
 struct shared {
-    struct pl_type known;
+    struct pl_datatype known;
     atomic_int holders;
 };
 
@@ -154,7 +154,8 @@ static int gone(MPI_Datatype type, int key, void *value, void *extra)
 }
 
 /* Elements of `part`, `count` of them from byte `at`, behind what `whole` has so far. */
-static void append(struct pl_type *whole, const struct pl_type *part, int64_t count, int64_t at)
+static void append(struct pl_datatype *whole, const struct pl_datatype *part, int64_t count,
+                   int64_t at)
 {
     if (count == 0 || part->size == 0)
         return;
@@ -184,15 +185,15 @@ struct contents {
     int number_count, address_count, type_count;
 };
 
-static const struct pl_type *look_into(MPI_Datatype type, struct pl_type *room);
+static const struct pl_datatype *look_into(MPI_Datatype type, struct pl_datatype *room);
 
 /* Blocks of `part`: false where the combiner is not known here. */
-static bool append_blocks(struct pl_type *whole, const struct contents *contents)
+static bool append_blocks(struct pl_datatype *whole, const struct contents *contents)
 {
     const int *n = contents->numbers;
     const MPI_Aint *at = contents->addresses;
-    struct pl_type room;
-    const struct pl_type *part = look_into(contents->types[0], &room);
+    struct pl_datatype room;
+    const struct pl_datatype *part = look_into(contents->types[0], &room);
     if (!part)
         return false;
     switch (contents->combiner) {
@@ -279,7 +280,7 @@ static void close_up(struct contents *contents, bool opened)
     free(contents->types);
 }
 
-static const struct pl_type *named(MPI_Datatype type)
+static const struct pl_datatype *named(MPI_Datatype type)
 {
     for (unsigned at = place_of(type); all.named[at].taken; at = (at + 1) % PLACES)
         if (all.named[at].type == type)
@@ -288,18 +289,18 @@ static const struct pl_type *named(MPI_Datatype type)
 }
 
 /* Of any type, into `room`; of one that cannot be looked into, size and place alone. */
-static const struct pl_type *look_into(MPI_Datatype type, struct pl_type *room)
+static const struct pl_datatype *look_into(MPI_Datatype type, struct pl_datatype *room)
 {
-    const struct pl_type *known = named(type);
+    const struct pl_datatype *known = named(type);
     if (known)
         return known;
     MPI_Count size;
     MPI_Aint lb, extent, true_lb, true_extent;
     struct contents contents = {0};
-    *room = (struct pl_type){.dense = true, .step = 1};
+    *room = (struct pl_datatype){.dense = true, .step = 1};
     const bool opened = open_up(type, &contents);
     if (!opened || !append_blocks(room, &contents))
-        *room = (struct pl_type){.element = PL_MIXED};
+        *room = (struct pl_datatype){.element = PL_MIXED};
     close_up(&contents, opened);
     PMPI_Type_size_x(type, &size);
     PMPI_Type_get_extent(type, &lb, &extent);
@@ -314,9 +315,9 @@ static const struct pl_type *look_into(MPI_Datatype type, struct pl_type *room)
     return room;
 }
 
-const struct pl_type *pl_type_of(MPI_Datatype type)
+const struct pl_datatype *pl_type_of(MPI_Datatype type)
 {
-    const struct pl_type *known = named(type);
+    const struct pl_datatype *known = named(type);
     struct shared *derived = NULL;
     int flag = 0;
     if (known || type == MPI_DATATYPE_NULL)
@@ -327,7 +328,7 @@ const struct pl_type *pl_type_of(MPI_Datatype type)
     derived = calloc(1, sizeof *derived);
     if (!derived)
         return NULL;
-    const struct pl_type *found = look_into(type, &derived->known);
+    const struct pl_datatype *found = look_into(type, &derived->known);
     if (found != &derived->known)
         derived->known = *found;
     derived->holders = 1;
@@ -335,9 +336,9 @@ const struct pl_type *pl_type_of(MPI_Datatype type)
     return &derived->known;
 }
 
-uint64_t pl_signature(const struct pl_type *type, int64_t count)
+uint64_t pl_signature(const struct pl_datatype *type, int64_t count)
 {
-    struct pl_type whole = {.step = 1};
+    struct pl_datatype whole = {.step = 1};
     if (type->element != PL_MIXED && type->basic > 0) /* equal however they are put together */
         return pl_mix((uint64_t)type->element ^ pl_mix((uint64_t)(type->basic * count)));
     append(&whole, type, count, 0);

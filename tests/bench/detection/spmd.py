@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plumbline.detect.kinds import Flag
-from plumbline.detect.program import Program
+from plumbline.detect.program import RankProgram
 from plumbline.detect.recording import Recording
 
 Array = npt.NDArray[Any]
@@ -33,7 +33,7 @@ class Comm:
 
 class Run:
     def __init__(self, nprocs: int, seed: int) -> None:
-        self.program = Program(nprocs)
+        self.program = RankProgram(nprocs)
         self.nprocs = nprocs
         self.seed = seed
         self.random = random.Random(seed)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from plumbline.detect.detecting import detect
-from plumbline.detect.program import Program
+from plumbline.detect.program import RankProgram
 from tests.bench.detection import __main__ as bench
 from tests.bench.detection import broadcasts, negatives, spmd, suite
 
@@ -84,13 +84,13 @@ def test_clocks_that_are_wrong_do_not_matter() -> None:
 
 
 def test_nothing_at_all() -> None:
-    assert detect(Program(3).recording()).instances == []
+    assert detect(RankProgram(3).recording()).instances == []
 
 
 def test_a_whole_for_one_and_pieces_for_the_others() -> None:
     """HPL's blonM: a copy for the next rank, scatter and allgather among the others."""
     data = np.random.default_rng(1).normal(size=60)
-    program = Program(4)
+    program = RankProgram(4)
     program.message(0, 1, data, source_address=0x1000, target_address=0x9000, site="b.c:1")
     places = [(3, 40, 60), (2, 20, 40)]
     for rank, low, high in places:

@@ -8,13 +8,13 @@ import itertools
 import numpy as np
 
 from plumbline.detect.analysis import analysis
-from plumbline.detect.findings import Finding
-from plumbline.detect.program import Program
+from plumbline.detect.findings import HandMade
+from plumbline.detect.program import RankProgram
 
 PAYLOAD = np.arange(30.0)
 
 
-def chain(program: Program, content: np.ndarray = PAYLOAD, first: int = 0) -> None:
+def chain(program: RankProgram, content: np.ndarray = PAYLOAD, first: int = 0) -> None:
     """A message that visits one rank after the other, from the rank that is `first`."""
     buffers = [0x4000 for _ in range(4)]
     order = [(first + at) % 4 for at in range(4)]
@@ -30,7 +30,7 @@ def chain(program: Program, content: np.ndarray = PAYLOAD, first: int = 0) -> No
         )
 
 
-def noise(program: Program, seed: int) -> None:
+def noise(program: RankProgram, seed: int) -> None:
     random = np.random.default_rng(seed)
     for _ in range(6):
         source, target = random.choice(4, 2, replace=False)
@@ -39,14 +39,14 @@ def noise(program: Program, seed: int) -> None:
         program.message(int(source), int(target), content, tag=5, site="main.c:9", **place)
 
 
-def broadcasts(program: Program) -> list[Finding]:
+def broadcasts(program: RankProgram) -> list[HandMade]:
     found = [each for each in analysis(program.recording()) if each.category == "collective"]
     assert {finding.function for finding in found} <= {"MPI_Bcast"}
     return found
 
 
 def test_a_linear_broadcast_among_noise() -> None:
-    program = Program(4)
+    program = RankProgram(4)
     noise(program, 1)
     chain(program)
     noise(program, 2)
@@ -58,7 +58,7 @@ def test_a_linear_broadcast_among_noise() -> None:
 
 def test_a_redundant_message_leaves_two_roots() -> None:
     """The first two ranks tell each other: either may have had the content first."""
-    program = Program(4)
+    program = RankProgram(4)
     place = {"address": 0x4000, "site": "chain.c:20"}
     program.send(0, 1, PAYLOAD, **place)
     program.send(1, 0, PAYLOAD, **place)
@@ -75,7 +75,7 @@ def test_a_redundant_message_leaves_two_roots() -> None:
 
 def test_a_message_back_leaves_two_roots() -> None:
     """The second rank sends it back to the first one, when it has passed it on."""
-    program = Program(4)
+    program = RankProgram(4)
     chain(program)
     place = {"source_address": 0x4000, "target_address": 0x4000}
     program.message(1, 0, PAYLOAD, site="chain.c:20", **place)
@@ -84,7 +84,7 @@ def test_a_message_back_leaves_two_roots() -> None:
 
 
 def test_a_repeated_broadcast_is_one_recommendation() -> None:
-    program = Program(4)
+    program = RankProgram(4)
     chain(program)
     chain(program)
     (finding,) = broadcasts(program)
@@ -94,7 +94,7 @@ def test_a_repeated_broadcast_is_one_recommendation() -> None:
 
 def test_nested_broadcasts_are_both_reported() -> None:
     """A token goes from the root to each other rank; whoever has it begins a broadcast."""
-    program = Program(4)
+    program = RankProgram(4)
     random = np.random.default_rng(3)
     token = np.array([17, 4], np.int32)
     for owner in range(4):
@@ -108,7 +108,7 @@ def test_nested_broadcasts_are_both_reported() -> None:
 
 def test_a_ring_is_no_broadcast() -> None:
     """The seed's prototype reports one for each rank; a root never needs its own content back."""
-    program = Program(4)
+    program = RankProgram(4)
     for _ in range(2):
         chain(program)
         place = {"source_address": 0x4000, "target_address": 0x4000}

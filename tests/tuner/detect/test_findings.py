@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from plumbline.cli import plumbline
 from plumbline.detect import call_sites, read, words
 from plumbline.detect.analysis import analysis
-from plumbline.detect.findings import Finding
+from plumbline.detect.findings import HandMade
 from plumbline.detect.graph import graph
 from plumbline.detect.patch import sketch
-from plumbline.detect.program import Program
+from plumbline.detect.program import RankProgram
 from plumbline.detect.recording import Recording
 from tests.bench.detection import broadcasts, exchanges, negatives, rooted, spmd
 
@@ -78,7 +78,7 @@ def test_neighbours() -> None:
 
 
 def test_the_sketch_speaks_the_language_of_the_file() -> None:
-    program = Program(4)
+    program = RankProgram(4)
     for rank in (1, 2, 3):
         program.message(0, rank, b"panel" * 40, site="solve.f90:77")
     (finding,) = analysis(program.recording())
@@ -125,6 +125,6 @@ def test_the_command(recorded: Path) -> None:
 
 def test_the_command_as_json(recorded: Path) -> None:
     told = CliRunner().invoke(plumbline, ["--json", "detect", str(recorded)])
-    found = msgspec.json.decode(told.output, type=list[Finding])
+    found = msgspec.json.decode(told.output, type=list[HandMade])
     assert {finding.function for finding in found} == {"MPI_Bcast", "MPI_Gather"}
     assert found[0].seconds >= found[1].seconds

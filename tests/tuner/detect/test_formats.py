@@ -11,7 +11,7 @@ import pytest
 
 from plumbline.detect import otf2_trace, simgrid_trace
 from plumbline.detect.kinds import Flag, Operation
-from plumbline.detect.program import Program
+from plumbline.detect.program import RankProgram
 from plumbline.detect.recording import Recording
 from plumbline.detect.steps import steps
 from plumbline_db.errors import PlumblineError, UsageError
@@ -25,7 +25,7 @@ PLATFORM = """<?xml version='1.0'?>
 
 
 def recording() -> Recording:
-    program = Program(3)
+    program = RankProgram(3)
     data = np.arange(1000.0)
     for rank in (1, 2):
         program.message(0, rank, data, tag=5)
@@ -40,7 +40,7 @@ def recording() -> Recording:
 
 def test_steps_of_requests() -> None:
     """What one call completes is one step."""
-    program = Program(2)
+    program = RankProgram(2)
     for _ in range(2):
         program.send(0, 1, b"x", function="MPI_Isend", flags=Flag.NONBLOCKING)
     made = program.recording()

@@ -7,12 +7,12 @@ import pytest
 
 from plumbline.detect import hashes, matching
 from plumbline.detect.kinds import Element, Flag, Kind
-from plumbline.detect.program import Program
+from plumbline.detect.program import RankProgram
 from plumbline.detect.recording import Recording
 
 
 def linear_bcast() -> Recording:
-    program = Program(4)
+    program = RankProgram(4)
     for rank in (1, 2, 3):
         program.message(0, rank, np.arange(100.0), site="bcast.c:12", tag=rank)
     return program.recording()
@@ -33,7 +33,7 @@ def test_a_linear_broadcast() -> None:
 
 
 def test_messages_of_one_channel_keep_their_order() -> None:
-    program = Program(2)
+    program = RankProgram(2)
     for number in range(5):
         program.send(0, 1, bytes([number]))
     assert [program.receive(1, 0)[0] for _ in range(5)] == [0, 1, 2, 3, 4]
@@ -43,7 +43,7 @@ def test_messages_of_one_channel_keep_their_order() -> None:
 
 
 def test_threads_that_cross_are_told_apart_by_content() -> None:
-    program = Program(2)
+    program = RankProgram(2)
     for number in range(3):
         program.send(0, 1, bytes([number]))
     for _ in range(3):
@@ -56,7 +56,7 @@ def test_threads_that_cross_are_told_apart_by_content() -> None:
 
 
 def test_a_receive_that_did_not_end_keeps_its_place() -> None:
-    program = Program(2)
+    program = RankProgram(2)
     for number in range(2):
         program.send(0, 1, bytes([number]))
     program.receive(1, 0, flags=Flag.INCOMPLETE)
@@ -68,7 +68,7 @@ def test_a_receive_that_did_not_end_keeps_its_place() -> None:
 
 
 def test_what_was_cancelled_was_not_sent() -> None:
-    program = Program(2)
+    program = RankProgram(2)
     program.send(0, 1, b"lost", flags=Flag.CANCELLED)
     program.send(0, 1, b"kept")
     program.receive(1, 0)
@@ -79,12 +79,12 @@ def test_what_was_cancelled_was_not_sent() -> None:
 
 
 def test_no_events() -> None:
-    recording = Program(2).recording()
+    recording = RankProgram(2).recording()
     assert len(recording.messages) == len(recording.unmatched()) == 0
 
 
 def test_a_collective_has_an_input_and_an_output_on_each_rank() -> None:
-    program = Program(3)
+    program = RankProgram(3)
     data = np.arange(4, dtype=np.int32)
     row = program.communicator([0, 2])
     program.collective("MPI_Bcast", {0: data}, dict.fromkeys((0, 2), data), comm=row, root=0)

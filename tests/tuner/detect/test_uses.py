@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from plumbline.detect.findings import Finding
+from plumbline.detect.findings import HandMade
 from plumbline.detect.kinds import Operation
-from plumbline.detect.program import Program
+from plumbline.detect.program import RankProgram
 from plumbline.detect.uses import uses
 
 DATA = np.arange(8.0)
@@ -16,12 +16,12 @@ def everywhere(nprocs: int) -> dict[int, np.ndarray]:
     return dict.fromkeys(range(nprocs), DATA)
 
 
-def told(program: Program) -> list[Finding]:
+def told(program: RankProgram) -> list[HandMade]:
     return uses(program.recording())
 
 
 def test_an_exchange_of_nearly_nothing() -> None:
-    program = Program(6)
+    program = RankProgram(6)
     for _ in range(3):
         blocks = dict.fromkeys(range(6), 2)
         program.collective("MPI_Alltoallv", everywhere(6), everywhere(6), blocks=blocks)
@@ -31,14 +31,14 @@ def test_an_exchange_of_nearly_nothing() -> None:
 
 
 def test_an_exchange_of_much() -> None:
-    program = Program(6)
+    program = RankProgram(6)
     blocks = dict.fromkeys(range(6), 5)
     program.collective("MPI_Alltoallv", everywhere(6), everywhere(6), blocks=blocks)
     assert told(program) == []
 
 
 def test_a_barrier_before_what_synchronises() -> None:
-    program = Program(4)
+    program = RankProgram(4)
     for _ in range(2):
         program.collective("MPI_Barrier", {}, {}, site="main.c:4")
         program.collective("MPI_Allreduce", everywhere(4), everywhere(4), site="main.c:5")
@@ -50,7 +50,7 @@ def test_a_barrier_before_what_synchronises() -> None:
 
 def test_a_barrier_that_orders_messages() -> None:
     """One rank has something else to do between; and a broadcast lets ranks go on."""
-    program = Program(4)
+    program = RankProgram(4)
     program.collective("MPI_Barrier", {}, {})
     program.message(0, 1, b"x")
     program.collective("MPI_Allreduce", everywhere(4), everywhere(4))
@@ -60,7 +60,7 @@ def test_a_barrier_that_orders_messages() -> None:
 
 
 def test_broadcasts_that_could_be_one() -> None:
-    program = Program(4)
+    program = RankProgram(4)
     for number in range(6):
         content = np.full(3, number)
         outputs = dict.fromkeys(range(4), content)
@@ -70,14 +70,14 @@ def test_broadcasts_that_could_be_one() -> None:
 
 
 def test_broadcasts_of_what_has_to_be_computed() -> None:
-    program = Program(4)
+    program = RankProgram(4)
     for _ in range(6):
         program.compute(0, 10_000_000)
         program.collective("MPI_Bcast", {0: DATA}, everywhere(4), root=0)
     assert told(program) == []
 
 
-def sums(program: Program, times: int, kept: int) -> None:
+def sums(program: RankProgram, times: int, kept: int) -> None:
     """Allreduces into one place, which rank `kept` alone looks at."""
     for _ in range(times):
         more = {"operation": Operation.SUM, "site": "main.c:9", "address": 0x5000}
@@ -86,7 +86,7 @@ def sums(program: Program, times: int, kept: int) -> None:
 
 
 def test_a_result_that_one_rank_can_have_read() -> None:
-    program = Program(4)
+    program = RankProgram(4)
     sums(program, 12, 2)
     (finding,) = told(program)
     assert (finding.function, finding.remarks[1]) == ("MPI_Allreduce", "better: MPI_Reduce")
@@ -94,7 +94,7 @@ def test_a_result_that_one_rank_can_have_read() -> None:
 
 
 def test_a_result_that_was_there_for_a_while() -> None:
-    program = Program(4)
+    program = RankProgram(4)
     for _ in range(12):
         sums(program, 1, 0)
         program.compute(1, 100_000)

@@ -11,7 +11,7 @@ from . import base, common, options
 from .base import Program
 
 if TYPE_CHECKING:
-    from plumbline.detect.findings import Finding
+    from plumbline.detect.findings import HandMade
 
 
 @base.command("detect", takes="json")
@@ -47,7 +47,7 @@ def command(program: Program, recording: Path, output: Path | None) -> int:
     return 0
 
 
-def _write(folder: Path, found: list[Finding]) -> None:
+def _write(folder: Path, found: list[HandMade]) -> None:
     """`finding-01.svg`, and `finding-01.c` or `.f90`, in the order in which they are told."""
     from plumbline.detect import graph, patch
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from plumbline.daemon.windows import Times, Window, times
+from plumbline.daemon.windows import OpenTimes, Window, times
 from plumbline.system import toml
 from plumbline.watch.design import LEAST_LEARNING, Design
 from plumbline_db.errors import UsageError
@@ -64,7 +64,7 @@ class Schedule(Table, frozen=True):
     """The same, or dates: "2026-12-24..2026-12-27"."""
 
     @property
-    def times(self) -> Times:
+    def times(self) -> OpenTimes:
         return times(self.time_zone, self.windows, self.blackouts)
 
 
@@ -229,7 +229,7 @@ def _notify_problems(notify: Notify) -> Iterator[str]:
             yield "notify.webhook must be an http or https address"
 
 
-def _is_never_open(times: Times) -> bool:
+def _is_never_open(times: OpenTimes) -> bool:
     """In a week without blackouts by date."""
     weekly = tuple(one for one in times.blackouts if isinstance(one, Window))
     plain = msgspec.structs.replace(times, blackouts=weekly)

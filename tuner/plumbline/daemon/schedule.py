@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from plumbline.daemon.windows import Times
+from plumbline.daemon.windows import OpenTimes
 
 # So many moments are looked at one by one; a daemon that was off for longer has missed more.
 _MOST_MOMENTS = 100_000
@@ -27,7 +27,7 @@ class Due(msgspec.Struct, frozen=True):
         return self.at is not None and self.at <= moment
 
 
-def due(stored: datetime | None, every: timedelta, times: Times, now: datetime) -> Due:
+def due(stored: datetime | None, every: timedelta, times: OpenTimes, now: datetime) -> Due:
     """`stored`: when it was due, as known (None: nothing was measured, so that it is due as soon
     as it may)."""
     if stored is None or _implausible(stored, every, times, now):
@@ -44,13 +44,13 @@ def due(stored: datetime | None, every: timedelta, times: Times, now: datetime) 
     return Due(times.next_open(now))
 
 
-def after(at: datetime, every: timedelta, times: Times, now: datetime) -> datetime | None:
+def after(at: datetime, every: timedelta, times: OpenTimes, now: datetime) -> datetime | None:
     """The moment after that which a canary has just stood for: later than `now`, and open."""
     number = max(1, (now - at) // every + 1)
     return times.next_open(at + number * every)
 
 
-def _implausible(stored: datetime, every: timedelta, times: Times, now: datetime) -> bool:
+def _implausible(stored: datetime, every: timedelta, times: OpenTimes, now: datetime) -> bool:
     """It lies farther ahead than any canary can be due: the clock was put back."""
     latest = times.next_open(now + every)
     return latest is not None and stored > latest + every

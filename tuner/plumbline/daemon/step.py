@@ -24,7 +24,7 @@ class Step(Enum):
     WAIT = "wait"
 
 
-class Known(msgspec.Struct, frozen=True):
+class Situation(msgspec.Struct, frozen=True):
     """`table`: there is a finished campaign; `stale`: why its table is not of what is there. `may…`
     as the configuration says. `why_not`: nothing may be measured now. `under_way`: a canary was
     begun. `raised`, `confirmed`: alarms that are so. `searching`: a search was opened; `applied`:
@@ -53,7 +53,7 @@ class Next(msgspec.Struct, frozen=True):
 NO_TABLE = "there is no finished campaign: run `plumbline campaign`, or set search.whole"
 
 
-def following(known: Known) -> Next:
+def following(known: Situation) -> Next:
     """What was applied is confirmed before anything else is done. Alarms go before canaries: what
     is being confirmed is not to be learnt."""
     step = _wanted(known)
@@ -64,7 +64,7 @@ def following(known: Known) -> Next:
     return Next(step)
 
 
-def _wanted(known: Known) -> Step:
+def _wanted(known: Situation) -> Step:
     if not known.table or known.stale:
         return Step.CAMPAIGN if known.may_run_whole else Step.WAIT
     if known.applied:
@@ -78,7 +78,7 @@ def _wanted(known: Known) -> Step:
     return Step.CANARY if known.due else Step.WAIT
 
 
-def _missing(known: Known) -> str:
+def _missing(known: Situation) -> str:
     if not known.table:
         return NO_TABLE
     if known.stale:

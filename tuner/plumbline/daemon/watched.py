@@ -23,7 +23,7 @@ from plumbline_db.records import Campaign
 Finder = Callable[[Settings, Path | None, Path], tuple[Toolchain, Starter]]
 
 
-class Asked(msgspec.Struct, frozen=True):
+class WatchedTask(msgspec.Struct, frozen=True):
     """A campaign that is to be watched. `campaign` None: there is none that is finished, for these
     settings."""
 
@@ -53,7 +53,7 @@ def find(settings: Settings, mpi_prefix: Path | None, beside: Path) -> tuple[Too
     return toolchain, starting.starter(toolchain, settled)
 
 
-def asked(db: Database, configuration: Configuration) -> list[Asked]:
+def asked(db: Database, configuration: Configuration) -> list[WatchedTask]:
     """In the order of the campaign file. Raises PlumblineError where nothing can be watched."""
     prefix = Path(configuration.mpi) if configuration.mpi else None
     if not configuration.campaign_file:
@@ -63,11 +63,11 @@ def asked(db: Database, configuration: Configuration) -> list[Asked]:
             raise PlumblineError(
                 f"campaign {found.id} is not finished: `plumbline campaign` goes on with it"
             )
-        return [Asked(settings_of(found.settings), prefix or _prefix(db, found), found)]
+        return [WatchedTask(settings_of(found.settings), prefix or _prefix(db, found), found)]
     path = Path(configuration.campaign_file)
     tasks = campaign_file.tasks(path, {}, prefix)
     return [
-        Asked(settings_of(found.settings) if found else task.settings, task.mpi_prefix, found)
+        WatchedTask(settings_of(found.settings) if found else task.settings, task.mpi_prefix, found)
         for task in tasks
         for found in [_last(db, task)]
     ]

@@ -12,9 +12,9 @@ from plumbline.daemon import in_force, looking, neighbour, removal, schedule, st
 from plumbline.daemon import watched as watched_campaigns
 from plumbline.daemon.configuration import Configuration
 from plumbline.daemon.progress import Paused, StepProgress
-from plumbline.daemon.step import Known, Next, Step
+from plumbline.daemon.step import Next, Situation, Step
 from plumbline.daemon.taking import Advance
-from plumbline.daemon.watched import Asked, Finder, Here
+from plumbline.daemon.watched import Finder, Here, WatchedTask
 from plumbline.daemon.work import Clock, Work, iso, moment_of
 from plumbline_db import alarms, watching
 from plumbline_db.connection import Database
@@ -62,7 +62,7 @@ class Watcher:
         because = next((one.because for one in waits if one.because), "")
         return Advance(Step.WAIT, because=because, due=due, said=said)
 
-    def plan(self, db: Database) -> list[tuple[Asked, Next, schedule.Due]]:
+    def plan(self, db: Database) -> list[tuple[WatchedTask, Next, schedule.Due]]:
         """What would be done now, and when the next canary is due, of each campaign."""
         found = []
         for each in watched_campaigns.asked(db, self.configuration):
@@ -73,7 +73,7 @@ class Watcher:
             found.append((each, following, due))
         return found
 
-    def _campaign(self, db: Database, asked: Asked) -> Advance:
+    def _campaign(self, db: Database, asked: WatchedTask) -> Advance:
         now = self._clock()
         until, _ = self._resting.get(asked.name, (now, REST))
         if until > now:
@@ -93,7 +93,9 @@ class Watcher:
         self._resting.pop(asked.name, None)
         return done
 
-    def _taken(self, db: Database, asked: Asked, following: Next, due: schedule.Due) -> Advance:
+    def _taken(
+        self, db: Database, asked: WatchedTask, following: Next, due: schedule.Due
+    ) -> Advance:
         """After a look at what is installed, which may make another step of it."""
         here = Here(*self._find(asked.settings, asked.mpi_prefix, db.path.parent))
         if asked.campaign is None:
@@ -110,14 +112,14 @@ class Watcher:
             return self._whole(db, asked, here)
         return taking.take(work, following.step, due)
 
-    def _whole(self, db: Database, asked: Asked, here: Here) -> Advance:
+    def _whole(self, db: Database, asked: WatchedTask, here: Here) -> Advance:
         settings = asked.settings.on(here.toolchain.launcher.processing_units())
         asked = msgspec.structs.replace(asked, settings=settings)
         begun = taking.begun(db, here, settings)
         return taking.whole(self._work(db, asked, begun, here, Step.CAMPAIGN))
 
     def _work(
-        self, db: Database, asked: Asked, campaign: Campaign, here: Here, taken: Step
+        self, db: Database, asked: WatchedTask, campaign: Campaign, here: Here, taken: Step
     ) -> Work:
         applying = self.configuration.apply
         long = taken in (Step.SEARCH, Step.CAMPAIGN)
@@ -147,9 +149,9 @@ class Watcher:
         return schedule.due(stored, interval, times, now)
 
     def _known(
-        self, db: Database, asked: Asked, row: WatchedCampaign | None, *, due: bool
-    ) -> Known:
-        known = Known(
+        self, db: Database, asked: WatchedTask, row: WatchedCampaign | None, *, due: bool
+    ) -> Situation:
+        known = Situation(
             table=asked.campaign is not None,
             may_run_whole=self.configuration.search.whole,
             may_search=self.configuration.search.open,
@@ -171,7 +173,7 @@ class Watcher:
             searching=any(one.state == "searching" for one in retunings),
         )
 
-    def _why_not(self, db: Database, asked: Asked, *, under_way: bool = False) -> str:
+    def _why_not(self, db: Database, asked: WatchedTask, *, under_way: bool = False) -> str:
         """Why nothing is to be measured now; the load of what is `under_way` is no reason."""
         now = self._clock()
         days = watching.days(db, iso(now - timedelta(days=7))[:10])
@@ -182,7 +184,7 @@ class Watcher:
         return neighbour.why_not(self.configuration.neighbour, seen, nodes)
 
     def _failed(
-        self, db: Database, asked: Asked, following: Next, error: PlumblineError
+        self, db: Database, asked: WatchedTask, following: Next, error: PlumblineError
     ) -> Advance:
         now = self._clock()
         _, before = self._resting.get(asked.name, (now, REST / 2))

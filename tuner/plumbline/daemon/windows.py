@@ -48,7 +48,7 @@ class Dates(msgspec.Struct, frozen=True):
         return self.first <= local.date() <= self.last
 
 
-class Times(msgspec.Struct, frozen=True):
+class OpenTimes(msgspec.Struct, frozen=True):
     """`windows`: none stands for all times. A blackout goes before a window."""
 
     zone: ZoneInfo
@@ -130,9 +130,9 @@ def blackout(text: str) -> Window | Dates:
     return Dates(first, last)
 
 
-def times(zone_name: str, windows: Sequence[str], blackouts: Sequence[str]) -> Times:
+def times(zone_name: str, windows: Sequence[str], blackouts: Sequence[str]) -> OpenTimes:
     """Raises UsageError."""
-    return Times(
+    return OpenTimes(
         zone(zone_name), tuple(map(window, windows)), tuple(blackout(text) for text in blackouts)
     )
 

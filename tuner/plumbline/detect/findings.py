@@ -43,7 +43,7 @@ class Edge(msgspec.Struct, frozen=True):
     bytes: int
 
 
-class Finding(msgspec.Struct, frozen=True):
+class HandMade(msgspec.Struct, frozen=True):
     """`groups`: the groups that did it, as start:stride:count of world ranks; `roots`: how often a
     rank was the root; `ambiguous_roots`: ranks any of which may have been it, in one instance.
     `bytes`: as MPI counts them for `function`, the middle of all instances; `instances`: their
@@ -78,13 +78,13 @@ class Finding(msgspec.Struct, frozen=True):
     instance_seconds: tuple[float, ...] = ()
 
 
-def findings(detected: Detected) -> list[Finding]:
+def findings(detected: Detected) -> list[HandMade]:
     """Of all instances, folded by call sites, sorted by category and seconds."""
     found = [_finding(detected.traffic, folded) for folded in _folded(detected)]
     return ordered(found)
 
 
-def ordered(found: Iterable[Finding]) -> list[Finding]:
+def ordered(found: Iterable[HandMade]) -> list[HandMade]:
     return sorted(found, key=lambda each: (_CATEGORIES.index(each.category), -each.seconds))
 
 
@@ -122,7 +122,7 @@ def function_of(instance: Instance) -> str:
     return f"MPI_{name}{'v' if instance.irregular and instance.collective in vector else ''}"
 
 
-def _finding(traffic: Traffic, folded: Sequence[Instance]) -> Finding:
+def _finding(traffic: Traffic, folded: Sequence[Instance]) -> HandMade:
     first = folded[0]
     comm = traffic.recording.communicators[first.comm]
     groups = sorted({each.group for each in folded})
@@ -134,7 +134,7 @@ def _finding(traffic: Traffic, folded: Sequence[Instance]) -> Finding:
     certain = [each.roots[0] for each in folded if len(each.roots) == 1]
     ambiguous = {rank for each in folded if len(each.roots) > 1 for rank in each.roots}
     comms = {each.comm for each in folded}
-    return Finding(
+    return HandMade(
         category="incomplete" if first.missing else "collective",
         function=function_of(first),
         communicator=_name(traffic, first.comm),
@@ -172,12 +172,12 @@ def described_messages(
     comm: int,
     instances: int,
     remarks: tuple[str, ...],
-) -> Finding:
+) -> HandMade:
     """A finding of messages that are no instances."""
     group = tuple(sorted({traffic.source[m] for m in messages}))
     sizes = sorted(traffic.bytes[message] for message in messages)
     called = _in_calls(traffic, messages) / max(1, len(group))
-    return Finding(
+    return HandMade(
         category=category,
         function=function,
         communicator=_name(traffic, comm),

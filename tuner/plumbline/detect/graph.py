@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from plumbline.detect.findings import Edge, Finding
+from plumbline.detect.findings import Edge, HandMade
 
 SIDE = 420  # pixels
 _MARGIN = 46
@@ -14,7 +14,7 @@ _DOT = 13
 _MOST_RANKS = 64
 
 
-def graph(finding: Finding) -> str:
+def graph(finding: HandMade) -> str:
     """SVG of its own; "" where there are no messages, or too many ranks to tell apart."""
     ranks = sorted({rank for edge in finding.edges for rank in (edge.source, edge.target)})
     if not ranks or len(ranks) > _MOST_RANKS:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from plumbline.detect.detecting import Detected
-from plumbline.detect.findings import Finding, described_messages
+from plumbline.detect.findings import HandMade, described_messages
 from plumbline.detect.groups import components
 from plumbline.detect.traffic import Traffic
 
@@ -14,7 +14,7 @@ from plumbline.detect.traffic import Traffic
 ROUNDS = 3
 
 
-def neighbourhoods(detected: Detected) -> list[Finding]:
+def neighbourhoods(detected: Detected) -> list[HandMade]:
     """Of messages that belong to no collective, by communicator: each edge of the graph is used
     equally often, in both directions, and nobody is the centre of it."""
     traffic = detected.traffic
@@ -38,7 +38,7 @@ def _function(traffic: Traffic, message: int) -> int:
     return hash((frames[0].module, frames[0].function)) if frames else -1
 
 
-def _neighbourhood(traffic: Traffic, comm: int, messages: Sequence[int]) -> Finding | None:
+def _neighbourhood(traffic: Traffic, comm: int, messages: Sequence[int]) -> HandMade | None:
     edges = Counter((traffic.source[m], traffic.target[m]) for m in messages)
     edges = Counter({pair: count for pair, count in edges.items() if pair[0] != pair[1]})
     if not edges or components(edges) != [tuple(sorted({r for pair in edges for r in pair}))]:

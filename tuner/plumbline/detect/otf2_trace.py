@@ -12,7 +12,7 @@ import msgspec
 
 from plumbline.detect.kinds import Flag, Kind
 from plumbline.detect.recording import Recording
-from plumbline.detect.steps import Step, steps
+from plumbline.detect.steps import TraceCall, steps
 from plumbline_db.errors import PlumblineError, UsageError
 
 _DEBIAN = "/usr/lib/python3/dist-packages"
@@ -117,7 +117,7 @@ class _Archive:
             )
         return self._writers[rank, thread]
 
-    def _call(self, writer: Any, step: Step) -> int:
+    def _call(self, writer: Any, step: TraceCall) -> int:
         events = self._recording.events
         number = events["function"][step.begun[0]] if step.begun else len(self._regions) - 1
         region = self._regions[number]

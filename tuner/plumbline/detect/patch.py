@@ -3,7 +3,7 @@ language of the file that it belongs to. Nothing is replaced by itself."""
 
 from __future__ import annotations
 
-from plumbline.detect.findings import Finding, Site
+from plumbline.detect.findings import HandMade, Site
 
 _FORTRAN = (
     ".f",
@@ -45,7 +45,7 @@ _ARGUMENTS = {
 }
 
 
-def sketch(finding: Finding) -> str:
+def sketch(finding: HandMade) -> str:
     """Lines of C or Fortran; "" where there is nothing to replace."""
     arguments = _ARGUMENTS.get(finding.function)
     if arguments is None or finding.category not in ("collective", "neighbourhood"):
@@ -87,14 +87,14 @@ def _ranks(ranks: tuple[int, ...]) -> str:
     return f"ranks {listed}{' …' if len(ranks) > 8 else ''}"
 
 
-def _root(finding: Finding) -> str:
+def _root(finding: HandMade) -> str:
     """Where all instances have one root it is named; on rows and columns as a rank of the part."""
     if finding.split or len(finding.groups) > 1 or len(finding.roots) != 1:
         return "ROOT"
     return str(next(iter(finding.roots)))
 
 
-def is_fortran(finding: Finding) -> bool:
+def is_fortran(finding: HandMade) -> bool:
     """By the name of the file that its first call site is in."""
     for site in finding.sites:
         file = site.place.partition(" ")[0].rpartition(":")[0]

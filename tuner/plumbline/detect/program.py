@@ -2,7 +2,7 @@
 examples. What it says of contents is what the recorder says, by hashes.py; XXH3 is replaced by
 another hash of 64 bits.
 
-    program = Program(3)
+    program = RankProgram(3)
     for rank in (1, 2):
         program.message(0, rank, np.arange(100.0), site="main.c:12")
     recording = program.recording()
@@ -36,7 +36,7 @@ CALL_NS = 200  # what a call takes that waits for nobody
 LATENCY_NS = 1000  # from a send's beginning to its receive's end
 
 
-class Program:
+class RankProgram:
     """Ranks of MPI_COMM_WORLD with a clock each. Events of a rank happen in the order in which
     methods are called, one behind the other; a receive ends behind its send."""
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from plumbline.detect.kinds import Flag, Kind
 from plumbline.detect.recording import Recording
-from plumbline.detect.steps import Step, steps
+from plumbline.detect.steps import TraceCall, steps
 from plumbline_db import scratch
 
 LIST = "simgrid.txt"
@@ -90,7 +90,7 @@ def _lines(
 def _actions(
     recording: Recording,
     rank: int,
-    step: Step,
+    step: TraceCall,
     tags: npt.NDArray[np.int64],
     left_out: dict[str, int],
 ) -> Iterator[str]:

@@ -13,7 +13,7 @@ from plumbline.detect.kinds import Flag, Kind
 from plumbline.detect.recording import Recording
 
 
-class Step(NamedTuple):
+class TraceCall(NamedTuple):
     """One call. `begun` are events that it began, `completed` those that it completed (a blocking
     one does both); indices into Recording.events. What only begins is of no length."""
 
@@ -23,7 +23,7 @@ class Step(NamedTuple):
     completed: tuple[int, ...]
 
 
-def steps(recording: Recording, rank: int, thread: int | None = None) -> list[Step]:
+def steps(recording: Recording, rank: int, thread: int | None = None) -> list[TraceCall]:
     """By start, and what begins before what completes. Of all threads, unless one is named."""
     found = [*_blocking(recording, rank, thread), *_nonblocking(recording, rank, thread)]
     return sorted(found, key=lambda step: (step.start_ns, not step.begun, step.end_ns))
@@ -39,7 +39,7 @@ def _indices(recording: Recording, rank: int, thread: int | None, nonblocking: b
     return [int(index) for index in np.flatnonzero(mine) + own.start]
 
 
-def _blocking(recording: Recording, rank: int, thread: int | None) -> Iterator[Step]:
+def _blocking(recording: Recording, rank: int, thread: int | None) -> Iterator[TraceCall]:
     """The halves of an exchange, or of a collective, are one call."""
     events = recording.events
     indices = _indices(recording, rank, thread, nonblocking=False)
@@ -54,7 +54,7 @@ def _blocking(recording: Recording, rank: int, thread: int | None) -> Iterator[S
         at += len(together)
         start, end = int(events["post_ns"][first]), int(events["end_ns"][first])
         done = tuple(i for i in together if not events["flags"][i] & Flag.INCOMPLETE)
-        yield Step(start, end, tuple(together), done)
+        yield TraceCall(start, end, tuple(together), done)
 
 
 def _same(recording: Recording, first: int, other: int) -> bool:
@@ -66,14 +66,14 @@ def _same(recording: Recording, first: int, other: int) -> bool:
     )
 
 
-def _nonblocking(recording: Recording, rank: int, thread: int | None) -> Iterator[Step]:
+def _nonblocking(recording: Recording, rank: int, thread: int | None) -> Iterator[TraceCall]:
     events = recording.events
     completions: dict[tuple[int, int], list[int]] = defaultdict(list)
     for index in _indices(recording, rank, thread, nonblocking=True):
         post = int(events["post_ns"][index])
-        yield Step(post, post, (index,), ())
+        yield TraceCall(post, post, (index,), ())
         if not events["flags"][index] & Flag.INCOMPLETE:
             key = (int(events["start_ns"][index]), int(events["end_ns"][index]))
             completions[key].append(index)
     for (start, end), completed in completions.items():
-        yield Step(start, end, (), tuple(completed))
+        yield TraceCall(start, end, (), tuple(completed))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from plumbline.detect.findings import Finding, Site
+from plumbline.detect.findings import HandMade, Site
 from plumbline.detect.groups import described
 from plumbline.detect.kinds import Kind
 from plumbline.detect.recording import Events, Recording
@@ -52,7 +52,7 @@ class Call(msgspec.Struct, frozen=True, eq=False):
     end_ns: int
 
 
-def uses(recording: Recording) -> list[Finding]:
+def uses(recording: Recording) -> list[HandMade]:
     """All mistakes, each once a call site."""
     calls = _calls(recording)
     by_time: dict[tuple[int, int], list[Call]] = defaultdict(list)
@@ -102,7 +102,7 @@ def _calls(recording: Recording) -> dict[int, list[Call]]:
 Times = dict[tuple[int, int], list[Call]]
 
 
-def _sparse(recording: Recording, whole: Times) -> Iterator[Finding]:
+def _sparse(recording: Recording, whole: Times) -> Iterator[HandMade]:
     events = recording.events
     by_site: dict[int, list[list[Call]]] = defaultdict(list)
     shares: dict[int, list[float]] = defaultdict(list)
@@ -131,7 +131,7 @@ def _next_of(events: Events, call: Call) -> int:
 
 def _barriers(
     recording: Recording, calls: dict[int, list[Call]], whole: Times
-) -> Iterator[Finding]:
+) -> Iterator[HandMade]:
     following: dict[tuple[int, int, int], Call] = {}
     for listed in calls.values():
         for left, right in itertools.pairwise(listed):
@@ -154,7 +154,7 @@ def _barriers(
         yield _finding(recording, times, "none", text)
 
 
-def _rows(recording: Recording, calls: dict[int, list[Call]], whole: Times) -> Iterator[Finding]:
+def _rows(recording: Recording, calls: dict[int, list[Call]], whole: Times) -> Iterator[HandMade]:
     """Broadcasts of one root from one call site, with nothing between them on any rank, and on the
     root hardly any time."""
     alone: dict[int, dict[tuple[int, int], tuple[int, int]]] = {}
@@ -206,7 +206,7 @@ def _idle_root(whole: Times, row: Sequence[tuple[int, int]]) -> bool:
 
 def _one_reader(
     recording: Recording, calls: dict[int, list[Call]], whole: Times
-) -> Iterator[Finding]:
+) -> Iterator[HandMade]:
     """Allreduces whose result all ranks but one write over at once, the same one each time."""
     lost: dict[tuple[int, int, int], bool | None] = {}
     for listed in calls.values():
@@ -252,7 +252,7 @@ def _written_over(events: Events, call: Call) -> bool | None:
 
 def _finding(
     recording: Recording, times: Sequence[Sequence[Call]], better: str, text: str
-) -> Finding:
+) -> HandMade:
     events = recording.events
     first = times[0][0]
     known = recording.communicators[first.comm]
@@ -264,7 +264,7 @@ def _finding(
     spent = sum(call.end_ns - call.begin_ns for members in times for call in members) / 1e9
     place = str(recording.call_sites[first.site]) if first.site >= 0 else "?"
     ranks = tuple(sorted(known.ranks))
-    return Finding(
+    return HandMade(
         category="use",
         function=first.function,
         communicator=known.name or ("MPI_COMM_WORLD" if first.comm == 0 else f"{known.size} ranks"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plumbline.detect.findings import Finding, Site
+from plumbline.detect.findings import HandMade, Site
 
 _HEADS = {
     "collective": "made by hand",
@@ -14,7 +14,7 @@ _HEADS = {
 }
 
 
-def lines(found: Sequence[Finding]) -> list[str]:
+def lines(found: Sequence[HandMade]) -> list[str]:
     """All of them, under a head for each category."""
     listed: list[str] = []
     for category, head in _HEADS.items():
@@ -26,7 +26,7 @@ def lines(found: Sequence[Finding]) -> list[str]:
     return listed or ["no collective is made by hand"]
 
 
-def of(finding: Finding, number: int) -> list[str]:
+def of(finding: HandMade, number: int) -> list[str]:
     """A finding: what it is, then where, then what to mind."""
     head = f"{number}. {what(finding)}: {_times(finding.instances)}, {_seconds(finding.seconds)}"
     told = [head]
@@ -37,7 +37,7 @@ def of(finding: Finding, number: int) -> list[str]:
     return told
 
 
-def what(finding: Finding) -> str:
+def what(finding: HandMade) -> str:
     """The function, with its operator, size, group and root."""
     name = finding.function
     if finding.operation:
@@ -58,13 +58,13 @@ def what(finding: Finding) -> str:
     return ", ".join(parts)
 
 
-def _where(finding: Finding) -> str:
+def _where(finding: HandMade) -> str:
     if len(finding.groups) > 1:
         return f"{len(finding.groups)} groups of {finding.group_size} ranks"
     return f"{finding.group_size} ranks ({finding.groups[0]})"
 
 
-def _bytes(finding: Finding) -> str:
+def _bytes(finding: HandMade) -> str:
     if finding.bytes_least == finding.bytes_most:
         return f"{finding.bytes} bytes"
     return f"{finding.bytes_least} to {finding.bytes_most} bytes"
