@@ -14,7 +14,7 @@ import msgspec
 from plumbline.campaign import reach
 from plumbline.campaign.pairs import Pairs, target_of, untouched
 from plumbline.campaign.reach import BuiltOn, reaches, reaching
-from plumbline.core.guidelines import Guidelines
+from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.measure import experiment, tables
 from plumbline.measure.launches import LaunchStore
@@ -278,8 +278,8 @@ def judge_winners(
     faster: Sequence[Winner] = (),
 ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
     """Keeps a winner if its cells are not slower than the default's in cold launches, and it is
-    significantly faster over them, or no slower and what it was chosen for holds, or not surely
-    slower and known to be faster.
+    significantly faster over them, or no slower and what it was chosen for holds or it is known to
+    be faster; one of ours that is known to be faster only must not be surely slower.
 
     `speeds`: of each winner, tuned over default; `cells`: what was measured; `slower`: the cells
     that are slower than before; `built_on`: which functions a library may build a function on;
@@ -315,7 +315,10 @@ def judge_winners(
         clearly = speed.high is not None and speed.high < 1
         cured = any((winner.function, name) in held for name in winner.removes)
         known = before or any(is_part(winner, earlier) for earlier in faster)
-        stays = (cured and speed.ratio <= 1) or (known and (speed.low is None or speed.low <= 1))
+        # A knob was switched otherwise when it was accepted: what counts is how users have it.
+        of_ours = winner.variant != LIBRARY
+        surely_slower = speed.low is not None and speed.low > 1
+        stays = ((cured or known) and speed.ratio <= 1) or (known and of_ours and not surely_slower)
         if not (clearly or stays):
             dropped.append((winner, f"no gain is left cold: {_text(speed)} times the default"))
             continue
