@@ -29,7 +29,7 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
 
     pl_config_enter(config);
     pl_series_begin(series, c, block);
-    series->start->budget_end_ns -= pl_rounds_spent(rounds, index);
+    series->budget_ns -= pl_rounds_spent(rounds, index);
     pl_counters_start(timing->counters);
     if (block == 0 && plan->settle > plan->warmup && !series->way.stream)
         pl_series_settle(series, plan->warmup, reps);

@@ -88,12 +88,6 @@ static bool refusal(const struct pl_plan *plan, struct pl_tally *tally, int64_t 
                  tally->late, tally->overrun);
         return true;
     }
-    if (tally->valid == 0 && tally->taken > 0) {
-        snprintf(reason, size,
-                 "no repetition was valid: budget_ms was used up before the first one; give more "
-                 "budget_ms, or start fewer ranks than cores");
-        return true;
-    }
     if (tally->count == 0)
         return false;
     qsort(tally->ns, (size_t)tally->count, sizeof *tally->ns, by_value);

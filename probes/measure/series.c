@@ -122,7 +122,7 @@ void pl_series_begin(struct pl_series *series, const struct pl_case *c, int bloc
     series->c = c;
     series->way = way;
     series->start = start;
-    start->budget_end_ns = start->clock->now_ns() + budget_ms * 1000000;
+    series->budget_ns = budget_ms * 1000000;
     start->block = block;
     start->window_ns = *window_ns || !start->scheme->windows ? *window_ns : series->plan->window_ns;
     pl_arguments_set(&series->arguments, c, series->world, series->buffers,
@@ -172,11 +172,14 @@ static int repeat(struct pl_series *series, int warmup, int count)
     const int64_t wait = pl_delay_rounds(&series->delay, series->c->delay_ns);
     int i = 0;
 
+    state->budget_end_ns = INT64_MAX;
     /* In place of a call to warm up: ranks leave one barrier more alike than they came to it. */
     if (PL_SIMULATED && warmup == 0 && !finish)
         start(state);
     while (i < count) {
         pl_cache_prepare(series->cache, &series->arguments);
+        if (i == warmup && state->budget_end_ns == INT64_MAX)
+            state->budget_end_ns = now_ns() + series->budget_ns;
         if (!start(state)) {
             series->budget_spent = true;
             break;

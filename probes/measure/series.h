@@ -34,6 +34,7 @@ struct pl_series {
     int64_t *begin_ns, *end_ns; /* of each repetition, on this rank's timer */
     int64_t *values;            /* what ranks exchange: 3 room + 1 */
     unsigned char *validity;    /* enum pl_validity of each repetition */
+    int64_t budget_ns;          /* of the case in this block, from its first sample on */
     struct pl_cycle cycle;      /* where the plan asks for cycles */
     int64_t *seen;              /* rank 0: what a case has taken until it has settled */
     int64_t *windows; /* by case of the plan: window_ns of its starts; 0: not chosen yet */
