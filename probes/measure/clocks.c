@@ -83,8 +83,8 @@ static bool refusal(const struct pl_plan *plan, struct pl_tally *tally, int64_t 
     if (tally->valid == 0 && tally->late + tally->overrun > 0) {
         snprintf(reason, size,
                  "no repetition was valid: %d were late, %d overran; choose a longer window_us, "
-                 "another clock_sync (hca3, jk), sync=roundtime with more budget_ms, or fewer "
-                 "ranks than cores",
+                 "another clock_sync (hca3, jk), sync=roundtime with more budget_ms, fewer ranks "
+                 "than cores, or a start after a barrier",
                  tally->late, tally->overrun);
         return true;
     }

@@ -157,6 +157,15 @@ def test_what_did_not_settle_is_said() -> None:
     assert "1 case found no cycle in 10 repetitions" in found.text
 
 
+def test_what_gave_no_result_is_said_with_a_reason() -> None:
+    assert conditions.of_refusals([]) == []
+    late = "no repetition was valid: 3 were late, 0 overran; choose …"
+    (found,) = conditions.of_refusals([("MPI_Bcast default at 8 B", late)] * 2 + [("b", late)])
+    assert found.name == "refused"
+    assert found.text.startswith("2 cases gave no result: MPI_Bcast default at 8 B (2 launches), b")
+    assert found.text.endswith(f"of b, at last: {late}")
+
+
 def test_blocks_that_are_left_out() -> None:
     label = "MPI_Reduce default at 8 B"
     late = [start(label, 9, 9, transit=blocks, launches=3) for blocks in (4, 5, 0)]

@@ -30,6 +30,7 @@ pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(1200)]
 CAMPAIGN = """
 nprocs = 4
 bind = "core"
+use = "after_barrier"
 sizes = [131072, 163840]
 guidelines = ["GL5"]
 launches = 8

@@ -3,6 +3,7 @@ headers and loads in, sentences out. What must not be joined at all is in factor
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -158,6 +159,18 @@ def of_starts(starts: Sequence[Start], *, simulated: bool) -> list[Weakness]:
         "transit": settling.in_transit(starts),
     }
     return [Weakness(name, text) for name, text in said.items() if text]
+
+
+def of_refusals(refusals: Sequence[tuple[str, str]]) -> list[Weakness]:
+    """Of the cases of all launches whose samples are no results, as label and reason, in the order
+    of time. The last reason stands for all."""
+    if not refusals:
+        return []
+    times = Counter(label for label, _ in refusals)
+    names = [f"{label} ({counted(launches, 'launch')})" for label, launches in times.items()]
+    label, reason = refusals[-1]
+    text = f"{counted(len(times), 'case')} gave no result: {settling.some(names)}"
+    return [Weakness("refused", f"{text}; of {label}, at last: {reason}")]
 
 
 def of_header(header: Header) -> list[Weakness]:

@@ -77,11 +77,11 @@ def unsettled(starts: Iterable[Start], *, simulated: bool) -> str:
     if simulated:
         return (
             f"{counted(len(found), 'case')} found no cycle in {CYCLE} repetitions, and the mean of "
-            f"the second half of them is what is reported: {_some(names)}"
+            f"the second half of them is what is reported: {some(names)}"
         )
     return (
         f"the times of {counted(len(found), 'case')} still fell when their samples were taken, "
-        f"after up to {SETTLE} calls: {_some(names)}; these samples are of a library that is still "
+        f"after up to {SETTLE} calls: {some(names)}; these samples are of a library that is still "
         "changing how it does it"
     )
 
@@ -103,7 +103,7 @@ def first_calls(starts: Iterable[Start]) -> str:
     return (
         f"the first call of {counted(len(worst), 'case')} of {len(far)} takes another time, by "
         f"more than {100 * FIRST:g} %, than the calls that follow, which are what is reported: "
-        f"{_some(names)}"
+        f"{some(names)}"
     )
 
 
@@ -124,11 +124,12 @@ def in_transit(starts: Iterable[Start]) -> str:
         return ""
     return (
         f"{counted(len(names), 'case')} became faster while launches went on, and what was taken "
-        f"before that is left out: {_some(names)}; what a program sees depends on how often it "
+        f"before that is left out: {some(names)}; what a program sees depends on how often it "
         "calls"
     )
 
 
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
+    """The first of them, and how many there are besides."""
     more = [f"and {len(names) - _NAMED} more"] if len(names) > _NAMED else []
     return ", ".join([*names[:_NAMED], *more])

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline.measure.conditions import Conditions, Weakness, of_starts, summary
+from plumbline.measure.conditions import Conditions, Weakness, of_refusals, of_starts, summary
 from plumbline.measure.launches import PUT_ASIDE
 from plumbline.measure.settling import Start, named
 from plumbline.results import saving, spread
@@ -162,6 +162,9 @@ def read(db: Database, campaign_id: str | None) -> Report:
     tables = table_samples.suites([*before, *(after or [])])
     simulated = "simulate" in msgspec.json.decode(campaign.settings)
     settled = _settled(db, campaign.id, sorted(tables), simulated=simulated)
+    refused = [
+        (_name(case), one.reason) for case, one in runs.refusals(db, campaign.id, sorted(tables))
+    ]
     return Report(
         campaign=campaign,
         machine=machines.machine(db, campaign.machine),
@@ -174,7 +177,12 @@ def read(db: Database, campaign_id: str | None) -> Report:
         events=events.get(db, campaign.id),
         cost=cost.cost(db, campaign.id),
         spent=None if simulated else cost.spent(db, campaign.id),
-        conditions=summary(runs.surroundings(db, campaign.id), library.build, depends, settled),
+        conditions=summary(
+            runs.surroundings(db, campaign.id),
+            library.build,
+            depends,
+            of_refusals(refused) + settled,
+        ),
         saving=saving.of(db, campaign, after, kept),
         wrong=runs.wrong(db, campaign.id),
         placed=started.lines(db, campaign.id),
