@@ -45,6 +45,7 @@ def judged(
     *winners: Winner,
     type: str = "MPI_BYTE",
     op: str = "MPI_BOR",
+    reserves: Sequence[Winner] = (),
     **more: object,
 ) -> tuple[Accepted, SimulatedStarter]:
     asked = {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2, "type": type, "op": op}
@@ -69,7 +70,7 @@ def judged(
         placement=None,
         crowded=True,
     )
-    return acceptance.judge(winners), starter
+    return acceptance.judge(winners, lambda _: list(reserves)), starter
 
 
 def ranges(found: list[Winner]) -> list[tuple[int, int]]:
@@ -130,6 +131,32 @@ def test_slower_in_one_circumstance_is_refused(db: Database, campaign: Campaign,
     assert (lost.bytes_from, lost.bytes_to) == (64, 512)
     assert why.startswith("slower at 64 B (")
     assert word in why
+
+
+LINEAR = ("MPI_Allreduce", "linear")
+
+
+def test_a_reserve_is_tried_in_the_same_launches(db: Database, campaign: Campaign) -> None:
+    """What the winner loses, by little, which takes all looks, the reserve is known to hold."""
+    costs = Costs(algorithm=FAST | {LINEAR: lambda *_: 0.8}, where={("ring", "stream"): 1.05 / 0.6})
+    winner, reserve = tuned(*RING, 64, 512), tuned(*LINEAR, 64, 512)
+    done, starter = judged(db, campaign, costs, winner, reserves=[reserve])
+    assert done.winners == [] and done.reserves == [reserve]
+    (held,) = done.held
+    assert (held.bytes_from, held.bytes_to) == (64, 512)
+    assert all(one.speedup == pytest.approx(1 / 0.8, rel=0.05) for one in held.tried)
+    assert len(starter.launches) == 22
+
+
+def test_a_reserve_is_dropped_where_the_winner_holds(db: Database, campaign: Campaign) -> None:
+    """A reserve that would take all looks costs no more of them."""
+    costs = Costs(
+        algorithm=FAST | {LINEAR: lambda *_: 0.8}, where={("linear", "stream"): 1.05 / 0.8}
+    )
+    winner, reserve = tuned(*RING, 64, 512), tuned(*LINEAR, 64, 512)
+    done, starter = judged(db, campaign, costs, winner, reserves=[reserve])
+    assert done.refused == [] and done.held == []
+    assert len(starter.launches) == 9
 
 
 def test_what_is_not_known_to_be_no_slower_is_refused(db: Database, campaign: Campaign) -> None:

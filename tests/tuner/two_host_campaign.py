@@ -2,10 +2,11 @@
 violation is found, removed by a setting, and stays removed with the exported files in force there
 and on the other host; then an application.
 
-The link between the hosts is slow (20 Mbit/s), so that times are the network's and not the load's
+The link between the hosts is slow (100 Mbit/s), so that times are the network's and not the load's
 of this machine. At these sizes halves of a message are above the eager limit of TCP (64 KiB) and
 quarters are below: an exchange of halves waits for an acknowledgement behind the other host's data,
-blocks that go round do not.
+blocks that go round do not. Both hosts are this machine, which is known by its boot: four ranks
+share its cores.
 
 Minutes, so it is not among the tests that pytest finds: `make test-hosts`."""
 
@@ -30,7 +31,6 @@ pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(1200)]
 CAMPAIGN = """
 nprocs = 4
 bind = "core"
-use = "after_barrier"
 sizes = [131072, 163840]
 guidelines = ["GL5"]
 launches = 8
@@ -59,7 +59,7 @@ def slowly_linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     if family.name != "openmpi":
         pytest.skip("the mpirun on PATH is not Open MPI's")
     try:
-        with hosts(tmp_path_factory.mktemp("hosts"), rate="20mbit") as made:
+        with hosts(tmp_path_factory.mktemp("hosts"), rate="100mbit") as made:
             yield made
     except NotAllowed as error:
         pytest.skip(f"no hosts in namespaces: {error}")
@@ -134,7 +134,7 @@ OMPI_MCA_btl = "self,tcp"
 
 
 def test_overlap_between_hosts(slowly_linked: Hosts, tmp_path: Path) -> None:
-    """100 kB take 40 ms there, and the kernel sends them beside 100 ms of work, or does not: both
+    """100 kB take 8 ms there, and the kernel sends them beside 100 ms of work, or does not: both
     together take no less than either."""
     where, database = slowly_linked, tmp_path / "plumbline.db"
     (tmp_path / "hostfile").write_text("".join(f"{one}\n" for one in where.addresses))
@@ -148,4 +148,4 @@ def test_overlap_between_hosts(slowly_linked: Hosts, tmp_path: Path) -> None:
     (cell,) = found["cells"]
     assert found["nodes"] == 2 and cell["launches"] == 2
     ratio = cell["ratio"]
-    assert ratio["communication"] > 0.02 and ratio["both"] > 0.9 * ratio["computation"]
+    assert ratio["communication"] > 0.004 and ratio["both"] > 0.9 * ratio["computation"]

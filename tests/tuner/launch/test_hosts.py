@@ -12,7 +12,7 @@ import pytest
 
 from plumbline.core.reach import Hosts
 from plumbline.launch import Job, launcher_for
-from plumbline.launch.hosts import SeveralHosts
+from plumbline.launch.hosts import Facts, SeveralHosts, least_units
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.system import machine
@@ -56,6 +56,22 @@ def test_the_machine_is_all_its_hosts(tmp_path: Path, agent: list[str]) -> None:
     assert again == found
     others = several(tmp_path, agent, "big", "invalid.").machine(TWO)
     assert len({found.id, others.id, here.id}) == 3
+
+
+def test_containers_of_one_machine_share_its_processing_units(
+    tmp_path: Path, agent: list[str]
+) -> None:
+    own = frozenset(os.sched_getaffinity(0))
+    assert several(tmp_path, agent, "a", "b").processing_units() == max(1, len(own) // 2)
+
+    def container(name: str, boot: str, *numbers: int) -> Facts:
+        return Facts(name, len(numbers), "CPU", boot, frozenset(numbers))
+
+    assert least_units([container("a", "x", 0, 1), container("b", "x", 0, 1)]) == 1
+    assert least_units([container("a", "x", 0, 1), container("b", "x", 2, 3)]) == 2
+    assert least_units([container("a", "x", 0, 1), container("b", "y", 0, 1)]) == 2
+    assert least_units([container("a", "", 0, 1), container("b", "", 0, 1)]) == 2
+    assert least_units([Facts("a", 8, "CPU")]) == 8
 
 
 def test_this_host_is_not_asked_through_the_agent(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.budget import Budget
 from plumbline.search.order import Order
-from plumbline.search.ranges import cut_back, measured
+from plumbline.search.ranges import cut_back, inside, measured
 from plumbline.search.rounds import Rounds
 from plumbline.search.space.cells import Target
 from plumbline.search.wanted_cells import idle
@@ -155,7 +155,7 @@ def test_second_choices_race_with_the_files_of_the_first(db: Database, campaign:
 
     found = rounds.first(1, table, {}, [other], in_force, refine=lambda: False)
     assert [_algorithm(one) for one in found] == ["chain"]
-    second = rounds.instead(found, [other], in_force)
+    second = rounds.seconds.instead(found, [other], in_force)
     assert [_algorithm(one) for one in second] == ["binomial"]
     assert asked == [([other], "search-1")] * 2
 
@@ -183,10 +183,47 @@ def test_second_choices_of_one_race_share_launches(db: Database, campaign: Campa
         found = race(rounds, [violated("MPI_Bcast", size) for size in best])
         assert [_algorithm(one) for one in found] == list(best.values())
         before = len(starter.launches)
-        second = rounds.instead(found[:count], found[count:], lambda *_: {})
+        second = rounds.seconds.instead(found[:count], found[count:], lambda *_: {})
         assert [_algorithm(one) for one in second] == ["binomial"] * count
         launches.append(len(starter.launches) - before)
     assert launches[1] == launches[0] > 0
+
+
+def test_reserves_take_a_place_without_a_launch(db: Database, campaign: Campaign) -> None:
+    """Only where they have held: a cell at which the reserve failed too has no other."""
+    costs = Costs(
+        default={"MPI_Bcast": lambda _: 4.0},
+        algorithm={
+            ("MPI_Bcast", "chain"): lambda *_: 0.5,
+            ("MPI_Bcast", "binomial"): lambda *_: 0.8,
+            ("MPI_Bcast", "pipeline"): lambda *_: 0.9,
+        },
+    )
+    starter = SimulatedStarter(costs)
+    rounds = rounds_of(db, campaign, starter)
+    found = race(rounds, [violated("MPI_Bcast", size) for size in (64, 4096)])
+    assert [_algorithm(one) for one in found] == ["chain"]
+    before = len(starter.launches)
+    reserves = rounds.seconds.reserves(found)
+    assert [(_algorithm(one), one.bytes_to) for one in reserves] == [
+        ("binomial", 128),
+        ("binomial", 4096),
+    ]
+    rounds.seconds.keep(reserves, reserves[:1], found)
+    second = rounds.seconds.instead(found, [], lambda *_: {})
+    assert second == reserves[:1]
+    assert rounds.seconds.instead(second, [], lambda *_: {}) == []
+    assert len(starter.launches) == before
+
+
+def test_pieces_keep_the_outer_ends() -> None:
+    whole = winner(4, 100, removes=["GL1@8", "GL2@32", "GL1@64"])
+    cells = {Target("MPI_Allreduce", size) for size in (8, 64)}
+    first, last = inside(whole, cells, [8, 32, 64, 128])
+    assert (first.bytes_from, first.bytes_to, first.removes) == (4, 8, ["GL1@8"])
+    assert (last.bytes_from, last.bytes_to, last.removes) == (64, 100, ["GL1@64"])
+    assert inside(whole, {*cells, Target("MPI_Allreduce", 32)}, [8, 32, 64]) == [whole]
+    assert inside(whole, set(), [8, 32, 64]) == []
 
 
 def test_a_neighbour_races_along_and_has_a_winner_where_it_needs_one(

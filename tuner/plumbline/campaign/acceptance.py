@@ -31,13 +31,16 @@ from plumbline_exporters.bundle import conditions
 class Accepted(msgspec.Struct, frozen=True):
     """`winners` as they may be exported: some for fewer or for more sizes than before; `refused`
     are winners, or the sizes that they have lost, with the reason; `narrowed` those of `winners`
-    that are for the campaign's own class of datatypes alone. `suite`: that of its launches; None
-    where nothing was left to be tried."""
+    that are for the campaign's own class of datatypes alone. `reserves` were tried beside them, of
+    which these, or pieces of them, have `held`. `suite`: that of its launches; None where nothing
+    was left to be tried."""
 
     suite: Suite | None
     winners: list[Winner]
-    refused: list[tuple[Winner, str]]
-    narrowed: list[tuple[Winner, str]]
+    refused: list[tuple[Winner, str]] = []
+    narrowed: list[tuple[Winner, str]] = []
+    reserves: list[Winner] = []
+    held: list[Winner] = []
 
 
 class Acceptance:
@@ -71,9 +74,14 @@ class Acceptance:
         self._known: list[Winner] = []
         self._turns = 0
 
-    def judge(self, winners: Sequence[Winner]) -> Accepted:
+    def judge(
+        self,
+        winners: Sequence[Winner],
+        reserves_of: Callable[[Sequence[Winner]], list[Winner]] = lambda _: [],
+    ) -> Accepted:
         """Tries some that were not accepted before: knobs, and ours that send nothing by calls that
-        these are about; then the other ours, with the accepted knobs in force."""
+        these are about; then the other ours, with the accepted knobs in force. `reserves_of`: what
+        may take their places, which is tried in the same launches."""
         fresh = [
             winner
             for winner in winners
@@ -85,23 +93,33 @@ class Acceptance:
         if wait:
             fresh = [winner for winner in fresh if winner not in waiting]
         if not fresh:
-            return Accepted(None, list(winners), [], [])
+            return Accepted(None, list(winners))
         self._turns += 1
         suite = Suite("accept", self._turns)
         environment = dict(self._environment)
         if waiting and not wait:
             environment |= self._in_force(standing, suite.name)
         launches = AcceptanceLaunches(self._store, self._plan, environment, self._placement)
-        asked = trials(fresh, winners, self._settings, self._sizes, crowded=self._crowded)
+        reserves = [
+            reserve
+            for reserve in reserves_of(fresh)
+            if self.fits(reserve) and (not standing or not _calls_any(reserve, [*fresh, *standing]))
+        ]
+        asked = trials(
+            fresh, winners, self._settings, self._sizes, crowded=self._crowded, reserves=reserves
+        )
         rows = launches.decide(suite, asked, self._settings)
-        found = kept(fresh, rows, self._settings, self._sizes, self._binding)
-        self._known += [piece for one in found for piece in one.winners]
-        pieces = {id(winner): one.winners for winner, one in zip(fresh, found, strict=True)}
+        found = kept([*fresh, *reserves], rows, self._settings, self._sizes, self._binding)
+        self._known += [piece for kept_of in found for piece in kept_of.winners]
+        mine, theirs = found[: len(fresh)], found[len(fresh) :]
+        pieces = {id(winner): kept_of.winners for winner, kept_of in zip(fresh, mine, strict=True)}
         return Accepted(
             suite,
             [piece for winner in winners for piece in pieces.get(id(winner), [winner])],
-            [lost for one in found for lost in one.refused],
-            [narrow for one in found for narrow in one.narrowed],
+            [lost for kept_of in mine for lost in kept_of.refused],
+            [narrow for kept_of in mine for narrow in kept_of.narrowed],
+            reserves,
+            [piece for kept_of in theirs for piece in kept_of.winners],
         )
 
     def shows_gain(self, winner: Winner) -> bool:

@@ -55,7 +55,8 @@ class AcceptanceLaunches:
 
     def decide(self, suite: Suite, trials: Sequence[Trial], settings: Settings) -> Rows:
         """Until each is decided or has no more launches. A size at which the winner is slower in
-        one circumstance is not measured in the others."""
+        one circumstance is not measured in the others, and a reserve no more where the winner holds
+        in all of them."""
         alpha, limit = settings.claims.alpha, 1 + settings.claims.tolerance
         family = HypothesisFamily(
             ([Hypothesis(trial, limit)] for trial in trials), LOOKS, alpha=alpha
@@ -75,6 +76,7 @@ class AcceptanceLaunches:
             asked += given_up if look == 0 else []
             family.look(partial(self._evidence, frozenset(asked)))
             lost = {row.hypothesis.key.part for row in rows if row.word == "violated"}
+            lost |= _not_needed(rows)
             still = [row.hypothesis.key for row in family.open()]
             still += self._of_unclear_gain(rows, LOOKS.confidence(look, alpha))
             asked = [trial for trial in dict.fromkeys(still) if not trial.is_among(lost)]
@@ -174,6 +176,20 @@ class AcceptanceLaunches:
         if trial in self.reasons:
             return self.reasons[trial]
         return list(self.logs[trial].values()) or "no launch has both sides"
+
+
+def _not_needed(rows: Rows) -> set[Part]:
+    """The sizes of reserves at which winners hold wherever they were tried."""
+    reserved = [row.hypothesis.key for row in rows if row.hypothesis.key.reserve]
+    first = [row for row in rows if not row.hypothesis.key.reserve]
+    vacant = {row.hypothesis.key.target for row in first if row.word != "holds"}
+    answered = {row.hypothesis.key.target for row in first} - vacant
+    waiting = {trial.winner for trial in reserved if trial.target in vacant}
+    return {
+        (*trial.size, False)
+        for trial in reserved
+        if trial.target in answered or trial.winner not in waiting
+    }
 
 
 def _hopeless(

@@ -20,6 +20,7 @@ from plumbline.campaign.circumstances import (
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import PlanCase
 from plumbline.search.outcome import deciding, holds
+from plumbline.search.ranges import piece
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
@@ -43,6 +44,7 @@ class Trial(msgspec.Struct, frozen=True):
     candidate: Candidate
     where: Circumstance
     foreign: bool = False  # of a type that the winner's rule may leave out, if it must
+    reserve: bool = False  # of a second choice, tried beside what holds the size
 
     @property
     def size(self) -> tuple[int, Target]:
@@ -84,18 +86,22 @@ def trials(
     measured: Mapping[str, Sequence[int]],
     *,
     crowded: bool,
+    reserves: Sequence[Winner] = (),
 ) -> list[Trial]:
-    """Of the `fresh` ones among the `winners`; `measured` are the measured sizes by function."""
+    """Of the `fresh` ones among the `winners`, and of the `reserves` for these, which are numbered
+    after them; `measured` are the measured sizes by function."""
     return [
         Trial(
             *(number, beyond, Target(winner.function, size), candidate_of(winner), where),
             foreign=not beyond and _is_foreign(winner, where, settings),
+            reserve=number >= len(fresh),
         )
-        for number, winner in enumerate(fresh)
+        for number, winner in enumerate([*fresh, *reserves])
         for beyond, sizes in (
             (False, _held(winner, measured[winner.function])),
             (True, _beyond(winner, measured[winner.function], winners)),
         )
+        if not (beyond and number >= len(fresh))
         for size in sizes
         for where in everywhere(settings, PlanCase(winner.function, size), crowded=crowded)
     ]
@@ -198,35 +204,35 @@ def _kept(
         narrower = dict.fromkeys(held, next(filter(None, narrower.values()), ""))
     found = Kept([], [], [])
     for sizes, why, narrow in _runs_of(held, obstacles, narrower):
-        piece = winner if whole or len(sizes) == len(held) else _piece(winner, sizes)
+        part = winner if whole or len(sizes) == len(held) else piece(winner, sizes[0], sizes[-1])
         if why:
-            found.refused.append((piece, why))
+            found.refused.append((part, why))
             continue
         if not any(size in sizes for size in measured):
             why = "no measured size is left of it, which could be confirmed"
-            found.refused.append((piece, why))
+            found.refused.append((part, why))
             continue
         low, high = sizes[0], sizes[-1]
         if narrow:
-            piece = with_condition(piece, condition(winner, settings))
+            part = with_condition(part, condition(winner, settings))
         elif not whole:
             below = sorted((size for size in by_size if size < held[0]), reverse=True)
             above = sorted(size for size in by_size if size > held[-1])
             low = _extended(low, held[0], below, beyond)
             high = _extended(high, held[-1], above, beyond)
         inside = [row for size in by_size if low <= size <= high for row in by_size[size]]
-        piece = msgspec.structs.replace(
-            piece,
-            bytes_from=min(piece.bytes_from, low),
-            bytes_to=max(piece.bytes_to, high),
+        part = msgspec.structs.replace(
+            part,
+            bytes_from=min(part.bytes_from, low),
+            bytes_to=max(part.bytes_to, high),
             tried=_tried(_of(inside, foreign=False) if narrow else inside, settings, binding),
         )
-        if why := _without_gain(piece):
-            found.refused.append((piece, why))
+        if why := _without_gain(part):
+            found.refused.append((part, why))
             continue
-        found.winners.append(piece)
+        found.winners.append(part)
         if narrow:
-            found.narrowed.append((piece, narrow))
+            found.narrowed.append((part, narrow))
     return found
 
 
@@ -274,14 +280,6 @@ def _runs_of(
         else:
             found.append(([size], why, narrow))
     return found
-
-
-def _piece(winner: Winner, sizes: Sequence[int]) -> Winner:
-    """Of a winner, with what it removes there."""
-    inside = [
-        name for name in winner.removes if sizes[0] <= int(name.rpartition("@")[2]) <= sizes[-1]
-    ]
-    return msgspec.structs.replace(winner, bytes_from=sizes[0], bytes_to=sizes[-1], removes=inside)
 
 
 def _extended(end: int, edge: int, outwards: Sequence[int], taken: Collection[int]) -> int:

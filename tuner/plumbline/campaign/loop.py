@@ -129,6 +129,7 @@ class Loop:
             candidate_space,
             self._searched_under,
             self._files,
+            self._rounds.seconds,
             self._replaced,
             crowded=campaign.oversubscribed,
         )
@@ -204,7 +205,7 @@ class Loop:
         for culprit in culprits:
             why = "it raises more violations than it removes"
             vetting.tell(self._store, "winner dropped", "undone", culprit, why)
-        self._rounds.refuse(culprits)
+        self._rounds.seconds.refuse(culprits)
         self._winners = ranges.measured(fixed.without(culprits, self._winners), self._sizes)
         self._changed = not fixed.stands(self._winners)
         if not self._changed:
@@ -312,8 +313,8 @@ class Loop:
         for gone in self._fixed.withdraw(lost):
             verdicts.put(self._db, self._campaign.id, gone.stage, [])
         if self._budget.left():
-            return left + self._rounds.instead(lost, left, self._files.with_winners)
-        self._rounds.refuse(lost)
+            return left + self._rounds.seconds.instead(lost, left, self._files.with_winners)
+        self._rounds.seconds.refuse(lost)
         return left
 
     def _part(self) -> None:

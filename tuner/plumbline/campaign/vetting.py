@@ -21,6 +21,7 @@ from plumbline.measure import tables
 from plumbline.measure.experiment import REFERENCE_CELLS
 from plumbline.measure.launches import LaunchStore
 from plumbline.search import outcome
+from plumbline.search.second_choice import SecondChoices
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
@@ -41,8 +42,9 @@ class Vetted(msgspec.Struct, frozen=True):
 
 
 class Vetting:
-    """Of one campaign. `replaced`: the winners that are left, with what takes the place of those
-    that are lost. `environment`: what lets knobs be switched inside a launch."""
+    """Of one campaign. `seconds`: the second choices; `replaced`: the winners that are left, with
+    what takes the place of those that are lost. `environment`: what lets knobs be switched inside a
+    launch."""
 
     def __init__(
         self,
@@ -55,6 +57,7 @@ class Vetting:
         candidate_space: CandidateSpace,
         environment: Mapping[str, str],
         files: Files,
+        seconds: SecondChoices,
         replaced: Callable[[list[Winner], Sequence[Winner]], list[Winner]],
         *,
         crowded: bool,
@@ -64,6 +67,7 @@ class Vetting:
         self._guidelines = guidelines
         self._sizes = sizes
         self._files = files
+        self._seconds = seconds
         self._replaced = replaced
         self._crowded = crowded
         self._real = settings.ranks.simulate is None
@@ -147,14 +151,14 @@ class Vetting:
         """Those that hold wherever a user stands, and second choices that do for the others."""
         if not self._real:
             return list(winners)
-        done = self._acceptance.judge(winners)
+        done = self._acceptance.judge(winners, self._seconds.reserves)
         while done.suite is not None:
             lost = self._tell_dropped(done.suite, done.refused)
             for winner, why in done.narrowed:
                 tell(self._store, "winner narrowed", done.suite.name, winner, why)
-            done = self._acceptance.judge(
-                self._replaced(done.winners, lost) if lost else done.winners
-            )
+            self._seconds.keep(done.reserves, done.held, lost)
+            left = self._replaced(done.winners, lost) if lost else done.winners
+            done = self._acceptance.judge(left, self._seconds.reserves)
         return done.winners
 
     def _held_together(self, suite: Suite, winners: Sequence[Winner]) -> list[Winner]:

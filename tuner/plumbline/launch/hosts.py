@@ -15,7 +15,7 @@ import socket
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
@@ -37,15 +37,22 @@ _ASKED_AT_ONCE = 16
 _ANSWER_SECONDS = 60.0
 _FOLDERS, _TOKENS = "job-", "token-"
 # The one text that a shell of another host reads; {token} is a quoted path.
-_QUESTION = "uname -n && nproc && cat {token} && grep -m 1 '^model name' /proc/cpuinfo || uname -m"
+_QUESTION = (
+    "uname -n && nproc && cat {token} && cat /proc/sys/kernel/random/boot_id && "
+    "grep Cpus_allowed_list: /proc/self/status && "
+    "grep -m 1 '^model name' /proc/cpuinfo || uname -m"
+)
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What a host says of itself."""
+    """What a host says of itself. `boot` is equal for containers of one machine, '' where it is not
+    known; `numbers` are those of the processing units that it may use."""
 
     host: str
     processing_units: int
     cpu_model: str
+    boot: str = ""
+    numbers: frozenset[int] = frozenset()
 
 
 @launcher("hosts", table=Hosts)
@@ -68,11 +75,11 @@ class SeveralHosts:
             id=hashlib.sha256("\n".join(told).encode()).hexdigest()[:16],
             host=", ".join(names) if len(names) <= 4 else f"{names[0]} and {len(names) - 1} more",
             cpu_model=" | ".join(models),
-            processing_units=min(facts.processing_units for facts in asked),
+            processing_units=least_units(asked),
         )
 
     def processing_units(self) -> int | None:
-        return min(fact.processing_units for fact in self._facts)
+        return least_units(self._facts)
 
     @contextmanager
     def folder(self, id: str) -> Iterator[Path]:
@@ -155,8 +162,15 @@ class SeveralHosts:
                 f"host {name} does not see the folder {self._shared}: name one that all hosts see "
                 "under the same path (`folder` in the table hosts)"
             )
-        model = " ".join(lines[3:]).strip().removeprefix("model name").lstrip("\t :")
-        return Facts(host=lines[0], processing_units=int(lines[1]), cpu_model=model)
+        known = len(lines) > 4 and lines[4].startswith("Cpus_allowed_list:")
+        model = " ".join(lines[5 if known else 3 :]).strip().removeprefix("model name")
+        return Facts(
+            host=lines[0],
+            processing_units=int(lines[1]),
+            cpu_model=model.lstrip("\t :"),
+            boot=lines[3] if known else "",
+            numbers=_numbers(lines[4].partition(":")[2]) if known else frozenset(),
+        )
 
     def _require_shared(self) -> None:
         """Made where it is not there; refused where others may rename what lies in it."""
@@ -168,6 +182,28 @@ class SeveralHosts:
                 "(`folder` in the table hosts)"
             ) from error
         own.require_closed(self._shared)
+
+
+def least_units(facts: Sequence[Facts]) -> int:
+    """Processing units that a host has to itself, of the host that has the fewest. Containers of
+    one machine that may use the same ones share them."""
+    shares = []
+    for host in facts:
+        alike = [other for other in facts if other.boot == host.boot != ""]
+        together = frozenset[int]().union(*(other.numbers for other in alike))
+        share = max(1, len(together) // len(alike)) if alike else host.processing_units
+        shares.append(min(host.processing_units, share))
+    return min(shares)
+
+
+def _numbers(text: str) -> frozenset[int]:
+    """Of a list as the kernel writes it: `0-3,8`."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.strip().partition("-")
+        if first.isdigit():
+            found.update(range(int(first), int(last if last.isdigit() else first) + 1))
+    return frozenset(found)
 
 
 def _is_mine(script: Path, text: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -51,6 +51,34 @@ def measured(winners: Iterable[Winner], sizes: Sizes) -> list[Winner]:
             holds(winner, Target(winner.function, size)) for size in sizes.get(winner.function, ())
         )
     ]
+
+
+def inside(winner: Winner, kept: Collection[Target], sizes: Sequence[int]) -> list[Winner]:
+    """The pieces of a winner that hold the cells `kept` and no other of the measured `sizes`, each
+    with what it removes there. An end of the winner stays where the size next to it is kept."""
+    held = [size for size in sorted(sizes) if holds(winner, Target(winner.function, size))]
+    runs: list[list[int]] = []
+    for number, size in enumerate(held):
+        if Target(winner.function, size) not in kept:
+            continue
+        if number and runs and runs[-1][-1] == held[number - 1]:
+            runs[-1].append(size)
+        else:
+            runs.append([size])
+    return [
+        piece(
+            winner,
+            winner.bytes_from if run[0] == held[0] else run[0],
+            winner.bytes_to if run[-1] == held[-1] else run[-1],
+        )
+        for run in runs
+    ]
+
+
+def piece(winner: Winner, first: int, last: int) -> Winner:
+    """A winner for these bytes alone, with what it removes there."""
+    removes = [name for name in winner.removes if first <= int(name.rpartition("@")[2]) <= last]
+    return msgspec.structs.replace(winner, bytes_from=first, bytes_to=last, removes=removes)
 
 
 def _without(winner: Winner, other: Winner) -> list[Winner]:

@@ -43,7 +43,7 @@ _RESCUE = 0.1  # of the budget
 class Rounds:
     """Opens searches for one campaign. `sizes` are the measured sizes by function; `switches` are
     the longest messages that the library sends one way; `uses` other ways of use, in which winners
-    have to hold. Of an application's cells those that weigh
+    have to hold; `seconds` are the second choices. Of an application's cells those that weigh
     something are searched, the heaviest first."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Rounds:
         self._searched: set[Target] = set()
         self._along: dict[Target, list[Trial]] = {}
         self._again: set[Target] = set()
-        self._seconds = SecondChoices(candidate_space, sizes, self._select)
+        self.seconds = SecondChoices(candidate_space, sizes, self._select)
         self._races = Races(
             *(store, candidate_space, plan, settings, self._weights, budget),
             at_once=at_once,
@@ -264,16 +264,6 @@ class Rounds:
             for volume in volumes
         )
 
-    def refuse(self, lost: Iterable[Winner]) -> None:
-        """What these are has no place in their cells any more, with whatever parameters."""
-        self._seconds.refuse(lost)
-
-    def instead(
-        self, lost: Sequence[Winner], standing: Sequence[Winner], in_force: InForce
-    ) -> list[Winner]:
-        """The second choices of cells whose winner has lost its place."""
-        return self._seconds.instead(lost, standing, in_force)
-
     def _select(
         self,
         candidate_space: CandidateSpace,
@@ -283,7 +273,7 @@ class Rounds:
     ) -> list[Winner]:
         return select(
             candidate_space,
-            {target: self._seconds.left(target, tried) for target, tried in trials.items()},
+            {target: self.seconds.left(target, tried) for target, tried in trials.items()},
             self._sizes,
             opened_by,
             nprocs=self._settings.ranks.nprocs,
@@ -307,7 +297,7 @@ class Rounds:
         choice = partial(
             choose,
             candidate_space,
-            {target: self._seconds.left(target, tried) for target, tried in trials.items()},
+            {target: self.seconds.left(target, tried) for target, tried in trials.items()},
             self._sizes,
             opened_by,
             nprocs=self._settings.ranks.nprocs,
@@ -341,7 +331,7 @@ class Rounds:
         beside = [cell for cell in close.of(targets) if cell in entered] if close else []
         bound = bounds(verdicts)
         without = idle(candidate_space, [*targets, *beside], entered, verdicts)
-        for more in (self._seconds.refused, barred or {}):
+        for more in (self.seconds.refused, barred or {}):
             without = {cell: {*names, *more.get(cell, ())} for cell, names in without.items()}
         along: list[Target] = []
         if race.knows_more:
@@ -371,7 +361,7 @@ class Rounds:
         found = self._select(candidate_space, trials, opened_by, between)
         reasons = race.reasons
         self._searched |= opened_by.keys()
-        self._seconds.add(Raced(race, in_force, candidate_space, trials, opened_by))
+        self.seconds.add(Raced(race, in_force, candidate_space, trials, opened_by))
         nprocs = self._settings.ranks.nprocs
         for target, tried in {**trials, **between}.items():
             if target in beside and target not in opened_by:

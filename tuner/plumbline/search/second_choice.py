@@ -1,13 +1,16 @@
 """Second choices: what takes the place of winners that have lost theirs, by what their races have
-measured. A cell has one second choice; what is refused never comes back."""
+measured. A cell has one second choice; what is refused never comes back.
+
+Reserves are second choices that are tried together with the winners, before any of these has lost
+its place: the launches are the same, and a turn of launches less is needed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from plumbline_db.records import Trial, Winner
+from plumbline_db.records import UNBOUNDED_BYTES, Trial, Winner
 
 from . import outcome, ranges
 from .race.race import Race
@@ -57,6 +60,7 @@ class SecondChoices:
         self._select = select
         self._races: list[Raced] = []
         self._done: set[Target] = set()
+        self._reserves: list[Winner] = []
 
     def add(self, raced: Raced) -> None:
         self._races.append(raced)
@@ -81,17 +85,57 @@ class SecondChoices:
             not in refused
         ]
 
+    def reserves(self, winners: Sequence[Winner]) -> list[Winner]:
+        """Of the cells of each of these the best of another algorithm that seemed faster than the
+        default when it was dropped: whether it is, has yet to be shown."""
+        found: list[Winner] = []
+        for winner in winners:
+            raced = self._race_of(winner)
+            if raced is None:
+                continue
+            cells = self._cells(raced, winner)
+            what = self._candidate_space.algorithm(
+                winner.function, winner.variant, winner.configuration
+            )
+            trials = {
+                target: [
+                    _taken_for_shown(trial)
+                    for trial in tried
+                    if self._candidate_space.algorithm(target.function, trial.variant, trial.knobs)
+                    != what
+                ]
+                for target, tried in self._trials(raced, winner, cells).items()
+            }
+            chosen = self._select(raced.candidate_space, trials, cells)
+            found += ranges.beside(chosen, found, self._sizes)
+        return found
+
+    def keep(self, tried: Iterable[Winner], held: Iterable[Winner], lost: Sequence[Winner]) -> None:
+        """Of the reserves that were `tried` those that have `held`, or their pieces, wait for a
+        place. A cell that is `lost` has no other second choice than what was tried there."""
+        held = list(held)
+        self._reserves += held
+        for reserve in tried:
+            for target in self._measured(reserve):
+                if outcome.deciding(held, target) is None and any(
+                    outcome.holds(winner, target) for winner in lost
+                ):
+                    self._done.add(target)
+
     def instead(
         self, lost: Sequence[Winner], standing: Sequence[Winner], in_force: InForce
     ) -> list[Winner]:
         """The best of another algorithm in the cells of these, if no one that is `standing` answers
-        their calls. What has to be measured for that is measured side by side."""
+        their calls: reserves, where there are any; else what has to be measured for that is
+        measured side by side."""
         self.refuse(lost)
+        found = self._of_reserves(lost, standing)
         vacant = [
-            place for winner in lost if (place := self._vacated(winner, standing)) is not None
+            place
+            for winner in lost
+            if (place := self._vacated(winner, [*standing, *found])) is not None
         ]
         self._measure(vacant, in_force)
-        found: list[Winner] = []
         for place in vacant:
             cells = {
                 cell: names
@@ -109,22 +153,63 @@ class SecondChoices:
             return None
         cells = {
             cell: names
-            for cell, names in raced.opened_by.items()
-            if outcome.holds(winner, cell)
-            and cell not in self._done
-            and outcome.deciding(standing, cell) is None
+            for cell, names in self._cells(raced, winner).items()
+            if outcome.deciding(standing, cell) is None
         }
         if not cells:
             return None
         self._done |= cells.keys()
-        one_for_all = raced.candidate_space.one_for_all_sizes(winner.function)
-        whole = one_for_all and winner.variant == DEFAULT.variant
-        trials = {
+        trials = self._trials(raced, winner, cells)
+        whole = _is_whole(raced, winner)
+        return _Vacant(raced, cells, trials, _rivals(trials, whole=whole))
+
+    def _cells(self, raced: Raced, winner: Winner) -> dict[Target, list[str]]:
+        """Those of a winner that have had no second choice yet, with their violations."""
+        return {
+            cell: names
+            for cell, names in raced.opened_by.items()
+            if outcome.holds(winner, cell) and cell not in self._done
+        }
+
+    def _trials(
+        self, raced: Raced, winner: Winner, cells: Collection[Target]
+    ) -> dict[Target, list[Trial]]:
+        """What may take the place of a winner in these cells: where it holds for all sizes of its
+        function, what was tried at any."""
+        whole = _is_whole(raced, winner)
+        return {
             target: self.left(target, trials)
             for target, trials in raced.trials.items()
             if target in cells or (whole and target.function == winner.function)
         }
-        return _Vacant(raced, cells, trials, _rivals(trials, whole=whole))
+
+    def _of_reserves(self, lost: Sequence[Winner], standing: Sequence[Winner]) -> list[Winner]:
+        """The pieces of reserves in cells of `lost` winners that nothing answers."""
+        found: list[Winner] = []
+        for reserve in self._reserves:
+            what = self._candidate_space.algorithm(
+                reserve.function, reserve.variant, reserve.configuration
+            )
+            vacant = {
+                target
+                for target in self._measured(reserve)
+                if any(outcome.holds(winner, target) for winner in lost)
+                and outcome.deciding([*standing, *found], target) is None
+                and what not in self.refused.get(target, set())
+            }
+            self._done |= vacant
+            if reserve.bytes_to == UNBOUNDED_BYTES:
+                found += [reserve] if vacant else []
+            else:
+                found += ranges.inside(reserve, vacant, self._sizes[reserve.function])
+        return ranges.beside(found, standing, self._sizes)
+
+    def _measured(self, winner: Winner) -> list[Target]:
+        return [
+            target
+            for size in self._sizes.get(winner.function, ())
+            if outcome.holds(winner, target := Target(winner.function, size))
+        ]
 
     def _measure(self, vacant: Sequence[_Vacant], in_force: InForce) -> None:
         """All rivals of a race in the same launches."""
@@ -152,6 +237,19 @@ class SecondChoices:
                 ):
                     return raced
         return None
+
+
+def _is_whole(raced: Raced, winner: Winner) -> bool:
+    """Whether it holds for all sizes of its function."""
+    one_for_all = raced.candidate_space.one_for_all_sizes(winner.function)
+    return one_for_all and winner.variant == DEFAULT.variant
+
+
+def _taken_for_shown(trial: Trial) -> Trial:
+    """As if no more launches could change its ratio."""
+    if trial.state != "measured" or trial.ratio is None:
+        return trial
+    return msgspec.structs.replace(trial, ratio_low=trial.ratio, ratio_high=trial.ratio)
 
 
 def _rivals(trials: Trials, *, whole: bool) -> dict[Target, list[Candidate]]:
