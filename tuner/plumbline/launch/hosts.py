@@ -27,6 +27,7 @@ from plumbline.core.reach import Hosts, Reach
 from plumbline.libraries import Family, Installation
 from plumbline.system import machine, process
 from plumbline.system.placement import Placement
+from plumbline.system.readback import units
 from plumbline_db import own, scratch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
@@ -169,7 +170,7 @@ class SeveralHosts:
             processing_units=int(lines[1]),
             cpu_model=model.lstrip("\t :"),
             boot=lines[3] if known else "",
-            numbers=_numbers(lines[4].partition(":")[2]) if known else frozenset(),
+            numbers=units(lines[4].partition(":")[2]) if known else frozenset(),
         )
 
     def _require_shared(self) -> None:
@@ -194,16 +195,6 @@ def least_units(facts: Sequence[Facts]) -> int:
         share = max(1, len(together) // len(alike)) if alike else host.processing_units
         shares.append(min(host.processing_units, share))
     return min(shares)
-
-
-def _numbers(text: str) -> frozenset[int]:
-    """Of a list as the kernel writes it: `0-3,8`."""
-    found: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.strip().partition("-")
-        if first.isdigit():
-            found.update(range(int(first), int(last if last.isdigit() else first) + 1))
-    return frozenset(found)
 
 
 def _is_mine(script: Path, text: str) -> bool:

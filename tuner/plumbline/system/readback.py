@@ -33,7 +33,8 @@ def mismatch(header: Header, placement: Placement, domains: Domains) -> str:
             f"asked for, the ranks are on {counted(header.nodes, 'node')} "
             f"({', '.join(header.hosts)}), up to {header.ppn} on one"
         )
-    if placement.nodes > 1 and header.oversubscribed != placement.oversubscribed:
+    # Containers of one machine do not see that they share it.
+    if placement.nodes > 1 and header.oversubscribed and not placement.oversubscribed:
         return (
             f"a node has {counted(header.processing_units, 'processing unit')}, not as many as it "
             "said when it was asked"
