@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import partial
 
-from plumbline.detect.groups import components, partition
+from plumbline.detect.classes import Key, in_classes, in_groups
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
 from plumbline.detect.knowledge import Phase, phases
 from plumbline.detect.traffic import Traffic
@@ -21,38 +22,20 @@ BESIDE = 4
 def barriers(traffic: Traffic, messages: Iterable[int]) -> list[Instance]:
     """Barriers among messages of one size that always say the same: on a communicator as a whole,
     from a call site, with a tag."""
-    left = [message for message in messages if traffic.bytes[message] <= SIGNAL]
-    keys: list[Callable[[int], tuple[int, ...]]] = [
+    small = [message for message in messages if traffic.bytes[message] <= SIGNAL]
+    keys: list[Key] = [
         lambda m: (traffic.comm[m], traffic.bytes[m], traffic.tag[m]),
         lambda m: (traffic.comm[m], traffic.bytes[m], traffic.send_site[m]),
         lambda m: (traffic.comm[m], traffic.bytes[m]),
     ]
-    found: list[Instance] = []
-    for key in keys:
-        classes: dict[tuple[int, ...], list[int]] = defaultdict(list)
-        for message in left:
-            classes[key(message)].append(message)
-        new = [
-            instance
-            for (comm, *_), members in classes.items()
-            if len({traffic.content[message] for message in members}) == 1
-            for instance in _of_class(traffic, comm, members)
-        ]
-        found += new
-        taken = {message for instance in new for message in instance.messages}
-        left = [message for message in left if message not in taken]
-    return found
+    return in_classes(small, keys, partial(_of_class, traffic))
 
 
 def _of_class(traffic: Traffic, comm: int, members: Sequence[int]) -> list[Instance]:
-    ranks = traffic.recording.communicators[comm].ranks
-    groups = components({(traffic.source[m], traffic.target[m]) for m in members})
-    if not partition(groups, ranks):
+    if len({traffic.content[message] for message in members}) > 1:
         return []
-    found = []
-    for group in groups:
-        inside = set(group)
-        own = [message for message in members if traffic.source[message] in inside]
+    found: list[Instance] = []
+    for group, own in in_groups(traffic, comm, members):
         good = [
             phase
             for phase in phases(traffic, own, group, rooted=False)

@@ -4,19 +4,17 @@ tells. A rank's own operand is mostly never sent: then the operator is assumed, 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from plumbline.detect import operators
-from plumbline.detect.groups import components, partition
+from plumbline.detect.classes import Key, in_classes, in_groups
 from plumbline.detect.instances import Instance
 from plumbline.detect.mutual import halving, mutual
 from plumbline.detect.phased import Memo, MessageClass
 from plumbline.detect.rings import rings
 from plumbline.detect.rooted import rooted
 from plumbline.detect.traffic import Traffic
-
-Key = Callable[[int], tuple[int, ...]]
 
 
 def reductions(
@@ -25,7 +23,7 @@ def reductions(
     """Reductions to a root, to all, and along a chain. `surely`: only those of which contents
     prove the operator, or speak for it where it hands on values as they are.
     `memo`: what is known of classes that were looked at before."""
-    left = [m for m in messages if traffic.bytes[m] and traffic.element[m] in operators.NUMERIC]
+    numbers = [m for m in messages if traffic.bytes[m] and traffic.element[m] in operators.NUMERIC]
     keys: list[Key] = [
         lambda m: (traffic.comm[m], traffic.kind[m], traffic.send_site[m]),
         lambda m: (traffic.comm[m], traffic.kind[m], traffic.tag[m]),
@@ -33,33 +31,14 @@ def reductions(
         lambda m: (traffic.comm[m], traffic.send_site[m]),
         lambda m: (traffic.comm[m], traffic.tag[m]),
     ]
-    found: list[Instance] = []
-    for key in keys:
-        classes: dict[tuple[int, ...], list[int]] = defaultdict(list)
-        for message in left:
-            classes[key(message)].append(message)
-        new = [
-            instance
-            for (comm, *_), members in classes.items()
-            for instance in _of_class(traffic, comm, members, surely, memo)
-        ]
-        found += new
-        taken = {message for instance in new for message in instance.messages}
-        left = [message for message in left if message not in taken]
-    return found
+    return in_classes(numbers, keys, partial(_of_class, traffic, surely, memo))
 
 
 def _of_class(
-    traffic: Traffic, comm: int, members: Sequence[int], surely: bool, memo: Memo
+    traffic: Traffic, surely: bool, memo: Memo, comm: int, members: Sequence[int]
 ) -> list[Instance]:
-    ranks = traffic.recording.communicators[comm].ranks
-    groups = components({(traffic.source[m], traffic.target[m]) for m in members})
-    if not partition(groups, ranks):
-        return []
     found: list[Instance] = []
-    for group in groups:
-        inside = set(group)
-        own = [message for message in members if traffic.source[message] in inside]
+    for group, own in in_groups(traffic, comm, members):
         which = MessageClass(traffic, comm, group, own, memo)
         if len({traffic.kind[message] for message in own}) == 1:
             found += _surely(which) if surely else rooted(which) or mutual(which) or rings(which)
