@@ -69,6 +69,13 @@ def _kill_before_rename(left: int) -> None:
         setattr(os, name, counted(getattr(os, name)))
 
 
+def _is_of_tempfile(path: Path) -> bool:
+    """Whether Python's own module has left it, which writes a file to see whether it can."""
+    return re.fullmatch("[a-z0-9_]{8}", path.name) is not None and (
+        path.is_file() and path.read_bytes() in (b"", b"blat")
+    )
+
+
 class Place:
     """A folder with the database and the files of a campaign, and temporary files of its own."""
 
@@ -133,7 +140,11 @@ class Place:
         return [one for one in self.folder.rglob("*") if one.name.startswith(".plumbline-scratch")]
 
     def files(self) -> list[str]:
-        return sorted(str(one.relative_to(self.folder)) for one in self.folder.rglob("*"))
+        return sorted(
+            str(path.relative_to(self.folder))
+            for path in self.folder.rglob("*")
+            if path.parent != self.temporary or not _is_of_tempfile(path)
+        )
 
     def launches(self) -> list[Run]:
         try:
