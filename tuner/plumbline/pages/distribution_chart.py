@@ -49,7 +49,11 @@ def specification(times: Sequence[Distribution], title: str) -> dict[str, Any]:
         "title": None,
         "axis": {"labelLimit": 400},
     }
-    x = {"type": "quantitative", "scale": {"type": "log"}, "title": "run time, µs"}
+    x = {
+        "type": "quantitative",
+        "scale": {"type": "log", "nice": False, "padding": 12},
+        "title": "run time, µs",
+    }
     tooltip = [
         {"field": "variant", "title": "variant"},
         {"field": "launches", "title": "launches"},
@@ -67,7 +71,7 @@ def specification(times: Sequence[Distribution], title: str) -> dict[str, Any]:
         },
         {
             "transform": whole,
-            "mark": {"type": "bar", "height": 10, "color": "#9dbcd6"},
+            "mark": {"type": "rule", "strokeWidth": 10, "color": "#9dbcd6"},
             "encoding": {
                 "x": x | {"field": "quartile_1"},
                 "x2": {"field": "quartile_3"},

@@ -35,12 +35,15 @@ async function draw(figure) {
 function fitted(specification, width) {
   if (!Number.isInteger(specification.width)) return specification;
   const fit = structuredClone(specification);
-  const type = Number.isInteger(specification.height) ? "fit" : "fit-x";
-  fit.autosize = { type, contains: "padding" };
-  fit.width = Math.max(280, Math.min(width, 900));
-  const legend = fit.encoding?.color?.legend;
-  if (legend) legend.labelLimit = fit.width - 60;
-  else if (fit.encoding?.y?.axis) fit.encoding.y.axis.labelLimit = Math.round(fit.width * 0.4);
+  const most = Math.max(280, Math.min(width, 900));
+  if (Number.isInteger(specification.height)) {
+    fit.autosize = { type: "fit", contains: "padding" };
+    fit.width = most;
+    fit.encoding.color.legend.labelLimit = most - 60;
+  } else {  // a row for each name, which takes its part of the width
+    fit.width = Math.round(most * 0.55);
+    fit.encoding.y.axis.labelLimit = Math.round(most * 0.4);
+  }
   return fit;
 }
 
