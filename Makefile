@@ -24,6 +24,7 @@ TEST_PACKAGES = clang-format cppcheck environment-modules fish gfortran hpcc lib
     lua-bit32 lua-filesystem lua-json lua-posix lua-term lua5.3 munge openssl otf2-tools \
     prometheus prometheus-node-exporter python3-otf2 slurm-wlm systemd tcsh valgrind
 FUZZ_PACKAGES = clang libclang-rt-14-dev
+BROWSER_PACKAGES = chromium fonts-dejavu-core
 
 # MPI libraries that `make setup-mpis` installs, and the packages that hold them.
 MPIS = openmpi-5.0 mpich-5.0 impi-2021
@@ -43,7 +44,7 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts \
-        test-campaigns test-applications test-kills test-scale fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
+        test-campaigns test-applications test-kills test-scale test-pages fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
         bench-detector bench-search bench-search-machine lock install clean distclean
 
 help:  ## this list
@@ -92,6 +93,10 @@ test-kills: setup $(STAMPS)/test-packages build  ## campaigns that are killed: a
 
 test-applications: setup $(STAMPS)/test-packages setup-mpis build/mpi4py/ready  ## others' programs and suites with every variant in turn, and a table
 	PLUMBLINE_ALL_TURNS=1 $(BIN)/python -m pytest tests/collectives_alt/test_applications.py $(ARGS)
+
+test-pages: setup $(STAMPS)/browser-packages $(STAMPS)/browser  ## pages in a real browser, by axe-core too; hostile requests (some 12 minutes)
+	$(BIN)/python -m pytest tests/tuner/pages/in_browser.py $(ARGS)
+	PLUMBLINE_PAGE_REQUESTS=100000 $(BIN)/python -m pytest --timeout 3600 tests/tuner/pages/test_hostile.py $(ARGS)
 
 fuzz: setup $(STAMPS)/test-packages $(STAMPS)/fuzz-packages $(STAMPS)/fuzz build  ## every reader of what comes from outside (ARGS="plan rules" FUZZ_SECONDS=60; docs/extend.md)
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(ARGS)
@@ -156,7 +161,7 @@ test-scale: setup  ## simulated campaigns: 48 ranks on each topology, 512 ranks 
 lock:  ## requirements/ anew: the newest versions that pyproject.toml allows, with their hashes
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/pip install --quiet 'pip-tools>=7.4,<8'
-	for name in run dev fuzz parquet; do \
+	for name in run dev browser fuzz parquet; do \
 	    build/lock/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe \
 	        --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header \
 	        $$(test $$name = run || echo --extra $$name) \
@@ -198,6 +203,10 @@ $(STAMPS)/fuzz: requirements/fuzz.txt $(STAMPS)/python
 	$(BIN)/pip install --quiet --require-hashes -r requirements/fuzz.txt
 	@touch $@
 
+$(STAMPS)/browser: requirements/browser.txt $(STAMPS)/python
+	$(BIN)/pip install --quiet --require-hashes -r requirements/browser.txt
+	@touch $@
+
 # Each in an environment of its own. Without an index, their tests are skipped.
 build/mpis/%/ready:
 	@$(PYTHON) -m venv build/mpis/$*
@@ -224,6 +233,7 @@ build/lmod:
 
 $(STAMPS)/run-packages: ; $(call packages,$(RUN_PACKAGES))
 $(STAMPS)/fuzz-packages: ; $(call packages,$(FUZZ_PACKAGES))
+$(STAMPS)/browser-packages: ; $(call packages,$(BROWSER_PACKAGES))
 $(STAMPS)/test-packages: ; $(call packages,$(TEST_PACKAGES))
 
 # Installs what is missing, as root or through sudo; else one line says what to install.

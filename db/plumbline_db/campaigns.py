@@ -106,14 +106,18 @@ def get(db: Statements, id: str | None) -> Campaign:
         if row is None:
             raise PlumblineError(f"{db.path} holds no campaign: run `plumbline campaign` first")
         return _record(row)
-    row = db.row(
-        _SELECT + f"WHERE id = :id AND ({_LOOPS} OR {_COMMAND} = :tune)",
-        {"id": id, "tune": OVERLAP_TUNE},
-    )
-    if row is None:
-        known = ", ".join(campaign.id for campaign in all_campaigns(db)) or "none"
-        raise PlumblineError(f"{db.path} holds no campaign {id}; it holds: {known}")
-    return _record(row)
+    campaign = known(db, id)
+    if campaign is None:
+        listed = ", ".join(each.id for each in all_campaigns(db)) or "none"
+        raise PlumblineError(f"{db.path} holds no campaign {id}; it holds: {listed}")
+    return campaign
+
+
+def known(db: Statements, id: str) -> Campaign | None:
+    """The same by its id; None where there is none."""
+    condition = f"WHERE id = :id AND ({_LOOPS} OR {_COMMAND} = :tune)"
+    row = db.row(_SELECT + condition, {"id": id, "tune": OVERLAP_TUNE})
+    return None if row is None else _record(row)
 
 
 def all_campaigns(db: Statements) -> list[Campaign]:

@@ -23,7 +23,7 @@ FULL = 0.9
 _COMMAND = "CASE WHEN json_valid(settings) THEN json_extract(settings, '$.command') END"
 
 
-class _Campaign(NamedTuple):
+class SpeakingCampaign(NamedTuple):
     id: str
     finished: str
     started: str
@@ -70,13 +70,9 @@ class _Renewal:
     def __init__(self, db: Statements, key: dict[str, Any]) -> None:
         self._db = db
         self._key = key
-        self._campaigns = _campaigns(db, key)
-        searched = [
-            campaign
-            for campaign in sorted(self._campaigns, key=_confirmed)
-            if campaign.has_winners or not campaign.verifies_only
-        ]
-        self._speaking = {"before": self._campaigns, "after": searched}
+        self._campaigns = campaigns_of(db, key)
+        self._speaking = in_order(self._campaigns)
+        searched = self._speaking["after"]
         self._in_force = next(
             (each for each in reversed(searched) if each.is_finished and each.has_winners), None
         )
@@ -121,7 +117,7 @@ class _Renewal:
         self._db.rows("DELETE FROM coverage WHERE number = :number", {"number": row[0]})
         return int(row[0])
 
-    def _tables(self, stage: str) -> list[tuple[_Campaign, _Table]]:
+    def _tables(self, stage: str) -> list[tuple[SpeakingCampaign, _Table]]:
         """Those that there are, in the order in which they are heard: the last one has its way."""
         found = [
             (campaign, _table(self._db, campaign, stage)) for campaign in self._speaking[stage]
@@ -129,10 +125,10 @@ class _Renewal:
         return [(campaign, table) for campaign, table in found if table]
 
     def _write_stage(
-        self, number: int, stage: str, tables: Sequence[tuple[_Campaign, _Table]]
+        self, number: int, stage: str, tables: Sequence[tuple[SpeakingCampaign, _Table]]
     ) -> set[str]:
         """The ids of the campaigns that speak."""
-        cells: dict[tuple[Any, ...], tuple[_Campaign, _Judged]] = {}
+        cells: dict[tuple[Any, ...], tuple[SpeakingCampaign, _Judged]] = {}
         for campaign, table in tables:
             for cell, judged in table.items():
                 cells[cell] = campaign, judged
@@ -183,8 +179,18 @@ class _Renewal:
         return {share.campaign for share in shares}
 
 
-def _campaigns(db: Statements, key: dict[str, Any]) -> list[_Campaign]:
-    """In the order in which they were started."""
+def in_order(those: Sequence[SpeakingCampaign]) -> dict[str, list[SpeakingCampaign]]:
+    """By stage, in the order in which they are heard: the last one has its way."""
+    searched = [
+        campaign
+        for campaign in sorted(those, key=_confirmed)
+        if campaign.has_winners or not campaign.verifies_only
+    ]
+    return {"before": list(those), "after": searched}
+
+
+def campaigns_of(db: Statements, key: dict[str, Any]) -> list[SpeakingCampaign]:
+    """Of a place by its columns, in the order in which they were started."""
     found = db.rows(
         f"""SELECT id, finished, started, state = 'finished',
                    EXISTS (SELECT 1 FROM winner WHERE winner.campaign = campaign.id), settings
@@ -195,18 +201,20 @@ def _campaigns(db: Statements, key: dict[str, Any]) -> list[_Campaign]:
         key,
     )
     return [
-        _Campaign(id, finished, started, bool(ended), bool(won), use_of(text), verifies_only(text))
+        SpeakingCampaign(
+            id, finished, started, bool(ended), bool(won), use_of(text), verifies_only(text)
+        )
         for id, finished, started, ended, won, text in found
     ]
 
 
-def _confirmed(campaign: _Campaign) -> tuple[bool, bool, str]:
+def _confirmed(campaign: SpeakingCampaign) -> tuple[bool, bool, str]:
     """The table with winners in force speaks before one without, the later before the earlier, and
     any before that of a campaign that is not at its end."""
     return campaign.is_finished, campaign.has_winners, campaign.finished
 
 
-def _table(db: Statements, campaign: _Campaign, stage: str) -> _Table:
+def _table(db: Statements, campaign: SpeakingCampaign, stage: str) -> _Table:
     """By what a verdict is about: two of the same cell say the same thing at different times."""
     found = db.rows(
         """SELECT guideline, verdict, ratio, ratio_low, ratio_high,
@@ -255,9 +263,9 @@ def _changed(group: Sequence[tuple[_Judged, str]]) -> Count:
     )
 
 
-def _shares(speaking: Sequence[_Campaign], stage: str) -> list[Share]:
+def _shares(speaking: Sequence[SpeakingCampaign], stage: str) -> list[Share]:
     """Of the campaigns of all cells of a stage, by id."""
-    counts: dict[_Campaign, int] = {}
+    counts: dict[SpeakingCampaign, int] = {}
     for campaign in speaking:
         counts[campaign] = counts.get(campaign, 0) + 1
     return [

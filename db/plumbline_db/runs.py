@@ -135,6 +135,16 @@ def listing(db: Statements, campaign: str, suites: Sequence[str] | None = None) 
     return every if suites is None else [run for run in every if run.suite in suites]
 
 
+def names(db: Statements, numbers: Collection[int]) -> dict[int, str]:
+    """Ids of launches by their numbers in the database."""
+    return dict(
+        db.rows(
+            "SELECT number, id FROM run WHERE number IN (SELECT value FROM json_each(:numbers))",
+            {"numbers": _json(sorted(numbers))},
+        )
+    )
+
+
 def header(db: Statements, run_id: str) -> Header | None:
     """What the probe said about itself and its surroundings; None when it did not get that far."""
     row = db.row("SELECT header FROM run WHERE id = :id", {"id": run_id})
@@ -257,14 +267,15 @@ def launch_samples(
     suites: Sequence[str],
     use: str | None = OWN_USE,
     sizes: Collection[int] | None = None,
+    functions: Collection[str] | None = None,
 ) -> list[LaunchSamples]:
     """The samples of each case in each finished launch, of one way of use (None: of all), at some
-    sizes in bytes (None: at all).
+    sizes in bytes (None: at all), of some functions (None: of all).
 
     Only cases whose check is ok and whose samples were not refused, and of these only blocks that
     are of no transit. Launches are in order of
     `suites`, then of sequence; cases in order of first appearance."""
-    timed = _timed(db, campaign, suites, use, sizes)
+    timed = _timed(db, campaign, suites, use, sizes, functions)
     every = [found for launches in timed.values() for those in launches.values() for found in those]
     kept = series.of(db, [measurement for measurement, _, _ in every])
     return [
@@ -291,6 +302,7 @@ def _timed(
     suites: Sequence[str],
     use: str | None,
     sizes: Collection[int] | None,
+    functions: Collection[str] | None = None,
 ) -> _Timed:
     """What counts, by case and launch; of several where a plan names a case twice."""
     timed: _Timed = {}
@@ -310,12 +322,15 @@ def _timed(
                  AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.measurement = m.number)
                  AND (:use IS NULL OR p.use = :use)
                  AND (:sizes IS NULL OR p.bytes IN (SELECT value FROM json_each(:sizes)))
+                 AND (:functions IS NULL
+                      OR p.function IN (SELECT value FROM json_each(:functions)))
                ORDER BY run.sequence, m.case_id""",
             {
                 "campaign": campaign,
                 "suite": suite,
                 "use": use,
                 "sizes": None if sizes is None else _json(sorted(sizes)),
+                "functions": None if functions is None else _json(sorted(functions)),
             },
         ):
             launches = timed.setdefault(tuple(key), {})
@@ -336,15 +351,16 @@ def medians(
     suites: Sequence[str],
     use: str | None = OWN_USE,
     sizes: Collection[int] | None = None,
+    functions: Collection[str] | None = None,
 ) -> list[Medians]:
     """Median of all samples (warm-up apart) of each case in each finished launch, in seconds; which
     cases and in which order: `launch_samples`. Of a case that a plan names twice that of both
     medians, where the samples were thrown away. Other averages: plumbline.verify.launch_averages.
     """
-    timed = _timed(db, campaign, suites, use, sizes)
+    timed = _timed(db, campaign, suites, use, sizes, functions)
     if any(len(those) > 1 for launches in timed.values() for those in launches.values()):
         try:
-            found = launch_samples(db, campaign, suites, use, sizes)
+            found = launch_samples(db, campaign, suites, use, sizes, functions)
         except series.PrunedError:
             pass
         else:

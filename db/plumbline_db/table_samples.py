@@ -21,15 +21,19 @@ def suites(table: Sequence[Verdict]) -> list[str]:
 
 
 def samples(
-    db: Statements, campaign: str, table: Sequence[Verdict], sizes: Collection[int] | None = None
+    db: Statements,
+    campaign: str,
+    table: Sequence[Verdict],
+    sizes: Collection[int] | None = None,
+    functions: Collection[str] | None = None,
 ) -> list[LaunchSamples]:
     """Of all cases of the suites of a table, those of the suites that the verdicts of a case name;
-    of a case that none names, those of the verdicts of its function and size. `sizes`: as
-    runs.launch_samples."""
+    of a case that none names, those of the verdicts of its function and size. `sizes`, `functions`:
+    as runs.launch_samples."""
     joined: dict[bytes, LaunchSamples] = {}
     named = _named(table)
     for suite in suites(table):
-        for found in runs.launch_samples(db, campaign, [suite], sizes=sizes):
+        for found in runs.launch_samples(db, campaign, [suite], sizes=sizes, functions=functions):
             if named(found.case, suite):
                 key = msgspec.json.encode(found.case)
                 known = joined.get(key, LaunchSamples(found.case, [], []))
@@ -39,13 +43,17 @@ def samples(
 
 
 def medians(
-    db: Statements, campaign: str, table: Sequence[Verdict], sizes: Collection[int] | None = None
+    db: Statements,
+    campaign: str,
+    table: Sequence[Verdict],
+    sizes: Collection[int] | None = None,
+    functions: Collection[str] | None = None,
 ) -> list[Medians]:
     """The same, launch by launch; also of samples that were thrown away."""
     joined: dict[bytes, Medians] = {}
     named = _named(table)
     for suite in suites(table):
-        for found in runs.medians(db, campaign, [suite], sizes=sizes):
+        for found in runs.medians(db, campaign, [suite], sizes=sizes, functions=functions):
             if named(found.case, suite):
                 key = msgspec.json.encode(found.case)
                 known = joined.get(key, Medians(found.case, [], []))

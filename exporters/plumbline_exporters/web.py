@@ -1,8 +1,5 @@
-"""The HTTP side of `plumbline serve`: /metrics, /healthz, /readyz, a plain start page, and what
-other rooms add. Reads only.
-
-Pages load nothing from elsewhere, and their policy forbids it to.
-"""
+"""The HTTP side of `plumbline serve`: /metrics, /healthz, /readyz, and the pages of other rooms.
+Reads only."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import uvicorn
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from prometheus_client import (
     CollectorRegistry,
     GCCollector,
@@ -29,44 +25,20 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_exporters import listening
+from plumbline_exporters import frame, listening
 from plumbline_exporters.access import Access, Authenticated
-from plumbline_exporters.bundle import choice, sizes
+from plumbline_exporters.frame import Pages
 from plumbline_exporters.metrics import MOST_SERIES, DatabaseCollector, text
 from plumbline_exporters.metrics.scrape import Collect
-from plumbline_exporters.standing import standing
-
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
-}
-
-
-ON_A_PAGE = 25  # campaigns; the newest come first
 
 _log = logging.getLogger("plumbline")
 _HOST = re.compile(r"(?:\*|(?:\*\.)?[A-Za-z0-9:][A-Za-z0-9._:-]*)\Z")
-
-
-class Pages(NamedTuple):
-    """What another room adds: its routes, and the link to them on the start page (path, words)."""
-
-    routes: list[Route]
-    link: tuple[str, str]
-
-
-def templates(*packages: str) -> Environment:
-    """Those of the named packages, which may extend the layout that is here."""
-    rooms = [PackageLoader(name) for name in (*packages, "plumbline_exporters")]
-    return Environment(loader=ChoiceLoader(rooms), autoescape=True, undefined=StrictUndefined)
 
 
 class Address(NamedTuple):
@@ -111,8 +83,6 @@ def app(
     """The application over one database, which is opened anew for every request. Answers requests
     for these `hosts`, so that no page of another site reaches it under a name of that site's."""
     registry = told.registry(db_path)
-    pages = templates()
-    pages.globals.update(sizes=sizes, choice=choice)
 
     def metrics(request: Request) -> Response:
         content, kind = text.encoded(registry, request.headers.get("accept", ""))
@@ -125,50 +95,32 @@ def app(
         with Database.open(db_path):
             return PlainTextResponse("ok\n")
 
-    def index(request: Request) -> Response:
-        with Database.open(db_path) as db, db.snapshot():
-            those = campaigns.all_campaigns(db) + campaigns.tuned_overlap(db)
-            those.sort(key=lambda one: one.started, reverse=True)
-            first = _first(request)
-            standings = [standing(db, one) for one in those[first : first + ON_A_PAGE]]
-        newer = None if first == 0 else max(0, first - ON_A_PAGE)
-        older = first + ON_A_PAGE if first + ON_A_PAGE < len(those) else None
-        page = pages.get_template("index.html").render(
-            standings=standings,
-            links=[room.link for room in more],
-            campaigns=len(those),
-            first=first,
-            newer=newer,
-            older=older,
-        )
-        return HTMLResponse(page, headers=HEADERS)
-
     def unavailable(request: Request, error: Exception) -> Response:
         _log.warning("%s", error)
         return PlainTextResponse("the database cannot be read; the log says why\n", status_code=503)
 
-    return Starlette(
+    def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
+        more = frame.HEADERS | dict(error.headers or {})
+        return PlainTextResponse(error.detail, status_code=error.status_code, headers=more)
+
+    served = Starlette(
         routes=[
-            Route("/", index),
-            Route("/metrics", metrics, middleware=[Middleware(GZipMiddleware, compresslevel=5)]),
+            Route("/metrics", metrics),
             Route("/healthz", healthz),
             Route("/readyz", readyz),
+            frame.STATIC,
             *(route for room in more for route in room.routes),
         ],
-        exception_handlers={PlumblineError: unavailable},
+        exception_handlers={PlumblineError: unavailable, HTTPException: refused},
         middleware=[
             Middleware(_OwnNames, hosts),
             *([] if access is None else [Middleware(Authenticated, access)]),
+            Middleware(GZipMiddleware, compresslevel=5),
         ],
     )
-
-
-def _first(request: Request) -> int:
-    """How many campaigns stand before those of a page. Raises HTTPException (400)."""
-    word = request.query_params.get("from", "0")
-    if not (word.isascii() and word.isdecimal() and len(word) < 10):
-        raise HTTPException(400, "from: how many newer campaigns are left out, a number")
-    return int(word)
+    served.state.links = [link for room in more for link in room.links]
+    return served
 
 
 class _OwnNames:

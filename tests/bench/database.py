@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 from starlette.testclient import TestClient
 
-from plumbline.overlap import pages
+from plumbline.pages import rooms
 from plumbline.results import report
 from plumbline_db import campaigns, old_samples, runs
 from plumbline_db.connection import Database, release
@@ -30,6 +30,26 @@ NIGHT = Size(launches=92, cases=300, blocks=15, reps=4, warmup=16, rewarm=2)
 SMALL = Size(launches=3, cases=20, blocks=12, reps=4)
 KEPT_NIGHTS = 30
 LOOKS = 40
+# By name; RUN is a campaign.
+PAGES = {
+    "overview": "/",
+    "runs": "/runs",
+    "run": "/run/RUN",
+    "violation table": "/table/before/RUN",
+    "cell": "/cell/MPI_Bcast/1/RUN",
+    "cell, its picture": "/distribution.json/MPI_Bcast/1/RUN",
+    "winner": "/winner/0/RUN",
+    "guidelines": "/guidelines",
+    "guideline": "/guideline/GL1",
+    "map": "/map",
+    "curves, choosing": "/curves?run=RUN",
+    "curves": "/curves?run=RUN&curve=RUN:before|MPI_Bcast|default"
+    "&curve=RUN:after|MPI_Bcast|default",
+    "curves, as SVG": "/curves.svg?curve=RUN:before|MPI_Bcast|default",
+    "comparison": "/compare?a=RUN:before&b=RUN:after",
+    "environment": "/environment?a=RUN",
+    "overlap": "/overlap",
+}
 
 
 class Figure(NamedTuple):
@@ -97,7 +117,7 @@ def many(path: Path, count: int, size: Size) -> Iterator[Figure]:
     what = f"{count} campaigns, {count * size.samples / 1e6:.1f} million samples"
     chance = random.Random(1)
     drawn = [chance.choice(names) for _ in range(LOOKS)]
-    client = TestClient(web.app(path, [pages.pages(path)]))
+    client = TestClient(web.app(path, rooms.every(path)))
 
     def results(name: str) -> None:
         with Database.open(path) as db:
@@ -111,18 +131,14 @@ def many(path: Path, count: int, size: Size) -> Iterator[Figure]:
         with Database.open(path) as db:
             runs.launch_samples(db, name, ["before", "after"])
 
-    def page(_: str) -> None:
-        client.get("/").raise_for_status()
-
-    def maps(_: str) -> None:
-        client.get("/overlap").raise_for_status()
+    def page(address: str) -> Callable[[str], None]:
+        return lambda name: client.get(address.replace("RUN", name)).raise_for_status()
 
     looks: dict[str, Callable[[str], None]] = {
         "results of a campaign": results,
         "medians of a campaign": medians,
         "samples of a campaign": samples,
-        "the start page": page,
-        "the page of overlap": maps,
+        **{f"the page {name}": page(address) for name, address in PAGES.items()},
     }
     for name, look in looks.items():
         yield Figure(f"{name}, p95", 1e3 * _p95(look, drawn), "ms", what)

@@ -48,7 +48,7 @@ def command(
     textfile: Path | None,
     max_series: int,
 ) -> None:
-    """Answer /metrics, a start page and maps of overlap from the database.
+    """Answer /metrics and pages for people from the database.
 
     \b
     Example:
@@ -56,7 +56,7 @@ def command(
       plumbline serve --textfile /var/lib/prometheus/node-exporter/plumbline.prom
     """
     from plumbline.applied.told import applied
-    from plumbline.overlap import pages
+    from plumbline.pages import rooms
     from plumbline_db.connection import Database
     from plumbline_exporters import textfile as node_exporter
     from plumbline_exporters import web
@@ -75,7 +75,7 @@ def command(
     if not _is_loopback(host) and not (access and access.asks_who):
         click.echo("plumbline: whoever reaches it may read it: --web-config asks who", err=True)
     with contextlib.suppress(KeyboardInterrupt):
-        web.serve(path, address, [pages.pages(path)], told)
+        web.serve(path, address, rooms.every(path), told)
 
 
 def _is_loopback(host: str) -> bool:

@@ -80,7 +80,7 @@ def _listen(database: Path, address: str) -> None:
 
     from plumbline.applied.told import applied
     from plumbline.daemon.configuration import host_port
-    from plumbline.overlap import pages
+    from plumbline.pages import rooms
     from plumbline_db.connection import Database
     from plumbline_db.errors import PlumblineError
     from plumbline_exporters import web
@@ -91,7 +91,7 @@ def _listen(database: Path, address: str) -> None:
 
     def serve() -> None:
         try:
-            web.serve(database, at, [pages.pages(database)], told)
+            web.serve(database, at, rooms.every(database), told)
         except PlumblineError as error:
             _say(str(error))
 

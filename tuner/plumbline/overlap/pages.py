@@ -7,12 +7,11 @@ import statistics
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from plumbline.overlap import (
@@ -27,19 +26,20 @@ from plumbline.overlap import (
 )
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.between import Between
-from plumbline.overlap.kept import Kept
 from plumbline.overlap.metric import Ratio
 from plumbline.overlap.stored import Measured, Stored
 from plumbline.overlap.suite import OverlapResult
 from plumbline.system import chart
+from plumbline.system.kept import Kept
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
-from plumbline_exporters.web import HEADERS, Pages, templates
+from plumbline_exporters import frame
+from plumbline_exporters.frame import Pages
 
 _MOST = 16  # campaigns, and pictures, in memory
 
-_shown = templates("plumbline.overlap")
+_shown = frame.templates("plumbline.overlap")
 
 
 class MapTable(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ def pages(db_path: Path) -> Pages:
     def listing(request: Request) -> Response:
         with Database.open(db_path) as db:
             every = stored.every(db)
-        return _page("overlap.html", every=every[::-1])
+        return frame.page(request, _shown, "overlap.html", every=every[::-1])
 
     def maps(request: Request) -> Response:
         with _opened(db_path) as db:
@@ -76,7 +76,9 @@ def pages(db_path: Path) -> Pages:
             others = [other for other in stored.every(db) if other != one]
             found, state = read(db, one), _state(db, one)
         drawn = pictures.get(state, lambda: chart.render(sheet.of_one(one.name, found.cells)))
-        return _page(
+        return frame.page(
+            request,
+            _shown,
             "overlap_campaign.html",
             one=one,
             picture=drawn,
@@ -90,7 +92,7 @@ def pages(db_path: Path) -> Pages:
             found = read(db, stored.one(db, request.path_params["id"]))
         known = classes.of(found.cells)
         said = {"cells": found.cells, "classes": known, "words": words.of_library(known, None)}
-        return _json(between.about(found.stored) | msgspec.to_builtins(said))
+        return frame.json(request, between.about(found.stored) | msgspec.to_builtins(said))
 
     def pair(request: Request) -> tuple[Between, Hashable]:
         with _opened(db_path) as db:
@@ -105,7 +107,9 @@ def pages(db_path: Path) -> Pages:
         drawn = pictures.get(
             state, lambda: chart.render(difference_maps.sheet(compared.found, *names))
         )
-        return _page(
+        return frame.page(
+            request,
+            _shown,
             "overlap_difference.html",
             compared=compared,
             sides=list(zip("AB", sides, compared.conditions, compared.launches, strict=True)),
@@ -114,7 +118,7 @@ def pages(db_path: Path) -> Pages:
         )
 
     def differences_json(request: Request) -> Response:
-        return _json(between.document(pair(request)[0]))
+        return frame.json(request, between.document(pair(request)[0]))
 
     return Pages(
         [
@@ -124,7 +128,7 @@ def pages(db_path: Path) -> Pages:
             Route("/overlap/{id}/with/{other}.json", differences_json),
             Route("/overlap/{id}/with/{other}", differences),
         ],
-        ("overlap", "Overlap of communication and computation"),
+        [("overlap", "Overlap")],
     )
 
 
@@ -141,14 +145,6 @@ def _opened(db_path: Path) -> Iterator[Database]:
 def _state(db: Database, one: Stored) -> Hashable:
     """Changes whenever something of the campaign was stored."""
     return (one.campaign, runs.last(db, one.campaign.id))
-
-
-def _page(template: str, **facts: Any) -> Response:
-    return HTMLResponse(_shown.get_template(template).render(**facts), headers=HEADERS)
-
-
-def _json(value: object) -> Response:
-    return Response(msgspec.json.encode(value), media_type="application/json", headers=HEADERS)
 
 
 def tables(cells: Sequence[OverlapResult]) -> list[MapTable]:

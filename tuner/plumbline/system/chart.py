@@ -42,3 +42,13 @@ def converted(svg: str, path: Path) -> bytes:
     if path.suffix == ".pdf":
         return bytes(vl_convert.svg_to_pdf(svg))
     return svg.encode()
+
+
+def script() -> str:
+    """JavaScript that draws such specifications in a browser, with `vegaEmbed` as a name of the
+    window. Takes some seconds."""
+    import vl_convert
+
+    # The newest one alone is of the same age as the rest of the bundle.
+    newest = vl_convert.get_vegalite_versions()[-1]
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=newest))

@@ -1,0 +1,51 @@
+"""Which curves over message sizes a campaign has: by suite, function, variant and knobs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from plumbline_db import configurations
+from plumbline_db.records import Record
+from plumbline_db.statements import Statements
+
+
+class Sweep(Record, frozen=True):
+    """`sizes`: how many. `ranks`: it ran on the first ones; 0: on all."""
+
+    suite: str
+    function: str
+    variant: str
+    knobs: dict[str, str]
+    ranks: int
+    sizes: int
+
+
+def listed(db: Statements, campaign: str, suites: Collection[str] | None = None) -> list[Sweep]:
+    """Of some suites of a campaign (None: of all that are in use), as the first finished launch of
+    each has them, in the way of use that the campaign is about; suites in the order in which they
+    were begun, the rest by name."""
+    found = db.rows(
+        """SELECT suite.name, p.function, p.variant, c.knobs, p.ranks, count(DISTINCT p.bytes)
+           FROM suite JOIN run ON run.number = (
+               SELECT min(number) FROM run WHERE run.suite = suite.number AND run.failure IS NULL)
+           JOIN measurement m ON m.run = run.number
+           JOIN summary s ON s.measurement = m.number
+           JOIN planned_case p ON p.number = m.planned_case
+           JOIN configuration c ON c.number = p.configuration
+           WHERE suite.campaign = :campaign AND suite.parted = 0 AND p.use = ''
+             AND m.outcome = 'ok'
+             AND (:suites IS NULL OR suite.name IN (SELECT value FROM json_each(:suites)))
+           GROUP BY suite.number, p.function, p.variant, c.number, p.ranks
+           ORDER BY suite.number, p.function, p.variant <> 'default', p.variant, c.knobs,
+                    p.ranks""",
+        {
+            "campaign": campaign,
+            "suites": None if suites is None else msgspec.json.encode(sorted(suites)).decode(),
+        },
+    )
+    return [
+        Sweep(suite, function, variant, configurations.knobs(knobs), ranks, sizes)
+        for suite, function, variant, knobs, ranks, sizes in found
+    ]

@@ -1,0 +1,251 @@
+"""The pages in a real browser, Debian's Chromium without a window: the three steps to a picture,
+zoom, hover, download, scales, addresses, the keyboard, the console, both widths, axe-core. Minutes:
+`make test-pages`. PLUMBLINE_SCREENSHOTS names a folder that gets a picture of each page."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+
+from tests.exporters.test_web import serving
+from tests.tuner.overlap import two_campaigns as overlap
+from tests.tuner.pages import site
+from tests.tuner.pages.site import FIRST, SECOND
+
+playwright = pytest.importorskip("playwright.sync_api", reason="make test-pages installs it")
+axe = pytest.importorskip("axe_playwright_python.base", reason="make test-pages installs it")
+
+CURVES = f"run={FIRST}&run={SECOND}&" + "&".join(
+    "curve=" + quote(name)
+    for name in (
+        f"{FIRST}:before|MPI_Bcast|default",
+        f"{FIRST}:before|MPI_Bcast|allreduce_as_reduce_plus_bcast",
+        f"{SECOND}:after|MPI_Alltoall|default",
+    )
+)
+PAGES = {
+    "overview": "/",
+    "runs": "/runs",
+    "run": f"/run/{FIRST}",
+    "table": f"/table/before/{FIRST}",
+    "cell": f"/cell/MPI_Bcast/1/{FIRST}",
+    "winner": f"/winner/0/{FIRST}",
+    "guidelines": "/guidelines",
+    "guideline": "/guideline/GL1",
+    "map": "/map",
+    "curves": f"/curves?{CURVES}",
+    "compare": f"/compare?a={FIRST}:before&b={SECOND}:before",
+    "environment": f"/environment?a={FIRST}&b={SECOND}",
+    "overlap": "/overlap",
+    "overlap-campaign": "/overlap/first",
+    "overlap-difference": f"/overlap/first/with/{quote(overlap.SECOND)}",
+}
+WIDTHS = (1280, 390)
+SERVED = """
+from plumbline_exporters import web
+from plumbline.pages import rooms
+_app = web.app
+web.app = lambda path, more, *rest: _app(path, rooms.every(path), *rest)
+"""
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    path = tmp_path_factory.mktemp("browser") / "plumbline.db"
+    site.store(path)
+    with serving(path, SERVED) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no chromium")
+    with playwright.sync_playwright() as running:
+        started = running.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+class Window:
+    """A page in the browser, with what its console has said."""
+
+    def __init__(self, browser: object, url: str, **settings: object) -> None:
+        self.url = url
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self.page = browser.new_context(**settings).new_page()
+        self.page.on("console", lambda message: self._hear(message.type, message.text))
+        self.page.on("pageerror", lambda error: self._hear("error", str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def _hear(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning"):
+            self.said.append(f"{kind}: {text}")
+
+    def open(self, address: str) -> None:
+        self.page.goto(self.url + address)
+        for figure in self.page.query_selector_all("figure[data-picture]"):
+            self.page.wait_for_function("figure => figure.dataset.drawn === 'yes'", arg=figure)
+
+
+@pytest.fixture
+def window(browser: object, url: str) -> Iterator[Window]:
+    opened = Window(browser, url, viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    yield opened
+    opened.page.context.close()
+    assert opened.said == []
+    assert all(address.startswith((url, "data:", "blob:")) for address in opened.asked)
+
+
+def test_three_steps_lead_to_a_picture(window: Window) -> None:
+    page = window.page
+    window.open("/")
+    page.click("nav >> text=Curves")
+    for run in (FIRST, SECOND):
+        page.check(f'input[name="run"][value="{run}"]')
+    page.click("button:text('Choose')")
+    for name in (f"{FIRST}:before|MPI_Bcast|default", f"{SECOND}:after|MPI_Alltoall|default"):
+        box = page.locator(f'input[name="curve"][value="{name}"]')
+        for details in box.locator("xpath=ancestor::details").all():  # the outermost first
+            if details.get_attribute("open") is None:
+                details.locator("xpath=./summary").click()
+        box.check()
+    page.click("button:text('Draw')")
+    page.wait_for_selector('figure[data-drawn="yes"] svg')
+    query = parse_qs(urlsplit(page.url).query)
+    assert sorted(query["run"]) == [FIRST, SECOND] and len(query["curve"]) == 2
+    legend = page.text_content("figure svg")
+    assert "MPI_Bcast" in legend and "MPI_Alltoall" in legend
+
+
+def test_an_address_holds_the_choice(window: Window, browser: object, url: str) -> None:
+    window.open(f"/curves?{CURVES}&x=linear&y=linear&show=ratios&base=2")
+    other = Window(browser, url)
+    other.open(window.page.url.removeprefix(url))
+    for opened in (window, other):
+        assert opened.page.input_value('select[name="x"]') == "linear"
+        assert opened.page.input_value('select[name="show"]') == "ratios"
+        assert opened.page.input_value('select[name="base"]') == "2"
+        assert "over that of curve 2" in opened.page.text_content("figure svg")
+    assert len(window.page.query_selector_all('input[name="curve"]:checked')) == 3
+    other.page.context.close()
+
+
+def test_scales_are_switched(window: Window) -> None:
+    window.open(f"/curves?{CURVES}")
+    before = window.page.text_content("figure svg")
+    window.page.select_option('select[name="y"]', "linear")
+    window.page.click("fieldset:has-text('Scales') button")
+    window.page.wait_for_selector('figure[data-drawn="yes"]')
+    assert "y=linear" in window.page.url and window.page.text_content("figure svg") != before
+
+
+def test_the_wheel_zooms_and_a_button_shows_all_of_it(window: Window) -> None:
+    window.open(f"/curves?{CURVES}")
+    page = window.page
+    before = page.inner_html("figure svg")
+    box = page.locator("figure svg").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 3)
+    page.mouse.wheel(0, -400)
+    page.wait_for_function(
+        "text => document.querySelector('figure svg').innerHTML !== text", arg=before
+    )
+    page.click("text=Show all of it")
+    page.wait_for_function(
+        "length => document.querySelector('figure svg').textContent.length === length",
+        arg=len(page.evaluate("text => new DOMParser().parseFromString('<svg>' + text + '</svg>',"
+                              " 'text/html').querySelector('svg').textContent", before)),
+    )  # fmt: skip
+
+
+def test_hovering_tells_launches_interval_and_factor(window: Window) -> None:
+    window.open(f"/curves?{CURVES}")
+    # A line is told as well; a point is what has words.
+    window.page.hover("figure svg .mark-symbol.role-mark path >> nth=5", force=True)
+    window.page.wait_for_selector("#vg-tooltip-element.visible")
+    told = window.page.inner_text("#vg-tooltip-element")
+    assert "launches (n)" in told and "95 % interval" in told and "times that of curve 1" in told
+
+
+def test_downloads_hold_what_is_shown(window: Window, tmp_path: Path) -> None:
+    window.open(f"/curves?{CURVES}")
+    signs = {"SVG": b"<svg", "PNG": b"\x89PNG", "PDF": b"%PDF", "CSV": b"side,function",
+             "JSON": b'{"curves"'}  # fmt: skip
+    for name, sign in signs.items():
+        with window.page.expect_download() as started:
+            window.page.click(f"figcaption >> text={name}")
+        path = tmp_path / name
+        started.value.save_as(path)
+        assert path.read_bytes().startswith(sign)
+        assert started.value.suggested_filename == f"curves.{name.lower()}"
+    assert len(json.loads((tmp_path / "JSON").read_bytes())["curves"]) == 3
+
+
+def test_the_keyboard_is_enough(window: Window) -> None:
+    """The first key leads past the links; each thing that can be used is reached, and is seen."""
+    window.open(f"/curves?run={FIRST}")
+    page = window.page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        tag, name, outlined = page.evaluate(
+            "(() => { const e = document.activeElement; return [e.tagName, e.name || '',"
+            " getComputedStyle(e).outlineStyle !== 'none']; })()"
+        )
+        assert outlined, (tag, name)
+        if tag == "SUMMARY" and page.evaluate("!document.activeElement.parentElement.open"):
+            page.keyboard.press("Enter")
+        if name == "curve":
+            page.keyboard.press("Space")
+            break
+    else:
+        pytest.fail("no curve is reached")
+    page.keyboard.press("Enter")  # as in any form
+    page.wait_for_selector('figure[data-drawn="yes"]')
+
+
+def test_without_scripts_there_is_the_same_picture(browser: object, url: str) -> None:
+    plain = Window(browser, url, java_script_enabled=False)
+    plain.page.goto(f"{url}/curves?{CURVES}")
+    image = plain.page.locator("figure img")
+    assert image.count() == 1 and image.bounding_box()["height"] > 200
+    plain.page.context.close()
+    assert plain.said == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_each_page_fits_and_axe_finds_nothing_serious(
+    browser: object, url: str, name: str, width: int, scheme: str
+) -> None:
+    opened = Window(
+        browser, url, viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
+    )
+    opened.open(PAGES[name])
+    page = opened.page
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.evaluate(axe.AXE_SCRIPT)
+    found = page.evaluate("axe.run()")["violations"]
+    serious = [
+        (each["id"], [node["html"][:200] for node in each["nodes"][:3]])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+    folder = os.environ.get("PLUMBLINE_SCREENSHOTS")
+    if folder:
+        path = Path(folder, f"{name}-{width}-{scheme}.png")
+        page.screenshot(path=str(path))
+    page.context.close()
+    assert serious == [] and opened.said == []

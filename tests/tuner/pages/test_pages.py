@@ -1,0 +1,247 @@
+"""Pages: what they say, that each leads to the others, that nothing is loaded from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import quote, urljoin, urlsplit
+
+import pytest
+from starlette.testclient import TestClient
+
+from plumbline.pages import next_steps
+from plumbline_db import campaigns, coverage
+from plumbline_db.connection import Database
+from tests.db import build
+from tests.tuner.pages import site
+from tests.tuner.pages.site import FIRST, HOSTILE, MARKUP, SECOND
+
+CURVE = f"{FIRST}:before|MPI_Bcast|default"
+
+
+class Page(HTMLParser):
+    """The elements of a page, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def links(self) -> list[str]:
+        return [found["href"] or "" for tag, found in self.elements if tag == "a"]
+
+
+def shown(client: TestClient, address: str) -> Page:
+    answer = client.get(address)
+    assert answer.status_code == 200, (address, answer.text)
+    return Page(answer.text)
+
+
+def test_the_overview_says_what_is_violated_and_what_has_changed(client: TestClient) -> None:
+    page = shown(client, "/")
+    assert "1 violated" in page.text and "with exported files in force" in page.text
+    assert f"plumbline apply --user --campaign {SECOND}" in page.text
+    changed = page.text.partition("What has changed")[2]
+    assert f"Since {FIRST}" in changed and "holds" in changed and "3.50" in changed
+
+
+def test_an_empty_database_says_how_to_begin(tmp_path: Path) -> None:
+    path = tmp_path / "empty.db"
+    Database.open(path, write=True).close()
+    with site.client(path) as client:
+        for address in ("/", "/runs", "/map", "/guidelines", "/curves", "/compare", "/environment"):
+            shown(client, address)
+        assert "plumbline campaign" in shown(client, "/").text
+
+
+def test_a_run_shows_its_tables_winners_and_suites(client: TestClient) -> None:
+    page = shown(client, f"/run/{FIRST}")
+    for fact in ("node1", "Open MPI v4.1.4", "8192-65536 bytes", "2.00 1.90–2.10", "2 suites",
+                 "coll_tuned_allreduce_algorithm=basic_linear", "/out/plumbline.sh"):  # fmt: skip
+        assert fact in page.text, fact
+    assert f"../table/before/{FIRST}" in page.links()
+
+
+def test_a_table_leads_from_each_cell_to_its_launches(client: TestClient) -> None:
+    page = shown(client, f"/table/before/{FIRST}")
+    cells = [link for link in page.links() if "/cell/" in link]
+    assert len(cells) == site.SIZE.cases // 2
+    cell = shown(client, urljoin(f"/table/before/{FIRST}", cells[0]))
+    assert "allreduce_as_reduce_plus_bcast" in cell.text and "Medians of 6 launches" in cell.text
+    violated = shown(client, f"/table/before/{FIRST}?verdict=violated")
+    assert 0 < len([link for link in violated.links() if "/cell/" in link]) < len(cells)
+
+
+def test_a_cell_compares_variants_in_the_same_launches(client: TestClient) -> None:
+    answer = client.get(f"/distribution.json/MPI_Bcast/1/{FIRST}")
+    rows = answer.json()["data"]["values"]
+    assert {row["variant"] for row in rows} == {"default", "allreduce_as_reduce_plus_bcast"}
+    (whole,) = [row for row in rows if row["variant"] == "default" and "middle" in row]
+    assert whole["samples"] == 36 and whole["launches"] == 6
+    assert whole["low"] <= whole["quartile_1"] <= whole["middle"] <= whole["high"]
+
+
+def test_a_cell_whose_samples_were_thrown_away_keeps_its_medians(tmp_path: Path) -> None:
+    from plumbline_db import old_samples
+    from tests.db import generate
+
+    path = tmp_path / "pruned.db"
+    with Database.open(path, write=True) as db:
+        generate.fill(db, 1, generate.Size())
+        old_samples.prune(db, FIRST, "test", "2026-01-01T00:00:00+00:00")
+    with site.client(path) as client:
+        rows = client.get(f"/distribution.json/MPI_Bcast/1/{FIRST}").json()["data"]["values"]
+        assert rows and all("launch_median" in row for row in rows)
+        assert client.get(f"/compare?a={FIRST}:before&b={FIRST}:after").status_code == 410
+
+
+def test_a_winner_goes_from_violation_to_proof(client: TestClient) -> None:
+    page = shown(client, f"/winner/0/{FIRST}")
+    for fact in ("Winner for MPI_Allgather", "Removes", "GL12 16384", "As the search saw it",
+                 "/out/plumbline.sh"):  # fmt: skip
+        assert fact in page.text, fact
+    assert client.get(f"/winner/99/{FIRST}").status_code == 404
+
+
+def test_a_guideline_says_what_it_asks_for_and_where_it_fails(client: TestClient) -> None:
+    page = shown(client, "/guideline/GL3")
+    assert "MPI_Gather is not slower than gather_as_allgather" in page.text
+    failing = next(link for link in shown(client, "/").links() if "guideline/" in link)
+    assert "1 cells are violated" in shown(client, urljoin("/", failing)).text
+    assert client.get("/guideline/GL999").status_code == 404
+
+
+def test_all_kinds_of_guidelines_are_said(client: TestClient) -> None:
+    names = [
+        link for link in shown(client, "/guidelines").links() if link.startswith("./guideline/")
+    ]
+    for name in names:
+        assert len(shown(client, urljoin("/", name)).text) > 200
+
+
+def test_the_map_has_a_row_for_each_function(client: TestClient) -> None:
+    page = shown(client, "/map")
+    assert "MPI_Alltoall" in page.text and "node1, openmpi-4.1.4" in page.text
+    labels = [found.get("aria-label") or "" for _, found in page.elements]
+    assert any(re.fullmatch(r"violated, 1 of \d+ violated", label) for label in labels)
+
+
+def test_what_was_measured_apart_is_never_called_faster(client: TestClient) -> None:
+    page = shown(client, f"/compare?a={FIRST}:before&b={SECOND}:before")
+    assert "no side is called faster" in page.text and "A faster" not in page.text
+    together = shown(
+        client,
+        f"/compare?a={FIRST}:before@default&b={FIRST}:before@allreduce_as_reduce_plus_bcast",
+    )
+    assert "measured in the same launches" in together.text
+
+
+def test_environments_are_compared(client: TestClient) -> None:
+    page = shown(client, f"/environment?a={FIRST}&b={quote(HOSTILE)}")
+    assert "machine host" in page.text.partition("What is the same")[0]
+    assert "What differs" not in shown(client, f"/environment?a={FIRST}").text
+
+
+def test_runs_are_shown_page_by_page(tmp_path: Path) -> None:
+    path = tmp_path / "many.db"
+    with Database.open(path, write=True) as db:
+        for number in range(1, 31):
+            build.later(db, f"c{number:02}", number)
+    with site.client(path) as client:
+        first, second = shown(client, "/runs"), shown(client, "/runs?from=25")
+        assert "1 to 25 of 30 runs" in first.text and "26 to 30 of 30" in second.text
+        assert "./runs?from=25&text=" in first.links()
+        assert "c05" in second.text and "c05" not in first.text
+        assert "1 to 1 of 1 runs" in shown(client, "/runs?text=C17").text
+        assert "the newest" in shown(client, "/runs?from=99").text
+
+
+def test_a_page_that_the_browser_has_is_not_sent_again(client: TestClient) -> None:
+    first = client.get("/map")
+    again = client.get("/map", headers={"If-None-Match": first.headers["ETag"]})
+    assert again.status_code == 304 and not again.content
+    assert "Content-Security-Policy" in first.headers
+    assert first.headers["Content-Encoding"] == "gzip"
+
+
+def test_every_link_leads_somewhere_and_nothing_comes_from_elsewhere(client: TestClient) -> None:
+    """From the first page on, two pages of a kind."""
+    waiting, seen = ["/"], set()
+    kinds: dict[str, int] = {}
+    while waiting:
+        address = waiting.pop()
+        kind = re.sub(r"\d+", "0", address.split("?")[0].split("/")[1]) + str("?" in address)
+        if address in seen or kinds.get(kind, 0) >= 2:
+            continue
+        kinds[kind] = kinds.get(kind, 0) + 1
+        seen.add(address)
+        answer = client.get(address)
+        assert answer.status_code == 200, address
+        if not answer.headers["Content-Type"].startswith("text/html"):
+            continue
+        page = Page(answer.text)
+        assert "unsafe" not in answer.headers["Content-Security-Policy"]
+        for tag, found in page.elements:
+            assert not any(name.startswith("on") or name == "style" for name in found), address
+            source = found.get("src") or (found.get("href") if tag == "link" else "") or ""
+            assert not urlsplit(source).netloc, (address, source)
+            assert tag != "script" or found.get("src"), address
+        for link in page.links():
+            parts = urlsplit(urljoin(f"http://x{address}", link))
+            if parts.netloc == "x" and parts.path:
+                waiting.append(parts.path + (f"?{parts.query}" if parts.query else ""))
+    assert {"runFalse", "tableFalse", "cellTrue", "mapFalse", "overlapFalse"} <= kinds.keys()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"/run/{quote(HOSTILE)}",
+        f"/table/before/{quote(HOSTILE)}",
+        f"/cell/MPI_Allreduce/16384/{quote(HOSTILE)}",
+        f"/winner/0/{quote(HOSTILE)}",
+        f"/environment?a={quote(HOSTILE)}",
+        f"/guideline/{quote(MARKUP)}",
+        "/",
+        "/runs",
+        "/compare",
+        f"/runs?text={quote(MARKUP)}",
+        "/map",
+        "/guidelines",
+        f"/curves?run={quote(HOSTILE)}&text={quote(MARKUP)}",
+        f"/curves?every=yes&run={quote(HOSTILE)}",
+        f"/compare?a={quote(MARKUP)}",
+    ],
+)
+def test_names_with_markup_are_text(client: TestClient, address: str) -> None:
+    answer = client.get(address)
+    assert answer.status_code == 200, answer.text
+    assert "<script>alert" not in answer.text and "&lt;script&gt;alert" in answer.text
+    assert "{{ 7 * 7 }}" in answer.text
+
+
+def test_all_pages_have_their_landmarks_and_names(client: TestClient) -> None:
+    for address in ("/", f"/run/{FIRST}", f"/curves?run={FIRST}&curve={quote(CURVE)}"):
+        page = shown(client, address)
+        tags = [tag for tag, _ in page.elements]
+        assert tags.count("main") == tags.count("h1") == tags.count("header") == 1
+        assert all(found.get("alt") for tag, found in page.elements if tag == "img")
+        assert ("html", {"lang": "en"}) in page.elements
+
+
+def test_what_to_do_next(stored: Path) -> None:
+    with Database.open(stored) as db:
+        steps = next_steps.of(db, campaigns.all_campaigns(db), coverage.of_campaigns(db))
+    texts = [step.text for step in steps]
+    assert any("not at its end" in text for text in texts)  # the hostile one runs
+    assert any("older than 90 days" in text for text in texts)
+    commands = [step.command for step in steps]
+    assert f"plumbline apply --user --campaign {SECOND}" in commands

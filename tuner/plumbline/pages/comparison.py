@@ -1,0 +1,69 @@
+"""Two sides, cell by cell: libraries, versions, settings, tables. Only what was measured together
+is called faster; that is decided in results/compare.py."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from plumbline.pages import drawn
+from plumbline.pages.visit import Visit, Word
+from plumbline.results import comparison_chart, sides
+from plumbline.results.compare import How, SideComparison, compare
+from plumbline.results.sides import Side
+from plumbline_db import campaigns, verdicts
+from plumbline_db.errors import PlumblineError
+from plumbline_db.series import PrunedError
+
+_OFFERED = 20  # runs
+
+
+class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`a`, `b`: CAMPAIGN[:STAGE | /SUITE][@VARIANT], as in `plumbline compare`."""
+
+    a: Word = ""
+    b: Word = ""
+
+
+def page(visit: Visit) -> Response:
+    asked = visit.asked(Asked)
+    compared = _compared(visit, asked) if asked.a and asked.b else None
+    newest = campaigns.all_campaigns(visit.db)[::-1][:_OFFERED]
+    offered = [
+        f"{campaign.id}:{stage}"
+        for campaign in newest
+        for stage in verdicts.stages(visit.db, campaign.id)
+    ]
+    return visit.page("compare.html", asked=asked, compared=compared, offered=offered)
+
+
+def picture(visit: Visit) -> Response:
+    suffix = drawn.ending(visit, ".json")
+    asked = visit.asked(Asked)
+    if not (asked.a and asked.b):
+        raise HTTPException(400, "a and b: two sides, CAMPAIGN[:STAGE | /SUITE][@VARIANT]")
+    found = _compared(visit, asked)
+    spec = comparison_chart.specification(found, asked.a, asked.b)
+    if suffix == ".json":
+        return drawn.download(visit, "comparison", ".vl.json", drawn.encoded(spec))
+    return drawn.picture(visit, "comparison", suffix, drawn.encoded(spec), lambda: spec)
+
+
+def _compared(visit: Visit, asked: Asked) -> SideComparison:
+    try:
+        return compare(_side(visit, asked.a), _side(visit, asked.b), How())
+    except PrunedError as error:
+        raise HTTPException(410, "the samples of a side were thrown away") from error
+    except PlumblineError as error:
+        text = str(error).replace(str(visit.db.path), "the database")
+        raise HTTPException(400, text) from error
+
+
+def _side(visit: Visit, text: str) -> Side:
+    name = sides.parse(text)
+    if name.file is not None:
+        raise HTTPException(400, f"{text!r} names a file: sides are of this database")
+    if campaigns.known(visit.db, name.campaign) is None:
+        raise HTTPException(404, f"there is no run {name.campaign}")
+    return sides.read(visit.db, name)

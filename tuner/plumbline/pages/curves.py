@@ -1,0 +1,92 @@
+"""Choose runs, choose suites and operations of each, see one picture with all of them. What is
+chosen stands in the address."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from plumbline.pages import curve, curves_chart, drawn, listing
+from plumbline.pages.curve import Curve
+from plumbline.pages.visit import Bytes, Visit, Word
+
+MOST_RUNS = 12
+MOST_CURVES = 24
+_ON_A_PAGE = 60  # runs to choose from
+
+Scale = Literal["log", "linear"]
+
+
+class Asked(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename={"bytes_from": "from", "bytes_to": "to"},
+):
+    """`curve`: as curve.py writes them. `base`: the curve that others are compared with, from 1.
+    `show`: times, or ratios to the base. `every`: suites beside the tables too."""
+
+    run: Annotated[list[Word], msgspec.Meta(max_length=MOST_RUNS)] = []
+    curve: Annotated[list[Word], msgspec.Meta(max_length=MOST_CURVES)] = []
+    x: Scale = "log"
+    y: Scale = "log"
+    show: Literal["times", "ratios"] = "times"
+    base: Annotated[int, msgspec.Meta(ge=1, le=MOST_CURVES)] = 1
+    bytes_from: Bytes = 0
+    bytes_to: Bytes = 2**63 - 1
+    text: Word = ""
+    every: Literal["", "yes"] = ""
+
+
+def page(visit: Visit) -> Response:
+    asked = visit.asked(Asked)
+    chosen = [visit.campaign(id) for id in dict.fromkeys(asked.run)]
+    offered = [
+        (campaign, curve.offered(visit.db, campaign.id, every=bool(asked.every)))
+        for campaign in chosen
+    ]
+    found = _curves(visit, asked)
+    ids = {campaign.id for campaign in chosen}
+    listed = [run for run in listing.every(visit, asked.text) if run.campaign.id not in ids]
+    return visit.page(
+        "curves.html",
+        asked=asked,
+        chosen=[run for run in listing.every(visit) if run.campaign.id in ids],
+        runs=listed[:_ON_A_PAGE],
+        left_out=max(0, len(listed) - _ON_A_PAGE),
+        offered=offered,
+        curves=found,
+        query=visit.request.url.query,
+        together=curve.together(found),
+        no_end=2**63 - 1,
+    )
+
+
+def picture(visit: Visit) -> Response:
+    suffix = drawn.ending(visit, ".csv", ".json", ".spec")
+    asked = visit.asked(Asked)
+    found = _curves(visit, asked)
+    if not found:
+        raise HTTPException(400, "curve: at least one")
+    if suffix == ".csv":
+        text = curve.csv_of(found).encode()
+        return drawn.download(visit, "curves", ".csv", text, "text/csv; charset=utf-8")
+    if suffix == ".json":
+        return drawn.download(visit, "curves", ".json", drawn.encoded({"curves": found}))
+    spec = curves_chart.specification(
+        found, x=asked.x, y=asked.y, ratios=asked.show == "ratios", zoom=suffix == ".spec"
+    )
+    if suffix == ".spec":
+        return drawn.download(visit, "curves", ".vl.json", drawn.encoded(spec))
+    return drawn.picture(visit, "curves", suffix, drawn.encoded(spec), lambda: spec)
+
+
+def _curves(visit: Visit, asked: Asked) -> list[Curve]:
+    names = list(dict.fromkeys(asked.curve))
+    if names and asked.base > len(names):
+        raise HTTPException(400, f"base: there are {len(names)} curves")
+    bounds = (asked.bytes_from, asked.bytes_to)
+    return curve.read(visit.db, names, names[asked.base - 1] if names else "", bounds)

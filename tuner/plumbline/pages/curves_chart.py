@@ -1,0 +1,154 @@
+"""All chosen curves in one picture. Pure: curves in, a Vega-Lite specification out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plumbline.pages.curve import Curve, Point
+
+# Okabe and Ito's colours that stand out on white, told apart without colour by shape and dashes.
+_COLOURS = ["#0072b2", "#d55e00", "#007a5a", "#b0508c", "#8a6d00", "#3b3b3b", "#1f8fc4", "#a33b00"]
+_SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
+_DASHES = [[1, 0], [6, 3], [2, 2]]
+_MOST_TEXT = 80
+_IN_POWERS_OF_TWO = (
+    "datum.value >= 1073741824 ? datum.value / 1073741824 + ' Gi' : "
+    "datum.value >= 1048576 ? datum.value / 1048576 + ' Mi' : "
+    "datum.value >= 1024 ? datum.value / 1024 + ' Ki' : datum.value"
+)
+
+
+def specification(
+    curves: Sequence[Curve], *, x: str, y: str, ratios: bool, zoom: bool
+) -> dict[str, Any]:
+    """`ratios`: to the base in place of times. `zoom`: by wheel and dragging, for browsers."""
+    texts = [_short(f"{place}. {each.text}") for place, each in enumerate(curves, 1)]
+    values = [
+        {"curve": text} | _row(point, ratios=ratios)
+        for text, each in zip(texts, curves, strict=True)
+        for point in each.points
+        if not ratios or point.factor is not None
+    ]
+    base = next((place for place, each in enumerate(curves, 1) if each.is_base), 0)
+    title = f"run time over that of curve {base}" if ratios else "run time, µs"
+    encoding = _encoding(texts, x, y, title)
+    points: dict[str, Any] = {
+        "mark": {"type": "point", "filled": True, "size": 45},
+        "encoding": {"shape": _shape(texts), "tooltip": _tooltip(base)},
+    }
+    if zoom:
+        points["params"] = [{"name": "zoom", "select": "interval", "bind": "scales"}]
+    layers: list[dict[str, Any]] = [
+        {
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "mark": {"type": "rule", "opacity": 0.55},
+            "encoding": {"y": encoding["y"] | {"field": "low"}, "y2": {"field": "high"}},
+        },
+        {"mark": {"type": "line", "opacity": 0.8}, "encoding": {"strokeDash": _dash(texts)}},
+        points,
+    ]
+    if ratios:
+        layers.insert(0, _level())
+    return {
+        "width": 640,
+        "height": 400,
+        "data": {"values": values},
+        "encoding": encoding,
+        "layer": layers,
+        "config": {"background": "white", "font": "sans-serif"},
+    }
+
+
+def _encoding(texts: list[str], x: str, y: str, title: str) -> dict[str, Any]:
+    scale = {"type": "symlog" if x == "log" else "linear", "nice": False, "padding": 10}
+    axis: dict[str, Any] = {"labelOverlap": True, "labelExpr": _IN_POWERS_OF_TWO}
+    if x == "log":
+        axis["values"] = [0, *(4**power for power in range(31))]
+    colour = {"domain": texts, "range": _cycle(_COLOURS, texts)}
+    return {
+        "x": {
+            "field": "bytes",
+            "type": "quantitative",
+            "title": "bytes",
+            "scale": scale,
+            "axis": axis,
+        },
+        "y": {
+            "field": "value",
+            "type": "quantitative",
+            "title": title,
+            "scale": {"type": "log"} if y == "log" else {"type": "linear", "zero": False},
+        },
+        "color": {
+            "field": "curve",
+            "type": "nominal",
+            "scale": colour,
+            "legend": {
+                "title": None,
+                "orient": "bottom",
+                "columns": 1,
+                "labelLimit": 620,
+            },
+        },
+    }
+
+
+def _cycle(values: Sequence[Any], texts: Sequence[str]) -> list[Any]:
+    return [values[place % len(values)] for place in range(len(texts))]
+
+
+def _shape(texts: list[str]) -> dict[str, Any]:
+    scale = {"domain": texts, "range": _cycle(_SHAPES, texts)}
+    return {"field": "curve", "type": "nominal", "scale": scale}
+
+
+def _dash(texts: list[str]) -> dict[str, Any]:
+    """Another one when all colours were used."""
+    dashes = [_DASHES[place // len(_COLOURS) % len(_DASHES)] for place in range(len(texts))]
+    scale = {"domain": texts, "range": dashes}
+    return {"field": "curve", "type": "nominal", "scale": scale}
+
+
+def _level() -> dict[str, Any]:
+    return {
+        "mark": {"type": "rule", "color": "#555", "strokeDash": [3, 3]},
+        "encoding": {"y": {"datum": 1}, "x": None, "color": None},
+    }
+
+
+def _tooltip(base: int) -> list[dict[str, str]]:
+    return [
+        {"field": "curve", "title": "curve"},
+        {"field": "bytes", "title": "bytes"},
+        {"field": "n", "title": "launches (n)"},
+        {"field": "time", "title": "median, µs"},
+        {"field": "interval", "title": "95 % interval, µs"},
+        {"field": "factor", "title": f"times that of curve {base}"},
+    ]
+
+
+def _row(point: Point, *, ratios: bool) -> dict[str, Any]:
+    factor = point.factor
+    row: dict[str, Any] = {
+        "bytes": point.bytes,
+        "n": point.n,
+        "time": f"{1e6 * point.seconds:.4g}",
+        "interval": "too few launches",
+        "factor": "",
+    }
+    if point.low is not None and point.high is not None:
+        row["interval"] = f"{1e6 * point.low:.4g} to {1e6 * point.high:.4g}"
+    if factor is not None:
+        row["factor"] = f"{factor.ratio:.3g}"
+        if factor.low is not None and factor.high is not None:
+            row["factor"] += f" ({factor.low:.3g} to {factor.high:.3g})"
+        row["factor"] += "" if factor.together else ", measured apart"
+    if ratios and factor is not None:
+        return row | {"value": factor.ratio, "low": factor.low, "high": factor.high}
+    low, high = (None if each is None else 1e6 * each for each in (point.low, point.high))
+    return row | {"value": 1e6 * point.seconds, "low": low, "high": high}
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT - 1]}…"

@@ -1,0 +1,147 @@
+"""What a guideline says, and where it fails: in the cells that speak for their places today."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from plumbline.core import guidelines
+from plumbline.core.guidelines import (
+    Guidelines,
+    Monotony,
+    Nonblocking,
+    Overlap,
+    Pattern,
+    RankMonotony,
+    Split,
+)
+from plumbline.pages.visit import Nothing, Visit
+from plumbline_db import coverage, newest
+from plumbline_db.coverage import Count, Coverage
+from plumbline_db.newest import NewestVerdict
+from plumbline_db.order import by_number
+
+Entry = Monotony | Split | RankMonotony | Pattern | Overlap | Nonblocking
+
+
+class KnownGuideline(msgspec.Struct, frozen=True):
+    """Counts are over all places, of what is in force there."""
+
+    id: str
+    name: str
+    says: str
+    violated: int = 0
+    undecided: int = 0
+    worst: float | None = None
+
+
+class FailingPlace(msgspec.Struct, frozen=True):
+    coverage: Coverage
+    stage: str
+    count: Count
+    cells: list[NewestVerdict]
+
+
+def every(visit: Visit) -> Response:
+    visit.asked(Nothing)
+    counts: dict[str, list[Count]] = {}
+    for place in _places(visit):
+        for name, count in place.stages[_stage(place)].guidelines.items():
+            counts.setdefault(name, []).append(count)
+    shipped = guidelines.load()
+    known = {entry.id: entry for entry in shipped.entries()}
+    listed = [
+        _counted(name, known.get(name.partition(" ")[0]), counts.get(name, []))
+        for name in sorted(known.keys() | counts.keys(), key=by_number)
+    ]
+    return visit.page("guidelines.html", guidelines=listed)
+
+
+def page(visit: Visit) -> Response:
+    visit.asked(Nothing)
+    name = visit.path("guideline")
+    places = [
+        FailingPlace(place, _stage(place), place.stages[_stage(place)].guidelines[name], [])
+        for place in _places(visit)
+        if name in place.stages[_stage(place)].guidelines
+    ]
+    entry = _entry(guidelines.load(), name)
+    if entry is None and not places:
+        raise HTTPException(404, "there is no such guideline")
+    return visit.page(
+        "guideline.html",
+        guideline=_counted(name, entry, [place.count for place in places]),
+        places=[_with_cells(visit, place, name) for place in places],
+    )
+
+
+def _places(visit: Visit) -> list[Coverage]:
+    return coverage.of_campaigns(visit.db) + coverage.of_overlap(visit.db)
+
+
+def _stage(place: Coverage) -> str:
+    return "after" if "after" in place.stages else "before"
+
+
+def _entry(shipped: Guidelines, name: str) -> Entry | None:
+    """That of another way of use is the same: `GL12 (loop)`."""
+    return {entry.id: entry for entry in shipped.entries()}.get(name.partition(" ")[0])
+
+
+def _counted(name: str, entry: Entry | None, counts: list[Count]) -> KnownGuideline:
+    ratios = [count.worst_ratio for count in counts if count.worst_ratio is not None]
+    return KnownGuideline(
+        name,
+        entry.name if entry else "of a file of guidelines that is not here",
+        says(entry) if entry else "",
+        sum(count.violations for count in counts),
+        sum(count.undecided for count in counts),
+        max(ratios, default=None),
+    )
+
+
+def says(entry: Entry) -> str:
+    """In a sentence."""
+    match entry:
+        case Monotony():
+            return "More data take no less time: a call is not slower than one with more bytes."
+        case Split():
+            return (
+                "A message is not slower than the same bytes in pieces, one after the other; "
+                f"{100 * entry.tolerance:g} % are allowed for."
+            )
+        case RankMonotony():
+            return (
+                f"A call on a part of the ranks (1/{entry.divisor}) is not slower than on all of "
+                "them, each rank with the same counts."
+            )
+        case Pattern():
+            left = entry.lhs if entry.lhs_variant == guidelines.LIBRARY else entry.lhs_variant
+            uses = " and ".join(entry.uses)
+            return f"{left} is not slower than {entry.variant}, which does the same with {uses}."
+        case Overlap():
+            return (
+                "A message beside work takes no longer than the message alone and then the work, "
+                f"for work as long as the message and for {entry.work_us} µs."
+            )
+        case Nonblocking():
+            return "A non-blocking call and its wait take no longer than the blocking call."
+
+
+def _with_cells(visit: Visit, place: FailingPlace, name: str) -> FailingPlace:
+    """Those that are violated, worst first."""
+    if not place.count.violations:
+        return place
+    command = "overlap tune" if _is_of_overlap(visit, place) else ""
+    found = [
+        cell
+        for cell in newest.of_place(visit.db, place.coverage, place.stage, command)
+        if cell.verdict.guideline == name and cell.verdict.verdict == "violated"
+    ]
+    found.sort(key=lambda cell: cell.verdict.ratio or 0.0, reverse=True)
+    return msgspec.structs.replace(place, cells=found)
+
+
+def _is_of_overlap(visit: Visit, place: FailingPlace) -> bool:
+    return place.coverage in coverage.of_overlap(visit.db)

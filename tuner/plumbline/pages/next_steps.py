@@ -1,0 +1,102 @@
+"""What somebody who looks at the overview should do next, each with a command."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+
+import msgspec
+
+from plumbline.system.words import counted
+from plumbline_db import alarms, winners
+from plumbline_db.connection import Database
+from plumbline_db.coverage import Coverage
+from plumbline_db.records import Campaign
+
+OLD_DAYS = 90  # a table that is older is worth to be measured again
+_UNDECIDED = 0.1  # share of a table's cells
+
+
+class Step(msgspec.Struct, frozen=True):
+    """`run`: id of the run that it is about; empty: none."""
+
+    text: str
+    command: str
+    run: str = ""
+
+
+def of(
+    db: Database,
+    known: Sequence[Campaign],
+    places: Sequence[Coverage],
+    now: datetime.datetime | None = None,
+) -> list[Step]:
+    """The most urgent ones first."""
+    if not known:
+        return [Step("The database holds no campaign yet.", "plumbline campaign")]
+    return [
+        *_watched(db),
+        *_under_way(known),
+        *(step for place in places for step in _of_place(db, place, now or _now())),
+    ]
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+def _watched(db: Database) -> list[Step]:
+    waiting = [alarm for _, alarm in alarms.every(db) if alarm.is_open]
+    if not waiting:
+        return []
+    text = f"{counted(len(waiting), 'watched cell')} may have changed."
+    return [Step(text, "plumbline watch --status", waiting[-1].campaign)]
+
+
+def _under_way(known: Sequence[Campaign]) -> list[Step]:
+    running = [campaign for campaign in known if campaign.state == "running"]
+    if not running:
+        return []
+    newest = running[-1]
+    more = f" So are {len(running) - 1} more." if running[1:] else ""
+    text = f"{newest.id} is not at its end: it runs, or the same command goes on with it.{more}"
+    return [Step(text, f"plumbline results --campaign {newest.id}", newest.id)]
+
+
+def _of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[Step]:
+    place, before = each.place, each.stages.get("before")
+    where = f"{place.host}, {place.library}, {place.nprocs} ranks"
+    steps = []
+    if each.in_force and winners.get(db, each.in_force):
+        text = f"{where}: winners are there. To put them in force:"
+        steps.append(
+            Step(text, f"plumbline apply --user --campaign {each.in_force}", each.in_force)
+        )
+    elif before and "after" not in each.stages and _violations(each, "before"):
+        text = f"{where}: violations, and nothing was searched. To search what removes them:"
+        steps.append(Step(text, f"plumbline campaign --nprocs {place.nprocs}", before.newest))
+    if before is None:
+        return steps
+    undecided = sum(count.undecided for count in before.guidelines.values())
+    if undecided > _UNDECIDED * before.cells:
+        text = f"{where}: {undecided} of {before.cells} cells are undecided. More launches decide:"
+        command = f"plumbline verify --nprocs {place.nprocs} --launches-max 60"
+        steps.append(Step(text, command, before.newest))
+    if _days(before.newest_measured, now) > OLD_DAYS:
+        text = f"{where}: the newest table is older than {OLD_DAYS} days. To measure it again:"
+        steps.append(Step(text, f"plumbline campaign --nprocs {place.nprocs} --new", before.newest))
+    return steps
+
+
+def _violations(each: Coverage, stage: str) -> int:
+    return sum(count.violations for count in each.stages[stage].guidelines.values())
+
+
+def _days(text: str, now: datetime.datetime) -> float:
+    try:
+        then = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return 0.0
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=datetime.UTC)
+    return (now - then).total_seconds() / 86400

@@ -1,0 +1,81 @@
+"""Which path leads to which page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from plumbline.pages import (
+    cell,
+    comparison,
+    curves,
+    environment,
+    guideline,
+    listing,
+    overview,
+    run,
+    script,
+    site_map,
+    table,
+    winner,
+)
+from plumbline.pages.visit import Visit
+from plumbline.system.kept import Kept
+from plumbline_db.connection import Database
+from plumbline_exporters.frame import Pages
+
+_PICTURES = 64  # in memory
+
+Show = Callable[[Visit], Response]
+
+# The id of a run may hold anything, so it stands last.
+_SHOWN: dict[str, Show] = {
+    "/": overview.page,
+    "/runs": listing.page,
+    "/run/{run:path}": run.page,
+    "/table/{stage}/{run:path}": table.page,
+    "/cell/{function}/{bytes:int}/{run:path}": cell.page,
+    "/distribution.{format}/{function}/{bytes:int}/{run:path}": cell.picture,
+    "/winner/{place:int}/{run:path}": winner.page,
+    "/guidelines": guideline.every,
+    "/guideline/{guideline:path}": guideline.page,
+    "/map": site_map.page,
+    "/curves": curves.page,
+    "/curves.{format}": curves.picture,
+    "/compare": comparison.page,
+    "/compare.{format}": comparison.picture,
+    "/environment": environment.page,
+}
+
+
+def pages(db_path: Path) -> Pages:
+    """Over one database, which is opened anew for every request."""
+    pictures: Kept[bytes] = Kept(_PICTURES)
+
+    def answer(show: Show) -> Callable[[Request], Response]:
+        def answered(request: Request) -> Response:
+            with Database.open(db_path) as db, db.snapshot():
+                return show(Visit(request, db, pictures))
+
+        return answered
+
+    return Pages(
+        [
+            *(Route(path, answer(show)) for path, show in _SHOWN.items()),
+            Route("/script/vega.js", script.vega),
+            Mount("/script", StaticFiles(packages=[("plumbline.pages", "static")])),
+        ],
+        [
+            ("runs", "Runs"),
+            ("curves", "Curves"),
+            ("map", "Map"),
+            ("guidelines", "Guidelines"),
+            ("compare", "Compare"),
+            ("environment", "Environment"),
+        ],
+    )

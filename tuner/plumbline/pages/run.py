@@ -1,0 +1,77 @@
+"""One run: its tables, winners, searches, suites, and what happened."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.responses import Response
+
+from plumbline.pages.visit import Nothing, Visit
+from plumbline_db import cost, events, exports, machines, runs, searches, suites, verdicts, winners
+from plumbline_db.layout import fixed, use
+from plumbline_db.records import Run, Suite, Verdict
+
+
+class CountedTable(msgspec.Struct, frozen=True):
+    stage: str
+    cells: int
+    violated: int
+    undecided: int
+    worst: float | None
+
+
+class CountedSuite(msgspec.Struct, frozen=True):
+    """`failed`: so many of its launches."""
+
+    name: str
+    suite: Suite
+    launches: int
+    failed: int
+    seconds: float
+
+
+def page(visit: Visit) -> Response:
+    visit.asked(Nothing)
+    db, campaign = visit.db, visit.campaign()
+    launched = runs.listing(db, campaign.id)
+    return visit.page(
+        "run.html",
+        campaign=campaign,
+        machine=machines.machine(db, campaign.machine),
+        library=machines.library(db, campaign.library_fingerprint),
+        use=use(campaign),
+        fixed=fixed(campaign),
+        cost=cost.cost(db, campaign.id),
+        tables=[
+            counted(stage, verdicts.get(db, campaign.id, stage))
+            for stage in verdicts.stages(db, campaign.id)
+        ],
+        winners=winners.get(db, campaign.id),
+        searches=searches.all_searches(db, campaign.id),
+        exports=exports.get(db, campaign.id),
+        events=events.get(db, campaign.id),
+        suites=_suites(suites.get(db, campaign.id), launched),
+        failed=[launch for launch in launched if launch.failure is not None],
+    )
+
+
+def counted(stage: str, table: list[Verdict]) -> CountedTable:
+    words = [verdict.verdict for verdict in table]
+    ratios = [verdict.ratio for verdict in table if verdict.ratio is not None]
+    worst = max(ratios, default=None)
+    return CountedTable(stage, len(table), words.count("violated"), words.count("undecided"), worst)
+
+
+def _suites(known: dict[str, Suite], launched: list[Run]) -> list[CountedSuite]:
+    by_suite: dict[str, list[Run]] = {name: [] for name in known}
+    for launch in launched:
+        by_suite[launch.suite].append(launch)
+    return [
+        CountedSuite(
+            name,
+            suite,
+            len(by_suite[name]),
+            sum(launch.failure is not None for launch in by_suite[name]),
+            sum(launch.seconds for launch in by_suite[name]),
+        )
+        for name, suite in known.items()
+    ]

@@ -1,0 +1,57 @@
+// Draws each figure that names a specification, in place of the picture that the server made. Without
+// this script, and where it fails, that picture stays.
+"use strict";
+
+for (const figure of document.querySelectorAll("figure[data-picture]")) {
+  draw(figure).catch((error) => { figure.dataset.drawn = "no"; console.warn(String(error)); });
+}
+
+async function draw(figure) {
+  const answer = await fetch(figure.dataset.picture, { credentials: "same-origin" });
+  if (!answer.ok) throw new Error(`${figure.dataset.picture}: ${answer.status}`);
+  const specification = await answer.json();
+  const image = figure.querySelector("img");
+  const place = document.createElement("div");
+  place.className = "sheet";
+  place.setAttribute("role", "img");
+  place.setAttribute("aria-label", image.alt);
+  // Expressions are interpreted: the policy of these pages lets nothing be evaluated.
+  const options = { actions: false, ast: true, defaultStyle: false, renderer: "svg",
+                    tooltip: { disableDefaultStyle: true } };
+  image.before(place);
+  const show = () => window.vegaEmbed(place, fitted(specification, place.clientWidth), options);
+  try {
+    await show();
+  } catch (error) {
+    place.remove();
+    throw error;
+  }
+  image.remove();
+  if (JSON.stringify(specification).includes('"bind":"scales"')) addReset(figure, show);
+  figure.dataset.drawn = "yes";
+}
+
+// A single picture is as wide as its place; one of several panels stays as it is, and is scrolled.
+function fitted(specification, width) {
+  if (!Number.isInteger(specification.width)) return specification;
+  const fit = structuredClone(specification);
+  const most = Math.max(280, Math.min(width, 900));
+  if (Number.isInteger(specification.height)) {
+    fit.autosize = { type: "fit", contains: "padding" };
+    fit.width = most;
+    fit.encoding.color.legend.labelLimit = most - 60;
+  } else {  // a row for each name, which takes its part of the width
+    fit.width = Math.round(most * 0.55);
+    fit.encoding.y.axis.labelLimit = Math.round(most * 0.4);
+  }
+  return fit;
+}
+
+// What was zoomed with the wheel or moved by dragging goes back to where it was.
+function addReset(figure, show) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "Show all of it";
+  button.addEventListener("click", show);
+  figure.querySelector("figcaption").before(button);
+}

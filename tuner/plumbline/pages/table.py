@@ -1,0 +1,91 @@
+"""The violation table of a run at a stage: guidelines and functions by size, each cell a link to
+what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from plumbline.core import guidelines
+from plumbline.pages.run import counted
+from plumbline.pages.visit import Visit, Word
+from plumbline_db import verdicts
+from plumbline_db.order import by_number
+from plumbline_db.records import Verdict
+
+
+class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`verdict`: rows that have such a cell alone."""
+
+    guideline: Word = ""
+    function: Word = ""
+    verdict: Literal["", "violated", "undecided", "holds"] = ""
+
+
+class TableRow(msgspec.Struct, frozen=True):
+    """The cells of two sides, by size; of several at a size the worst."""
+
+    guideline: str
+    function: str
+    sides: str
+    cells: list[Verdict | None]
+
+
+_WORST = {"violated": 2, "undecided": 1, "holds": 0}
+
+
+def page(visit: Visit) -> Response:
+    asked = visit.asked(Asked)
+    campaign, stage = visit.campaign(), visit.path("stage")
+    every = verdicts.get(visit.db, campaign.id, stage)
+    if not every:
+        raise HTTPException(404, "there is no such table")
+    found = [
+        verdict
+        for verdict in every
+        if asked.guideline in ("", verdict.guideline) and asked.function in ("", verdict.function)
+    ]
+    sizes = sorted({verdict.bytes for verdict in found})
+    rows = by_row(found, sizes)
+    if asked.verdict:
+        rows = [row for row in rows if any(c and c.verdict == asked.verdict for c in row.cells)]
+    names = {entry.id: entry.name for entry in guidelines.load().entries()}
+    return visit.page(
+        "table.html",
+        campaign=campaign,
+        stage=stage,
+        stages=verdicts.stages(visit.db, campaign.id),
+        counts=counted(stage, every),
+        asked=asked,
+        sizes=sizes,
+        rows=rows,
+        names=names,
+        guidelines=sorted({verdict.guideline for verdict in every}, key=by_number),
+        functions=sorted({verdict.function for verdict in every}),
+    )
+
+
+def by_row(table: Sequence[Verdict], sizes: Sequence[int]) -> list[TableRow]:
+    """By guideline and function."""
+    grouped: dict[tuple[str, str, str], dict[int, Verdict]] = {}
+    for verdict in table:
+        cells = grouped.setdefault((verdict.guideline, verdict.function, sides(verdict)), {})
+        known = cells.get(verdict.bytes)
+        if known is None or _WORST[verdict.verdict] > _WORST[known.verdict]:
+            cells[verdict.bytes] = verdict
+    keys = sorted(grouped, key=lambda key: (by_number(key[0]), key[1], by_number(key[2])))
+    return [TableRow(*key, [grouped[key].get(size) for size in sizes]) for key in keys]
+
+
+def sides(verdict: Verdict) -> str:
+    """What is compared, but for the sizes: `against gather_as_allgather`."""
+    left = "" if verdict.lhs == "default" else f"{verdict.lhs} "
+    on = f"on {verdict.ranks} ranks " if verdict.ranks else ""
+    if verdict.rhs == verdict.function:
+        right = "another number of ranks" if verdict.ranks else "another size"
+        return f"{left}{on}against {right}"
+    return f"{left}{on}against {verdict.rhs}"

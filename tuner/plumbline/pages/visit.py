@@ -1,0 +1,120 @@
+"""One request for a page: what was asked for, read strictly, and the database as it is at that
+moment. What is asked for and is not there is 404, what nobody can mean is 400."""
+
+from __future__ import annotations
+
+import datetime
+import typing
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from plumbline.search.outcome import label
+from plumbline.system.kept import Kept
+from plumbline.verify.statistics import stars
+from plumbline_db import campaigns
+from plumbline_db.connection import Database
+from plumbline_db.layout import layout
+from plumbline_db.records import Campaign
+from plumbline_exporters import frame
+from plumbline_exporters.bundle import choice, sizes
+
+MOST_WORDS = 400  # characters of a value
+_MOST_SAID = 300  # of them in an answer
+
+Word = Annotated[str, msgspec.Meta(max_length=MOST_WORDS)]
+Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Asked = TypeVar("Asked", bound=msgspec.Struct)
+
+_shown = frame.templates("plumbline.pages")
+
+
+class Visit(NamedTuple):
+    """`pictures`: what was drawn lately, by what it shows."""
+
+    request: Request
+    db: Database
+    pictures: Kept[bytes]
+
+    def page(self, template: str, **facts: Any) -> Response:
+        return frame.page(self.request, _shown, template, **facts)
+
+    def json(self, value: object) -> Response:
+        return frame.json(self.request, value)
+
+    def path(self, name: str) -> Any:
+        return self.request.path_params[name]
+
+    def campaign(self, id: str | None = None) -> Campaign:
+        """The one that a path names under `run`, or of this id."""
+        found = campaigns.known(self.db, self.path("run") if id is None else id)
+        if found is None:
+            raise HTTPException(404, "there is no such run")
+        return found
+
+    def asked(self, kind: type[Asked]) -> Asked:
+        """The query as `kind` has it: unknown keys, values of another form, and keys that stand
+        twice where one is meant are errors. What is empty was not filled in."""
+        fields = {field.encode_name: _bare(field.type) for field in msgspec.structs.fields(kind)}
+        given: dict[str, Any] = {}
+        for name, value in self.request.query_params.multi_items():
+            if fields.get(name) is list:
+                given.setdefault(name, []).extend([value] if value else [])
+            elif name in given:
+                raise HTTPException(400, f"{name[:_MOST_SAID]!r} stands twice")
+            elif value:
+                given[name] = value
+        try:
+            return msgspec.convert(given, kind, strict=False)
+        except msgspec.ValidationError as error:
+            keys = ", ".join(fields) or "none"
+            raise HTTPException(400, f"{str(error)[:_MOST_SAID]}; keys are: {keys}") from error
+
+
+class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The query of a page that knows no keys."""
+
+
+def _bare(kind: Any) -> Any:
+    """`list` of lists, whatever is asked of their values."""
+    if typing.get_origin(kind) is Annotated:
+        kind = typing.get_args(kind)[0]
+    return typing.get_origin(kind)
+
+
+def _moment(text: str) -> str:
+    """`2026-11-22 10:31` of ISO 8601, in UTC; what is no time stays."""
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    if found.tzinfo is not None:
+        found = found.astimezone(datetime.UTC)
+    return f"{found:%Y-%m-%d %H:%M}"
+
+
+def _ratio(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.2f}" if value < 100 else f"{value:.3g}"
+
+
+def duration(seconds: float | None) -> str:
+    """`12.3 µs`, with three digits that count."""
+    if seconds is None:
+        return ""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}" if seconds < 999 * size else f"{seconds:.0f} s"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def _stars(p: float | None) -> str:
+    return "" if p is None else stars(p)
+
+
+_shown.filters.update(moment=_moment, ratio=_ratio, duration=duration, stars=_stars, layout=layout)
+_shown.globals.update(choice=choice, sizes=sizes, label=label)

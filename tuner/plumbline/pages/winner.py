@@ -1,0 +1,59 @@
+"""A winner, from the violations that asked for it to what proves it."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from plumbline.pages.visit import Nothing, Visit
+from plumbline.search.outcome import holds
+from plumbline.search.space.cells import Target
+from plumbline_db import events, exports, searches, verdicts, winners
+from plumbline_db.newest import about
+from plumbline_db.records import EVERY_FUNCTION, Event, Verdict, Winner
+
+
+class Removed(msgspec.Struct, frozen=True):
+    """A cell of the first table that was violated where the winner holds, and what it is in the
+    last one (None: it is not there)."""
+
+    before: Verdict
+    after: Verdict | None
+
+
+def page(visit: Visit) -> Response:
+    visit.asked(Nothing)
+    db, campaign, place = visit.db, visit.campaign(), visit.path("place")
+    known = winners.get(db, campaign.id)
+    if place >= len(known):
+        raise HTTPException(404, "this run has no such winner")
+    won = known[place]
+    stages = verdicts.stages(db, campaign.id)
+    last = {about(each): each for each in verdicts.get(db, campaign.id, "after")}
+    first = [each for each in verdicts.get(db, campaign.id, "before") if _is_its(won, each)]
+    return visit.page(
+        "winner.html",
+        campaign=campaign,
+        stages=stages,
+        won=won,
+        every="every function" if won.function == EVERY_FUNCTION else won.function,
+        removed=[
+            Removed(each, last.get(about(each))) for each in first if each.verdict == "violated"
+        ],
+        searches=[
+            search
+            for search in searches.all_searches(db, campaign.id)
+            if holds(won, Target(search.function, search.bytes))
+        ],
+        exports=exports.get(db, campaign.id),
+        events=[each for each in events.get(db, campaign.id) if _tells_of(won, each)],
+    )
+
+
+def _is_its(won: Winner, verdict: Verdict) -> bool:
+    return verdict.replaceable and holds(won, Target(verdict.function, verdict.bytes))
+
+
+def _tells_of(won: Winner, event: Event) -> bool:
+    return won.function in (event.function, EVERY_FUNCTION)
