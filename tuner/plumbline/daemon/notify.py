@@ -14,7 +14,8 @@ from typing import Literal
 
 import msgspec
 
-from plumbline.daemon.configuration import Notify, host_port
+from plumbline.daemon.configuration import Notify
+from plumbline.daemon.texts import host_port
 from plumbline.daemon.told import Told
 from plumbline.daemon.work import Clock, iso
 from plumbline.system import version

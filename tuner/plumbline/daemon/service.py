@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -40,6 +41,14 @@ _MOST_STEPS = 8
 Say = Callable[[str], None]
 
 
+class Beside(Protocol):
+    """What runs beside the steps, from the moment on at which nobody else watches."""
+
+    def begin(self, configuration: Configuration) -> None: ...
+
+    def renew(self, configuration: Configuration) -> None: ...
+
+
 def utc_now() -> datetime:
     return datetime.now(UTC)
 
@@ -67,15 +76,19 @@ class Service:
         self._watcher = Watcher(found, clock, find, self._alive)
         self._watch = self._begun(found)
         self._error_told = ""
+        self._beside: Beside | None = None
 
     @property
     def configuration(self) -> Configuration:
         return self._watcher.configuration
 
-    def run(self, signals: Signals) -> None:
+    def run(self, signals: Signals, beside: Beside | None = None) -> None:
         """Until a signal ends it. Raises TryLaterError where another daemon watches already."""
         lock = WatchLock(self._database, self._watch.started)
+        self._beside = beside
         try:
+            if beside is not None:
+                beside.begin(self.configuration)
             with signals.heard(), Watchdog(self._notifier, self._lives):
                 self._notifier.ready("watching")
                 self._say(f"watching {self._database}")
@@ -205,6 +218,8 @@ class Service:
                 self._watch, configuration=found.told, read=now, refused="", refused_at=""
             )
             self._say("the configuration was read again")
+            if self._beside is not None:
+                self._beside.renew(found)
         self._notifier.ready("watching")
 
     def _hear(self, news: told.Told) -> None:
