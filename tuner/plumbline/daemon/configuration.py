@@ -145,6 +145,15 @@ class Keeping(Table, frozen=True):
         return duration("keep.launches", self.launches), duration("keep.rows", self.rows)
 
 
+class Backup(Table, frozen=True):
+    """A copy of the database a day."""
+
+    keep: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 7
+    """So many stay; 0: none is made."""
+    folder: str = ""
+    """Of this database's alone, relative to this file; "": FILE.backups beside the database."""
+
+
 class Configuration(Table, frozen=True):
     """In this order in docs/daemon.md."""
 
@@ -162,6 +171,7 @@ class Configuration(Table, frozen=True):
     apply: Applying = Applying()
     notify: Notify = Notify()
     keep: Keeping = Keeping()
+    backup: Backup = Backup()
 
     @property
     def told(self) -> str:
@@ -207,8 +217,9 @@ def _beside(folder: Path, found: Configuration) -> Configuration:
         return str(folder / name) if name else ""
 
     serve = msgspec.structs.replace(found.serve, web_config=whole(found.serve.web_config))
+    backup = msgspec.structs.replace(found.backup, folder=whole(found.backup.folder))
     file = whole(found.campaign_file)
-    return msgspec.structs.replace(found, campaign_file=file, serve=serve)
+    return msgspec.structs.replace(found, campaign_file=file, serve=serve, backup=backup)
 
 
 def example() -> str:

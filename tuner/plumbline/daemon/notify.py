@@ -95,18 +95,24 @@ SENDERS: dict[Way, Sender] = {"mail": by_mail, "webhook": by_webhook}
 def tell(db: Database, notify: Notify, news: Sequence[Told], clock: Clock) -> list[str]:
     """Each by all ways; says what could not be told. A way has so many messages in 24 hours."""
     said = []
-    ways: list[Way] = []
-    if notify.mail_to:
-        ways.append("mail")
-    if notify.webhook:
-        ways.append("webhook")
     for told in news:
-        for way in ways:
+        for way in ways_of(notify):
             notice = _told(db, notify, told, way, clock)
             notices.put(db, notice)
             if notice.state == "failed":
                 said.append(f"{way} failed: {notice.detail}")
     return said
+
+
+def tell_unkept(notify: Notify, told: Told) -> list[str]:
+    """What cannot be stored: the database is what it is about. Says what could not be told."""
+    texts = {way: _failure(notify, told, way) for way in ways_of(notify)}
+    return [f"{way} failed: {text}" for way, text in texts.items() if text]
+
+
+def ways_of(notify: Notify) -> list[Way]:
+    ways: list[tuple[object, Way]] = [(notify.mail_to, "mail"), (notify.webhook, "webhook")]
+    return [way for configured, way in ways if configured]
 
 
 def _told(db: Database, notify: Notify, told: Told, way: Way, clock: Clock) -> Notice:
@@ -118,8 +124,15 @@ def _told(db: Database, notify: Notify, told: Told, way: Way, clock: Clock) -> N
         return Notice(iso(now), way, subject, "held back")
     last = sent[-1] if sent else -1
     held_back = sum(one.state == "held back" for one in every[last + 1 :])
-    try:
-        SENDERS[way](notify, subject, text_of(notify, told, held_back), told)
-    except (OSError, smtplib.SMTPException, urllib.error.URLError, ValueError) as error:
-        return Notice(iso(now), way, subject, "failed", f"{type(error).__name__}: {error}"[:500])
+    if failure := _failure(notify, told, way, held_back):
+        return Notice(iso(now), way, subject, "failed", failure)
     return Notice(iso(now), way, subject, "sent")
+
+
+def _failure(notify: Notify, told: Told, way: Way, held_back: int = 0) -> str:
+    """Empty: it was sent."""
+    try:
+        SENDERS[way](notify, told.what[:200], text_of(notify, told, held_back), told)
+    except (OSError, smtplib.SMTPException, urllib.error.URLError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"[:500]
+    return ""
