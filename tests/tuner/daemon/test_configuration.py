@@ -72,6 +72,13 @@ def test_lengths_of_time(tmp_path: Path) -> None:
         ('[notify]\nmail_from = "a@b\\nBcc: c@d"', "is no mail address"),
         ("[notify]\nwebhook = 'file:///etc/passwd'", "http or https"),
         ("[notify]\nsmtp = 'localhost'", "no host and port"),
+        ("[notify]\nsmtp_user = 'ann'", "go together"),
+        (
+            "[notify]\nsmtp_user = 'ann'\nsmtp_password_file = 'p'",
+            "needs smtp_tls",
+        ),
+        ("[notify]\nsmtp_tls = 'ssl'", "Invalid enum value"),
+        ("[backup]\nkeep = -1", ">= 0"),
         ("[serve]\nlisten = '9464'", "no host and port"),
         ("[serve]\nweb_config = 'web.yml'", "go with listen"),
         ("[serve]\nmax_series = 1", ">= 100"),

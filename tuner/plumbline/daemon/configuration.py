@@ -124,6 +124,12 @@ class Notify(Table, frozen=True):
     """An address."""
     smtp: str = "localhost:25"
     """Host and port of the mail server."""
+    smtp_tls: Literal["none", "starttls", "tls"] = "none"
+    """What the connection is kept secret by; tls: from its first byte on (port 465)."""
+    smtp_user: str = ""
+    """Who logs in; "": nobody does."""
+    smtp_password_file: str = ""
+    """A file that only its owner reads, with the password; relative to this file."""
     webhook: str = ""
     """An http or https address that gets a POST of JSON."""
     most_a_day: Some = 6
@@ -217,9 +223,13 @@ def _beside(folder: Path, found: Configuration) -> Configuration:
         return str(folder / name) if name else ""
 
     serve = msgspec.structs.replace(found.serve, web_config=whole(found.serve.web_config))
+    password = whole(found.notify.smtp_password_file)
+    notify = msgspec.structs.replace(found.notify, smtp_password_file=password)
     backup = msgspec.structs.replace(found.backup, folder=whole(found.backup.folder))
     file = whole(found.campaign_file)
-    return msgspec.structs.replace(found, campaign_file=file, serve=serve, backup=backup)
+    return msgspec.structs.replace(
+        found, campaign_file=file, serve=serve, notify=notify, backup=backup
+    )
 
 
 def example() -> str:

@@ -8,19 +8,19 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from email.message import EmailMessage
 from string import Template
 from typing import Literal
 
 import msgspec
 
+from plumbline.daemon import mail
 from plumbline.daemon.configuration import Notify
-from plumbline.daemon.texts import host_port
 from plumbline.daemon.told import Told
 from plumbline.daemon.work import Clock, iso
 from plumbline.system import version
 from plumbline_db import notices
 from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Notice
 
 _REMEMBERED = timedelta(days=30)  # for which what was held back is counted
@@ -59,19 +59,6 @@ def text_of(notify: Notify, told: Told, held_back: int = 0) -> str:
     return text
 
 
-def by_mail(notify: Notify, subject: str, text: str, told: Told) -> None:
-    """Raises OSError or smtplib.SMTPException."""
-    del told
-    message = EmailMessage()
-    message["Subject"] = " ".join(f"[plumbline] {subject}".split())
-    message["From"] = notify.mail_from
-    message["To"] = ", ".join(notify.mail_to)
-    message.set_content(text)
-    host, port = host_port("notify.smtp", notify.smtp)
-    with smtplib.SMTP(host, port, timeout=SECONDS) as server:
-        server.send_message(message)
-
-
 def by_webhook(notify: Notify, subject: str, text: str, told: Told) -> None:
     """A POST of JSON: `text` for chats, and its parts. Raises OSError."""
     values = msgspec.structs.asdict(told) | {"text": f"{subject}\n{text}"}
@@ -89,7 +76,7 @@ def by_webhook(notify: Notify, subject: str, text: str, told: Told) -> None:
         answer.read(1024)
 
 
-SENDERS: dict[Way, Sender] = {"mail": by_mail, "webhook": by_webhook}
+SENDERS: dict[Way, Sender] = {"mail": mail.send, "webhook": by_webhook}
 
 
 def tell(db: Database, notify: Notify, news: Sequence[Told], clock: Clock) -> list[str]:
@@ -133,6 +120,8 @@ def _failure(notify: Notify, told: Told, way: Way, held_back: int = 0) -> str:
     """Empty: it was sent."""
     try:
         SENDERS[way](notify, told.what[:200], text_of(notify, told, held_back), told)
+    except PlumblineError as error:
+        return str(error)[:500]
     except (OSError, smtplib.SMTPException, urllib.error.URLError, ValueError) as error:
         return f"{type(error).__name__}: {error}"[:500]
     return ""

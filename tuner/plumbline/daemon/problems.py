@@ -52,6 +52,10 @@ def _of_notify(notify: Notify) -> Iterator[str]:
     if notify.mail_to and not notify.mail_from:
         yield "notify: mail_to needs mail_from"
     host_port("notify.smtp", notify.smtp)
+    if bool(notify.smtp_user) != bool(notify.smtp_password_file):
+        yield "notify: smtp_user and smtp_password_file go together"
+    if notify.smtp_user and notify.smtp_tls == "none":
+        yield "notify: smtp_user needs smtp_tls, so that the password is not sent for all to read"
     if notify.webhook:
         parts = urlsplit(notify.webhook)
         if parts.scheme not in ("http", "https") or not parts.hostname:
