@@ -17,7 +17,8 @@ from plumbline.daemon.configuration import Configuration, Serve
 from plumbline_db.errors import PlumblineError
 from tests.exporters.certificates import Authority
 from tests.exporters.prometheus import free_port
-from tests.tuner.daemon.test_service import Daemon, daemon  # noqa: F401 - a fixture
+from tests.tuner.daemon.processes import Daemon
+from tests.tuner.daemon.test_service import daemon  # noqa: F401 - a fixture
 
 FIRST, SECOND = "a-long-token", "another-token"
 
