@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import uvicorn
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from prometheus_client import (
     CollectorRegistry,
@@ -226,7 +225,7 @@ class Server:
         own = {host, "localhost", "127.0.0.1", "::1", "[::1]", socket.gethostname()}
         hosts = sorted(own.union(names))
         config = listening.config(app(db_path, more, hosts, told, access), access)
-        self._server = uvicorn.Server(config)
+        self._server = listening.Server(config)
 
     def run(self) -> None:
         """In the main thread until SIGINT or SIGTERM, in another one as long as the process."""
