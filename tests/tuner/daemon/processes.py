@@ -21,7 +21,8 @@ PATIENCE_SECONDS = 60
 
 @dataclass
 class Daemon:
-    """`real`: on the MPI library that is on PATH, not on the simulated one."""
+    """`real`: on the MPI library that is on PATH, not on the simulated one. `log`: where it says
+    what it says, in place of a pipe that somebody reads."""
 
     database: Path
     file: Path
@@ -29,6 +30,7 @@ class Daemon:
     process: subprocess.Popen[bytes] | None = None
     left: bytes = b""
     real: bool = False
+    log: Path | None = None
 
     def start(
         self, *, takes: float = 0.0, slower: bool = False, beneath: Sequence[str] = (), **more: str
@@ -38,12 +40,13 @@ class Daemon:
         words = ["tests.tuner.daemon.simulated_daemon", *words]
         if self.real:
             words = ["plumbline", "watch", "--db", str(self.database), str(self.file)]
-        self.process = subprocess.Popen(
-            [*beneath, sys.executable, "-m", *words],
-            env=os.environ | {"PYTHONPATH": path} | more,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
+        with open(self.log or os.devnull, "ab") as log:
+            self.process = subprocess.Popen(
+                [*beneath, sys.executable, "-m", *words],
+                env=os.environ | {"PYTHONPATH": path} | more,
+                stdout=log if self.log else subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
 
     def until(self, words: str, count: int = 1) -> str:
         """The line that says so, the `count`-th one from now on."""
@@ -70,7 +73,7 @@ class Daemon:
     def end(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         out, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
-        self.said += (self.left + out).decode().splitlines(keepends=True)
+        self.said += (self.left + (out or b"")).decode().splitlines(keepends=True)
         self.left = b""
         return self.process.returncode
 

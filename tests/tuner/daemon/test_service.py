@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from plumbline.daemon import lock
-from plumbline_db import alarms, connection, runs, watching
+from plumbline_db import watching
 from plumbline_db.connection import Database
+from tests.tuner.daemon.lives import Life
 from tests.tuner.daemon.processes import PATIENCE_SECONDS, Daemon
 
 CONFIGURATION = """\
@@ -136,25 +137,7 @@ def test_another_user_starts_it(daemon: Daemon) -> None:
 
 @pytest.mark.slow
 def test_kill_9_again_and_again(daemon: Daemon) -> None:
-    """A daemon that learns, finds a change, searches and applies: killed at random moments."""
-    chance = random.Random(19)
-    kept: set[str] = set()
-    for number in range(60):
-        daemon.start(slower=number >= 6, takes=0.01)
-        daemon.until("watching")
-        time.sleep(chance.uniform(0.3, 4.0))
-        daemon.end(signal.SIGKILL)
-        with daemon.open() as db:
-            campaign = watching.watched(db)[0].campaign if watching.watched(db) else ""
-            now = {run.id for run in runs.listing(db, campaign)} if campaign else set()
-            retunings = [one for _, one in alarms.retunings(db)]
-        assert kept <= now
-        kept = now
-        if retunings and retunings[0].ended:
-            break
-    assert retunings[0].state == "kept", (retunings, daemon.said[-20:])
-    print(f"{number + 1} kills")  # pytest -s
-    assert connection.check(daemon.database) == []
-    with daemon.open() as db:
-        rounds = [one.round for _, one in watching.canaries(db) if one.stage == "canary"]
-    assert rounds == list(range(1, len(rounds) + 1))
+    """A daemon that learns, finds a change, searches and applies: `make test-kills` has more."""
+    life = Life(daemon, random.Random(19), (1.0, 8.0), most=6)
+    row = life.to_its_end()
+    assert row.state == "kept", (row, daemon.said[-20:])
