@@ -44,7 +44,7 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts \
-        test-campaigns test-applications test-kills test-scale test-pages fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
+        test-campaigns test-applications test-daemon test-kills test-scale test-pages fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
         bench-detector bench-search bench-search-machine lock install clean distclean
 
 help:  ## this list
@@ -88,8 +88,11 @@ test-campaigns: setup $(STAMPS)/test-packages build  ## campaigns: a pretended M
 	        tests/tuner/planted_winner_campaign.py tests/tuner/planted_slowdown_campaign.py \
 	        tests/tuner/planted_wrong_campaign.py tests/tuner/three_campaigns.py
 
-test-kills: setup $(STAMPS)/test-packages build  ## campaigns that are killed: at 120 moments, before each rename (some 20 minutes)
-	$(BIN)/python -m pytest $(ARGS) tests/tuner/killed_campaigns.py
+test-kills: setup $(STAMPS)/test-packages build  ## campaigns and the daemon, killed at 240 moments; before each rename (some 40 minutes)
+	$(BIN)/python -m pytest $(ARGS) tests/tuner/killed_campaigns.py tests/tuner/daemon/killed_daemon.py
+
+test-daemon: setup $(STAMPS)/test-packages build  ## the daemon on the real mpirun: signals, from a regression to the end of its alert (a quiet machine; some 20 minutes)
+	$(BIN)/python -m pytest $(ARGS) tests/tuner/daemon/terminated_daemon.py tests/tuner/daemon/whole_chain.py
 
 test-applications: setup $(STAMPS)/test-packages setup-mpis build/mpi4py/ready  ## others' programs and suites with every variant in turn, and a table
 	PLUMBLINE_ALL_TURNS=1 $(BIN)/python -m pytest tests/collectives_alt/test_applications.py $(ARGS)

@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 
 import bcrypt
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -32,6 +32,7 @@ _VERIFY = {
     "RequireAndVerifyClientCert": ssl.CERT_REQUIRED,
 }
 _REMEMBERED = 100  # passwords that were right
+_GUESSES = 64  # that wait for their turn
 
 
 class Access:
@@ -121,11 +122,13 @@ class Authenticated:
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app, self._access = app, access
+        # Of its own: whoever guesses passwords takes no worker from those who are let in.
+        self._waiting = CapacityLimiter(_GUESSES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self._access.asks_who:
             given = Headers(scope=scope).get("authorization", "")
-            if not await run_in_threadpool(self._access.admits, given):
+            if not await to_thread.run_sync(self._access.admits, given, limiter=self._waiting):
                 challenge = {"WWW-Authenticate": self._access.challenge}
                 answer = PlainTextResponse("Unauthorized\n", status_code=401, headers=challenge)
                 await answer(scope, receive, send)

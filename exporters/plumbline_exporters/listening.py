@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from asyncio import constants
 from typing import Any
 
 import uvicorn
+from anyio import to_thread
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -22,6 +24,8 @@ ANSWER_SECONDS = 60.0
 HEAD_BYTES = 16 * 1024
 # The same words are logged once in so many seconds.
 QUIET_SECONDS = 60.0
+# Answers that are made at once; more wait. Each worker keeps a megabyte for itself, for ever.
+WORKERS = 4
 _MOST_WORDS = 100  # of different kinds that are remembered
 
 
@@ -93,6 +97,14 @@ class Sparing(logging.Filter):
             record.msg = f"{record.getMessage()} ({left_out} more like this were left out)"
             record.args = ()
         return True
+
+
+class Server(uvicorn.Server):
+    """With few workers, so that a crowd of requests costs time, not memory."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        to_thread.current_default_thread_limiter().total_tokens = WORKERS
+        await super().startup(sockets)
 
 
 def config(app: ASGIApp, access: Access | None = None) -> uvicorn.Config:

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import logging
 import re
-import signal
 import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import uvicorn
 from prometheus_client import (
     CollectorRegistry,
     GCCollector,
@@ -144,35 +142,49 @@ class _OwnNames:
         await check(scope, receive, unsaid)
         if not entered:
             name = Headers(scope=scope).get("host", "")[:100]
-            text = f"{name!r} is no name of this server: start it with --allow-host NAME"
+            allow = "start it with --allow-host NAME (or serve.allow_hosts)"
+            text = f"{name!r} is no name of this server: {allow}"
             _log.warning("a request was refused: %s", text)
             await PlainTextResponse(text + "\n", status_code=400)(scope, receive, send)
 
 
-def serve(
-    db_path: Path,
-    address: Address = Address(),  # noqa: B008 - never changed
-    more: Sequence[Pages] = (),
-    told: Metrics = Metrics(),  # noqa: B008 - never changed
-) -> None:
-    """Serve until SIGINT or SIGTERM; SIGHUP reads the web configuration anew. PlumblineError when
-    the address is taken or not ours."""
-    host, port, names, access = address
-    for name in names:
-        if not _HOST.match(name):
-            raise UsageError(f"--allow-host {name!r}: a name of this server, or *.DOMAIN, or *")
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, port), family=family)
-    except OSError as error:
-        raise PlumblineError(
-            f"cannot listen on {host} port {port}: {error.strerror}; choose others with --host and "
-            "--port"
-        ) from error
-    with listener:
+class Server:
+    """Listens from construction on. PlumblineError when the address is taken or not ours."""
+
+    def __init__(
+        self,
+        db_path: Path,
+        address: Address,
+        more: Sequence[Pages] = (),
+        told: Metrics = Metrics(),  # noqa: B008 - never changed
+    ) -> None:
+        host, port, names, access = address
+        for name in names:
+            if not _HOST.match(name):
+                raise UsageError(
+                    f"--allow-host {name!r} (or serve.allow_hosts): a name of this server, or "
+                    "*.DOMAIN, or *"
+                )
+        try:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self._listener = socket.create_server((host, port), family=family)
+        except OSError as error:
+            raise PlumblineError(
+                f"cannot listen on {host} port {port}: {error.strerror}; choose others with "
+                "--host and --port (or serve.listen)"
+            ) from error
+        self.address = address
         own = {host, "localhost", "127.0.0.1", "::1", "[::1]", socket.gethostname()}
         hosts = sorted(own.union(names))
         config = listening.config(app(db_path, more, hosts, told, access), access)
-        if access is not None:
-            signal.signal(signal.SIGHUP, lambda *_: access.renew())
-        uvicorn.Server(config).run(sockets=[listener])
+        self._server = listening.Server(config)
+
+    def run(self) -> None:
+        """In the main thread until SIGINT or SIGTERM, in another one as long as the process."""
+        with self._listener:
+            self._server.run(sockets=[self._listener])
+
+    def renew(self) -> None:
+        """Reads the web configuration anew, where there is one."""
+        if self.address.access is not None:
+            self.address.access.renew()

@@ -24,7 +24,7 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_exporters import listening
 from plumbline_exporters.metrics.scrape import _collectors
-from plumbline_exporters.web import Address, serve
+from plumbline_exporters.web import Address, Server
 from tests.db import build
 from tests.exporters.test_metrics import promtool
 
@@ -33,9 +33,9 @@ import resource, sys
 from pathlib import Path
 sys.path[:0] = {path!r}
 from plumbline_exporters import listening
-from plumbline_exporters.web import Address, app, serve
+from plumbline_exporters.web import Address, Server, app
 {before}
-serve(Path(sys.argv[1]), Address(port=int(sys.argv[2]), names=["plumbline.example"]))
+Server(Path(sys.argv[1]), Address(port=int(sys.argv[2]), names=["plumbline.example"])).run()
 """
 
 
@@ -169,9 +169,9 @@ def test_port_that_is_taken(path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(PlumblineError, match=rf"127.0.0.1 port {port}: .* --port"):
-            serve(path, Address(port=port))
+            Server(path, Address(port=port))
     with pytest.raises(PlumblineError, match=r"cannot listen on 192\.0\.2\.1"):
-        serve(path, Address("192.0.2.1"))
+        Server(path, Address("192.0.2.1"))
 
 
 def fetch_as(url: str, host: str) -> int:
@@ -220,7 +220,7 @@ def test_an_address_of_many_colons_stands_in_brackets() -> None:
 @pytest.mark.parametrize("name", ["", "a b", "*foo", "http://x"])
 def test_names_that_are_none(path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="--allow-host"):
-        serve(path, Address(names=[name]))
+        Server(path, Address(names=[name]))
 
 
 FEW_FILES = "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))"

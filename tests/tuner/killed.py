@@ -177,8 +177,8 @@ class Place:
         return re.sub(r"(\bsum\W+)[0-9a-f]{16}|\b[0-9a-f]{64}\b", r"\1SUM", line)
 
     def require_quiet(self) -> None:
-        """No process that was started here is left, in the end."""
-        mark = f"TMPDIR={self.temporary}".encode()
+        """No process that was started here is left, in the end. Ranks have a folder in ours."""
+        mark = f"\0TMPDIR={self.temporary}".encode()
         for _ in range(3000):
             if not any(mark in _environment(one) for one in Path("/proc").glob("[0-9]*")):
                 return
@@ -194,8 +194,8 @@ def _readable(value: object) -> object:
     return value
 
 
-def _environment(entry: Path) -> list[bytes]:
+def _environment(entry: Path) -> bytes:
     try:
-        return (entry / "environ").read_bytes().split(b"\0")
+        return b"\0" + (entry / "environ").read_bytes()
     except OSError:
-        return []
+        return b""

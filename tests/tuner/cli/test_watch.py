@@ -48,6 +48,14 @@ def test_check_says_what_would_be_done(database: Path, tmp_path: Path) -> None:
         assert watching.get(db) is None  # it writes nothing
 
 
+def test_check_reads_the_password_too(database: Path, tmp_path: Path) -> None:
+    file = tmp_path / "watch.toml"
+    mail = 'smtp_tls = "tls"\nsmtp_user = "ann"\nsmtp_password_file = "gone"'
+    file.write_text(f'campaign = "{build.CAMPAIGN.id}"\n[notify]\n{mail}\n')
+    said = plumbline("watch", "--check", "--db", str(database), str(file))
+    assert said.status == 1 and f"cannot read {tmp_path / 'gone'}" in said.err
+
+
 def test_status_says_how_it_stands(database: Path) -> None:
     said = plumbline("watch", "--status", "--db", str(database))
     assert said.status == 0 and "nothing was ever watched here" in said.out

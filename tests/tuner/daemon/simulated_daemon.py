@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from plumbline.cli.serving import Beside
 from plumbline.daemon.service import Service
 from plumbline.daemon.signals import Signals
 from plumbline.launch.starter import Starter
@@ -44,7 +45,8 @@ def main(database: str, file: str, takes: str, slower: str) -> None:
 
     with ending.by_signals():
         try:
-            Service(Path(database), Path(file), say, find=find).run(Signals())
+            beside = Beside(Path(database), say)
+            Service(Path(database), Path(file), say, find=find).run(Signals(), beside)
         except ending.Ended:
             say("stopped")
 

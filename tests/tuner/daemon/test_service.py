@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 import random
-import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 import pytest
 
 from plumbline.daemon import lock
-from plumbline_db import alarms, connection, runs, watching
+from plumbline_db import watching
 from plumbline_db.connection import Database
-from tests.tuner.simulated import ROOT
+from tests.tuner.daemon.lives import Life
+from tests.tuner.daemon.processes import PATIENCE_SECONDS, Daemon
 
 CONFIGURATION = """\
 [canary]
@@ -40,60 +38,6 @@ auto = true
 scope = "modules"
 modules = "{modules}"
 """
-PATIENCE_SECONDS = 60
-
-
-@dataclass
-class Daemon:
-    database: Path
-    file: Path
-    said: list[str] = field(default_factory=list)
-    process: subprocess.Popen[bytes] | None = None
-    left: bytes = b""
-
-    def start(
-        self, *, takes: float = 0.0, slower: bool = False, beneath: Sequence[str] = (), **more: str
-    ) -> None:
-        path = os.pathsep.join(map(str, (ROOT, ROOT / "tuner", ROOT / "db", ROOT / "exporters")))
-        words = [str(self.database), str(self.file), str(takes), "slower" if slower else ""]
-        self.process = subprocess.Popen(
-            [*beneath, sys.executable, "-m", "tests.tuner.daemon.simulated_daemon", *words],
-            env=os.environ | {"PYTHONPATH": path} | more,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-
-    def until(self, words: str, count: int = 1) -> str:
-        """The line that says so, the `count`-th one from now on."""
-        end = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < end and (line := self._line()) is not None:
-            self.said.append(line)
-            count -= words in line
-            if count == 0:
-                return line
-        raise AssertionError(f"{words!r} was not said, but {self.said}")
-
-    def _line(self) -> str | None:
-        """The next one; empty where none came for a while, None at the end."""
-        out: IO[bytes] = self.process.stdout
-        while b"\n" not in self.left:
-            if not select.select([out], [], [], 0.5)[0]:
-                return ""
-            if not (more := os.read(out.fileno(), 65536)):
-                return None
-            self.left += more
-        line, _, self.left = self.left.partition(b"\n")
-        return line.decode() + "\n"
-
-    def end(self, number: int = signal.SIGTERM) -> int:
-        self.process.send_signal(number)
-        out, _ = self.process.communicate(timeout=PATIENCE_SECONDS)
-        self.said += (self.left + out).decode().splitlines(keepends=True)
-        self.left = b""
-        return self.process.returncode
-
-    def open(self) -> Database:
-        return Database.open(self.database)
 
 
 @pytest.fixture
@@ -193,25 +137,7 @@ def test_another_user_starts_it(daemon: Daemon) -> None:
 
 @pytest.mark.slow
 def test_kill_9_again_and_again(daemon: Daemon) -> None:
-    """A daemon that learns, finds a change, searches and applies: killed at random moments."""
-    chance = random.Random(19)
-    kept: set[str] = set()
-    for number in range(60):
-        daemon.start(slower=number >= 6, takes=0.01)
-        daemon.until("watching")
-        time.sleep(chance.uniform(0.3, 4.0))
-        daemon.end(signal.SIGKILL)
-        with daemon.open() as db:
-            campaign = watching.watched(db)[0].campaign if watching.watched(db) else ""
-            now = {run.id for run in runs.listing(db, campaign)} if campaign else set()
-            retunings = [one for _, one in alarms.retunings(db)]
-        assert kept <= now
-        kept = now
-        if retunings and retunings[0].ended:
-            break
-    assert retunings[0].state == "kept", (retunings, daemon.said[-20:])
-    print(f"{number + 1} kills")  # pytest -s
-    assert connection.check(daemon.database) == []
-    with daemon.open() as db:
-        rounds = [one.round for _, one in watching.canaries(db) if one.stage == "canary"]
-    assert rounds == list(range(1, len(rounds) + 1))
+    """A daemon that learns, finds a change, searches and applies: `make test-kills` has more."""
+    life = Life(daemon, random.Random(19), (1.0, 8.0), most=6)
+    row = life.to_its_end()
+    assert row.state == "kept", (row, daemon.said[-20:])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from ipaddress import ip_address
+import signal
 from pathlib import Path
 
 import click
@@ -55,31 +55,26 @@ def command(
       plumbline serve & curl http://127.0.0.1:9464/metrics
       plumbline serve --textfile /var/lib/prometheus/node-exporter/plumbline.prom
     """
-    from plumbline.applied.told import applied
-    from plumbline.pages import rooms
+    if textfile is not None:
+        _write(program.database, textfile, max_series)
+        return
+    from .serving import Site
+
+    site = Site(program.database, host, port, names, web_config, max_series)
+    server = site.server(lambda text: click.echo(f"plumbline: {text}", err=True))
+    if web_config is not None:
+        signal.signal(signal.SIGHUP, lambda *_: server.renew())
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run()
+
+
+def _write(database: Path, textfile: Path, most_series: int) -> None:
+    """What cannot be read is told to Prometheus, and said."""
     from plumbline_db.connection import Database
     from plumbline_exporters import textfile as node_exporter
-    from plumbline_exporters import web
-    from plumbline_exporters.access import Access
 
-    path = program.database
-    told = web.Metrics({"applied": applied()}, max_series)
-    if textfile is not None:
-        node_exporter.write(path, textfile, told.more, told.most)
-        Database.open(path).close()  # what cannot be read is told to Prometheus, and said
-        return
-    Database.open(path).close()  # a missing or foreign file is said before anything listens
-    access = None if web_config is None else Access(web_config)
-    address = web.Address(host, port, names, access)
-    click.echo(f"plumbline: {address.url} serves {path}", err=True)
-    if not _is_loopback(host) and not (access and access.asks_who):
-        click.echo("plumbline: whoever reaches it may read it: --web-config asks who", err=True)
-    with contextlib.suppress(KeyboardInterrupt):
-        web.serve(path, address, rooms.every(path), told)
+    from .serving import metrics
 
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    told = metrics(most_series)
+    node_exporter.write(database, textfile, told.more, told.most)
+    Database.open(database).close()

@@ -57,46 +57,20 @@ def _run(program: Program, file: Path | None, *, once: bool) -> int:
     from plumbline.daemon.signals import Signals
     from plumbline.system import ending
 
+    from .serving import Beside
+
     service = Service(program.database, file, _say)
     if once:
         done = service.once()
         _say(done.because or f"{done.step.value} {done.campaign}".strip())
         return 1 if done.error else 0
-    _listen(program.database, service.configuration.listen)
     try:
-        service.run(Signals())
+        service.run(Signals(), Beside(program.database, _say))
     except ending.Ended as ended:
         if ended.signal is not signal.SIGTERM:
             raise
         _say("stopped; what was measured is kept")
     return 0
-
-
-def _listen(database: Path, address: str) -> None:
-    """Beside the steps, in a thread that ends with them."""
-    if not address:
-        return
-    import threading
-
-    from plumbline.applied.told import applied
-    from plumbline.daemon.configuration import host_port
-    from plumbline.pages import rooms
-    from plumbline_db.connection import Database
-    from plumbline_db.errors import PlumblineError
-    from plumbline_exporters import web
-
-    Database.open(database).close()
-    at = web.Address(*host_port("listen", address))
-    told = web.Metrics({"applied": applied()})
-
-    def serve() -> None:
-        try:
-            web.serve(database, at, rooms.every(database), told)
-        except PlumblineError as error:
-            _say(str(error))
-
-    threading.Thread(target=serve, name="web", daemon=True).start()
-    _say(f"{at.url} serves {database}")
 
 
 def _status(program: Program) -> int:

@@ -29,6 +29,7 @@ def of_status(status: Status) -> Iterator[RenderableType]:
         ("next canary", watch.next_canary),
         ("configuration", f"{watch.file or 'all defaults'}, read {watch.read}"),
         ("configuration refused", f"{watch.refused} ({watch.refused_at})" if watch.refused else ""),
+        ("newest backup", f"{status.backup.path}, {status.backup.made}" if status.backup else ""),
         ("last error", f"{watch.error} ({watch.failed})" if watch.error else ""),
     ):
         if text:

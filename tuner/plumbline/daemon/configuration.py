@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,7 +10,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from plumbline.daemon.windows import OpenTimes, Window, times
+from plumbline.daemon.problems import problems
+from plumbline.daemon.texts import duration
+from plumbline.daemon.windows import OpenTimes, times
 from plumbline.system import toml
 from plumbline.watch.design import LEAST_LEARNING, Design
 from plumbline_db.errors import UsageError
@@ -20,14 +20,22 @@ from plumbline_db.errors import UsageError
 Some = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 
-_DURATION = re.compile(r"(\d{1,7})\s*(s|min|h|d)\Z")
-_PORT = re.compile(r"[0-9]{1,5}\Z")
-_SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
-_ADDRESS = re.compile(r"[^@\s<>,]+@[^@\s<>,]+\Z")
-
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Base of everything here."""
+
+
+class Serve(Table, frozen=True):
+    """Pages and metrics, as `plumbline serve` has them."""
+
+    listen: str = ""
+    """Address and port, as in 127.0.0.1:9464; "": none."""
+    allow_hosts: tuple[str, ...] = ()
+    """Further names by which clients call it."""
+    web_config: str = ""
+    """File of TLS, passwords and tokens (docs/serve.md), relative to this file."""
+    max_series: Annotated[int, msgspec.Meta(ge=100, le=10_000_000)] = 5000
+    """Of more metrics than this, those of the oldest places are left out."""
 
 
 class CanaryTable(Table, frozen=True):
@@ -116,6 +124,12 @@ class Notify(Table, frozen=True):
     """An address."""
     smtp: str = "localhost:25"
     """Host and port of the mail server."""
+    smtp_tls: Literal["none", "starttls", "tls"] = "none"
+    """What the connection is kept secret by; tls: from its first byte on (port 465)."""
+    smtp_user: str = ""
+    """Who logs in; "": nobody does."""
+    smtp_password_file: str = ""
+    """A file that only its owner reads, with the password; relative to this file."""
     webhook: str = ""
     """An http or https address that gets a POST of JSON."""
     most_a_day: Some = 6
@@ -137,6 +151,15 @@ class Keeping(Table, frozen=True):
         return duration("keep.launches", self.launches), duration("keep.rows", self.rows)
 
 
+class Backup(Table, frozen=True):
+    """A copy of the database a day."""
+
+    keep: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 7
+    """So many stay; 0: none is made."""
+    folder: str = ""
+    """Of this database's alone, relative to this file; "": FILE.backups beside the database."""
+
+
 class Configuration(Table, frozen=True):
     """In this order in docs/daemon.md."""
 
@@ -146,8 +169,7 @@ class Configuration(Table, frozen=True):
     """Or the id of one; neither: that which finished last and has winners."""
     mpi: str = ""
     """Prefix of the MPI installation, or module:NAME; "": as in the campaign file, or on PATH."""
-    listen: str = ""
-    """Address and port of /metrics and the pages, as in 127.0.0.1:9464; "": none."""
+    serve: Serve = Serve()
     canary: CanaryTable = CanaryTable()
     schedule: Schedule = Schedule()
     neighbour: Neighbour = Neighbour()
@@ -155,6 +177,7 @@ class Configuration(Table, frozen=True):
     apply: Applying = Applying()
     notify: Notify = Notify()
     keep: Keeping = Keeping()
+    backup: Backup = Backup()
 
     @property
     def told(self) -> str:
@@ -186,75 +209,27 @@ def read(path: Path | None) -> Configuration:
     except msgspec.ValidationError as error:
         raise UsageError(f"{where}: {error}") from error
     try:
-        for problem in _problems(found):
+        for problem in problems(found):
             raise UsageError(problem)
     except UsageError as error:
         raise UsageError(f"{where}: {error}") from error
-    if found.campaign_file:
-        whole = path.absolute().parent / found.campaign_file
-        found = msgspec.structs.replace(found, campaign_file=str(whole))
-    return found
+    return _beside(path.absolute().parent, found)
 
 
-def _problems(found: Configuration) -> Iterator[str]:
-    """The parsers of texts raise UsageError themselves."""
-    if found.campaign_file and found.campaign:
-        yield "campaign_file and campaign: name one of them"
-    if found.canary.interval < timedelta(seconds=1):
-        yield "canary.every must be a second at least"
-    launches, rows = found.keep.ages
-    if launches > rows:
-        yield "keep.launches is longer than keep.rows: launches go before what tells of them"
-    if _is_never_open(found.schedule.times):
-        yield "schedule: blackouts cover all windows, so that nothing would ever be measured"
-    if (found.apply.scope == "modules") != bool(found.apply.modules):
-        yield "apply: scope modules goes with modules = DIR"
-    if found.apply.auto and not found.apply.scope:
-        yield "apply.auto needs a scope: user, site or modules"
-    if found.listen:
-        address(found.listen)
-    yield from _notify_problems(found.notify)
+def _beside(folder: Path, found: Configuration) -> Configuration:
+    """Files that it names, relative to the folder of its own."""
 
+    def whole(name: str) -> str:
+        return str(folder / name) if name else ""
 
-def _notify_problems(notify: Notify) -> Iterator[str]:
-    for each in (*notify.mail_to, *filter(None, [notify.mail_from])):
-        if not _ADDRESS.match(each):
-            yield f"notify: {each!r} is no mail address"
-    if notify.mail_to and not notify.mail_from:
-        yield "notify: mail_to needs mail_from"
-    host_port("notify.smtp", notify.smtp)
-    if notify.webhook:
-        parts = urlsplit(notify.webhook)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            yield "notify.webhook must be an http or https address"
-
-
-def _is_never_open(times: OpenTimes) -> bool:
-    """In a week without blackouts by date."""
-    weekly = tuple(one for one in times.blackouts if isinstance(one, Window))
-    plain = msgspec.structs.replace(times, blackouts=weekly)
-    monday = datetime(2026, 1, 5, tzinfo=UTC)
-    return all(plain.closed(monday + timedelta(minutes=5 * n)) for n in range(7 * 24 * 12))
-
-
-def address(text: str) -> tuple[str, int]:
-    """Raises UsageError for what is no HOST:PORT."""
-    return host_port("listen", text)
-
-
-def host_port(key: str, text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    if not host or not _PORT.match(port) or not 1 <= int(port) <= 65535:
-        raise UsageError(f"{key}: {text!r} is no host and port, as in localhost:25")
-    return host.strip("[]"), int(port)
-
-
-def duration(key: str, text: str) -> timedelta:
-    """`90s`, `30min`, `1h`, `60d`. Raises UsageError."""
-    found = _DURATION.match(text.strip())
-    if found is None or int(found[1]) == 0:
-        raise UsageError(f"{key}: {text!r} is no length of time, as in 90s, 30min, 1h, 60d")
-    return timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
+    serve = msgspec.structs.replace(found.serve, web_config=whole(found.serve.web_config))
+    password = whole(found.notify.smtp_password_file)
+    notify = msgspec.structs.replace(found.notify, smtp_password_file=password)
+    backup = msgspec.structs.replace(found.backup, folder=whole(found.backup.folder))
+    file = whole(found.campaign_file)
+    return msgspec.structs.replace(
+        found, campaign_file=file, serve=serve, notify=notify, backup=backup
+    )
 
 
 def example() -> str:

@@ -8,18 +8,19 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from email.message import EmailMessage
 from string import Template
 from typing import Literal
 
 import msgspec
 
-from plumbline.daemon.configuration import Notify, host_port
+from plumbline.daemon import mail
+from plumbline.daemon.configuration import Notify
 from plumbline.daemon.told import Told
 from plumbline.daemon.work import Clock, iso
 from plumbline.system import version
 from plumbline_db import notices
 from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Notice
 
 _REMEMBERED = timedelta(days=30)  # for which what was held back is counted
@@ -58,19 +59,6 @@ def text_of(notify: Notify, told: Told, held_back: int = 0) -> str:
     return text
 
 
-def by_mail(notify: Notify, subject: str, text: str, told: Told) -> None:
-    """Raises OSError or smtplib.SMTPException."""
-    del told
-    message = EmailMessage()
-    message["Subject"] = " ".join(f"[plumbline] {subject}".split())
-    message["From"] = notify.mail_from
-    message["To"] = ", ".join(notify.mail_to)
-    message.set_content(text)
-    host, port = host_port("notify.smtp", notify.smtp)
-    with smtplib.SMTP(host, port, timeout=SECONDS) as server:
-        server.send_message(message)
-
-
 def by_webhook(notify: Notify, subject: str, text: str, told: Told) -> None:
     """A POST of JSON: `text` for chats, and its parts. Raises OSError."""
     values = msgspec.structs.asdict(told) | {"text": f"{subject}\n{text}"}
@@ -88,24 +76,30 @@ def by_webhook(notify: Notify, subject: str, text: str, told: Told) -> None:
         answer.read(1024)
 
 
-SENDERS: dict[Way, Sender] = {"mail": by_mail, "webhook": by_webhook}
+SENDERS: dict[Way, Sender] = {"mail": mail.send, "webhook": by_webhook}
 
 
 def tell(db: Database, notify: Notify, news: Sequence[Told], clock: Clock) -> list[str]:
     """Each by all ways; says what could not be told. A way has so many messages in 24 hours."""
     said = []
-    ways: list[Way] = []
-    if notify.mail_to:
-        ways.append("mail")
-    if notify.webhook:
-        ways.append("webhook")
     for told in news:
-        for way in ways:
+        for way in ways_of(notify):
             notice = _told(db, notify, told, way, clock)
             notices.put(db, notice)
             if notice.state == "failed":
                 said.append(f"{way} failed: {notice.detail}")
     return said
+
+
+def tell_unkept(notify: Notify, told: Told) -> list[str]:
+    """What cannot be stored: the database is what it is about. Says what could not be told."""
+    texts = {way: _failure(notify, told, way) for way in ways_of(notify)}
+    return [f"{way} failed: {text}" for way, text in texts.items() if text]
+
+
+def ways_of(notify: Notify) -> list[Way]:
+    ways: list[tuple[object, Way]] = [(notify.mail_to, "mail"), (notify.webhook, "webhook")]
+    return [way for configured, way in ways if configured]
 
 
 def _told(db: Database, notify: Notify, told: Told, way: Way, clock: Clock) -> Notice:
@@ -117,8 +111,17 @@ def _told(db: Database, notify: Notify, told: Told, way: Way, clock: Clock) -> N
         return Notice(iso(now), way, subject, "held back")
     last = sent[-1] if sent else -1
     held_back = sum(one.state == "held back" for one in every[last + 1 :])
-    try:
-        SENDERS[way](notify, subject, text_of(notify, told, held_back), told)
-    except (OSError, smtplib.SMTPException, urllib.error.URLError, ValueError) as error:
-        return Notice(iso(now), way, subject, "failed", f"{type(error).__name__}: {error}"[:500])
+    if failure := _failure(notify, told, way, held_back):
+        return Notice(iso(now), way, subject, "failed", failure)
     return Notice(iso(now), way, subject, "sent")
+
+
+def _failure(notify: Notify, told: Told, way: Way, held_back: int = 0) -> str:
+    """Empty: it was sent."""
+    try:
+        SENDERS[way](notify, told.what[:200], text_of(notify, told, held_back), told)
+    except PlumblineError as error:
+        return str(error)[:500]
+    except (OSError, smtplib.SMTPException, urllib.error.URLError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"[:500]
+    return ""

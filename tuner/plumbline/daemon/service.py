@@ -3,18 +3,17 @@ database how it stands. What it says to a log is given to `say`: only the comman
 
 from __future__ import annotations
 
-import os
-import socket
 import time
-import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from plumbline.daemon import configuration as configurations
-from plumbline.daemon import notify, told
+from plumbline.daemon import itself, notify, told
+from plumbline.daemon.backups import Backups, Made
 from plumbline.daemon.configuration import Configuration
 from plumbline.daemon.lock import WatchLock
 from plumbline.daemon.sd_notify import Notifier, Watchdog
@@ -28,7 +27,8 @@ from plumbline.daemon.work import Clock, iso
 from plumbline_db import watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, TryLaterError, UsageError
-from plumbline_db.records import Watch
+from plumbline_db.records import Watch, WatchDay
+from plumbline_db.way_back import DamagedError
 
 # Between two looks at what may have changed: a window that opens, load, jobs of users.
 LONGEST_PAUSE, SHORTEST_PAUSE = 60.0, 0.2
@@ -38,6 +38,14 @@ _LIVES_SECONDS = 1800.0
 _MOST_STEPS = 8
 
 Say = Callable[[str], None]
+
+
+class Beside(Protocol):
+    """What runs beside the steps, from the moment on at which nobody else watches."""
+
+    def begin(self, configuration: Configuration) -> None: ...
+
+    def renew(self, configuration: Configuration) -> None: ...
 
 
 def utc_now() -> datetime:
@@ -65,17 +73,22 @@ class Service:
         self._beat = time.monotonic()
         found = configurations.read(file)
         self._watcher = Watcher(found, clock, find, self._alive)
-        self._watch = self._begun(found)
+        self._backups = Backups(database)
+        self._watch = itself.begun(found, file, iso(clock()))
         self._error_told = ""
+        self._beside: Beside | None = None
 
     @property
     def configuration(self) -> Configuration:
         return self._watcher.configuration
 
-    def run(self, signals: Signals) -> None:
+    def run(self, signals: Signals, beside: Beside | None = None) -> None:
         """Until a signal ends it. Raises TryLaterError where another daemon watches already."""
         lock = WatchLock(self._database, self._watch.started)
+        self._beside = beside
         try:
+            if beside is not None:
+                beside.begin(self.configuration)
             with signals.heard(), Watchdog(self._notifier, self._lives):
                 self._notifier.ready("watching")
                 self._say(f"watching {self._database}")
@@ -110,8 +123,9 @@ class Service:
         self._alive()
         try:
             with Database.open(self._database, write=True) as db:
+                copied = self._backups.once_a_day(self.configuration.backup, self._clock())
                 watching.put(db, self._watch)
-                done = self._watcher.advance(db)
+                done = self._advanced(db, copied)
                 limits = self._watcher.configuration.notify
                 said = [*done.said, *notify.tell(db, limits, done.told, self._clock)]
                 self._watch = self._after(done)
@@ -121,6 +135,7 @@ class Service:
                 raise
             return self._waits(str(error))
         except PlumblineError as error:
+            self._tell_of_damage(error)
             if raises:
                 raise
             now = iso(self._clock())
@@ -130,6 +145,17 @@ class Service:
             self._say(line)
         self._notifier.status(self._status(done))
         return done
+
+    def _advanced(self, db: Database, copied: Made) -> Advance:
+        """A backup that cannot be made is told, and stops nothing."""
+        done = self._watcher.advance(db)
+        said, news = [*copied.said, *done.said], [*done.told]
+        if copied.error:
+            watching.add(db, WatchDay(iso(self._clock())[:10], errors=1))
+            said.insert(0, copied.error)
+            news.append(told.of_error("plumbline watch", "the daily backup", copied.error))
+        error = done.error or copied.error
+        return msgspec.structs.replace(done, said=said, told=news, error=error)
 
     def _waits(self, why: str) -> Advance:
         """Said once, until it is something else."""
@@ -168,26 +194,15 @@ class Service:
         when = f"; the next canary is due {iso(done.due)}" if done.due else ""
         return f"waiting{': ' + done.because if done.because else ''}{when}"
 
-    # --- itself ----------------------------------------------------------------------------------
+    def _tell_of_damage(self, error: PlumblineError) -> None:
+        """Once, and without the database, which is not to be written any more."""
+        if not isinstance(error, DamagedError) or str(error) == self._error_told:
+            return
+        news = told.of_error("plumbline watch", "reading the database", str(error))
+        for line in notify.tell_unkept(self.configuration.notify, news):
+            self._say(line)
 
-    def _begun(self, found: Configuration) -> Watch:
-        now = iso(self._clock())
-        return Watch(
-            daemon=uuid.uuid4().hex,
-            state="running",
-            pid=os.getpid(),
-            host=socket.gethostname(),
-            started=now,
-            stepped="",
-            step=Step.WAIT.value,
-            waits_for="",
-            next_canary="",
-            error="",
-            failed="",
-            file="" if self._file is None else str(self._file.absolute()),
-            configuration=found.told,
-            read=now,
-        )
+    # --- itself ----------------------------------------------------------------------------------
 
     def _reload(self) -> None:
         """A file that cannot be read leaves what is in force, and that is said."""
@@ -205,6 +220,8 @@ class Service:
                 self._watch, configuration=found.told, read=now, refused="", refused_at=""
             )
             self._say("the configuration was read again")
+            if self._beside is not None:
+                self._beside.renew(found)
         self._notifier.ready("watching")
 
     def _hear(self, news: told.Told) -> None:
@@ -218,6 +235,8 @@ class Service:
 
     def _keep(self, **changes: str) -> None:
         self._watch = msgspec.structs.replace(self._watch, **changes)
+        if self._backups.damaged:  # it is left as it is
+            return
         try:
             with Database.open(self._database, write=True) as db:
                 watching.put(db, self._watch)

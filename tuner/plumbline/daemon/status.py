@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,7 @@ from plumbline.daemon.work import iso, moment_of
 from plumbline.watch.design import Design
 from plumbline.watch.resolution import found_change
 from plumbline.watch.state import CellState
-from plumbline_db import alarms, campaigns, cost, watching
+from plumbline_db import alarms, campaigns, cost, watching, way_back
 from plumbline_db.connection import Database
 from plumbline_db.records import Canary, CellAlarm, Retuning, Watch, WatchDay, WatchedCell
 
@@ -43,9 +43,16 @@ class CampaignStatus(msgspec.Struct, frozen=True):
     last: Canary | None
 
 
+class KnownBackup(msgspec.Struct, frozen=True):
+    """The newest one, whoever made it."""
+
+    path: str
+    made: str
+
+
 class Status(msgspec.Struct, frozen=True):
     """`holder`: who watches now; None: nobody does. `alarms` are those of the last 30 days and all
-    that are open; `retunings` likewise."""
+    that are open; `retunings` likewise. `backup` None: none is known."""
 
     watch: Watch | None
     holder: Holder | None
@@ -53,6 +60,7 @@ class Status(msgspec.Struct, frozen=True):
     alarms: list[CellAlarm]
     retunings: list[Retuning]
     days: list[WatchDay]
+    backup: KnownBackup | None
 
 
 def read(database: Path, now: datetime) -> Status:
@@ -67,7 +75,15 @@ def read(database: Path, now: datetime) -> Status:
             alarms=[one for one in found if one.is_open or one.found >= since],
             retunings=[one for one in searches if not one.ended or one.opened >= since],
             days=watching.days(db, iso(now - timedelta(days=7))[:10]),
+            backup=_backup(database),
         )
+
+
+def _backup(database: Path) -> KnownBackup | None:
+    newest = way_back.newest_backup(database)
+    if newest is None:
+        return None
+    return KnownBackup(str(newest), iso(datetime.fromtimestamp(newest.stat().st_mtime, UTC)))
 
 
 def _campaign(db: Database, id: str, now: datetime) -> CampaignStatus:

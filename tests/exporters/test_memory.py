@@ -1,0 +1,75 @@
+"""What many scrapes leave behind in `plumbline serve`: nothing, and no more threads than a few."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from plumbline_db.connection import Database
+from plumbline_exporters import listening
+from plumbline_exporters.access import Authenticated
+from plumbline_exporters.web import app
+from tests.db import build
+from tests.exporters.prometheus import served
+from tests.exporters.test_web import fetch
+
+SCRAPES = 40
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with Database.open(tmp_path / "plumbline.db", write=True) as db:
+        build.finished(db)
+    return tmp_path / "plumbline.db"
+
+
+def test_no_object_stays_of_a_scrape(path: Path) -> None:
+    """One that stayed would show SCRAPES times."""
+    with TestClient(app(path)) as client:
+
+        def objects(scrapes: int) -> int:
+            for _ in range(scrapes):
+                assert client.get("/metrics").status_code == 200
+                assert client.get("/").status_code == 200
+            gc.collect()
+            return len(gc.get_objects())
+
+        objects(5)  # caches
+        before = objects(1)
+        assert objects(SCRAPES) < before + SCRAPES
+
+
+def test_a_crowd_gets_few_workers(path: Path) -> None:
+    """Each keeps memory for itself as long as the process lives."""
+    with served(path, {}) as (address, pid), ThreadPoolExecutor(32) as crowd:
+        alone = len(list(Path(f"/proc/{pid}/task").iterdir()))
+        url = f"http://{address}/metrics"
+        for status, _, _ in crowd.map(fetch, [url] * 96):
+            assert status in (200, 503)  # 503: more than listening.CONNECTIONS
+        assert len(list(Path(f"/proc/{pid}/task").iterdir())) <= alone + listening.WORKERS
+
+
+def test_who_guesses_takes_no_worker(path: Path) -> None:
+    """More guesses wait than there could be workers; who is let in already is answered."""
+    patience = threading.Event()
+
+    class Slow:
+        asks_who, challenge = True, "Basic"
+
+        def admits(self, given: str) -> bool:
+            return given == "right" or (patience.wait(60) and False)
+
+    guarded = Authenticated(app(path), Slow())
+    with TestClient(guarded) as client, ThreadPoolExecutor(48) as crowd:
+        ask = lambda word: client.get("/readyz", headers={"Authorization": word})  # noqa: E731
+        guesses = [crowd.submit(ask, "wrong") for _ in range(48)]
+        try:
+            assert ask("right").status_code == 200
+        finally:
+            patience.set()
+        assert {guess.result().status_code for guess in guesses} == {401}
