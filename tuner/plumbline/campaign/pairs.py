@@ -78,10 +78,9 @@ class Pairs:
         cases = list(dict.fromkeys([*left, *more, *beside, *reference_cases]))
         store = self._store
         plan = msgspec.structs.replace(tables.plan(self._settings, cases), seed=seed)
-        plan = store.filled(suite, plan)
-        tuned = Arm(suite, plan, self._environment)
-        plain_cases = (*left, *reference_cases)
-        plain = Arm(suite.beside(), msgspec.structs.replace(plan, cases=plain_cases))
+        tuned = Arm(suite, store.filled(suite, plan), self._environment)
+        plan = msgspec.structs.replace(plan, cases=(*left, *reference_cases))
+        plain = Arm(suite.beside(), store.filled(suite.beside(), plan))
         take_turns(store, [tuned, plain], count)
         ours = index(runs.medians(store.db, store.campaign, [suite.name]))
         theirs = index(runs.medians(store.db, store.campaign, [suite.beside().name]))

@@ -1,8 +1,9 @@
 """How much a launch measures: for as long as it takes to start, at least.
 
 A launch of a few short cases is over before mpirun and MPI_Init have paid for themselves. More
-blocks make what it says surer, for little more time. What a launch takes is known from those before
-it. Pure."""
+blocks make what it says surer, for little more time: with four ranks on two cores two thirds of the
+variance between launches, in the median cell, come from within them. What a launch takes is known
+from those before it. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import msgspec
 from plumbline.core.plan import Plan
 from plumbline_db.cost import LaunchCost
 
-MOST = 4  # times the blocks that were asked for
+MOST = 8  # times the blocks that were asked for
 
 
 class Filling:
