@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
@@ -77,7 +78,7 @@ def browser() -> Iterator[object]:
 class Window:
     """A page in the browser, with what its console has said."""
 
-    def __init__(self, browser: object, url: str, **settings: object) -> None:
+    def __init__(self, browser: Any, url: str, **settings: object) -> None:
         self.url = url
         self.said: list[str] = []
         self.asked: list[str] = []
