@@ -16,7 +16,7 @@ import msgspec
 from plumbline.core import application, guidelines
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.daemon import configuration, neighbour
+from plumbline.daemon import configuration_file, neighbour
 from plumbline.detect import read, summary
 from plumbline.launch import parts
 from plumbline.libraries import known_parameters, openmpi, space_file
@@ -250,7 +250,7 @@ READERS: dict[str, Reader] = {
         _all("docs/examples/*.toml"),
     ),
     "watch": Reader(
-        lambda data: configuration.read(_file(data, "watch.toml")),
+        lambda data: configuration_file.read(_file(data, "watch.toml")),
         _all("tuner/plumbline/daemon/*.toml"),
     ),
     "squeue": Reader(

@@ -58,9 +58,9 @@ def command(
     if textfile is not None:
         _write(program.database, textfile, max_series)
         return
-    from .serving import Site
+    from .serving import ServedSite
 
-    site = Site(program.database, host, port, names, web_config, max_series)
+    site = ServedSite(program.database, host, port, names, web_config, max_series)
     server = site.server(lambda text: click.echo(f"plumbline: {text}", err=True))
     if web_config is not None:
         signal.signal(signal.SIGHUP, lambda *_: server.renew())

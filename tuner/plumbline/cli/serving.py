@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 
 
-class Site(NamedTuple):
+class ServedSite(NamedTuple):
     """What is served, and to whom: `names` are further ones by which clients call this server;
     `web_config` says who may ask (None: whoever reaches it)."""
 
@@ -76,7 +76,7 @@ class Beside:
         Database.open(self._database, write=True).close()  # there from the first start on
         host, port = host_port("serve.listen", table.listen)
         file = Path(table.web_config) if table.web_config else None
-        site = Site(self._database, host, port, table.allow_hosts, file, table.max_series)
+        site = ServedSite(self._database, host, port, table.allow_hosts, file, table.max_series)
         self._server = site.server(self._say)
         threading.Thread(target=self._server.run, name="web", daemon=True).start()
 

@@ -37,9 +37,9 @@ def command(
     if program.json and not (status or check):
         raise click.UsageError("--json goes with --status and --check")
     if example:
-        from plumbline.daemon import configuration
+        from plumbline.daemon import configuration_file
 
-        click.echo(configuration.example(), nl=False)
+        click.echo(configuration_file.example(), nl=False)
         return 0
     if status:
         return _status(program)

@@ -1,21 +1,16 @@
-"""The configuration of `plumbline watch`: TOML, read strictly (docs/daemon.md has each key)."""
+"""The configuration of `plumbline watch`: all tables and keys (docs/daemon.md has each)."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from importlib import resources
-from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
-from plumbline.daemon.problems import problems
 from plumbline.daemon.texts import duration
 from plumbline.daemon.windows import OpenTimes, times
-from plumbline.system import toml
 from plumbline.watch.design import LEAST_LEARNING, Design
-from plumbline_db.errors import UsageError
 
 Some = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
@@ -196,42 +191,3 @@ class Configuration(Table, frozen=True):
             false_alarms=self.canary.false_alarms,
             learning=self.canary.learning,
         )
-
-
-def read(path: Path | None) -> Configuration:
-    """None: all defaults. Raises UsageError that names the file and the key."""
-    if path is None:
-        return Configuration()
-    where = f"configuration {path}"
-    values = toml.read(path, where)
-    try:
-        found = msgspec.convert(values, Configuration)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"{where}: {error}") from error
-    try:
-        for problem in problems(found):
-            raise UsageError(problem)
-    except UsageError as error:
-        raise UsageError(f"{where}: {error}") from error
-    return _beside(path.absolute().parent, found)
-
-
-def _beside(folder: Path, found: Configuration) -> Configuration:
-    """Files that it names, relative to the folder of its own."""
-
-    def whole(name: str) -> str:
-        return str(folder / name) if name else ""
-
-    serve = msgspec.structs.replace(found.serve, web_config=whole(found.serve.web_config))
-    password = whole(found.notify.smtp_password_file)
-    notify = msgspec.structs.replace(found.notify, smtp_password_file=password)
-    backup = msgspec.structs.replace(found.backup, folder=whole(found.backup.folder))
-    file = whole(found.campaign_file)
-    return msgspec.structs.replace(
-        found, campaign_file=file, serve=serve, notify=notify, backup=backup
-    )
-
-
-def example() -> str:
-    """A commented configuration with all keys."""
-    return resources.files("plumbline.daemon").joinpath("example.toml").read_text("utf-8")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.daemon import configuration as configurations
-from plumbline.daemon import mail, watched
+from plumbline.daemon import configuration_file, mail, watched
 from plumbline.daemon.watcher import Watcher
 from plumbline.daemon.work import Clock, iso
 from plumbline_db.connection import Database
@@ -42,7 +41,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 def read(database: Path, file: Path | None, clock: Clock) -> Plan:
     """Raises UsageError for the configuration, PlumblineError where nothing can be watched."""
-    found = configurations.read(file)
+    found = configuration_file.read(file)
     if found.notify.smtp_password_file:
         mail.password(found.notify.smtp_password_file)  # else it is missed when it is needed
     watcher = Watcher(found, clock)

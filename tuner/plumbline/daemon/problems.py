@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
 
+from plumbline.daemon.configuration import Configuration, Notify, Serve
 from plumbline.daemon.texts import host_port
 from plumbline.daemon.windows import OpenTimes, Window
-
-if TYPE_CHECKING:
-    from plumbline.daemon.configuration import Configuration, Notify, Serve
 
 _ADDRESS = re.compile(r"[^@\s<>,]+@[^@\s<>,]+\Z")
 

@@ -11,8 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from plumbline.daemon import configuration as configurations
-from plumbline.daemon import itself, notify, told
+from plumbline.daemon import configuration_file, itself, notify, told
 from plumbline.daemon.backups import Backups, Made
 from plumbline.daemon.configuration import Configuration
 from plumbline.daemon.lock import WatchLock
@@ -71,7 +70,7 @@ class Service:
         self._clock = clock
         self._notifier = notifier or Notifier()
         self._beat = time.monotonic()
-        found = configurations.read(file)
+        found = configuration_file.read(file)
         self._watcher = Watcher(found, clock, find, self._alive)
         self._backups = Backups(database)
         self._watch = itself.begun(found, file, iso(clock()))
@@ -209,7 +208,7 @@ class Service:
         self._notifier.reloading()
         now = iso(self._clock())
         try:
-            found = configurations.read(self._file)
+            found = configuration_file.read(self._file)
         except UsageError as error:
             self._watch = msgspec.structs.replace(self._watch, refused=str(error), refused_at=now)
             self._say(f"{error}: the configuration before it stays in force")

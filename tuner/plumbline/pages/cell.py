@@ -20,7 +20,7 @@ from plumbline_db.records import Campaign, Case, Medians, Verdict
 from plumbline_db.series import PrunedError
 
 
-class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CellQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`stage`: which table; empty: the last one."""
 
     stage: Word = ""
@@ -77,7 +77,7 @@ def picture(visit: Visit) -> Response:
 
 
 def _read(visit: Visit) -> CellData:
-    asked, campaign = visit.asked(Asked), visit.campaign()
+    asked, campaign = visit.asked(CellQuery), visit.campaign()
     function, size = visit.path("function"), visit.path("bytes")
     stages = verdicts.stages(visit.db, campaign.id)
     stage = asked.stage or (stages[-1] if stages else "")

@@ -19,7 +19,7 @@ from plumbline_db.series import PrunedError
 _OFFERED = 20  # runs
 
 
-class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ComparisonQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`a`, `b`: CAMPAIGN[:STAGE | /SUITE][@VARIANT], as in `plumbline compare`."""
 
     a: Word = ""
@@ -27,7 +27,7 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def page(visit: Visit) -> Response:
-    asked = visit.asked(Asked)
+    asked = visit.asked(ComparisonQuery)
     compared = _compared(visit, asked) if asked.a and asked.b else None
     newest = campaigns.all_campaigns(visit.db)[::-1][:_OFFERED]
     offered = [
@@ -40,7 +40,7 @@ def page(visit: Visit) -> Response:
 
 def picture(visit: Visit) -> Response:
     suffix = drawn.ending(visit, ".json")
-    asked = visit.asked(Asked)
+    asked = visit.asked(ComparisonQuery)
     if not (asked.a and asked.b):
         raise HTTPException(400, "a and b: two sides, CAMPAIGN[:STAGE | /SUITE][@VARIANT]")
     found = _compared(visit, asked)
@@ -50,7 +50,7 @@ def picture(visit: Visit) -> Response:
     return drawn.picture(visit, "comparison", suffix, drawn.encoded(spec), lambda: spec)
 
 
-def _compared(visit: Visit, asked: Asked) -> SideComparison:
+def _compared(visit: Visit, asked: ComparisonQuery) -> SideComparison:
     try:
         return compare(_side(visit, asked.a), _side(visit, asked.b), How())
     except PrunedError as error:

@@ -20,7 +20,7 @@ _ON_A_PAGE = 60  # runs to choose from
 Scale = Literal["log", "linear"]
 
 
-class Asked(
+class CurvesQuery(
     msgspec.Struct,
     frozen=True,
     forbid_unknown_fields=True,
@@ -42,7 +42,7 @@ class Asked(
 
 
 def page(visit: Visit) -> Response:
-    asked = visit.asked(Asked)
+    asked = visit.asked(CurvesQuery)
     chosen = [visit.campaign(id) for id in dict.fromkeys(asked.run)]
     offered = [
         (campaign, curve.offered(visit.db, campaign.id, every=bool(asked.every)))
@@ -67,7 +67,7 @@ def page(visit: Visit) -> Response:
 
 def picture(visit: Visit) -> Response:
     suffix = drawn.ending(visit, ".csv", ".json", ".spec")
-    asked = visit.asked(Asked)
+    asked = visit.asked(CurvesQuery)
     found = _curves(visit, asked)
     if not found:
         raise HTTPException(400, "curve: at least one")
@@ -84,7 +84,7 @@ def picture(visit: Visit) -> Response:
     return drawn.picture(visit, "curves", suffix, drawn.encoded(spec), lambda: spec)
 
 
-def _curves(visit: Visit, asked: Asked) -> list[Curve]:
+def _curves(visit: Visit, asked: CurvesQuery) -> list[Curve]:
     names = list(dict.fromkeys(asked.curve))
     if names and asked.base > len(names):
         raise HTTPException(400, f"base: there are {len(names)} curves")

@@ -12,7 +12,7 @@ from plumbline_db import campaigns, machines, runs
 _OFFERED = 100
 
 
-class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EnvironmentQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`a`, `b`: ids of runs."""
 
     a: Word = ""
@@ -33,7 +33,7 @@ class FactorLine(msgspec.Struct, frozen=True):
 
 
 def page(visit: Visit) -> Response:
-    asked = visit.asked(Asked)
+    asked = visit.asked(EnvironmentQuery)
     chosen = [visit.campaign(id) for id in (asked.a, asked.b) if id]
     offered = [campaign.id for campaign in campaigns.all_campaigns(visit.db)[::-1][:_OFFERED]]
     every = [_facts(visit, campaign.id) for campaign in chosen]

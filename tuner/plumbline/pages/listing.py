@@ -12,7 +12,7 @@ from plumbline_db.records import Campaign, Library, Machine
 ON_A_PAGE = 25
 
 
-class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"first": "from"}):
+class RunsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"first": "from"}):
     """`first`: how many newer runs are left out; `text`: what must be in a name."""
 
     first: Bytes = 0
@@ -43,7 +43,7 @@ def every(visit: Visit, text: str = "") -> list[ListedRun]:
 
 
 def page(visit: Visit) -> Response:
-    asked = visit.asked(Asked)
+    asked = visit.asked(RunsQuery)
     listed = every(visit, asked.text)
     first = asked.first
     return visit.page(

@@ -17,7 +17,7 @@ OLD_DAYS = 90  # a table that is older is worth to be measured again
 _UNDECIDED = 0.1  # share of a table's cells
 
 
-class Step(msgspec.Struct, frozen=True):
+class NextStep(msgspec.Struct, frozen=True):
     """`run`: id of the run that it is about; empty: none."""
 
     text: str
@@ -30,10 +30,10 @@ def of(
     known: Sequence[Campaign],
     places: Sequence[Coverage],
     now: datetime.datetime | None = None,
-) -> list[Step]:
+) -> list[NextStep]:
     """The most urgent ones first."""
     if not known:
-        return [Step("The database holds no campaign yet.", "plumbline campaign")]
+        return [NextStep("The database holds no campaign yet.", "plumbline campaign")]
     return [
         *_watched(db),
         *_under_way(known),
@@ -45,46 +45,48 @@ def _now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
 
 
-def _watched(db: Database) -> list[Step]:
+def _watched(db: Database) -> list[NextStep]:
     waiting = [alarm for _, alarm in alarms.every(db) if alarm.is_open]
     if not waiting:
         return []
     text = f"{counted(len(waiting), 'watched cell')} may have changed."
-    return [Step(text, "plumbline watch --status", waiting[-1].campaign)]
+    return [NextStep(text, "plumbline watch --status", waiting[-1].campaign)]
 
 
-def _under_way(known: Sequence[Campaign]) -> list[Step]:
+def _under_way(known: Sequence[Campaign]) -> list[NextStep]:
     running = [campaign for campaign in known if campaign.state == "running"]
     if not running:
         return []
     newest = running[-1]
     more = f" So are {len(running) - 1} more." if running[1:] else ""
     text = f"{newest.id} is not at its end: it runs, or the same command goes on with it.{more}"
-    return [Step(text, f"plumbline results --campaign {newest.id}", newest.id)]
+    return [NextStep(text, f"plumbline results --campaign {newest.id}", newest.id)]
 
 
-def _of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[Step]:
+def _of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[NextStep]:
     place, before = each.place, each.stages.get("before")
     where = f"{place.host}, {place.library}, {place.nprocs} ranks"
     steps = []
     if each.in_force and winners.get(db, each.in_force):
         text = f"{where}: winners are there. To put them in force:"
         steps.append(
-            Step(text, f"plumbline apply --user --campaign {each.in_force}", each.in_force)
+            NextStep(text, f"plumbline apply --user --campaign {each.in_force}", each.in_force)
         )
     elif before and "after" not in each.stages and _violations(each, "before"):
         text = f"{where}: violations, and nothing was searched. To search what removes them:"
-        steps.append(Step(text, f"plumbline campaign --nprocs {place.nprocs}", before.newest))
+        steps.append(NextStep(text, f"plumbline campaign --nprocs {place.nprocs}", before.newest))
     if before is None:
         return steps
     undecided = sum(count.undecided for count in before.guidelines.values())
     if undecided > _UNDECIDED * before.cells:
         text = f"{where}: {undecided} of {before.cells} cells are undecided. More launches decide:"
         command = f"plumbline verify --nprocs {place.nprocs} --launches-max 60"
-        steps.append(Step(text, command, before.newest))
+        steps.append(NextStep(text, command, before.newest))
     if _days(before.newest_measured, now) > OLD_DAYS:
         text = f"{where}: the newest table is older than {OLD_DAYS} days. To measure it again:"
-        steps.append(Step(text, f"plumbline campaign --nprocs {place.nprocs} --new", before.newest))
+        steps.append(
+            NextStep(text, f"plumbline campaign --nprocs {place.nprocs} --new", before.newest)
+        )
     return steps
 
 

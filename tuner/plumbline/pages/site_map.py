@@ -16,7 +16,7 @@ ON_A_PAGE = 6  # libraries on machines
 _RANK = {"holds": 0, "undecided": 1, "violated": 2}
 
 
-class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"first": "from"}):
+class MapQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"first": "from"}):
     """`first`: so many libraries on machines are left out."""
 
     first: Bytes = 0
@@ -50,7 +50,7 @@ class LibraryMap(msgspec.Struct, frozen=True):
 
 
 def page(visit: Visit) -> Response:
-    asked = visit.asked(Asked)
+    asked = visit.asked(MapQuery)
     grouped: dict[tuple[str, str, str, str], list[Coverage]] = {}
     for each in coverage.of_campaigns(visit.db):
         at = each.place

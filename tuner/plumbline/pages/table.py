@@ -18,7 +18,7 @@ from plumbline_db.order import by_number
 from plumbline_db.records import Verdict
 
 
-class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TableQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`verdict`: rows that have such a cell alone."""
 
     guideline: Word = ""
@@ -39,7 +39,7 @@ _WORST = {"violated": 2, "undecided": 1, "holds": 0}
 
 
 def page(visit: Visit) -> Response:
-    asked = visit.asked(Asked)
+    asked = visit.asked(TableQuery)
     campaign, stage = visit.campaign(), visit.path("stage")
     every = verdicts.get(visit.db, campaign.id, stage)
     if not every:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from plumbline.daemon import configuration, status
+from plumbline.daemon import configuration_file, status
 from plumbline.daemon.work import Clock, moment_of
 from plumbline.results.doctor import Finding
 from plumbline.system import process
@@ -116,7 +116,7 @@ def _configuration(subject: str, started: str) -> Iterator[Finding]:
         )
     for name in files or [""]:
         try:
-            configuration.read(Path(name) if name else None)
+            configuration_file.read(Path(name) if name else None)
         except UsageError as error:
             yield Finding("configuration", "fails", str(error))
         else:
