@@ -123,11 +123,13 @@ class Database(Statements):
         return cls(path, connection, lock, writable=True)
 
     def close(self) -> None:
-        with explained(self.path):
-            self._connection.close()
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        try:
+            with explained(self.path):
+                self._connection.close()
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+                self._lock = None
 
     def __enter__(self) -> Self:
         return self

@@ -4,7 +4,8 @@ database how it stands. What it says to a log is given to `say`: only the comman
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +24,7 @@ from plumbline.daemon.watched import Finder
 from plumbline.daemon.watched import find as find_installed
 from plumbline.daemon.watcher import Watcher
 from plumbline.daemon.work import Clock, iso
+from plumbline.system import ending
 from plumbline_db import watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, TryLaterError, UsageError
@@ -121,7 +123,7 @@ class Service:
         """Whatever keeps it from the database is waited for."""
         self._alive()
         try:
-            with Database.open(self._database, write=True) as db:
+            with _writing(self._database) as db:
                 copied = self._backups.once_a_day(self.configuration.backup, self._clock())
                 watching.put(db, self._watch)
                 done = self._advanced(db, copied)
@@ -225,7 +227,7 @@ class Service:
 
     def _hear(self, news: told.Told) -> None:
         try:
-            with Database.open(self._database, write=True) as db:
+            with _writing(self._database) as db:
                 limits = self._watcher.configuration.notify
                 for line in notify.tell(db, limits, [news], self._clock):
                     self._say(line)
@@ -237,7 +239,7 @@ class Service:
         if self._backups.damaged:  # it is left as it is
             return
         try:
-            with Database.open(self._database, write=True) as db:
+            with _writing(self._database) as db:
                 watching.put(db, self._watch)
         except PlumblineError as error:
             self._say(str(error))
@@ -247,3 +249,13 @@ class Service:
 
     def _lives(self) -> bool:
         return time.monotonic() - self._beat < _LIVES_SECONDS
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[Database]:
+    """A signal that ends the daemon while this opens leaves no lock behind: what has become of it
+    is written then."""
+    with ExitStack() as stack:
+        with ending.held():
+            db = stack.enter_context(Database.open(path, write=True))
+        yield db
