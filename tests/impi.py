@@ -14,7 +14,8 @@ from plumbline.system import paths
 from plumbline.system.placement import Placement
 from plumbline.system.process import Finished
 from plumbline_db import ndjson
-from plumbline_db.records import UNBOUNDED_BYTES, ProbeRecord, Samples, Winner
+from plumbline_db.probe_records import ProbeRecord, Samples
+from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters.family.intelmpi.ranges import knob
 from tests.db import build
 from tests.tuner.families import installations

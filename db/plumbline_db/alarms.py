@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from plumbline_db import campaigns, columns
-from plumbline_db.records import CellAlarm, Retuning
 from plumbline_db.statements import Statements
+from plumbline_db.watch_records import CellAlarm, Retuning
 
 
 def raised(db: Statements, alarm: CellAlarm) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db.records import Record
+from plumbline_db.record import Record
 
 
 def names(record: type[Record]) -> str:

@@ -23,13 +23,13 @@ from plumbline_db import (
     verdicts,
     winners,
 )
+from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import (
     Campaign,
     Event,
     Hockney,
     Library,
     Machine,
-    ProbeRecord,
     Pruned,
     Run,
     Search,

@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db.records import AFTERWARDS, Record
+from plumbline_db.record import Record
+from plumbline_db.records import AFTERWARDS
 from plumbline_db.statements import Statements
 
 _AFTERWARDS = msgspec.json.encode(AFTERWARDS).decode()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from plumbline_db.layout import OVERLAP_TUNE
 from plumbline_db.order import by_number
-from plumbline_db.records import Record
+from plumbline_db.record import Record
 from plumbline_db.statements import Statements
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from plumbline_db import campaigns
 from plumbline_db.blobs import array
-from plumbline_db.records import HalfTrips, Hockney, Pair
+from plumbline_db.probe_records import Pair
+from plumbline_db.records import HalfTrips, Hockney
 from plumbline_db.statements import Statements
 
 _COLUMNS = """pair, piece, bytes_from, bytes_to, alpha_seconds, alpha_low, alpha_high,

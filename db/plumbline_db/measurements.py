@@ -12,7 +12,7 @@ import msgspec
 
 from plumbline_db import configurations, overlaps, series, summaries, trust
 from plumbline_db.blobs import blob, text, times
-from plumbline_db.records import (
+from plumbline_db.probe_records import (
     Begin,
     CaseRecord,
     Check,

@@ -13,7 +13,7 @@ import msgspec
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.planned import Planned, UnplannedError
-from plumbline_db.records import (
+from plumbline_db.probe_records import (
     Begin,
     CaseRecord,
     Check,

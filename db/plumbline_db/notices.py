@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from plumbline_db import columns
-from plumbline_db.records import Notice
 from plumbline_db.statements import Statements
+from plumbline_db.watch_records import Notice
 
 
 def put(db: Statements, notice: Notice) -> None:

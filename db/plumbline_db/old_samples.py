@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 
 from plumbline_db import campaigns, series
-from plumbline_db.records import Campaign, Pruned, Record
+from plumbline_db.record import Record
+from plumbline_db.records import Campaign, Pruned
 from plumbline_db.statements import Statements
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from plumbline_db.blobs import blob, times
-from plumbline_db.records import Overlap, OverlapLatency, OverlapTrace, ProbeRecord
+from plumbline_db.probe_records import Overlap, OverlapLatency, OverlapTrace, ProbeRecord
 from plumbline_db.statements import Statements
 
 

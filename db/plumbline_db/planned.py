@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db.records import (
+from plumbline_db.probe_records import (
     CaseRecord,
     Check,
     ConfigRecord,

@@ -13,22 +13,8 @@ from numpy.typing import NDArray
 from plumbline_db import campaigns, configurations, cost, measurements, series, trust
 from plumbline_db import suites as suite_rows
 from plumbline_db.blobs import text, text_blob
-from plumbline_db.records import (
-    AFTERWARDS,
-    Case,
-    Check,
-    Failure,
-    Footer,
-    Header,
-    Load,
-    Medians,
-    ProbeRecord,
-    Refused,
-    Run,
-    Samples,
-    Suite,
-    Wrong,
-)
+from plumbline_db.probe_records import Check, Footer, Header, Load, ProbeRecord, Refused, Samples
+from plumbline_db.records import AFTERWARDS, Case, Failure, Medians, Run, Suite, Wrong
 from plumbline_db.statements import Statements
 
 _SELECT = """SELECT run.id, suite.campaign, suite.name, run.sequence, run.failure, run.reason,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from plumbline_db import shapes
 from plumbline_db.blobs import packed, unpacked
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Samples
+from plumbline_db.probe_records import Samples
 from plumbline_db.shapes import Layout
 from plumbline_db.statements import Statements
 

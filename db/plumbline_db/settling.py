@@ -7,7 +7,8 @@ from typing import NamedTuple
 import msgspec
 
 from plumbline_db import configurations, series
-from plumbline_db.records import Case, Samples
+from plumbline_db.probe_records import Samples
+from plumbline_db.records import Case
 from plumbline_db.statements import Statements
 
 

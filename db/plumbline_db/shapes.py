@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline_db.blobs import numbers, whole_bytes
-from plumbline_db.records import Samples
+from plumbline_db.probe_records import Samples
 
 
 class BlockShape(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

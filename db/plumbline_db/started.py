@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 
 from plumbline_db import runs
-from plumbline_db.records import Header, Run
+from plumbline_db.probe_records import Header
+from plumbline_db.records import Run
 from plumbline_db.statements import Statements
 
 # How ranks are simulated follows from the simulated machine, not from words.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline_db.records import ProbeRecord, Samples, Transit
+from plumbline_db.probe_records import ProbeRecord, Samples, Transit
 from plumbline_db.statements import Statements
 
 # Of the table, but for the measurement.

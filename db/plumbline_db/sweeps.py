@@ -7,7 +7,7 @@ from collections.abc import Collection
 import msgspec
 
 from plumbline_db import configurations
-from plumbline_db.records import Record
+from plumbline_db.record import Record
 from plumbline_db.statements import Statements
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from plumbline_db import overlaps
 from plumbline_db.blobs import blob, times
-from plumbline_db.records import (
+from plumbline_db.probe_records import (
     ClockError,
     ClockModel,
     ClockSync,
@@ -20,10 +20,10 @@ from plumbline_db.records import (
     Nrep,
     PingPong,
     ProbeRecord,
-    Record,
     Refused,
     Transit,
 )
+from plumbline_db.record import Record
 from plumbline_db.statements import Statements
 
 _BY_DOMAIN = ("errors_ns", "bounds_ns")

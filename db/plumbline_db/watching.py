@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from plumbline_db import campaigns, columns
-from plumbline_db.records import CANARY, Canary, Watch, WatchDay, WatchedCampaign, WatchedCell
+from plumbline_db.records import CANARY
 from plumbline_db.statements import Statements
+from plumbline_db.watch_records import Canary, Watch, WatchDay, WatchedCampaign, WatchedCell
 
 # --- the daemon itself -------------------------------------------------------------------------
 

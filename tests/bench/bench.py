@@ -32,7 +32,8 @@ from plumbline.settings import campaign_file, identity, starting
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.verify.verify import VerifySettings, verify
 from plumbline_db.connection import Database
-from plumbline_db.records import Case, Footer, Medians
+from plumbline_db.probe_records import Footer
+from plumbline_db.records import Case, Medians
 from tests.bench import monitored
 from tests.exporters.prometheus import served
 

@@ -25,7 +25,7 @@ from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings import Settings, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
-from plumbline_db.records import CaseRecord, Check, Samples
+from plumbline_db.probe_records import CaseRecord, Check, Samples
 
 Chosen = Mapping[str, Candidate]
 Seconds = dict[tuple[str, int], float]

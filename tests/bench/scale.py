@@ -13,7 +13,7 @@ from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
-from plumbline_db.records import Samples
+from plumbline_db.probe_records import Samples
 
 RANKS = (32, 64, 128, 256, 512, 1024)
 PPN = 16

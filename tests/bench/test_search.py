@@ -14,7 +14,7 @@ from plumbline.measure import tables
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
-from plumbline_db.records import Samples
+from plumbline_db.probe_records import Samples
 from tests.bench.search import record
 from tests.bench.search.around import Around, choices_of, in_force
 from tests.bench.search.baselines import Trials, exhaustive

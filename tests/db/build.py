@@ -11,26 +11,20 @@ import msgspec
 
 from plumbline_db import campaigns, machines, runs, verdicts, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import (
+from plumbline_db.probe_records import (
     Begin,
-    Campaign,
     CaseRecord,
     Check,
     Clock,
     ConfigRecord,
-    Failure,
     Footer,
     Header,
     KnobReading,
-    Library,
-    Machine,
     Order,
     ProbeRecord,
-    Run,
     Samples,
-    Verdict,
-    Winner,
 )
+from plumbline_db.records import Campaign, Failure, Library, Machine, Run, Verdict, Winner
 
 MACHINE = Machine(
     id="m-5f0c21ab",

@@ -11,18 +11,8 @@ import numpy as np
 
 from plumbline_db import campaigns, machines, runs, searches, verdicts, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import (
-    Begin,
-    Campaign,
-    CaseRecord,
-    Check,
-    Footer,
-    Order,
-    ProbeRecord,
-    Samples,
-    Search,
-    Trial,
-)
+from plumbline_db.probe_records import Begin, CaseRecord, Check, Footer, Order, ProbeRecord, Samples
+from plumbline_db.records import Campaign, Search, Trial
 from tests.db import build
 
 FUNCTIONS = ("MPI_Allgather", "MPI_Allreduce", "MPI_Alltoall", "MPI_Bcast", "MPI_Reduce")

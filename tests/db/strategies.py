@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 from hypothesis import strategies as st
 
-from plumbline_db.records import (
+from plumbline_db.probe_records import (
     Begin,
     Cache,
     CaseRecord,
@@ -26,7 +26,6 @@ from plumbline_db.records import (
     Load,
     Nrep,
     Order,
-    OtherUse,
     Overlap,
     OverlapLatency,
     OverlapTrace,
@@ -34,13 +33,9 @@ from plumbline_db.records import (
     ProbeRecord,
     Refused,
     Samples,
-    Search,
     Transit,
-    Trial,
-    Tried,
-    Verdict,
-    Winner,
 )
+from plumbline_db.records import OtherUse, Search, Trial, Tried, Verdict, Winner
 
 R = TypeVar("R", bound=msgspec.Struct)
 

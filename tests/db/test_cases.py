@@ -9,7 +9,8 @@ import pytest
 from plumbline_db import campaigns, cases, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Campaign, Failure, Samples
+from plumbline_db.probe_records import Samples
+from plumbline_db.records import Campaign, Failure
 from tests.db import build
 from tests.db.build import Timed
 

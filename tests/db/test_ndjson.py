@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.ndjson import BadRecordsError, decode
-from plumbline_db.records import Footer, ProbeRecord
+from plumbline_db.probe_records import Footer, ProbeRecord
 from tests.db import build, strategies
 from tests.db.build import Timed
 

@@ -15,7 +15,8 @@ from plumbline_db import campaigns, measurements, old_samples, runs, series, set
 from plumbline_db.connection import Database, check, compact, release
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.old_samples import Policy
-from plumbline_db.records import Pruned, Samples, Transit
+from plumbline_db.probe_records import Samples, Transit
+from plumbline_db.records import Pruned
 from tests.db import build
 from tests.db.build import Timed
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from plumbline_db.planned import Planned, UnplannedError
-from plumbline_db.records import (
+from plumbline_db.probe_records import (
     CaseRecord,
     Check,
     ConfigRecord,

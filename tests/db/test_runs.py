@@ -14,21 +14,19 @@ from hypothesis import HealthCheck, given, settings
 from plumbline_db import measurements, runs, settling
 from plumbline_db.connection import Database
 from plumbline_db.cost import Cost, cost
-from plumbline_db.records import (
+from plumbline_db.probe_records import (
     CaseRecord,
     Check,
     ConfigRecord,
-    Failure,
     Footer,
     HostLoad,
     Load,
     ProbeRecord,
     Refused,
-    Run,
     Samples,
-    Suite,
     Transit,
 )
+from plumbline_db.records import Failure, Run, Suite
 from tests.db import build, strategies
 from tests.db.build import Timed
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from plumbline_db import blobs, runs, series, shapes, summaries
 from plumbline_db.connection import Database
-from plumbline_db.records import Samples
+from plumbline_db.probe_records import Samples
 from tests.db import build
 from tests.db.build import Timed
 

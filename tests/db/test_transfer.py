@@ -23,7 +23,8 @@ from plumbline_db import (
 )
 from plumbline_db.connection import Database, check
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import Event, ProbeRecord, Suite
+from plumbline_db.probe_records import ProbeRecord
+from plumbline_db.records import Event, Suite
 from tests.db import build, damage, strategies
 
 CAMPAIGN = build.CAMPAIGN.id

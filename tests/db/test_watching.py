@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 
 from plumbline_db import alarms, cost, integrity, notices, pruning, runs, watching
 from plumbline_db.connection import Database
-from plumbline_db.records import (
-    AFTERWARDS,
-    CANARY,
+from plumbline_db.records import AFTERWARDS, CANARY, Suite
+from plumbline_db.watch_records import (
     Canary,
     CellAlarm,
     Notice,
     Retuning,
-    Suite,
     Watch,
     WatchDay,
     WatchedCampaign,

@@ -10,13 +10,12 @@ import msgspec
 
 from plumbline_db import alarms, campaigns, notices, runs, verdicts, watching, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import (
-    Campaign,
+from plumbline_db.records import Campaign, Verdict
+from plumbline_db.watch_records import (
     Canary,
     CellAlarm,
     Notice,
     Retuning,
-    Verdict,
     Watch,
     WatchDay,
     WatchedCampaign,

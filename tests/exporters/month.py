@@ -15,7 +15,8 @@ from prometheus_client.openmetrics.exposition import generate_latest
 
 from plumbline_db import alarms, campaigns, watching
 from plumbline_db.connection import Database, backup
-from plumbline_db.records import CellAlarm, Verdict, WatchDay
+from plumbline_db.records import Verdict
+from plumbline_db.watch_records import CellAlarm, WatchDay
 from plumbline_exporters.metrics import DatabaseCollector
 from plumbline_exporters.metrics import scrape as scrape_room
 from tests.db import build

@@ -26,7 +26,8 @@ from plumbline.settings import campaign_file
 from plumbline_db import ndjson, runs, scratch
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import UNBOUNDED_BYTES, PingPong
+from plumbline_db.probe_records import PingPong
+from plumbline_db.records import UNBOUNDED_BYTES
 from plumbline_exporters.family.openmpi import site as ompi_site
 from plumbline_exporters.family.openmpi.site import SiteRule
 from plumbline_exporters.finding import Context

@@ -15,7 +15,7 @@ from plumbline.core import guidelines
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.verify.kinds import all_kinds
-from plumbline_db.records import Header
+from plumbline_db.probe_records import Header
 from tests.collectives_alt.programs import make
 from tests.probes.launch import ROOT, Launch, Probe
 

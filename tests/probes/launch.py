@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from plumbline_db import ndjson
-from plumbline_db.records import (
+from plumbline_db.probe_records import (
     CaseRecord,
     Check,
     ConfigRecord,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db.records import PingPong
+from plumbline_db.probe_records import PingPong
 from tests.probes.launch import ROOT
 from tests.probes.mpich import MpichProbe, built
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db.records import KnobReading
+from plumbline_db.probe_records import KnobReading
 from tests.probes.launch import Launch, Probe
 
 pytestmark = pytest.mark.mpi

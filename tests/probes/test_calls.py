@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline_db.records import Check, KnobReading
+from plumbline_db.probe_records import Check, KnobReading
 from tests.probes.launch import Launch
 from tests.probes.mpich import MpichProbe
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline_db.records import KnobReading
+from plumbline_db.probe_records import KnobReading
 from tests.probes.launch import Launch, Probe
 
 pytestmark = pytest.mark.mpi

@@ -7,7 +7,16 @@ import re
 
 import pytest
 
-from plumbline_db.records import Begin, CaseRecord, Check, Footer, Header, Load, Order, Samples
+from plumbline_db.probe_records import (
+    Begin,
+    CaseRecord,
+    Check,
+    Footer,
+    Header,
+    Load,
+    Order,
+    Samples,
+)
 from tests.probes.launch import Launch, Probe
 
 pytestmark = pytest.mark.mpi

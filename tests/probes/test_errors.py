@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db.records import Begin, Order, Samples
+from plumbline_db.probe_records import Begin, Order, Samples
 from tests.probes.launch import ENVIRONMENT, Probe, decode
 
 GOOD = "case id=0 function=MPI_Bcast bytes=8\n"

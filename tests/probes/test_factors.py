@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline_db.records import Factor
+from plumbline_db.probe_records import Factor
 from tests.probes.launch import ROOT, Launch, Probe
 
 pytestmark = pytest.mark.mpi

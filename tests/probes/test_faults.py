@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from plumbline_db.records import Check
+from plumbline_db.probe_records import Check
 from tests.probes.launch import Launch, Probe
 
 pytestmark = pytest.mark.mpi

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline_db.records import ClockError, ClockModel, ClockSync, Refused
+from plumbline_db.probe_records import ClockError, ClockModel, ClockSync, Refused
 from tests import busy
 from tests.hosts import Hosts
 from tests.probes.launch import Launch, Probe

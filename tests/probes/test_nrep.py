@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plumbline_db import ndjson
-from plumbline_db.records import Nrep, Samples
+from plumbline_db.probe_records import Nrep, Samples
 from tests.probes.launch import ROOT, Launch, Probe
 
 Value = Callable[[Sequence[int], int], float]

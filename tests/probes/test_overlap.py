@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.overlap.metric import latency, ratio
 from plumbline_db import ndjson
-from plumbline_db.records import Overlap, OverlapLatency
+from plumbline_db.probe_records import Overlap, OverlapLatency
 from tests import busy
 from tests.memory import memory_can_be_read
 from tests.probes.launch import Launch, Probe

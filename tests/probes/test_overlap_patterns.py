@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db.records import Overlap
+from plumbline_db.probe_records import Overlap
 from tests import busy
 from tests.probes.launch import Launch, Probe
 

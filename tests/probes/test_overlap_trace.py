@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.overlap.timeline import Event, Timeline, clock_of, split, timelines
-from plumbline_db.records import ClockError, Overlap, OverlapTrace
+from plumbline_db.probe_records import ClockError, Overlap, OverlapTrace
 from tests import busy
 from tests.probes.launch import Launch, Probe
 from tests.probes.test_overlap import memory_can_be_read

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from plumbline_db import ndjson
-from plumbline_db.records import Footer, PingPong
+from plumbline_db.probe_records import Footer, PingPong
 from tests import busy
 from tests.probes.launch import ENVIRONMENT, Launch, Probe
 

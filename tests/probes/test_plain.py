@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline_db.records import Order, Samples
+from plumbline_db.probe_records import Order, Samples
 from tests.probes.launch import Probe
 
 pytestmark = pytest.mark.mpi

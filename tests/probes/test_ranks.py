@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline_db.records import Nrep
+from plumbline_db.probe_records import Nrep
 from tests.probes.launch import Probe
 
 pytestmark = pytest.mark.mpi

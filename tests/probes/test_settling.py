@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db.records import Samples, Transit
+from plumbline_db.probe_records import Samples, Transit
 from tests.probes.launch import Launch, Probe
 
 pytestmark = pytest.mark.mpi

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline_db.records import ClockSync
+from plumbline_db.probe_records import ClockSync
 from tests import busy
 from tests.probes.launch import Launch, Probe, listed
 

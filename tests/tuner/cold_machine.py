@@ -9,7 +9,8 @@ import msgspec
 
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.settings.toolchain import Variant
-from plumbline_db.records import CaseRecord, Failure, ProbeRecord, Run
+from plumbline_db.probe_records import CaseRecord, ProbeRecord
+from plumbline_db.records import Failure, Run
 from tests.db import build
 from tests.tuner.simulated import (
     LATENCY,

@@ -14,7 +14,8 @@ from plumbline.libraries import Family, Installation
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.system import process
 from plumbline.system.placement import Placement
-from plumbline_db.records import Machine, ProbeRecord
+from plumbline_db.probe_records import ProbeRecord
+from plumbline_db.records import Machine
 from tests.db import build
 
 

@@ -21,7 +21,8 @@ from plumbline.system import process
 from plumbline_db import blobs, runs
 from plumbline_db.connection import Database, check
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import ProbeRecord, Run
+from plumbline_db.probe_records import ProbeRecord
+from plumbline_db.records import Run
 from tests.tuner import planted
 from tests.tuner.cli.conftest import install
 from tests.tuner.simulated import ROOT, SimulatedStarter

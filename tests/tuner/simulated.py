@@ -23,14 +23,13 @@ from plumbline.libraries.openmpi import OpenMpi
 from plumbline.libraries.space import Space
 from plumbline.settings.toolchain import Catalogue, Toolchain, Variant, _Named
 from plumbline.system.placement import Placement
-from plumbline_db.records import (
+from plumbline_db.probe_records import (
     Begin,
     CaseRecord,
     Check,
     Clock,
     ConfigRecord,
     Criterion,
-    Failure,
     Footer,
     Header,
     KnobReading,
@@ -38,9 +37,9 @@ from plumbline_db.records import (
     Order,
     PingPong,
     ProbeRecord,
-    Run,
     Samples,
 )
+from plumbline_db.records import Failure, Run
 from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
 from tests.db import build
 from tests.exporters import rules_reader

@@ -11,7 +11,8 @@ from plumbline.measure import side_by_side
 from plumbline.measure.launches import LaunchStore
 from plumbline.measure.side_by_side import MeasuredCase
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Failure, ProbeRecord, Run
+from plumbline_db.probe_records import ProbeRecord
+from plumbline_db.records import Campaign, Failure, Run
 from tests.tuner.simulated import SPACE, Costs, SimulatedStarter
 
 LIMIT = Configuration.of({"btl_vader_eager_limit": "8192", "pml": "ob1"})

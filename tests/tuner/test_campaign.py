@@ -27,15 +27,8 @@ from plumbline.settings.toolchain import Variant, variants_tried
 from plumbline_db import campaigns, events, exports, runs, searches, suites, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import (
-    UNBOUNDED_BYTES,
-    Campaign,
-    CaseRecord,
-    ProbeRecord,
-    Run,
-    Verdict,
-    Winner,
-)
+from plumbline_db.probe_records import CaseRecord, ProbeRecord
+from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Run, Verdict, Winner
 from plumbline_exporters import profile
 from plumbline_exporters.family.openmpi import rules as ompi_rules
 from tests.exporters.bundles import tuned

@@ -16,17 +16,17 @@ from plumbline.results.compare import How, SideComparison
 from plumbline_db import campaigns, machines, runs, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import (
+from plumbline_db.probe_records import (
     CaseRecord,
     Factor,
     Header,
     HostLoad,
-    Library,
     Load,
     ProbeRecord,
     Refused,
     Samples,
 )
+from plumbline_db.records import Library
 from tests.db import build
 from tests.db.build import Timed
 

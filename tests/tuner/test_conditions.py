@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.measure import conditions
 from plumbline.measure.settling import Start
-from plumbline_db.records import Factor, Footer, Header, HostLoad, Load
+from plumbline_db.probe_records import Factor, Footer, Header, HostLoad, Load
 from plumbline_db.runs import Surroundings
 from tests.db import build
 

@@ -14,7 +14,8 @@ from plumbline.results.doctor import Finding, examine
 from plumbline.settings import ranks, site_rules, starting
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db.connection import Database
-from plumbline_db.records import Factor, ProbeRecord, Run
+from plumbline_db.probe_records import Factor, ProbeRecord
+from plumbline_db.records import Run
 from tests.tuner import simulated
 from tests.tuner.simulated import Costs, SimulatedStarter
 

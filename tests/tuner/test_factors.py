@@ -16,7 +16,8 @@ from plumbline.system.placement import Placement
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Cache, Clock, Event, Factor, Header, ProbeRecord, Run, Suite
+from plumbline_db.probe_records import Cache, Clock, Factor, Header, ProbeRecord
+from plumbline_db.records import Event, Run, Suite
 from tests.db import build
 
 ROOT = Path(__file__).resolve().parents[2]

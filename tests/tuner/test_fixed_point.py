@@ -23,7 +23,8 @@ from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline_db import events, runs, verdicts, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import CaseRecord, Winner
+from plumbline_db.probe_records import CaseRecord
+from plumbline_db.records import Winner
 from plumbline_exporters import plumbline_sh
 from tests.tuner.simulated import (
     GUIDELINES,

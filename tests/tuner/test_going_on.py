@@ -16,7 +16,8 @@ from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import load
 from plumbline_db import campaigns, events, runs, searches, suites, verdicts
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Failure, ProbeRecord, Run
+from plumbline_db.probe_records import ProbeRecord
+from plumbline_db.records import Campaign, Failure, Run
 from tests.tuner import planted
 from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter, failed, toolchain
 

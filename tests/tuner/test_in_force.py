@@ -16,7 +16,8 @@ from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns, exports
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import ProbeRecord, Run
+from plumbline_db.probe_records import ProbeRecord
+from plumbline_db.records import Run
 from plumbline_exporters.family.openmpi import rules as ompi_rules
 from tests.tuner import planted
 from tests.tuner.simulated import SimulatedStarter, toolchain

@@ -19,19 +19,8 @@ from plumbline.system.placement import Placement
 from plumbline_db import events, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import (
-    Begin,
-    Campaign,
-    CaseRecord,
-    Check,
-    Failure,
-    Footer,
-    Order,
-    ProbeRecord,
-    Run,
-    Samples,
-    Suite,
-)
+from plumbline_db.probe_records import Begin, CaseRecord, Check, Footer, Order, ProbeRecord, Samples
+from plumbline_db.records import Campaign, Failure, Run, Suite
 from tests.db import build
 from tests.tuner import fake_mpi, fake_probe
 from tests.tuner.simulated import EXIT, Costs, Interrupted, SimulatedStarter, failed

@@ -10,7 +10,7 @@ import pytest
 from plumbline.system import machine
 from plumbline.system.placement import Placement
 from plumbline.system.readback import mismatch, units
-from plumbline_db.records import Header
+from plumbline_db.probe_records import Header
 from tests.db import build
 
 # Two sockets with two cores of two hardware threads each; a NUMA node a socket.

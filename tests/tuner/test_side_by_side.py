@@ -10,7 +10,8 @@ from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import side_by_side, unkept
 from plumbline.measure.side_by_side import MeasuredCase
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import ClockError, Footer, ProbeRecord, Refused, Run, Samples
+from plumbline_db.probe_records import ClockError, Footer, ProbeRecord, Refused, Samples
+from plumbline_db.records import Run
 from tests.tuner import simulated
 from tests.tuner.simulated import Costs, SimulatedStarter, failed
 

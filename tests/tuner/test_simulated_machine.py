@@ -20,7 +20,15 @@ from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain, find_toolchain, list_of
 from plumbline.system import paths
-from plumbline_db.records import CaseRecord, Check, Header, Load, PingPong, ProbeRecord, Samples
+from plumbline_db.probe_records import (
+    CaseRecord,
+    Check,
+    Header,
+    Load,
+    PingPong,
+    ProbeRecord,
+    Samples,
+)
 from tests import simgrid
 from tests.tuner.cli.command import plumbline
 

@@ -18,7 +18,8 @@ from plumbline.measure import tables
 from plumbline.settings import starting
 from plumbline.settings.campaign_file import load, of
 from plumbline.settings.toolchain import find_toolchain
-from plumbline_db.records import Library, Samples
+from plumbline_db.probe_records import Samples
+from plumbline_db.records import Library
 from tests import simgrid
 from tests.tuner.cli.command import plumbline
 from tests.tuner.families.installations import script

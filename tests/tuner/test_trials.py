@@ -12,7 +12,8 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.settings.campaign_file import load
 from plumbline_db import events
 from plumbline_db.connection import Database
-from plumbline_db.records import UNBOUNDED_BYTES, Campaign, CaseRecord, Winner
+from plumbline_db.probe_records import CaseRecord
+from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Winner
 from tests.exporters.bundles import tuned, variant
 from tests.tuner.simulated import Costs, SimulatedStarter
 

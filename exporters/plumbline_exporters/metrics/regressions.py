@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from plumbline_db import alarms, watching
-from plumbline_db.records import Campaign, CellAlarm, WatchedCampaign
+from plumbline_db.records import Campaign
+from plumbline_db.watch_records import CellAlarm, WatchedCampaign
 from plumbline_exporters.metrics.labels import PLACE, labels, unix
 from plumbline_exporters.metrics.scrape import Scrape, collector
 

@@ -19,7 +19,7 @@ from prometheus_client.core import (
 )
 
 from plumbline_db import notices, watching
-from plumbline_db.records import Watch, WatchDay
+from plumbline_db.watch_records import Watch, WatchDay
 from plumbline_exporters.metrics.labels import unix
 from plumbline_exporters.metrics.scrape import Scrape, collector
 

@@ -20,7 +20,7 @@ from plumbline.measure import tables
 from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
-from plumbline_db.records import CaseRecord, Samples
+from plumbline_db.probe_records import CaseRecord, Samples
 from tests.bench.detector.noise import RecordedLaunches
 
 SIZES = [8, 64, 512, 2048, 8192, 16384, 32768, 65536, 131072, 262144]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.core.plan import PlanCase
-from plumbline_db.records import Header
+from plumbline_db.probe_records import Header
 
 from .around import Around
 

@@ -15,7 +15,7 @@ from plumbline.core.plan import PlanCase
 from plumbline.launch.known import calls
 from plumbline.search.space.candidates import DEFAULT
 from plumbline.settings import starting
-from plumbline_db.records import Header
+from plumbline_db.probe_records import Header
 
 from .answers import Answer
 from .around import Around, of_lines

@@ -18,7 +18,7 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import PlanCase
 from plumbline.launch.known import calls
 from plumbline.search.space.candidates import DEFAULT, Candidate
-from plumbline_db.records import Header
+from plumbline_db.probe_records import Header
 
 from .answers import Answer, Lacking
 from .around import Around

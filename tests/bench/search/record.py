@@ -22,7 +22,8 @@ from plumbline.measure import blame, tables
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.settings import starting
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import CaseRecord, Check, Footer, Header, ProbeRecord, Run, Samples
+from plumbline_db.probe_records import CaseRecord, Check, Footer, Header, ProbeRecord, Samples
+from plumbline_db.records import Run
 
 from .store import Recorded, Store, Timed
 from .sweeps import Here

@@ -15,7 +15,7 @@ from plumbline.launch.starter import Starter, ended, under_way, with_case
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM
 from plumbline.system.placement import Placement
 from plumbline_db import runs
-from plumbline_db.records import (
+from plumbline_db.probe_records import (
     Begin,
     Check,
     ConfigRecord,
@@ -23,9 +23,9 @@ from plumbline_db.records import (
     KnobReading,
     Order,
     ProbeRecord,
-    Run,
     Samples,
 )
+from plumbline_db.records import Run
 from tests.tuner.simulated import parse
 
 from .answers import Answer, Answers

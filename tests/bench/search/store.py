@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline_db.records import Header
+from plumbline_db.probe_records import Header
 
 FOLDER = Path("build/bench/search")
 

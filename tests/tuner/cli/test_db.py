@@ -11,7 +11,7 @@ import pytest
 
 from plumbline_db import campaigns, old_samples, runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Samples
+from plumbline_db.probe_records import Samples
 from tests.db import build
 from tests.tuner.cli.command import plumbline
 

@@ -12,7 +12,7 @@ from plumbline.daemon import configuration_file, lock
 from plumbline.daemon.configuration import Configuration
 from plumbline_db import campaigns, watching
 from plumbline_db.connection import Database
-from plumbline_db.records import Watch
+from plumbline_db.watch_records import Watch
 from tests.db import build
 from tests.tuner.cli.command import plumbline
 

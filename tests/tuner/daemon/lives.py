@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from plumbline_db import alarms, connection, runs, watching, winners
-from plumbline_db.records import Retuning, Winner
+from plumbline_db.records import Winner
+from plumbline_db.watch_records import Retuning
 from tests.tuner.daemon.processes import Daemon
 
 LEARNT = 21  # canaries, from which on a change is found

@@ -15,7 +15,7 @@ from plumbline.daemon.configuration import Configuration, Neighbour, Schedule
 from plumbline.daemon.neighbour import Jobs, Seen
 from plumbline.settings import campaign_file
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import WatchDay
+from plumbline_db.watch_records import WatchDay
 
 QUIET = Seen(closed="", load=0.1, jobs=None, today_seconds=0.0, week_seconds=0.0)
 SLURM = msgspec.structs.replace(QUIET, load=None)

@@ -31,7 +31,8 @@ from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import alarms, campaigns, watching, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Retuning
+from plumbline_db.records import UNBOUNDED_BYTES, Campaign
+from plumbline_db.watch_records import Retuning
 from tests.exporters.bundles import tuned
 from tests.tuner.daemon.watching import Clock
 

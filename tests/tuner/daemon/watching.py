@@ -23,7 +23,8 @@ from plumbline.settings.stored import settings_of
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Canary
+from plumbline_db.records import Campaign
+from plumbline_db.watch_records import Canary
 from tests.tuner import planted
 from tests.tuner.simulated import Costs, SimulatedStarter, toolchain
 

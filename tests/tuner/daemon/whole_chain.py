@@ -18,7 +18,7 @@ import pytest
 
 from plumbline_db import alarms, watching, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import Retuning
+from plumbline_db.watch_records import Retuning
 from tests.exporters.prometheus import Prometheus, free_port, scraping
 from tests.tuner.daemon.processes import Daemon
 from tests.tuner.daemon.test_regression_mpi import SLOW, campaign_of

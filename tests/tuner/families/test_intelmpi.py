@@ -20,7 +20,8 @@ from plumbline.libraries.canary import Canary
 from plumbline.libraries.intelmpi import LOUD, corrupted
 from plumbline.system import process
 from plumbline.system.placement import Placement
-from plumbline_db.records import Check, Failure, Winner
+from plumbline_db.probe_records import Check
+from plumbline_db.records import Failure, Winner
 from plumbline_exporters.family.intelmpi.ranges import knob
 from plumbline_exporters.registry import write as write_files
 from tests import busy

@@ -20,7 +20,8 @@ from plumbline.system.readback import units
 from plumbline_db import runs, started
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Header, Suite
+from plumbline_db.probe_records import Header
+from plumbline_db.records import Suite
 from tests.db import build
 from tests.tuner.simulated import ROOT
 

@@ -22,7 +22,7 @@ from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
 from plumbline.system.placement import Placement
 from plumbline_db import ndjson
-from plumbline_db.records import Begin, Check, Order, Samples
+from plumbline_db.probe_records import Begin, Check, Order, Samples
 from tests import simgrid
 from tests.db import build
 from tests.tuner import fake_probe

@@ -25,7 +25,7 @@ from plumbline.libraries.openmpi import OpenMpi
 from plumbline.system import paths
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Check, Header
+from plumbline_db.probe_records import Check, Header
 from plumbline_exporters import plumbline_sh
 from plumbline_exporters.registry import write
 from tests.exporters.bundles import bundle, variant

@@ -18,7 +18,8 @@ from plumbline.libraries import space_file
 from plumbline.libraries.space import Space
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.system.placement import Placement
-from plumbline_db.records import Check, ConfigRecord, Winner
+from plumbline_db.probe_records import Check, ConfigRecord
+from plumbline_db.records import Winner
 from plumbline_exporters import plumbline_sh
 from plumbline_exporters.registry import write
 from tests.db import build

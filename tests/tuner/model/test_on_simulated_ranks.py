@@ -18,7 +18,7 @@ from plumbline.search.race.effort import Effort
 from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain
-from plumbline_db.records import Check, PingPong, Samples
+from plumbline_db.probe_records import Check, PingPong, Samples
 from tests import simgrid
 
 pytestmark = [pytest.mark.mpi]

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from plumbline.launch.starter import Starter
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.system.placement import Placement
-from plumbline_db.records import Footer, Overlap, OverlapLatency, ProbeRecord, Run
+from plumbline_db.probe_records import Footer, Overlap, OverlapLatency, ProbeRecord
+from plumbline_db.records import Run
 from tests.db import build
 from tests.tuner.simulated import Interrupted, _header
 

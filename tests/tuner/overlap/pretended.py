@@ -14,7 +14,8 @@ from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Overlap, OverlapLatency, ProbeRecord, Run
+from plumbline_db.probe_records import Overlap, OverlapLatency, ProbeRecord
+from plumbline_db.records import Campaign, Run
 from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter, toolchain
 
 EAGER, DEPTH = "btl_vader_eager_limit", "pml_ob1_send_pipeline_depth"

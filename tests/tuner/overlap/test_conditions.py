@@ -10,7 +10,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import conditions, suite
 from plumbline.overlap.settings import OverlapSettings
 from plumbline_db.connection import Database
-from plumbline_db.records import Overlap
+from plumbline_db.probe_records import Overlap
 from tests.db import build
 from tests.tuner.overlap.made import OverlapStarter
 from tests.tuner.overlap.test_metric import CELL

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.overlap.metric import Ratio, latency, ratio
-from plumbline_db.records import Overlap, OverlapLatency
+from plumbline_db.probe_records import Overlap, OverlapLatency
 from tests.memory import memory_can_be_read
 from tests.probes.launch import Probe
 from tests.tuner.simulated import ROOT

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from plumbline.overlap.metric import latency, ratio, slowdown
-from plumbline_db.records import Overlap
+from plumbline_db.probe_records import Overlap
 
 CELL = Overlap(
     0, "sender", 8, 8, "registers", 100, 0, 1, 0, 1, 0, "", 1, 0, False, False, True, [], [], []

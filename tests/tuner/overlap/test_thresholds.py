@@ -7,7 +7,7 @@ import pytest
 
 from plumbline.overlap import delivered, thresholds
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Overlap
+from plumbline_db.probe_records import Overlap
 from tests.tuner.cli.command import plumbline
 from tests.tuner.overlap.test_metric import CELL
 

@@ -15,7 +15,7 @@ from plumbline.overlap import perfetto, timeline_chart
 from plumbline.overlap.timeline import beside, clock_of, split, timelines
 from plumbline.system import chart
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import (
+from plumbline_db.probe_records import (
     ClockError,
     ClockSync,
     Overlap,

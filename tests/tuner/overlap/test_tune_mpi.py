@@ -18,7 +18,7 @@ import pytest
 from plumbline import libraries
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import PingPong
+from plumbline_db.probe_records import PingPong
 from tests.probes.launch import Probe
 from tests.tuner.cli.command import plumbline
 from tests.tuner.test_end_to_end import ENTRY, environment

@@ -11,7 +11,8 @@ from plumbline.overlap.settings import OverlapSettings
 from plumbline.overlap.suite import suite_of
 from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Overlap, OverlapLatency
+from plumbline_db.probe_records import Overlap, OverlapLatency
+from plumbline_db.records import Campaign
 from tests.db import build
 from tests.tuner import test_compare as libraries
 

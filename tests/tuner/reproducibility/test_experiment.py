@@ -22,7 +22,7 @@ from plumbline.system.machine import processing_units
 from plumbline_db import campaigns, cost, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import CaseRecord
+from plumbline_db.probe_records import CaseRecord
 from tests.tuner import simulated
 from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter
 

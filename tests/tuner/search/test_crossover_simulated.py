@@ -20,7 +20,8 @@ from plumbline.search.space.select import winners as select
 from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain
-from plumbline_db.records import Samples, Trial, Winner
+from plumbline_db.probe_records import Samples
+from plumbline_db.records import Trial, Winner
 from tests import simgrid
 from tests.tuner.search.test_candidates import candidate_space
 

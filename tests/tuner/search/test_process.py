@@ -25,17 +25,8 @@ from plumbline.settings.campaign_file import load
 from plumbline_db import events, searches, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
-from plumbline_db.records import (
-    EVERY_FUNCTION,
-    UNBOUNDED_BYTES,
-    Campaign,
-    CaseRecord,
-    Check,
-    Failure,
-    ProbeRecord,
-    Run,
-    Winner,
-)
+from plumbline_db.probe_records import CaseRecord, Check, ProbeRecord
+from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Campaign, Failure, Run, Winner
 from tests.db import build
 from tests.tuner import planted
 from tests.tuner.simulated import (

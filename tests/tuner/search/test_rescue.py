@@ -10,7 +10,8 @@ from plumbline.search.space.cells import Target
 from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, CaseRecord
+from plumbline_db.probe_records import CaseRecord
+from plumbline_db.records import Campaign
 from tests.tuner.cold_machine import ColdStarter, candidate_space
 from tests.tuner.simulated import Costs
 

@@ -23,7 +23,8 @@ from plumbline.system.words import counted
 from plumbline_db import exports, machines, started, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import EVERY_FUNCTION, Campaign, Check, Winner
+from plumbline_db.probe_records import Check
+from plumbline_db.records import EVERY_FUNCTION, Campaign, Winner
 from plumbline_exporters import plumbline_sh
 
 # Options of mpirun, mpiexec and srun, and variables, that say where ranks may run.

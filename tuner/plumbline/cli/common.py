@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from plumbline.settings import Settings
     from plumbline.settings.toolchain import Catalogue
     from plumbline.verify.statistics import Comparison
-    from plumbline_db.records import ProbeRecord, Run
+    from plumbline_db.probe_records import ProbeRecord
+    from plumbline_db.records import Run
 
 VIOLATIONS_FOUND = 3
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from plumbline.measure.nrep import RepetitionsCell
-    from plumbline_db.records import Criterion
+    from plumbline_db.probe_records import Criterion
 
 
 _RULE = StoppingRule()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from plumbline.overlap.timeline import Part, Timeline
-    from plumbline_db.records import ProbeRecord
+    from plumbline_db.probe_records import ProbeRecord
 
 
 _MESSAGES = 8  # in the text
@@ -149,7 +149,7 @@ def _trace_file(one: Timeline, records: Sequence[ProbeRecord]) -> bytes:
     import msgspec
 
     from plumbline.overlap import perfetto, timeline_chart
-    from plumbline_db.records import OverlapTrace
+    from plumbline_db.probe_records import OverlapTrace
 
     traces = [record for record in records if isinstance(record, OverlapTrace)]
     return msgspec.json.encode(perfetto.document(timeline_chart.cell_words(one.cell), traces))

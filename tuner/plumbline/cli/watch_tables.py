@@ -12,7 +12,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from plumbline.daemon.planned import Plan
     from plumbline.daemon.status import CampaignStatus, Status
-    from plumbline_db.records import CellAlarm
+    from plumbline_db.watch_records import CellAlarm
 
 
 def of_status(status: Status) -> Iterator[RenderableType]:

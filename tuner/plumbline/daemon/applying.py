@@ -20,7 +20,8 @@ from plumbline.system import ending
 from plumbline.verify.statistics import Comparison
 from plumbline_db import alarms, machines, watching
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import AlarmState, Campaign, Machine, Retuning
+from plumbline_db.records import Campaign, Machine
+from plumbline_db.watch_records import AlarmState, Retuning
 from plumbline_exporters.bundle import load_bundle
 
 

@@ -25,15 +25,8 @@ from plumbline.watch.launches import of_launches
 from plumbline.watch.state import CellState
 from plumbline_db import alarms, verdicts, watching, winners
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import (
-    CANARY,
-    Canary,
-    CellAlarm,
-    Suite,
-    WatchDay,
-    WatchedCampaign,
-    WatchedCell,
-)
+from plumbline_db.records import CANARY, Suite
+from plumbline_db.watch_records import Canary, CellAlarm, WatchDay, WatchedCampaign, WatchedCell
 
 # Canaries that say nothing for so long have learnt another machine than there is now.
 BUSY_FOR = timedelta(days=1)

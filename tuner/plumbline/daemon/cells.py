@@ -12,7 +12,8 @@ from plumbline.core.plan import PlanCase
 from plumbline.search.outcome import deciding
 from plumbline.search.space.cells import Target
 from plumbline.settings.toolchain import Variant
-from plumbline_db.records import Verdict, WatchedCell, Winner
+from plumbline_db.records import Verdict, Winner
+from plumbline_db.watch_records import WatchedCell
 
 Role = Literal["winner", "violation", "application", "table", "reference"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from plumbline.daemon.configuration import Configuration
 from plumbline.daemon.step import Step
-from plumbline_db.records import Watch
+from plumbline_db.watch_records import Watch
 
 
 def begun(configuration: Configuration, file: Path | None, now: str) -> Watch:

@@ -9,7 +9,7 @@ from plumbline.daemon.fingerprint import FILES, FingerprintChange
 from plumbline.daemon.work import Work
 from plumbline.settings import site_rules
 from plumbline_db import machines, watching
-from plumbline_db.records import WatchedCampaign
+from plumbline_db.watch_records import WatchedCampaign
 
 
 def facts(work: Work) -> dict[str, str]:

@@ -16,7 +16,7 @@ from plumbline.launch.slurm import SlurmTable
 from plumbline.settings import Settings
 from plumbline.system.machine import processing_units
 from plumbline.system.words import counted
-from plumbline_db.records import WatchDay
+from plumbline_db.watch_records import WatchDay
 
 _NODES = re.compile(r"[0-9]{1,8}\Z")
 _OURS = "plumbline-"  # how the names of our jobs begin (launch/batch.py)

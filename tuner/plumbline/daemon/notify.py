@@ -21,7 +21,7 @@ from plumbline.system import version
 from plumbline_db import notices
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Notice
+from plumbline_db.watch_records import Notice
 
 _REMEMBERED = timedelta(days=30)  # for which what was held back is counted
 SECONDS = 20.0  # for a mail server or a webhook to answer

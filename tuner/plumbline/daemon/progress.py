@@ -8,7 +8,8 @@ from collections.abc import Callable
 from plumbline.daemon.work import Clock, iso
 from plumbline_db import watching
 from plumbline_db.connection import Database
-from plumbline_db.records import Run, WatchDay
+from plumbline_db.records import Run
+from plumbline_db.watch_records import WatchDay
 
 
 class Paused(Exception):

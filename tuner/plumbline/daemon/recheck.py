@@ -19,7 +19,8 @@ from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline.watch.state import CellState
 from plumbline_db import alarms, watching
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import RECHECK, AlarmState, Canary, CellAlarm, Suite, WatchedCell
+from plumbline_db.records import RECHECK, Suite
+from plumbline_db.watch_records import AlarmState, Canary, CellAlarm, WatchedCell
 
 # Half of the smallest change that the detector looks for (watch/chart.py).
 LEAST_CHANGE = 1.025

@@ -9,7 +9,7 @@ from plumbline.daemon.work import iso
 from plumbline.system.words import counted
 from plumbline_db import pruning, watching
 from plumbline_db.connection import Database
-from plumbline_db.records import WatchDay
+from plumbline_db.watch_records import WatchDay
 
 AT_ONCE = 200  # canaries; the rest in the next steps
 

@@ -22,7 +22,8 @@ from plumbline.settings.toolchain import OUT, Toolchain, set_by_site
 from plumbline_db import alarms, campaigns, exports, searches, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Campaign, CellAlarm, Retuning, Winner
+from plumbline_db.records import Campaign, Winner
+from plumbline_db.watch_records import CellAlarm, Retuning
 from plumbline_exporters import registry
 from plumbline_exporters.bundle import load_bundle
 

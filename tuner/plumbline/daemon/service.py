@@ -28,7 +28,7 @@ from plumbline.system import ending
 from plumbline_db import watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, TryLaterError, UsageError
-from plumbline_db.records import Watch, WatchDay
+from plumbline_db.watch_records import Watch, WatchDay
 from plumbline_db.way_back import DamagedError
 
 # Between two looks at what may have changed: a window that opens, load, jobs of users.

@@ -16,7 +16,7 @@ from plumbline.watch.resolution import found_change
 from plumbline.watch.state import CellState
 from plumbline_db import alarms, campaigns, cost, watching, way_back
 from plumbline_db.connection import Database
-from plumbline_db.records import Canary, CellAlarm, Retuning, Watch, WatchDay, WatchedCell
+from plumbline_db.watch_records import Canary, CellAlarm, Retuning, Watch, WatchDay, WatchedCell
 
 RECENT = timedelta(days=30)
 

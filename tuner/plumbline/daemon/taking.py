@@ -16,7 +16,8 @@ from plumbline.system.words import counted
 from plumbline_db import alarms, campaigns, watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, TryLaterError
-from plumbline_db.records import Campaign, Retuning, WatchDay
+from plumbline_db.records import Campaign
+from plumbline_db.watch_records import Retuning, WatchDay
 
 
 class Advance(msgspec.Struct, frozen=True):

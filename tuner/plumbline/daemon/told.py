@@ -10,7 +10,7 @@ import msgspec
 from plumbline.daemon.fingerprint import FingerprintChange
 from plumbline.daemon.recheck import of_alarm
 from plumbline.system.words import counted
-from plumbline_db.records import CellAlarm, Retuning
+from plumbline_db.watch_records import CellAlarm, Retuning
 
 
 class Told(msgspec.Struct, frozen=True):

@@ -19,7 +19,8 @@ from plumbline.daemon.work import Clock, Work, iso, moment_of
 from plumbline_db import alarms, watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Campaign, WatchDay, WatchedCampaign
+from plumbline_db.records import Campaign
+from plumbline_db.watch_records import WatchDay, WatchedCampaign
 
 # What is installed and in force is looked at so often, beside at each step.
 LOOK_EVERY = timedelta(minutes=10)

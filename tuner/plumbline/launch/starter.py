@@ -22,18 +22,8 @@ from plumbline.system import machine, process, readback
 from plumbline.system.placement import Placement
 from plumbline_db import ndjson, runs, scratch
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import (
-    Begin,
-    Check,
-    Event,
-    Failure,
-    Footer,
-    Header,
-    Order,
-    ProbeRecord,
-    Run,
-    Samples,
-)
+from plumbline_db.probe_records import Begin, Check, Footer, Header, Order, ProbeRecord, Samples
+from plumbline_db.records import Event, Failure, Run
 
 # With which level of threads the probe starts MPI (probes/measure/world.h).
 THREADS = "PLUMBLINE_THREADS"

@@ -12,7 +12,7 @@ from plumbline.measure import factors, settling
 from plumbline.measure.settling import Start
 from plumbline.system.words import counted
 from plumbline.verify.independence import Dependence
-from plumbline_db.records import Footer, Header, Load, ProbeRecord
+from plumbline_db.probe_records import Footer, Header, Load, ProbeRecord
 from plumbline_db.runs import Surroundings
 
 # Processors that others, or the hypervisor, may keep busy while a launch runs. A host's processor

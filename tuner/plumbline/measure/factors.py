@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Header
+from plumbline_db.probe_records import Header
 from plumbline_db.runs import Surroundings
 
 ENVIRONMENT = "environment"

@@ -24,14 +24,8 @@ from plumbline.system.placement import Placement
 from plumbline_db import cost, events, runs, started
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import (
-    Event,
-    Failure,
-    Header,
-    ProbeRecord,
-    Run,
-    Suite,
-)
+from plumbline_db.probe_records import Header, ProbeRecord
+from plumbline_db.records import Event, Failure, Run, Suite
 
 PUT_ASIDE = "put aside"  # the kind of the event
 

@@ -12,7 +12,8 @@ from plumbline.measure import unkept
 from plumbline.measure.experiment import Arm, take_turns
 from plumbline.measure.launches import LaunchStore
 from plumbline.measure.side_by_side import outcome, planned
-from plumbline_db.records import Check, Criterion, Nrep, ProbeRecord, Suite
+from plumbline_db.probe_records import Check, Criterion, Nrep, ProbeRecord
+from plumbline_db.records import Suite
 
 SUITE = Suite("nrep")
 

@@ -20,7 +20,8 @@ from plumbline_db import campaigns
 from plumbline_db import hockney as table
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import Campaign, HalfTrips, Hockney, Pair, Suite
+from plumbline_db.probe_records import Pair
+from plumbline_db.records import Campaign, HalfTrips, Hockney, Suite
 
 SIZES = (0, *(2**power for power in range(23)))
 SUITE = Suite("pingpong")

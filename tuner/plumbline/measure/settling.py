@@ -13,7 +13,7 @@ import msgspec
 
 from plumbline.core.plan import Plan
 from plumbline.system.words import counted
-from plumbline_db.records import CaseRecord, ProbeRecord, Samples, Transit
+from plumbline_db.probe_records import CaseRecord, ProbeRecord, Samples, Transit
 
 # Calls at most that let a case settle; repetitions at most until a simulated machine repeats
 # itself.

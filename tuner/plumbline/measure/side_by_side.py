@@ -20,7 +20,7 @@ from plumbline.measure import unkept
 from plumbline.measure.experiment import Arm, take_turns
 from plumbline.measure.launches import LaunchStore
 from plumbline.verify.statistics import Comparison, paired_ratio
-from plumbline_db.records import (
+from plumbline_db.probe_records import (
     CaseRecord,
     Check,
     ClockError,
@@ -28,9 +28,9 @@ from plumbline_db.records import (
     ProbeRecord,
     Refused,
     Samples,
-    Suite,
     Transit,
 )
+from plumbline_db.records import Suite
 
 SUITE = Suite("measure")
 

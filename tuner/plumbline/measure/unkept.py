@@ -15,7 +15,8 @@ from plumbline.settings import identity
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import measurements, runs
 from plumbline_db.connection import Database
-from plumbline_db.records import ProbeRecord, Suite
+from plumbline_db.probe_records import ProbeRecord
+from plumbline_db.records import Suite
 
 
 @contextmanager

@@ -10,7 +10,8 @@ from plumbline.measure import conditions
 from plumbline.measure.conditions import Weakness
 from plumbline_db import overlaps, runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Overlap
+from plumbline_db.probe_records import Overlap
+from plumbline_db.records import Campaign
 
 DRIFT = 0.2  # of the median
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Overlap
+from plumbline_db.probe_records import Overlap
 
 
 def flaw(records: Iterable[object]) -> str:

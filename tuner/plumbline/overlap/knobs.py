@@ -12,7 +12,7 @@ from plumbline.settings import Settings
 from plumbline.settings.starting import spare_cores
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import ConfigRecord
+from plumbline_db.probe_records import ConfigRecord
 
 
 def given(toolchain: Toolchain, words: Sequence[str], where: Settings) -> Configuration:

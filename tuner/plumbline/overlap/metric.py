@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline_db.records import Overlap
+from plumbline_db.probe_records import Overlap
 
 _DRAWS = 400
 _MAD = 1.4826  # from a median absolute deviation to a standard deviation, of normal values

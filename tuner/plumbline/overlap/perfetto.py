@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plumbline.overlap.timeline import Message, events_of, messages_of
-from plumbline_db.records import OverlapTrace
+from plumbline_db.probe_records import OverlapTrace
 
 _DOES, _ARRIVES = 1, 2  # threads
 _THREADS = {_DOES: "calls and computation", _ARRIVES: "messages that arrive"}

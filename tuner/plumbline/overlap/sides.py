@@ -18,7 +18,8 @@ from plumbline.verify.nonblocking import BLOCKING, NONBLOCKING
 from plumbline.verify.overlap import OVERLAPPED, SERIALISED
 from plumbline_db import overlaps
 from plumbline_db.connection import Database
-from plumbline_db.records import Case, Medians, Overlap, OverlapLatency
+from plumbline_db.probe_records import Overlap, OverlapLatency
+from plumbline_db.records import Case, Medians
 
 Place = tuple[str, int]  # a benchmark as people name it, bytes
 

@@ -24,7 +24,8 @@ from plumbline.system.placement import Placement, here
 from plumbline.system.words import counted
 from plumbline_db import campaigns, overlaps, runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Library, Overlap, OverlapLatency, Suite
+from plumbline_db.probe_records import Overlap, OverlapLatency
+from plumbline_db.records import Campaign, Library, Suite
 
 _SMALL, _LARGE = 64, 4 << 20  # bytes
 _SHORT, _LONG = 2_000, 4_096_000  # nanoseconds of work

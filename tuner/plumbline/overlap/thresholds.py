@@ -17,7 +17,8 @@ from plumbline.settings.toolchain import Toolchain
 from plumbline.system.placement import Placement
 from plumbline_db import campaigns, overlaps, runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Overlap, Suite
+from plumbline_db.probe_records import Overlap
+from plumbline_db.records import Campaign, Suite
 
 _LATE_NS, _LATE_NS_PER_BYTE = 500_000, 2  # several times what a message takes
 _ASK_NS = 10_000

@@ -13,7 +13,7 @@ import msgspec
 
 from plumbline.overlap.metric import Ratio, latency, ratio
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import (
+from plumbline_db.probe_records import (
     ClockError,
     ClockSync,
     Overlap,

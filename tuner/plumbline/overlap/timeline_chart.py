@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from plumbline.overlap.timeline import COMPUTATION, Event, Message, StampAgreement, Timeline
-from plumbline_db.records import Overlap
+from plumbline_db.probe_records import Overlap
 
 _WIDTH, _LANE = 860, 74  # pixels
 _HALF = 0.27  # of a block's height, in lanes

@@ -11,7 +11,8 @@ from plumbline.overlap import delivered, suite
 from plumbline.overlap.settings import OverlapSettings
 from plumbline.settings import identity
 from plumbline_db import campaigns, measurements, runs
-from plumbline_db.records import Campaign, ProbeRecord
+from plumbline_db.probe_records import ProbeRecord
+from plumbline_db.records import Campaign
 
 TRACED = 11  # triples, the last ones
 

@@ -26,7 +26,7 @@ from plumbline.system.words import counted
 from plumbline_db import file_system
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Header, ProbeRecord
+from plumbline_db.probe_records import Header, ProbeRecord
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -16,7 +16,8 @@ from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import campaigns, hockney
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import EXPLAINING, PingPong
+from plumbline_db.probe_records import PingPong
+from plumbline_db.records import EXPLAINING
 
 FAR = "other_node"
 

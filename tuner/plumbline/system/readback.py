@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from plumbline.system.placement import Placement
 from plumbline.system.words import counted
-from plumbline_db.records import Header
+from plumbline_db.probe_records import Header
 
 Domains = Mapping[str, Sequence[frozenset[int]]]
 

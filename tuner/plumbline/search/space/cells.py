@@ -8,7 +8,8 @@ from typing import Literal
 import msgspec
 
 from plumbline.core.configuration import Configuration
-from plumbline_db.records import Check, Medians
+from plumbline_db.probe_records import Check
+from plumbline_db.records import Medians
 
 from .candidates import Candidate
 

@@ -1,0 +1,312 @@
+"""What the probe writes (docs/plan-and-records.md)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from .record import Count, Record, Signed
+
+
+class Clock(Record, frozen=True):
+    """`shared`: all processes of a node read the same counter with the same origin."""
+
+    name: str
+    resolution_ns: Count
+    cost_ns: Count
+    shared: bool = True
+
+
+class Cache(Record, frozen=True):
+    """`bytes`: what is cycled through, or overwritten, before a repetition; 0 when warm."""
+
+    mode: Literal["warm", "cycle", "overwrite"] = "warm"
+    bytes: Count = 0
+
+
+class Factor(Record, frozen=True):
+    """Something that run times depend on. `values` are the distinct values over the hosts of a
+    launch, sorted; where they could not be had, `missing` says why (and of which hosts)."""
+
+    name: str
+    values: list[str]
+    missing: str = ""
+
+
+class Header(Record, frozen=True, tag_field="record", tag="header"):
+    schema: Count
+    run: str
+    probe: str
+    library: str
+    mpi: str
+    nprocs: Count
+    nodes: Count
+    ppn: Count
+    hosts: list[str]
+    processing_units: Count
+    oversubscribed: bool
+    binding: list[str]
+    sync: str
+    clock: Clock
+    seed: int
+    blocks: Count
+    warmup: Count
+    rewarm: Count
+    environment: dict[str, str]
+    runtime: Literal["local", "global"] = "local"
+    cache: Cache = Cache()
+    factors: list[Factor] = msgspec.field(default_factory=list)
+
+
+class KnobReading(Record, frozen=True):
+    wanted: str
+    read: str
+
+
+class ConfigRecord(Record, frozen=True, tag_field="record", tag="config"):
+    id: str
+    in_force: bool
+    reason: str
+    knobs: dict[str, KnobReading]
+
+
+class CaseRecord(Record, frozen=True, tag_field="record", tag="case"):
+    case: Count
+    function: str
+    variant: str
+    config: str
+    bytes: Count
+    bytes_moved: Count
+    type: str
+    op: str
+    root: Count
+    reps: Count
+    delay_ns: Count = 0
+    ranks: Count = 0
+    use: str = ""
+    calls: Count = 0
+    least: Count = 0
+    mean: Count = 0
+
+
+class Begin(Record, frozen=True, tag_field="record", tag="begin"):
+    case: Count
+
+
+class Check(Record, frozen=True, tag_field="record", tag="check"):
+    """Of a case that is looked at several times the last one is what holds."""
+
+    case: Count
+    outcome: Literal["ok", "wrong", "unsupported", "error", "not_in_force"]
+    detail: str
+
+
+class Order(Record, frozen=True, tag_field="record", tag="order"):
+    block: Count
+    cases: list[Count]
+
+
+class Samples(Record, frozen=True, tag_field="record", tag="samples"):
+    """One case in one block. `late` and `overrun` count repetitions that the start scheme found
+    invalid (not in `ns`). `window_ns`: the window that starts on the global clock ended with (0:
+    none); `budget_spent`: `budget_ms` ended the series before all repetitions were taken;
+    `settled`: times fell no more when samples were taken (the plan's `settle`), or repeated
+    themselves (`cycle`: then `ns` is the mean of a cycle, and all repetitions are warm-up).
+    `counts`: what kernel and processor counted, over all ranks, warm-up and start scheme too:
+    `voluntary_switches`, `involuntary_switches`, `migrations`, and events of PAPI by name; what the
+    machine cannot count is not there (the header's factors say why)."""
+
+    case: Count
+    block: Count
+    warmup_ns: list[Count]
+    ns: list[Count]
+    late: Count = 0
+    overrun: Count = 0
+    counts: dict[str, Count] = msgspec.field(default_factory=dict)
+    window_ns: Count = 0
+    budget_spent: bool = False
+    settled: bool = True
+
+
+class ClockModel(Record, frozen=True, tag_field="record", tag="clock_model"):
+    """How one clock domain (a node; a single rank where the timer is not shared) reads the global
+    clock: global = local + offset_ns + slope * (local - origin_ns), local its own timer."""
+
+    domain: Count
+    host: str
+    rank: Count
+    origin_ns: Signed
+    offset_ns: Signed
+    slope: float
+
+
+class ClockSync(Record, frozen=True, tag_field="record", tag="clock_sync"):
+    """The synchronisation of a launch that needs a global clock."""
+
+    algorithm: str
+    domains: Count
+    seconds: float
+
+
+class ClockError(Record, frozen=True, tag_field="record", tag="clock_error"):
+    """The residual error of the global clock, measured after synchronisation and after the last
+    block, by fresh ping-pongs of each domain with the reference. By domain: `errors_ns`, the
+    largest deviation seen if messages take equally long both ways; `bounds_ns`, the largest that
+    unequal ways could hide, whatever they were. `since_ns`: time since synchronisation."""
+
+    when: Literal["start", "end"]
+    since_ns: Count
+    errors_ns: list[Count]
+    bounds_ns: list[Count] = msgspec.field(default_factory=list)
+
+
+class Refused(Record, frozen=True, tag_field="record", tag="refused"):
+    """The samples of a case are not results, and why (too short for the global clock)."""
+
+    case: Count
+    reason: str
+
+
+class Transit(Record, frozen=True, tag_field="record", tag="transit"):
+    """The samples of so many first blocks of a case lie above all that follow: they are of a
+    library that was still changing how it does it, and no results."""
+
+    case: Count
+    blocks: Count
+
+
+class Criterion(Record, frozen=True):
+    name: str
+    threshold: float
+    value: float | None
+
+
+class Nrep(Record, frozen=True, tag_field="record", tag="nrep"):
+    """How many repetitions a case took until its stopping rule was met, or what ended it."""
+
+    case: Count
+    nrep: Count
+    ended_by: Literal["criteria", "maximum", "budget"]
+    criteria: list[Criterion]
+
+
+Pair = Literal["same_core", "same_socket", "other_socket", "other_node"]
+
+
+class PingPong(Record, frozen=True, tag_field="record", tag="pingpong"):
+    """Round trips between two ranks. `pair`: the class of the pair."""
+
+    first: Count
+    second: Count
+    pair: Pair
+    bytes: Count
+    round_trip_ns: list[Count]
+
+
+class Overlap(Record, frozen=True, tag_field="record", tag="overlap"):
+    """A cell of an overlap benchmark on one rank: nanoseconds of communication alone, computation
+    alone and both, triple by triple. A time of communication is (ns - `latencies` times that of an
+    empty message) / `halves`. `bytes` as asked for, `sent` as the layout has it; `units` of work
+    for `work_ns` by the calibration; `requests` pending to each peer; `function` of a collective
+    benchmark, else empty; `helper`: a thread of the probe asks the library meanwhile, on a
+    `spare` core. Without `delivered` the data that came were not those that were sent, and nothing
+    was timed."""
+
+    cell: Count
+    bench: str
+    bytes: Count
+    sent: Count
+    kernel: str
+    work_ns: Count
+    test_ns: Count
+    units: Count
+    latencies: Count
+    halves: Count
+    rank: Count
+    function: str
+    requests: Count
+    threads: Count
+    helper: bool
+    spare: bool
+    delivered: bool
+    communication_ns: list[Count]
+    computation_ns: list[Count]
+    both_ns: list[Count]
+
+
+class OverlapTrace(Record, frozen=True, tag_field="record", tag="overlap_trace"):
+    """What happened when on a rank in one repetition of an overlap cell, in the order in which it
+    ended; stamps on the launch's global clock. `names`: MPI calls, "computation", "await" and
+    "signal" (empty words of the probe), "arrival" of a message (its last byte came after the begin
+    and before the end), "full" (there was no room for more). `peers`: the rank on the other side;
+    -1: none, or several. `numbers`: of an arrival, which message from that rank; else 0."""
+
+    cell: Count
+    rank: Count
+    triple: Count
+    part: Literal["communication", "computation", "both"]
+    names: list[str]
+    peers: list[Signed]
+    numbers: list[Count]
+    begin_ns: list[Signed]
+    end_ns: list[Signed]
+
+
+class OverlapLatency(Record, frozen=True, tag_field="record", tag="overlap_latency"):
+    """Half round trips of an empty message between the two ranks of the overlap cells."""
+
+    when: Literal["start", "end"]
+    ns: list[Count]
+
+
+class HostLoad(Record, frozen=True):
+    """Of one host, from header to footer: load averages over a minute, and CPU seconds of the whole
+    host, of this launch, and stolen by the hypervisor. None: the kernel does not say."""
+
+    host: str
+    load_start: float | None
+    load_end: float | None
+    busy_seconds: float | None
+    own_seconds: float | None
+    stolen_seconds: float | None
+
+
+class Load(Record, frozen=True, tag_field="record", tag="load"):
+    hosts: list[HostLoad]
+
+
+class Footer(Record, frozen=True, tag_field="record", tag="footer"):
+    """Where the time of a launch went (docs/design/plan-and-records.md): of `wall_ns`, `start_ns`
+    until the first check, `checks_ns`, `timed_ns`, of which `warmup_ns`; the rest is
+    synchronisation."""
+
+    cases: Count
+    timed_ns: Count
+    wall_ns: Count
+    start_ns: Count = 0
+    checks_ns: Count = 0
+    warmup_ns: Count = 0
+
+
+ProbeRecord = (
+    Header
+    | ConfigRecord
+    | CaseRecord
+    | Begin
+    | Check
+    | Order
+    | Samples
+    | ClockModel
+    | ClockSync
+    | ClockError
+    | Refused
+    | Transit
+    | Nrep
+    | PingPong
+    | Overlap
+    | OverlapTrace
+    | OverlapLatency
+    | Load
+    | Footer
+)
