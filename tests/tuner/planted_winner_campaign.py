@@ -70,7 +70,7 @@ def test_a_winner_that_is_slower_loses_its_place(
                 return True, [planted(nprocs)]
 
             monkeypatch.setattr(one, "_search", plant)
-            monkeypatch.setattr(one._rounds, "instead", lambda *_: [])
+            monkeypatch.setattr(one._rounds.seconds, "instead", lambda *_: [])
             one.run()
             kept = winners.get(db, started.id)
             said = [event.text for event in events.get(db, started.id)]
