@@ -1,8 +1,10 @@
 """Reads search-spaces/*.toml: one file a library family, called after it.
 
 A table, or a word in a list as `{ value = "…" }`, that some versions lack says `min_version` or
-`below_version`; `since."5.0"` in a table has its keys that are others from this version on. With
-`like = "FAMILY-VERSION"` a file adds to the functions of another one.
+`below_version`; `since."5.0"` in a table has its keys that are others from this version on. A
+setting that stands alike for several functions names them in `each`, and has `{function}`
+(MPI_Bcast), `{name}` (bcast) and `{NAME}` (BCAST) where they differ. With `like = "FAMILY-VERSION"`
+a file adds to the functions of another one.
 
 Strict: an unknown key, a parameter of an algorithm that does not exist, or a knob named twice is
 an error that names the file."""
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from plumbline_db.records import Library
 _RANGE = ("min_version", "below_version")
 # An MCA parameter or a variable; an option of SimGrid's has a slash.
 _KNOB = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:/[A-Za-z0-9_-]+)*\Z")
+_SWITCH = {"values": [0, 1], "most": 1}  # what goes without saying of a unit of this name
 _LIKE = re.compile(r"([a-z0-9]+)-([0-9.]+)\Z")
 
 
@@ -61,6 +64,8 @@ def load(path: Path) -> tuple[Space, ...]:
     data = toml.read(path, name)
     spaces = []
     try:
+        if isinstance(data.get("setting"), list):
+            data["setting"] = [alike for table in data["setting"] for alike in _for_each(table)]
         data = _joined(path, data) if "like" in data else data
         for lower, upper in pairwise(_bounds(data)):
             head = {"family": path.stem, "min_version": lower, "below_version": upper}
@@ -69,6 +74,29 @@ def load(path: Path) -> tuple[Space, ...]:
     except (msgspec.ValidationError, ValueError) as error:
         raise UsageError(f"{name}: {error}") from error
     return tuple(spaces)
+
+
+def _for_each(table: Any) -> Iterator[Any]:
+    """A setting as it stands for each of the functions that it names so."""
+    if not isinstance(table, dict) or "each" not in table:
+        yield table
+        return
+    if "functions" in table or "{" not in str(table.get("knob")):
+        raise ValueError(f"each wants a {{name}} in the knob, and no functions: {table!s:.200}")
+    alike = {key: value for key, value in table.items() if key != "each"}
+    for function in msgspec.convert(table["each"], list[str]):
+        name = function.removeprefix("MPI_")
+        words = {"{function}": function, "{name}": name.lower(), "{NAME}": name.upper()}
+        yield _filled(alike, words) | {"functions": [function]}
+
+
+def _filled(value: Any, words: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {_filled(key, words): _filled(entry, words) for key, entry in value.items()}
+    if isinstance(value, str):
+        for hole, word in words.items():
+            value = value.replace(hole, word)
+    return value
 
 
 def _joined(path: Path, data: dict[str, Any]) -> dict[str, Any]:
@@ -165,6 +193,8 @@ def _at(value: Any, release: str) -> Any:
     for bound in sorted(since, key=version.key):
         if version.at_least(release, bound):
             kept |= since[bound]
+    if kept.get("unit") == "switch":
+        kept = _SWITCH | kept
     return {key: _at(entry, release) for key, entry in kept.items()}
 
 
