@@ -157,6 +157,10 @@ knob = "han_{name}_module"
 unit = "switch"
 when = { "HAN_{NAME}" = "1" }
 summary = "who answers {function}"
+[[ignored]]
+each = ["MPI_Scan", "MPI_Exscan"]
+knobs = ["{name}_a", "{NAME}_b"]
+reason = "r"
 """
 
 
@@ -167,15 +171,17 @@ def test_a_setting_that_stands_for_each_of_some_functions(path: Path) -> None:
     assert (bcast.when, bcast.summary) == ({"HAN_BCAST": "1"}, "who answers MPI_Bcast")
     assert (bcast.values, bcast.least, bcast.most) == ([0, 1], 0, 1)
     assert (reduce.knob, reduce.when) == ("han_reduce_module", {"HAN_REDUCE": "1"})
+    assert load(path)[0].ignored[-1].knobs == ["scan_a", "SCAN_b", "exscan_a", "EXSCAN_b"]
 
 
 @pytest.mark.parametrize(
     ("good", "bad", "message"),
     [
         ("han_{name}_module", "han_module", "each wants a {name} in the knob"),
-        ("each =", 'functions = ["MPI_Bcast"]\neach =', "each wants .* and no functions"),
+        ("knob =", 'functions = ["MPI_Bcast"]\nknob =', "each wants .* and no functions"),
         ('["MPI_Bcast", "MPI_Reduce"]', "[1]", "Expected `str`, got `int`"),
         ('"MPI_Bcast", ', '"MPI_Reduce", ', "han_reduce_module stands there twice"),
+        ('["{name}_a", "{NAME}_b"]', '["a"]', "each wants a {name} in the knob"),
     ],
 )
 def test_a_mistake_in_such_a_setting(path: Path, good: str, bad: str, message: str) -> None:

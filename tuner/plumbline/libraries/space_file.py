@@ -2,9 +2,9 @@
 
 A table, or a word in a list as `{ value = "…" }`, that some versions lack says `min_version` or
 `below_version`; `since."5.0"` in a table has its keys that are others from this version on. A
-setting that stands alike for several functions names them in `each`, and has `{function}`
-(MPI_Bcast), `{name}` (bcast) and `{NAME}` (BCAST) where they differ. With `like = "FAMILY-VERSION"`
-a file adds to the functions of another one.
+setting that stands alike for several functions, or ignored knobs of them, name these in `each`, and
+have `{function}` (MPI_Bcast), `{name}` (bcast) and `{NAME}` (BCAST) where they differ. With
+`like = "FAMILY-VERSION"` a file adds to the functions of another one.
 
 Strict: an unknown key, a parameter of an algorithm that does not exist, or a knob named twice is
 an error that names the file."""
@@ -64,8 +64,9 @@ def load(path: Path) -> tuple[Space, ...]:
     data = toml.read(path, name)
     spaces = []
     try:
-        if isinstance(data.get("setting"), list):
-            data["setting"] = [alike for table in data["setting"] for alike in _for_each(table)]
+        for key in ("setting", "ignored"):
+            if isinstance(data.get(key), list):
+                data[key] = [written for table in data[key] for written in _for_each(table)]
         data = _joined(path, data) if "like" in data else data
         for lower, upper in pairwise(_bounds(data)):
             head = {"family": path.stem, "min_version": lower, "below_version": upper}
@@ -77,17 +78,25 @@ def load(path: Path) -> tuple[Space, ...]:
 
 
 def _for_each(table: Any) -> Iterator[Any]:
-    """A setting as it stands for each of the functions that it names so."""
+    """What stands alike for each of the functions that it names so, written out: a setting of each
+    of them, or all knobs that are ignored."""
     if not isinstance(table, dict) or "each" not in table:
         yield table
         return
-    if "functions" in table or "{" not in str(table.get("knob")):
+    knobs = table.get("knobs", table.get("knob"))
+    if "functions" in table or "{" not in str(knobs):
         raise ValueError(f"each wants a {{name}} in the knob, and no functions: {table!s:.200}")
     alike = {key: value for key, value in table.items() if key != "each"}
+    ignored: list[Any] = []
     for function in msgspec.convert(table["each"], list[str]):
         name = function.removeprefix("MPI_")
         words = {"{function}": function, "{name}": name.lower(), "{NAME}": name.upper()}
-        yield _filled(alike, words) | {"functions": [function]}
+        if isinstance(knobs, list):
+            ignored += [_filled(knob, words) for knob in knobs]
+        else:
+            yield _filled(alike, words) | {"functions": [function]}
+    if ignored:
+        yield alike | {"knobs": ignored}
 
 
 def _filled(value: Any, words: Mapping[str, str]) -> Any:
