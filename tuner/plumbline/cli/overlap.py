@@ -232,7 +232,7 @@ def command(
         head = {"id": row.id, "nprocs": settings.nprocs, "settings": settings.knobs.as_dict()}
         told = {"conditions": weak, "cells": found}
         told |= {"classes": known, "threshold": threshold, "words": said}
-        common.print_json(head | {"nodes": row.nodes} | msgspec.to_builtins(told))
+        common.print_json(head | {"nodes": row.nodes} | told)
     else:
         common.show(*(_table(name, found, show) for name in settings.benches), *said)
         if settings.adaptive:
@@ -245,14 +245,12 @@ def command(
 def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
     """A row an amount of work, the largest first, a column a size. Of `load` a row a number of
     threads, and slowdowns in place of ratios."""
-    from rich.table import Table
-
     from plumbline.overlap import ranks
     from plumbline.overlap.benches import LOAD
 
     of = [cell for cell in cells if cell.bench == bench]
     sizes = sorted({result.bytes for result in of})
-    table = Table(box=None, pad_edge=False, title=bench, title_justify="left")
+    table = common.table(title=bench)
     load = bench == LOAD
     heading = "threads" if load else "work µs"
     table.add_column(heading, justify="right", min_width=len(bench))

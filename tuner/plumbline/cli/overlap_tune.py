@@ -150,19 +150,17 @@ def _run(
 
 
 def _document(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> dict[str, object]:
-    import msgspec
-
     from plumbline_db import events, exports, searches, winners
 
     with _open(database) as db:
         return {
             "campaign": campaign.id,
             "state": campaign.state,
-            "cells": msgspec.to_builtins(found),
-            "winners": msgspec.to_builtins(winners.get(db, campaign.id)),
-            "searches": msgspec.to_builtins(searches.all_searches(db, campaign.id)),
-            "exports": msgspec.to_builtins(exports.get(db, campaign.id)),
-            "events": msgspec.to_builtins(events.get(db, campaign.id)),
+            "cells": found,
+            "winners": winners.get(db, campaign.id),
+            "searches": searches.all_searches(db, campaign.id),
+            "exports": exports.get(db, campaign.id),
+            "events": events.get(db, campaign.id),
         }
 
 
@@ -173,15 +171,16 @@ def _open(database: Path) -> Database:
 
 
 def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> list[RenderableType]:
-    from rich.table import Table
     from rich.text import Text
 
     from plumbline.search.outcome import label
     from plumbline_db import events, exports, searches, winners
 
-    table = Table(box=None, pad_edge=False, title=f"overlap, {campaign.id}", title_justify="left")
-    for name in ("guideline", "benchmark", "bytes", "left side", "T µs", "ratio", "left/right", ""):
-        table.add_column(name, justify="right" if name in ("bytes", "T µs", "ratio") else "left")
+    table = common.table(
+        *("guideline", "benchmark", "bytes", "left side", "T µs", "ratio", "left/right", ""),
+        left=("guideline", "benchmark", "left side", "left/right", ""),
+        title=f"overlap, {campaign.id}",
+    )
     with _open(database) as db:
         kept = winners.get(db, campaign.id)
         tried = searches.all_searches(db, campaign.id)
