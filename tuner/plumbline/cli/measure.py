@@ -141,9 +141,7 @@ def command(
         plan = settling.until_settled(plan, simulated=simulated)
     environment = toolchain.space.hot_environment if hot else {}
     ranks = starting.starter(toolchain, all_settings)
-    refusal = ranks.refusal(plan.text())
-    if refusal is not None:
-        raise UsageError(f"the probe refuses this plan: {refusal}")
+    ranks.require(plan.text(), "this plan")
     count = launches or (1 if simulated else LAUNCHES)
     with (
         common.Bar(in_all=count * (1 + len(cold))) as bar,

@@ -106,9 +106,7 @@ def command(
                 f"nothing to repeat without data; its smallest size here is {smallest} bytes"
             )
     ranks = starting.starter(toolchain, settings)
-    refusal = ranks.refusal(plan.text())
-    if refusal is not None:
-        raise UsageError(f"the probe refuses this plan: {refusal}")
+    ranks.require(plan.text(), "this plan")
     with (
         common.Bar(in_all=launches) as bar,
         unkept.store_for(toolchain, ranks, "nrep", bar) as store,

@@ -200,9 +200,7 @@ def command(
     where = place.patient(where, duration.limit(suite.every_plan(settings)))
     starter = starting.starter(toolchain, where)
     for name in settings.benches:
-        refusal = starter.refusal(suite.plan(settings, name).text())
-        if refusal is not None:
-            raise UsageError(f"the probe refuses {name}: {refusal}")
+        starter.require(suite.plan(settings, name).text(), name)
     with Database.open(database, write=True) as db:
         placement = where.ranks.placement(toolchain.launcher.processing_units())
         row = suite.begin(

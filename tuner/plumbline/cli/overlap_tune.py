@@ -134,9 +134,7 @@ def _run(
         raise UsageError("a simulated machine has no computation to overlap with")
     toolchain = find_toolchain(program.mpi, settings=settings, beside=database.parent)
     starter = starting.starter(toolchain, settings)
-    refusal = starter.refusal(tune.pilot_plan(asked, settings).text())
-    if refusal is not None:
-        raise UsageError(f"the probe refuses this: {refusal}")
+    starter.require(tune.pilot_plan(asked, settings).text())
     tune.check(toolchain, asked, settings)
     with Database.open(database, write=True) as db:
         campaign = tune.begin(db, toolchain, asked, settings, new=new)

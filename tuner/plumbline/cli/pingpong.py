@@ -60,16 +60,13 @@ def command(
     from plumbline.settings.toolchain import find_toolchain
     from plumbline.system.machine import processing_units
     from plumbline_db.connection import Database
-    from plumbline_db.errors import UsageError
 
     wanted = tuple(sorted(set(sizes or SIZES)))
     ranks = nprocs or max(_FEWEST, processing_units())
     settings = PingPongSettings(ranks, wanted, reps, launches, seed)
     toolchain = find_toolchain(program.mpi)
     starter = starting.starter(toolchain, campaign_file.load(None, {"nprocs": ranks}))
-    refusal = starter.refusal(pingpong.plan(settings).text())
-    if refusal is not None:
-        raise UsageError(f"the probe refuses this: {refusal}")
+    starter.require(pingpong.plan(settings).text())
     with Database.open(program.database, write=True) as db:
         row = pingpong.begin(db, toolchain, settings, new=new)
         if row.state == "finished":
