@@ -92,7 +92,7 @@ def command(
     ]
     if not measure:
         if program.json:
-            common.print_json([msgspec.to_builtins(variant) for variant in chosen])
+            common.print_json(chosen)
         elif markdown:
             click.echo(variant_tables.catalogue_page(chosen))
         else:
@@ -108,7 +108,7 @@ def command(
         for cell in _best(toolchain, setting, wanted, sizes, first_launches, launches)
     ]
     if program.json:
-        common.print_json([msgspec.to_builtins(cell) for cell in cells])
+        common.print_json(cells)
     elif markdown:
         click.echo(variant_tables.cells_page(cells))
     else:
