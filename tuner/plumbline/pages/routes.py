@@ -11,6 +11,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from plumbline.pages import (
+    advise,
     cell,
     comparison,
     curves,
@@ -50,6 +51,7 @@ _SHOWN: dict[str, Show] = {
     "/compare": comparison.page,
     "/compare.{format}": comparison.picture,
     "/environment": environment.page,
+    "/advise": advise.page,
 }
 
 
@@ -76,6 +78,7 @@ def pages(db_path: Path) -> Pages:
             ("map", "Map"),
             ("guidelines", "Guidelines"),
             ("compare", "Compare"),
+            ("advise", "Advise"),
             ("environment", "Environment"),
         ],
     )
