@@ -31,7 +31,7 @@ COMMANDS = {
     "overlap": "How much of a message goes on beside computation.",
     "platform": "The platform file of a simulated machine, or of a twin.",
     "results": "Violation tables, winners and costs of a campaign.",
-    "advise": "Which to call: the library's own, the tuned one, one made by hand.",
+    "advise": "Library, tuned, or made by hand: which one to call.",
     "compare": "Compare two libraries, versions or settings, cell by cell.",
     "export": "Write the winners as files that users source.",
     "apply": "Put the winners in force for a user or a site.",
