@@ -43,6 +43,7 @@ PAGES = {
     "curves": f"/curves?{CURVES}",
     "compare": f"/compare?a={FIRST}:before&b={SECOND}:before",
     "environment": f"/environment?a={FIRST}&b={SECOND}",
+    "report": f"/report/{FIRST}",
     "advise": "/advise?function=bcast&bytes=1&nprocs=4",
     "overlap": "/overlap",
     "overlap-campaign": "/overlap/first",

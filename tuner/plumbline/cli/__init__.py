@@ -45,6 +45,7 @@ COMMANDS = {
     "record": "Record what an application sends and receives.",
     "detect": "Find collectives that an application makes by hand.",
     "convert": "Write a recording in the format of another tool.",
+    "report": "Write pages that open without a server, and a PDF.",
     "serve": "Answer /metrics and pages from the database.",
     "db": "Check the database, or back it up.",
 }

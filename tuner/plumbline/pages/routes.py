@@ -22,6 +22,7 @@ from plumbline.pages import (
     run,
     script,
     site_map,
+    summary,
     table,
     winner,
 )
@@ -39,6 +40,8 @@ _SHOWN: dict[str, Show] = {
     "/": overview.page,
     "/runs": listing.page,
     "/run/{run:path}": run.page,
+    "/report/{run:path}": summary.page,
+    "/report.{format}/{run:path}": summary.picture,
     "/table/{stage}/{run:path}": table.page,
     "/cell/{function}/{bytes:int}/{run:path}": cell.page,
     "/distribution.{format}/{function}/{bytes:int}/{run:path}": cell.picture,
