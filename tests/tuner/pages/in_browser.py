@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
+from plumbline.pages import frozen, printed
 from tests.exporters.test_web import serving
 from tests.tuner.overlap import two_campaigns as overlap
 from tests.tuner.pages import site
@@ -225,6 +226,28 @@ def test_without_scripts_there_is_the_same_picture(browser: object, url: str) ->
     assert image.count() == 1 and image.bounding_box()["height"] > 200
     plain.page.context.close()
     assert plain.said == []
+
+
+def test_a_report_opens_without_a_server(browser: object, tmp_path: Path) -> None:
+    """By file://, with pictures that are drawn, and nothing that is asked for elsewhere."""
+    site.store(tmp_path / "plumbline.db")
+    written = frozen.write(tmp_path / "plumbline.db", [FIRST], tmp_path / "out")
+    opened = Window(browser, (tmp_path / "out").as_uri())
+    opened.open("/index.html")
+    assert opened.page.locator("figure svg").count() == 1
+    for link in ("before", "Plumbline", "Guidelines", "Map"):
+        opened.page.click(f"text='{link}'")
+        assert opened.page.url.startswith("file:") and opened.page.locator("h1").count() == 1
+    cell = sorted((tmp_path / "out" / "cell").rglob("*.html"))[0]
+    opened.open(f"/{cell.relative_to(tmp_path / 'out')}")
+    assert opened.page.locator("figure svg .mark-rule").count() > 0
+    assert opened.said == [] and all(each.startswith(("file:", "data:")) for each in opened.asked)
+    opened.page.context.close()
+    printed.write(written.first, tmp_path / "report.pdf")
+    folder = os.environ.get("PLUMBLINE_SCREENSHOTS")
+    if folder:
+        shutil.copy(tmp_path / "report.pdf", Path(folder, "report.pdf"))
+    assert (tmp_path / "report.pdf").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
