@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from plumbline.core import application, guidelines
+from plumbline.core import application, guidelines, mpip
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.daemon import configuration_file, neighbour
 from plumbline.detect import read, summary
+from plumbline.foreign import reading
 from plumbline.launch import parts
 from plumbline.libraries import known_parameters, openmpi, space_file
 from plumbline.libraries.openmpi import info
@@ -37,6 +38,7 @@ from tests.exporters import hostile
 from tests.exporters.bundles import library
 from tests.tuner.detect import rank_files
 from tests.tuner.families.recorded import openmpi as recorded_openmpi
+from tests.tuner.foreign import printed
 
 ROOT = Path(__file__).parents[2]
 KEPT = Path(__file__).with_name("corpora")
@@ -287,6 +289,16 @@ READERS: dict[str, Reader] = {
             b'"calls":[{"function":"MPI_Bcast","nprocs":4,"nodes":1,"ppn":4,"bytes":8,"calls":1.0,'
             b'"seconds":1e-3,"fastest_seconds":1e-6,"work_seconds":1e-4}]}'
         ],
+    ),
+    "foreign": Reader(
+        lambda data: reading.of(data, 4, "input"),
+        lambda: [
+            *(text.encode() for text in (printed.OSU, printed.IMB, printed.SKAMPI)),
+            *(text.encode() for text in (printed.REPROMPI, printed.REPROMPI_RAW, printed.MADMPI)),
+        ],
+    ),
+    "mpip": Reader(
+        lambda data: mpip.read(data.decode(errors="replace")), lambda: [printed.MPIP.encode()]
     ),
     "exports": Reader(
         _exports,

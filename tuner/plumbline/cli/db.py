@@ -187,12 +187,12 @@ def _show(program: Program, path: Path, moved: Sequence[Moved]) -> None:
 @click.option(
     "--output",
     type=options.NewFile(),
-    help="A file NAME.csv or NAME.parquet; else CSV is printed.",
+    help="A file NAME.csv, NAME.tex or NAME.parquet; else CSV is printed.",
 )
 def table(program: Program, what: str, campaigns: tuple[str, ...], output: Path | None) -> None:
     """Write a table of CAMPAIGNS, else of all, for other programs.
 
-    CSV, or Parquet with the extra `parquet`.
+    CSV, LaTeX, or Parquet with the extra `parquet`.
 
     \b
     Example:

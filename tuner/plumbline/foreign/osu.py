@@ -108,6 +108,5 @@ def _iterations(given: dict[str, str], line: int) -> int:
 
 def _short(name: str) -> str:
     """`avg` of `Avg Latency(us)`."""
-    bare = name.removesuffix("(us)").lower()
-    bare = bare.removesuffix("latency").strip()
+    bare = name.removesuffix("(us)").strip().lower().removesuffix("latency")
     return "-".join(re.findall(r"[a-z0-9]+", bare)) or "avg"

@@ -1,0 +1,30 @@
+"""A profile of an application, whoever wrote it: `plumbline profile`, or mpiP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from plumbline.core import application, mpip
+from plumbline.core.application import Application
+from plumbline_db.errors import UsageError
+
+MOST_BYTES = 256 * 2**20
+
+
+def read(path: Path) -> Application:
+    """Raises UsageError where the file is none of them."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(4096).lstrip()
+            rest = file.read(MOST_BYTES) if head.startswith(mpip.MARK.encode()) else b""
+            left = file.read(1)
+    except OSError as error:
+        raise UsageError(f"cannot read the profile {path}: {error.strerror}") from error
+    if not head.startswith(mpip.MARK.encode()):
+        return application.read(path)
+    if rest and left:
+        raise UsageError(f"profile {path}: larger than {MOST_BYTES // 2**20} MiB")
+    try:
+        return mpip.read((head + rest).decode("utf-8", errors="replace"))
+    except UsageError as error:
+        raise UsageError(f"profile {path}: {error}") from error
