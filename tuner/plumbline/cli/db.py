@@ -157,6 +157,7 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
         _show(program, program.database, transfer.take(program.database, source))
         return
     from plumbline.foreign import storing
+    from plumbline.system.words import counted
 
     taken = storing.take(program.database, source, nprocs)
     if program.json:
@@ -166,8 +167,8 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
     there = "" if taken.new else ", which is there already"
     left = f"; left out: {', '.join(taken.left_out)}" if taken.left_out else ""
     click.echo(
-        f"{program.database}: {taken.campaign}, {taken.program}, {taken.tables} tables, "
-        f"{taken.numbers} numbers{there}{left}"
+        f"{program.database}: {taken.campaign}, {taken.program}, "
+        f"{counted(taken.tables, 'table')}, {counted(taken.numbers, 'number')}{there}{left}"
     )
 
 
