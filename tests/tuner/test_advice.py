@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from plumbline.results import advice, advice_raced, advice_stored, cell_variants
-from plumbline.results.advice import Answer, Choice, Measured
+from plumbline.results.advice import Answer, CallChoice, MeasuredCall
 from plumbline.results.advice_stored import Question
 from plumbline.results.best import BestOfCell, FastestOfSide
 from plumbline.verify.statistics import Comparison
@@ -40,7 +40,7 @@ def scaled(factor: float) -> list[float]:
 
 def decided(*others: Medians, winner: Winner | None = None, unfit: str = "") -> Answer:
     own, *variants = cell_variants.compared([medians("default", DEFAULT), *others])
-    known = Measured(256, own, variants, winner, (5.0, 5.2), frozenset([unfit]))
+    known = MeasuredCall(256, own, variants, winner, (5.0, 5.2), frozenset([unfit]))
     return advice.decide(known, WON if winner else "")
 
 
@@ -103,8 +103,8 @@ def test_many_that_are_made_by_hand_pay_for_being_many() -> None:
 
 
 def test_between_two_sizes_that_agree_it_is_interpolated() -> None:
-    below = Answer("tuned", "a", [Choice("tuned", WON, 1e-6, 9, 0.5, 0.4, 0.6, "")])
-    above = Answer("tuned", "b", [Choice("tuned", WON, 4e-6, 7, 0.8, 0.7, 0.9, "")])
+    below = Answer("tuned", "a", [CallChoice("tuned", WON, 1e-6, 9, 0.5, 0.4, 0.6, "")])
+    above = Answer("tuned", "b", [CallChoice("tuned", WON, 4e-6, 7, 0.8, 0.7, 0.9, "")])
     answer = advice.interpolate(512, 256, below, 1024, above)
     (choice,) = answer.choices
     assert answer.way == "tuned" and answer.between == [256, 1024]
@@ -118,8 +118,8 @@ def test_between_two_sizes_that_agree_it_is_interpolated() -> None:
     [(0, 1024, "tuned"), (64, 1024, "tuned"), (256, 1024, "library"), (256, 1024, "another")],
 )
 def test_where_sizes_lie_apart_or_disagree_nothing_is_said(low: int, high: int, above: str) -> None:
-    below = Answer("tuned", "", [Choice("tuned", WON, 1e-6, 9, 0.5, 0.4, 0.6, "")])
-    choices = [Choice("tuned", above, 1e-6, 9, 0.5, 0.4, 0.6, "")]
+    below = Answer("tuned", "", [CallChoice("tuned", WON, 1e-6, 9, 0.5, 0.4, 0.6, "")])
+    choices = [CallChoice("tuned", above, 1e-6, 9, 0.5, 0.4, 0.6, "")]
     other = Answer("library" if above == "library" else "tuned", "", choices)
     if above == "tuned":
         other = below

@@ -31,7 +31,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Written(NamedTuple):
+class WrittenReport(NamedTuple):
     """`first`: the page to begin with; `left_out`: files that were too many."""
 
     first: Path
@@ -44,7 +44,9 @@ class Written(NamedTuple):
 Tell = Callable[[int, int], None]
 
 
-def write(database: Path, runs: Sequence[str], folder: Path, tell: Tell | None = None) -> Written:
+def write(
+    database: Path, runs: Sequence[str], folder: Path, tell: Tell | None = None
+) -> WrittenReport:
     """The pages of these runs, and of the site, into `folder`, which is as it was until all are
     there; `tell`: how many files are written, and how many are known so far. Raises PlumblineError
     where they cannot be written."""
@@ -84,7 +86,7 @@ class _Frozen:
         self._files: dict[str, str] = {}
         self._left_out: set[str] = set()
 
-    def write(self, tell: Tell) -> Written:
+    def write(self, tell: Tell) -> WrittenReport:
         first = f"/report/{quote(self._runs[0])}"
         self._files[first] = "index.html"
         self._left.append(first)
@@ -105,7 +107,7 @@ class _Frozen:
                 size, files = size + len(content), files + 1
                 tell(files, len(self._files))
         first_file = self._folder / self._files[first]
-        return Written(first_file, pages, files, size, len(self._left_out))
+        return WrittenReport(first_file, pages, files, size, len(self._left_out))
 
     def _asked(self, address: str) -> Answer:
         return asyncio.run(asked(self._app, address))

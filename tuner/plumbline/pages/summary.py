@@ -11,6 +11,7 @@ import msgspec
 from starlette.responses import Response
 
 from plumbline.pages import curve, drawn, summary_chart
+from plumbline.pages.summary_chart import FunctionSummary
 from plumbline.pages.visit import Nothing, Visit
 from plumbline.results import spread
 from plumbline_db import cost, exports, machines, sweeps, table_samples, verdicts, winners
@@ -18,18 +19,6 @@ from plumbline_db.layout import use
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Verdict, Winner
 
 _MOST = 20  # rows of a table
-
-
-class FunctionSummary(msgspec.Struct, frozen=True):
-    """Cells and violations of one function, before and after; `after` None: there is no last table.
-    `best`: the winner that gains most."""
-
-    function: str
-    cells: int
-    before: int
-    after: int | None
-    winners: int
-    best: Winner | None
 
 
 class Summary(msgspec.Struct, frozen=True):

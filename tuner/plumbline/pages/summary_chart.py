@@ -4,16 +4,27 @@ each winner makes the calls that it is for. Pure: numbers in, a Vega-Lite specif
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import msgspec
 
 from plumbline_db.records import Winner
 from plumbline_exporters.bundle import sizes
 
-if TYPE_CHECKING:
-    from plumbline.pages.summary import FunctionSummary
-
 _MOST = 24  # winners, those that gain most
 _BEFORE, _AFTER = "#a33b12", "#2f6f9f"
+
+
+class FunctionSummary(msgspec.Struct, frozen=True):
+    """Cells and violations of one function, before and after; `after` None: there is no last table.
+    `best`: the winner that gains most."""
+
+    function: str
+    cells: int
+    before: int
+    after: int | None
+    winners: int
+    best: Winner | None
 
 
 def specification(

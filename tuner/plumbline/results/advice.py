@@ -30,7 +30,7 @@ WORTH = 0.95  # of the library's time, at most: what is made by hand must be wor
 NEAR = 4.0  # so many times as large a neighbour may be that a size lies between
 
 
-class Choice(msgspec.Struct, frozen=True):
+class CallChoice(msgspec.Struct, frozen=True):
     """A way to make the call. `ratio`: its time over that of the library's own call, with its
     interval of 95 % (None: it is that call, or was never measured with it). `seconds`: the median
     over `launches` of their medians (None: not timed at this size)."""
@@ -45,7 +45,7 @@ class Choice(msgspec.Struct, frozen=True):
     basis: str
 
 
-class Measured(msgspec.Struct, frozen=True):
+class MeasuredCall(msgspec.Struct, frozen=True):
     """What is known of a cell. `variants` without the library's own call; of `unfit` ones, by name,
     something is wrong. `exact`: one launch decides, as on a simulated machine."""
 
@@ -65,20 +65,20 @@ class Answer(msgspec.Struct, frozen=True):
 
     way: Way | None
     why: str
-    choices: list[Choice]
+    choices: list[CallChoice]
     between: list[int] = []
 
-    def of(self, way: Way | None) -> Choice | None:
+    def of(self, way: Way | None) -> CallChoice | None:
         return next((choice for choice in self.choices if choice.way == way), None)
 
 
 _SHOWN = 3  # ways that are made by hand
 
 
-def decide(cell: Measured, winner_name: str = "") -> Answer:
+def decide(cell: MeasuredCall, winner_name: str = "") -> Answer:
     """Of a size that was measured; `winner_name`: what the winner is."""
     count = len(cell.own.seconds)
-    own = Choice("library", "its own call", cell.own.median, count, *_NO_RATIO, "")
+    own = CallChoice("library", "its own call", cell.own.median, count, *_NO_RATIO, "")
     tuned = None if cell.winner is None else _tuned(cell, cell.winner, winner_name)
     by_hand = [
         variant
@@ -113,9 +113,9 @@ def _is_by_hand(variant: CellVariant) -> bool:
     return plain and case.variant not in ("default", "library") and variant.ratio is not None
 
 
-def _tuned(cell: Measured, winner: Winner, name: str) -> Choice:
+def _tuned(cell: MeasuredCall, winner: Winner, name: str) -> CallChoice:
     seconds = sorted(cell.tuned_seconds)
-    return Choice(
+    return CallChoice(
         "tuned",
         name,
         _middle(seconds),
@@ -134,10 +134,10 @@ def _sizes(winner: Winner) -> str:
     return f"{winner.bytes_from}–{high}" if high else f"{winner.bytes_from} B and more"
 
 
-def _by_hand(variant: CellVariant) -> Choice:
+def _by_hand(variant: CellVariant) -> CallChoice:
     numbers = numbers_of(variant.ratio)
     seconds = variant.median
-    return Choice(
+    return CallChoice(
         "hand-made", variant.name, seconds, len(variant.seconds), *numbers, "same launches"
     )
 
@@ -170,7 +170,7 @@ class Rival(msgspec.Struct, frozen=True):
 
 
 def choose(
-    tuned: Choice | None, rival: Rival | None, between: Comparison | None, *, exact: bool
+    tuned: CallChoice | None, rival: Rival | None, between: Comparison | None, *, exact: bool
 ) -> tuple[Way, str]:
     """`between`: the rival's time over that of the tuned one; None: they were not measured
     together."""
@@ -202,7 +202,7 @@ def choose(
     )
 
 
-def _wins(tuned: Choice, exact: bool) -> bool:
+def _wins(tuned: CallChoice, exact: bool) -> bool:
     if exact and tuned.ratio_high is None:
         return tuned.ratio is not None and tuned.ratio < 1
     return tuned.ratio_high is not None and tuned.ratio_high < 1
@@ -213,7 +213,7 @@ def surely(found: Comparison, *, exact: bool) -> bool:
     return found.ratio <= WORTH and (exact or (found.high is not None and found.high < 1))
 
 
-def words(choice: Choice) -> str:
+def words(choice: CallChoice) -> str:
     """`0.71 [0.68, 0.74]`, or nothing."""
     return _numbers(choice.ratio, choice.ratio_low, choice.ratio_high)
 
@@ -255,9 +255,9 @@ def interpolate(size: int, low: int, below: Answer, high: int, above: Answer) ->
     return Answer(below.way, why, choices, [low, high])
 
 
-def _between(left: Choice, right: Choice, share: float) -> Choice:
+def _between(left: CallChoice, right: CallChoice, share: float) -> CallChoice:
     lows, highs = (left.ratio_low, right.ratio_low), (left.ratio_high, right.ratio_high)
-    return Choice(
+    return CallChoice(
         left.way,
         left.what,
         _mean(left.seconds, right.seconds, share),

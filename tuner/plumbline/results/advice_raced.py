@@ -13,7 +13,7 @@ from plumbline.measure import unkept
 from plumbline.measure.launches import Progress
 from plumbline.measure.settling import until_settled
 from plumbline.results import advice, best
-from plumbline.results.advice import Answer, Choice, Rival
+from plumbline.results.advice import Answer, CallChoice, Rival
 from plumbline.results.advice_stored import Advised, Question
 from plumbline.results.best import BestOfCell, FastestOfSide
 from plumbline.search.space.candidates import Candidate, CandidateSpace
@@ -130,7 +130,9 @@ def _tuned(
 
 def answer_of(cell: BestOfCell, launches: int, *, exact: bool) -> Answer:
     """`launches`: in which the front runners met."""
-    own = Choice("library", "its own call", cell.default_seconds, launches, None, None, None, "")
+    own = CallChoice(
+        "library", "its own call", cell.default_seconds, launches, None, None, None, ""
+    )
     tuned = None if cell.library is None else _choice("tuned", cell.library, launches)
     choices = [own, *([tuned] if tuned else [])]
     rival = None
@@ -142,6 +144,6 @@ def answer_of(cell: BestOfCell, launches: int, *, exact: bool) -> Answer:
     return Answer(way, why, choices)
 
 
-def _choice(way: advice.Way, side: FastestOfSide, launches: int) -> Choice:
+def _choice(way: advice.Way, side: FastestOfSide, launches: int) -> CallChoice:
     numbers = advice.numbers_of(side.ratio)
-    return Choice(way, side.name, side.seconds, launches, *numbers, "same launches, now")
+    return CallChoice(way, side.name, side.seconds, launches, *numbers, "same launches, now")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from plumbline.results import advice
-from plumbline.results.advice import Answer, Measured
+from plumbline.results.advice import Answer, MeasuredCall
 from plumbline.results.cell_variants import compared, named
 from plumbline.search.outcome import deciding, first_of, label
 from plumbline.search.space.cells import Target
@@ -246,7 +246,7 @@ class _Cells:
             if search.bytes == size and trial.state in _UNFIT
         }
         settings = stored.settings_of(self._campaign.settings)
-        known = Measured(
+        known = MeasuredCall(
             bytes=size,
             own=variants[0],
             variants=variants[1:],
