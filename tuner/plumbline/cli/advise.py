@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from . import base, common, options
+from . import base, common
 from .base import Program
 
 UNKNOWN, NOT_THE_LIBRARY = 1, 3
@@ -16,9 +16,8 @@ UNKNOWN, NOT_THE_LIBRARY = 1, 3
     "--bytes", type=click.IntRange(0, 2**63 - 1), required=True, help="Communication volume."
 )
 @click.option(
-    "-n", "--nprocs", "--np", type=click.IntRange(1, 2**31 - 1), required=True, help="Ranks."
+    "-n", "--np", "--nprocs", type=click.IntRange(1, 2**31 - 1), required=True, help="Ranks."
 )
-@options.campaign(unset="of each library and machine the newest one that knows the call")
 @click.option(
     "--measure",
     is_flag=True,
@@ -30,7 +29,6 @@ def command(
     function: str,
     bytes: int,
     nprocs: int,
-    campaign: str | None,
     measure: bool,
 ) -> int:
     """Library, tuned, or made by hand: which FUNCTION to call at a size, by what was measured.
@@ -47,19 +45,16 @@ def command(
     import socket
 
     from plumbline.results import advice_stored
-    from plumbline_db import campaigns
     from plumbline_db.connection import Database
 
     from . import advice_tables
 
     question = advice_stored.Question(advice_stored.name_of(function), bytes, nprocs)
-    if measure and campaign is None and not program.database.exists():
+    if measure and not program.database.exists():
         advised = advice_stored.Advised(question, [], [], [])
     else:
         with Database.open(program.database) as db, db.snapshot():
-            if campaign is not None:
-                campaigns.get(db, campaign)
-            advised = advice_stored.read(db, question, campaign or "", socket.gethostname())
+            advised = advice_stored.read(db, question, host=socket.gethostname())
     raced = advice_tables.race(program, advised) if measure else None
     now = datetime.datetime.now(datetime.UTC)
     if program.json:
