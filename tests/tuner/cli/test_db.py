@@ -135,7 +135,7 @@ def _as_csv(value: object) -> str:
 
 def test_tables_that_cannot_be_written(database: Path, tmp_path: Path) -> None:
     for words, word in (
-        (["--output", tmp_path / "x.txt"], "must end in one of .csv, .parquet"),
+        (["--output", tmp_path / "x.txt"], "must end in one of .csv, .tex, .parquet"),
         (["nowhere"], "holds no campaign nowhere"),
         (["--output", tmp_path / "no" / "x.csv"], "no"),
     ):

@@ -10,8 +10,8 @@ OSU = """
 
 # OSU MPI Gather Latency Test v5.3
 # Size       Avg Latency(us)
-1                       1.00
-2                       1.50
+8                       1.00
+16                      1.50
 # OSU MPI Barrier Latency Test v5.3
 # Avg Latency(us)
              3.25

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
@@ -231,7 +232,10 @@ def test_without_scripts_there_is_the_same_picture(browser: object, url: str) ->
 def test_a_report_opens_without_a_server(browser: object, tmp_path: Path) -> None:
     """By file://, with pictures that are drawn, and nothing that is asked for elsewhere."""
     site.store(tmp_path / "plumbline.db")
-    written = frozen.write(tmp_path / "plumbline.db", [FIRST], tmp_path / "out")
+    # The browser has an event loop in this thread.
+    with ThreadPoolExecutor(1) as apart:
+        where = (tmp_path / "plumbline.db", [FIRST], tmp_path / "out")
+        written = apart.submit(frozen.write, *where).result()
     opened = Window(browser, (tmp_path / "out").as_uri())
     opened.open("/index.html")
     assert opened.page.locator("figure svg").count() == 1

@@ -16,7 +16,13 @@ UNKNOWN, NOT_THE_LIBRARY = 1, 3
     "--bytes", type=click.IntRange(0, 2**63 - 1), required=True, help="Communication volume."
 )
 @click.option(
-    "-n", "--np", "--nprocs", type=click.IntRange(1, 2**31 - 1), required=True, help="Ranks."
+    "nprocs",
+    "-n",
+    "--np",
+    "--nprocs",
+    type=click.IntRange(1, 2**31 - 1),
+    required=True,
+    help="Ranks.",
 )
 @click.option(
     "--measure",

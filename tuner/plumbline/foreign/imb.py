@@ -91,7 +91,7 @@ class _Section:
         for name, value in given.items():
             column = _COLUMN.match(name)
             if column:
-                row = GivenTime(volume, seconds(value, 1e-6, number), n)
+                row = GivenTime(volume, seconds(value, 1e6, number), n)
                 self._columns.add(column[1].lower(), row, number)
 
     def table(self, facts: dict[str, str]) -> GivenTable:

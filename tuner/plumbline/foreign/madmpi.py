@@ -62,5 +62,5 @@ def _row(words: list[str], number: int, columns: GivenColumns) -> None:
         raise UnreadableError(number, "size, time, two bandwidths and a median are wanted")
     for column, value in zip(_COLUMNS, values, strict=False):
         if column is not None:
-            row = GivenTime(whole(size, number), seconds(value, 1e-6, number))
+            row = GivenTime(whole(size, number), seconds(value, 1e6, number))
             columns.add(column, row, number)

@@ -95,7 +95,7 @@ def _table(title: str, lines: list[str], first: int, nprocs: int) -> GivenTable:
         for name, value in given.items():
             if name.endswith("(us)"):
                 row = GivenTime(
-                    moved(function, size, nprocs, TOTALS), seconds(value, 1e-6, number), n
+                    moved(function, size, nprocs, TOTALS), seconds(value, 1e6, number), n
                 )
                 columns.add(_short(name), row, number)
     reduces = function.replace("MPI_I", "MPI_") in REDUCTIONS

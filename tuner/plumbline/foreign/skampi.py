@@ -82,5 +82,5 @@ def _line(
     if len(values) < 3:
         raise UnreadableError(number, "time, standard error and repetitions are wanted")
     volume = moved(function, whole(size, number), count)
-    row = GivenTime(volume, seconds(values[0], 1e-6, number), max(1, whole(values[2], number)))
+    row = GivenTime(volume, seconds(values[0], 1e6, number), max(1, whole(values[2], number)))
     rows.setdefault(count, GivenColumns()).add("mean", row, number)

@@ -73,9 +73,10 @@ class UnreadableError(PlumblineError):
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?\Z")
 
 
-def seconds(text: str, unit: float, line: int) -> float:
-    """Of a number in a unit. Raises UnreadableError for what is none, or no time."""
-    value = float(text) * unit if _NUMBER.match(text) and len(text) < 40 else math.nan
+def seconds(text: str, in_a_second: float, line: int) -> float:
+    """Of a number of units of which so many are a second. Raises UnreadableError for what is no
+    time."""
+    value = float(text) / in_a_second if _NUMBER.match(text) and len(text) < 40 else math.nan
     if not 0 <= value <= _MOST_SECONDS:
         raise UnreadableError(line, f"{text[:40]!r} is no time")
     return value

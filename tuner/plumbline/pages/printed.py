@@ -4,7 +4,10 @@ stays text, pictures stay drawings, and the page looks as it does in a browser."
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from plumbline.system import process
@@ -13,6 +16,7 @@ from plumbline_db.errors import PlumblineError
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _SECONDS = 120.0
+_SCRIPT = re.compile(r"<script\b[^>]*>.*?</script>", re.DOTALL)
 
 
 def browser() -> str | None:
@@ -28,7 +32,11 @@ def write(page: Path, target: Path) -> None:
             "no PDF: there is no Chromium here (apt install chromium); any browser prints "
             f"{page} to a PDF"
         )
-    with scratch.replacing(target.absolute()) as new, scratch.folder() as profile:
+    with (
+        scratch.replacing(target.absolute()) as new,
+        scratch.folder() as profile,
+        _without_scripts(page) as still,
+    ):
         argv = [
             program,
             "--headless",
@@ -36,12 +44,10 @@ def write(page: Path, target: Path) -> None:
             "--no-first-run",
             "--disable-extensions",
             "--disable-background-networking",
-            # The image that the page carries, not one that scripts draw in its place.
-            "--blink-settings=scriptEnabled=false",
             f"--user-data-dir={profile}",
             "--no-pdf-header-footer",
             f"--print-to-pdf={new}",
-            page.absolute().as_uri(),
+            still.absolute().as_uri(),
         ]
         if os.geteuid() == 0:
             argv.insert(1, "--no-sandbox")  # it does not start as root with one
@@ -52,3 +58,15 @@ def write(page: Path, target: Path) -> None:
                 f"no PDF: {program} made none ({why}): {ended.stderr.strip()[-300:]}; any browser "
                 f"prints {page} to a PDF"
             )
+
+
+@contextmanager
+def _without_scripts(page: Path) -> Iterator[Path]:
+    """The same beside it: printed is the image that the page carries, and not what a script is
+    about to draw in its place."""
+    still = page.with_name(f".{page.name}")
+    still.write_text(_SCRIPT.sub("", page.read_text("utf-8")), "utf-8")
+    try:
+        yield still
+    finally:
+        still.unlink(missing_ok=True)
