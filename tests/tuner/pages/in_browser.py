@@ -240,7 +240,7 @@ def test_a_report_opens_without_a_server(browser: object, tmp_path: Path) -> Non
     opened.open("/index.html")
     assert opened.page.locator("figure svg").count() == 1
     for link in ("before", "Plumbline", "Guidelines", "Map"):
-        opened.page.click(f"text='{link}'")
+        opened.page.click(f"a:text-is('{link}')")
         assert opened.page.url.startswith("file:") and opened.page.locator("h1").count() == 1
     cell = sorted((tmp_path / "out" / "cell").rglob("*.html"))[0]
     opened.open(f"/{cell.relative_to(tmp_path / 'out')}")
