@@ -35,6 +35,8 @@ def specification(
         panels.append(_gains(winners))
     return {
         "vconcat": panels,
+        # A browser's letters are wider than those that the picture was laid out for.
+        "padding": {"left": 50, "right": 10, "top": 5, "bottom": 5},
         "config": {"background": "white", "font": "sans-serif", "view": {"stroke": None}},
     }
 
