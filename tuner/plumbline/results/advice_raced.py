@@ -8,10 +8,9 @@ from pathlib import Path
 import msgspec
 
 from plumbline.core.configuration import Configuration
-from plumbline.core.plan import Data, Plan, measurable
+from plumbline.core.plan import Data, measurable
 from plumbline.measure import unkept
 from plumbline.measure.launches import Progress
-from plumbline.measure.settling import until_settled
 from plumbline.results import advice, best
 from plumbline.results.advice import Answer, CallChoice, Rival
 from plumbline.results.advice_stored import Advised, Question
@@ -55,22 +54,13 @@ def race(advised: Advised, prefix: Path | None, progress: Progress | None = None
         for spec in variant.specs(question.bytes, question.nprocs)
     ]
     field = best.Field(tuned, [each for each in ours if each not in tuned])
-    plan = Plan(
-        "best",
-        settings.sampling.seed,
-        (),
-        data,
-        blocks=settings.sampling.blocks,
-        reps=settings.sampling.reps,
-        knobs=toolchain.space.switch,
-    )
     first, finals = (1, 1) if simulated else (FIRST, LAUNCHES)
     with unkept.store_for(
         toolchain, starting.starter(toolchain, settings), "best", progress
     ) as store:
         (cell,) = best.find(
             store,
-            until_settled(plan, simulated=simulated),
+            best.plan_of(settings, data, toolchain.space.switch),
             toolchain.space.hot_environment,
             {Target(question.function, question.bytes): field},
             first=first,
