@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from plumbline.core import application, guidelines, mpip
+from plumbline.core import application, guidelines, mpip, profile_file
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.daemon import configuration_file, neighbour
@@ -36,6 +36,7 @@ from plumbline_exporters.lint import formats
 from tests.db import build
 from tests.exporters import hostile
 from tests.exporters.bundles import library
+from tests.tuner.core import mpisee_profile
 from tests.tuner.detect import rank_files
 from tests.tuner.families.recorded import openmpi as recorded_openmpi
 from tests.tuner.foreign import printed
@@ -299,6 +300,10 @@ READERS: dict[str, Reader] = {
     ),
     "mpip": Reader(
         lambda data: mpip.read(data.decode(errors="replace")), lambda: [printed.MPIP.encode()]
+    ),
+    "mpisee": Reader(
+        lambda data: profile_file.read(_file(b"SQLite format 3\0" + data[16:], "mpisee.db")),
+        lambda: [mpisee_profile.made(_FOLDER / "made.db").read_bytes()],
     ),
     "exports": Reader(
         _exports,

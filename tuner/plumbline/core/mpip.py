@@ -13,7 +13,8 @@ from collections.abc import Iterator
 import msgspec
 
 from plumbline.core.application import Application, Calls
-from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS
+from plumbline.core.mpisee import COLLECTIVES
+from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS
 from plumbline_db.errors import UsageError
 
 MARK = "@ mpiP"
@@ -21,7 +22,6 @@ _FACT = re.compile(r"@ (Command|Version|Start time|MPI Task Assignment) *: *(.*)
 _SECTION = re.compile(r"@--- (.*)")
 _TIMES, _SENT = "Callsite Time statistics", "Callsite Message Sent statistics"
 _APPLICATION = "MPI Time (seconds)"
-_COLLECTIVES = MESSAGE_FUNCTIONS_IN_BLOCKS | FUNCTIONS_IN_PARTS | REDUCTIONS | {"MPI_Bcast"}
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]{1,3})?\Z", re.IGNORECASE)
 _MOST = 1e15
 
@@ -87,7 +87,7 @@ def _row(
     if len(words) < 7 or not (words[1].isdigit() and words[2].isdigit()):
         return  # a heading, or the sum over ranks
     function = f"MPI_{words[0]}"
-    if function not in _COLLECTIVES:
+    if function not in COLLECTIVES:
         return
     rank = int(words[2][:10])
     count, _, mean, least = (_value(word, number) for word in words[3:7])

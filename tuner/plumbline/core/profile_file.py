@@ -1,11 +1,13 @@
-"""A profile of an application, whoever wrote it: `plumbline profile`, or mpiP."""
+"""A profile of an application, whoever wrote it: `plumbline profile`, mpiP, or mpisee."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from plumbline.core import application, mpip
+from plumbline.core import application, mpip, mpisee
 from plumbline.core.application import Application
+from plumbline_db import mpisee as seen
+from plumbline_db import schema
 from plumbline_db.errors import UsageError
 
 MOST_BYTES = 256 * 2**20
@@ -20,6 +22,8 @@ def read(path: Path) -> Application:
             left = file.read(1)
     except OSError as error:
         raise UsageError(f"cannot read the profile {path}: {error.strerror}") from error
+    if schema.is_database(path):
+        return mpisee.application(seen.read(path))
     if not head.startswith(mpip.MARK.encode()):
         return application.read(path)
     if rest and left:
