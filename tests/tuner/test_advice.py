@@ -67,6 +67,14 @@ def test_what_is_faster_in_the_same_launches_is_made_by_hand() -> None:
     assert choice.ratio_low <= choice.ratio <= choice.ratio_high < 1
 
 
+def test_the_one_that_is_taken_is_the_first_that_is_shown() -> None:
+    """Not the one of three launches, which looks faster and is not sure."""
+    unsure = [medians(f"gather_{number}", scaled(0.2)[:2]) for number in range(4)]
+    answer = decided(*unsure, medians(LINEAR, scaled(0.6)))
+    choice = answer.of("hand-made")
+    assert answer.way == "hand-made" and choice is not None and choice.what == LINEAR
+
+
 def test_what_was_not_measured_together_is_never_called_faster() -> None:
     apart = decided(medians(LINEAR, scaled(0.1), first=100))
     assert apart.way == "library" and "faster" not in apart.why

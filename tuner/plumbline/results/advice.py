@@ -7,6 +7,7 @@ turns. What was not is never called faster."""
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from typing import Literal
 
@@ -15,6 +16,7 @@ import msgspec
 from plumbline.results.cell_variants import CellVariant, over
 from plumbline.verify.statistics import Comparison
 from plumbline_db.records import Winner
+from plumbline_exporters.bundle import sizes
 
 Way = Literal["library", "tuned", "hand-made"]
 
@@ -87,9 +89,10 @@ def decide(cell: MeasuredCall, winner_name: str = "") -> Answer:
     ]
     by_hand.sort(key=lambda variant: variant.ratio.ratio if variant.ratio else math.inf)
     others = [variant for variant in by_hand if variant.name != winner_name]
-    choices = [own, *([tuned] if tuned else []), *map(_by_hand, others[:_SHOWN])]
     good = next((each for each in others if _is_faster(each, cell.exact)), None)
     best = good or next(iter(others), None)
+    shown = [*([best] if best else []), *(each for each in others if each is not best)][:_SHOWN]
+    choices = [own, *([tuned] if tuned else []), *map(_by_hand, shown)]
     rival = best and best.ratio and Rival(best.name, best.ratio, faster=good is not None)
     known = next((each for each in cell.variants if each.name == winner_name), None)
     between = over(good, known) if good and known else None
@@ -114,24 +117,17 @@ def _is_by_hand(variant: CellVariant) -> bool:
 
 
 def _tuned(cell: MeasuredCall, winner: Winner, name: str) -> CallChoice:
-    seconds = sorted(cell.tuned_seconds)
+    seconds = cell.tuned_seconds
     return CallChoice(
         "tuned",
         name,
-        _middle(seconds),
+        statistics.median(seconds) if seconds else None,
         len(seconds),
         1 / winner.speedup,
         1 / winner.speedup_high,
         1 / winner.speedup_low,
-        f"launches in turn, files in force, over {_sizes(winner)}",
+        f"launches in turn, files in force, over {sizes(winner)}",
     )
-
-
-def _sizes(winner: Winner) -> str:
-    if winner.bytes_from == winner.bytes_to:
-        return f"{winner.bytes_from} B"
-    high = "" if winner.bytes_to == 2**63 - 1 else f"{winner.bytes_to} B"
-    return f"{winner.bytes_from}–{high}" if high else f"{winner.bytes_from} B and more"
 
 
 def _by_hand(variant: CellVariant) -> CallChoice:
@@ -140,13 +136,6 @@ def _by_hand(variant: CellVariant) -> CallChoice:
     return CallChoice(
         "hand-made", variant.name, seconds, len(variant.seconds), *numbers, "same launches"
     )
-
-
-def _middle(seconds: Sequence[float]) -> float | None:
-    if not seconds:
-        return None
-    count = len(seconds)
-    return (seconds[(count - 1) // 2] + seconds[count // 2]) / 2
 
 
 def _is_faster(variant: CellVariant, exact: bool) -> bool:
