@@ -193,7 +193,7 @@ void pl_record_case(struct pl_record *record, const struct pl_plan *plan, const 
     if (c->use)
         pl_json_text(json, "use", c->use->name);
     if (c->by_rank)
-        pl_json_bool(json, "by_rank", true);
+        pl_json_integer(json, "by_rank", 1);
     end(record);
 }
 

@@ -11,7 +11,7 @@ import msgspec
 
 from plumbline_db import coverage_renewal, layout
 from plumbline_db.errors import PlumblineError
-from plumbline_db.layout import OVERLAP_TUNE
+from plumbline_db.layout import OVERLAP_TUNE, SUITES
 from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
 
@@ -115,8 +115,8 @@ def get(db: Statements, id: str | None) -> Campaign:
 
 def known(db: Statements, id: str) -> Campaign | None:
     """The same by its id; None where there is none."""
-    condition = f"WHERE id = :id AND ({_LOOPS} OR {_COMMAND} = :tune)"
-    row = db.row(_SELECT + condition, {"id": id, "tune": OVERLAP_TUNE})
+    condition = f"WHERE id = :id AND ({_LOOPS} OR {_COMMAND} IN (:tune, :suites))"
+    row = db.row(_SELECT + condition, {"id": id, "tune": OVERLAP_TUNE, "suites": SUITES})
     return None if row is None else _record(row)
 
 
@@ -144,6 +144,12 @@ def verifies_only(campaign: Campaign) -> bool:
 def tuned_overlap(db: Statements) -> list[Campaign]:
     """Those of `plumbline overlap tune`, in the order in which they were started."""
     found = db.rows(_SELECT + f"WHERE {_COMMAND} = :tune ORDER BY number", {"tune": OVERLAP_TUNE})
+    return [_record(row) for row in found]
+
+
+def of_suites(db: Statements) -> list[Campaign]:
+    """Runs of `plumbline suite`, in the order in which they were started."""
+    found = db.rows(_SELECT + f"WHERE {_COMMAND} = :suites ORDER BY number", {"suites": SUITES})
     return [_record(row) for row in found]
 
 

@@ -10,6 +10,8 @@ from plumbline_db.records import Campaign
 # Key `command` of settings: has verdicts and winners as a campaign has, of benchmarks in place of
 # functions.
 OVERLAP_TUNE = "overlap tune"
+# The same of `plumbline suite`: has no verdicts, and curves as a campaign has.
+SUITES = "suite"
 
 _BOUND = {"none": "not bound", "plain": "bound as mpirun binds by itself"}
 

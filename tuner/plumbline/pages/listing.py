@@ -30,8 +30,10 @@ class ListedRun(msgspec.Struct, frozen=True):
 
 
 def every(visit: Visit, text: str = "") -> list[ListedRun]:
-    """Those of `plumbline campaign`, `verify` and `overlap tune` that have a text in a name."""
+    """Those of `plumbline campaign`, `verify`, `suite` and `overlap tune` that have a text in a
+    name."""
     those = campaigns.all_campaigns(visit.db) + campaigns.tuned_overlap(visit.db)
+    those += campaigns.of_suites(visit.db)
     those.sort(key=lambda campaign: campaign.started, reverse=True)
     at = {machine.id: machine for machine in machines.all_machines(visit.db)}
     libraries = {library.fingerprint: library for library in machines.all_libraries(visit.db)}
