@@ -131,8 +131,8 @@ class Samples(Record, frozen=True, tag_field="record", tag="samples"):
 
 
 class RankSamples(Record, frozen=True, tag_field="record", tag="rank_samples"):
-    """The samples of a case in a block, as each rank timed them: a list a rank of the case, in their
-    order, each as long as `ns` of the record before it."""
+    """The samples of a case in a block, as each rank timed them: a list a rank of the case, in
+    their order, each as long as `ns` of the record before it."""
 
     case: Count
     block: Count

@@ -53,8 +53,8 @@ def listed(db: Statements, campaign: str, suites: Collection[str] | None = None)
 
 
 class DescribedSuite(Record, frozen=True):
-    """A suite of `plumbline suite`, all looks at it together. `by_rank`: sizes at which the times of
-    single ranks were kept."""
+    """A suite of `plumbline suite`, all looks at it together. `by_rank`: sizes at which the times
+    of single ranks were kept."""
 
     name: str
     axis: Axis

@@ -133,24 +133,29 @@ def _run(
         common.print_json(msgspec.to_builtins(told))
         return
     click.echo(f"run {row.id}: {asked_for.title}")
-    for suite in found:
+    for measured in found:
         click.echo()
-        for line in report.text(suite, f"{library.id}, {row.nprocs} ranks"):
+        for line in report.text(measured, f"{library.id}, {row.nprocs} ranks"):
             click.echo(line)
     if picture is not None:
         click.echo(picture)
 
 
 def _draw(db: Database, row: Campaign, found: Sequence[MeasuredSuite], picture: Path) -> None:
-    """A picture a suite, one below the other."""
+    """A picture a suite, one below the other; of one with the times of ranks, one a size, rank by
+    rank."""
     from plumbline.pages import curve, curves_chart, offered
 
     panels = []
     for suite in found:
         names = offered.of_suite(db, row.id, suite.name)
-        curves = curve.read(db, names, "", curve.EVERYWHERE)
-        panels.append(
-            curves_chart.specification(curves, x="log", y="log", ratios=False, zoom=False)
-            | {"title": suite.name}
-        )
+        sizes = {each.bytes for operation in suite.operations for each in operation.ranks}
+        wanted: list[int | None] = [*sorted(sizes)] or [None]
+        for size in wanted:
+            curves = curve.read(db, names, "", curve.EVERYWHERE, size)
+            drawn = curves_chart.specification(
+                curves, x="log", y="linear" if sizes else "log", ratios=False, zoom=False
+            )
+            title = suite.name if size is None else f"{suite.name}: at {size} bytes, rank by rank"
+            panels.append(drawn | {"title": title})
     common.draw(picture, curves_chart.below_each_other(panels))

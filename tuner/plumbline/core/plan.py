@@ -71,8 +71,9 @@ class PlanCase(msgspec.Struct, frozen=True):
     """One case: without a `configuration` it is the library as it is, on MPI_COMM_WORLD; others are
     in force on a duplicate of it. `delay_ns` is planted into every repetition; `reps` 0 means those
     of the plan; `ranks` 0 means all, else the first ones; `use` is the way it is called ("": the
-    plan's); `data` None means the plan's; `by_rank`: each rank's own times are kept too. A trial has `calls`: it is only checked, at volumes from
-    `least` to `bytes`, which are `mean` on average, at most."""
+    plan's); `data` None means the plan's; `by_rank`: each rank's own times are kept too. A trial
+    has `calls`: it is only checked, at volumes from `least` to `bytes`, which are `mean` on
+    average, at most."""
 
     function: str
     bytes: int

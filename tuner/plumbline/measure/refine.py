@@ -104,7 +104,7 @@ class _Stretch(NamedTuple):
         """About how far a straight line is from the curve, if slopes change steadily."""
         if self.before is None or self.behind is None:
             return 0.0
-        # Of y over a width w the error is at most y'' w² / 8, and y'' about (behind - before) / 2 w².
+        # Over a width w the error is at most y'' w² / 8, and y'' about (behind - before) / 2 w².
         change = self.behind - self.before
         return abs(change) / 16 if abs(change) > 4 * self.noise else 0.0
 

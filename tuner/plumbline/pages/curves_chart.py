@@ -63,7 +63,10 @@ def specification(
 
 def below_each_other(pictures: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Several of them in one."""
-    panels = [{key: picture[key] for key in picture if key != "config"} for picture in pictures]
+    panels = [
+        {key: picture[key] for key in picture if key != "config"} | {"width": 520, "height": 260}
+        for picture in pictures
+    ]
     return {
         "vconcat": panels,
         "resolve": {"scale": dict.fromkeys(("color", "shape", "strokeDash"), "independent")},
@@ -72,7 +75,8 @@ def below_each_other(pictures: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _encoding(texts: list[str], over: str, x: str, y: str, title: str) -> dict[str, Any]:
-    scale = {"type": "symlog" if x == "log" else "linear", "nice": False, "padding": 10}
+    scale: dict[str, Any] = {"type": "symlog" if x == "log" else "linear"}
+    scale |= {"nice": False, "padding": 10, "zero": False}
     axis: dict[str, Any] = {"labelOverlap": True, "labelExpr": _IN_POWERS_OF_TWO}
     if over != "bytes":
         axis = {"labelOverlap": True, "tickMinStep": 1, "format": "d"}

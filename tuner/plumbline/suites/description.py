@@ -31,7 +31,7 @@ class AskedSuite(
     name: str
     """Of the suite: small letters, digits and hyphens."""
     operations: tuple[str, ...]
-    """A function of MPI (the library's own), one of our variants, or an operation of the pattern."""
+    """Functions of MPI (the library's own), our variants, or operations of the pattern."""
     pattern: str = "collective"
     """collective, point_to_point, master_worker or simple."""
     vary: Axis = "bytes"

@@ -1,9 +1,10 @@
-"""What a run says, suite by suite: measurements, why points were added, thresholds, and where curves
-cross. As records for programs, and as text."""
+"""What a run says, suite by suite: measurements, why points were added, thresholds, and where
+curves cross. As records for programs, and as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -17,8 +18,8 @@ from plumbline_db.records import Axis, Campaign, Why
 
 class Measurement(msgspec.Struct, frozen=True):
     """At a place of the axis: the median over `n` launches of their medians, with its interval of
-    95 % (None: too few launches); `over_first`: over the time of the suite's first operation, paired
-    by launch. `why` the place was measured, in which `look`."""
+    95 % (None: too few launches); `over_first`: over the time of the first operation of the suite,
+    paired by launch. `why` the place was measured, in which `look`."""
 
     place: int
     n: int
@@ -131,7 +132,7 @@ def crossovers(of: Sequence[SweptCurve]) -> list[Crossover]:
             for place, ratio in sorted(curve.ratios.items())
             if abs(ratio.value) > ratio.half
         ]
-        for (low, before), (high, after) in zip(decided, decided[1:], strict=False):
+        for (low, before), (high, after) in pairwise(decided):
             if before * after < 0:
                 found.append(Crossover(curve.name, low, high, before < 0))
     return found
