@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from plumbline.measure.hockney import median_interval
 from plumbline_db.records import Why
 
 # Of what is expected of the best place: places that promise less wait for the next look.
@@ -100,6 +101,11 @@ class _Stretch(NamedTuple):
         return over if abs(over) > 1.5 * self.noise else 0.0
 
     @property
+    def is_told_from_a_bend(self) -> bool:
+        """A jump is: at an end of the axis nothing is known behind it, unless it is short."""
+        return self.width < math.log(1.5) or None not in (self.before, self.behind)
+
+    @property
     def bend(self) -> float:
         """About how far a straight line is from the curve, if slopes change steadily."""
         if self.before is None or self.behind is None:
@@ -107,6 +113,16 @@ class _Stretch(NamedTuple):
         # Over a width w the error is at most y'' w² / 8, and y'' about (behind - before) / 2 w².
         change = self.behind - self.before
         return abs(change) / 16 if abs(change) > 4 * self.noise else 0.0
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Of one value a launch: their median, and half of its interval in log space (of too few: half
+    of what they span)."""
+    middle = median_interval(values)
+    low, high = middle.low, middle.high
+    if low is None or high is None:
+        low, high = min(values), max(values)
+    return Estimate(math.log(middle.value), math.log(high / low) / 2)
 
 
 def proposals(curves: Sequence[SweptCurve], how: Refinement) -> list[Proposal]:
@@ -163,9 +179,10 @@ def _of_curve(curve: SweptCurve, how: Refinement) -> list[Proposal]:
             continue
         where = f"{curve.name}, between {stretch.low} and {stretch.high}"
         if abs(stretch.jump) > how.error:
-            by = f"{math.exp(stretch.jump):.2f} times as long"
+            by = f"{math.exp(stretch.jump):.2f} times what slopes beside it explain"
             gain = abs(stretch.jump) / 4 * stretch.width
-            found.append(Proposal(place, "jump", f"{where}: {by}", gain))
+            why: Why = "jump" if stretch.is_told_from_a_bend else "curvature"
+            found.append(Proposal(place, why, f"{where}: {by}", gain))
         elif stretch.bend > how.error and jumps.isdisjoint((stretch.low, stretch.high)):
             wrong = f"a straight line is wrong by about {100 * stretch.bend:.0f} %"
             found.append(

@@ -125,6 +125,13 @@ class Catalogue(msgspec.Struct, frozen=True):
             found.setdefault(variant.function, []).append(variant.name)
         return found
 
+    def choices(self, function: str) -> list[str]:
+        """Beside its default: the variants of a function, or the operations of a pattern."""
+        pattern = self.pattern(function)
+        if pattern is not None:
+            return [operation.name for operation in pattern.operations]
+        return self.variants_of().get(function, [])
+
     def pattern(self, name: str) -> Pattern | None:
         return next((pattern for pattern in self.patterns if pattern.name == name), None)
 

@@ -6,7 +6,6 @@ stored, so that the same command goes on where it was interrupted."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -14,7 +13,6 @@ import msgspec
 
 from plumbline.core.plan import Plan
 from plumbline.measure import settling
-from plumbline.measure.hockney import median_interval
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.measure.refine import (
     Estimate,
@@ -22,6 +20,7 @@ from plumbline.measure.refine import (
     Refinement,
     SweptCurve,
     Threshold,
+    estimate,
     proposals,
     thresholds,
 )
@@ -243,16 +242,6 @@ def _ratios(
                 [each.seconds[launch] / base[each.place][launch] for launch in sorted(shared)]
             )
     return found
-
-
-def estimate(values: Sequence[float]) -> Estimate:
-    """Of one value a launch: their median, and half of its interval in log space (of too few: half
-    of what they span)."""
-    middle = median_interval(values)
-    low, high = middle.low, middle.high
-    if low is None or high is None:
-        low, high = min(values), max(values)
-    return Estimate(math.log(middle.value), math.log(high / low) / 2)
 
 
 def found_thresholds(db: Database, campaign: Campaign, of: Prepared) -> list[Threshold]:
