@@ -76,14 +76,15 @@ def refinement(suite: AskedSuite, of: Sequence[NamedOperation], ranks: RanksTher
 def places(suite: AskedSuite, of: Sequence[NamedOperation], ranks: RanksThere) -> list[int]:
     """What is asked for, before anything is added. Raises UsageError where ranks are missing."""
     if suite.vary == "ranks":
-        last = suite.to or ranks.nprocs
-        if last > ranks.nprocs or suite.root >= suite.first:
+        first = min(suite.at, default=suite.first)
+        last = max(suite.at, default=suite.to or ranks.nprocs)
+        if last > ranks.nprocs or suite.root >= first:
             raise UsageError(
-                f"suite {suite.name!r}: from {suite.first} to {last} ranks with root {suite.root}, "
+                f"suite {suite.name!r}: from {first} to {last} ranks with root {suite.root}, "
                 f"and {ranks.nprocs} are started: the root must be among the first, and --nprocs "
                 "the largest number"
             )
-        return grid(suite.first, last, suite.points, scale=suite.scale)
+        return sorted(set(suite.at)) or grid(first, last, suite.points, scale=suite.scale)
     if suite.ranks > ranks.nprocs:
         raise UsageError(
             f"suite {suite.name!r}: {suite.ranks} ranks, and {ranks.nprocs} are started; "
@@ -91,6 +92,8 @@ def places(suite: AskedSuite, of: Sequence[NamedOperation], ranks: RanksThere) -
         )
     if not any(each.data for each in of):
         return [0]
+    if suite.at:
+        return sorted(set(suite.at))
     unit = refinement(suite, of, ranks).unit
     return grid(suite.first, suite.to, suite.points, scale=suite.scale, unit=unit)
 

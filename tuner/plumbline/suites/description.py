@@ -42,6 +42,8 @@ class AskedSuite(
     """Where it ends; 0 for ranks: all of them."""
     points: int = 8
     """How many there are at first."""
+    at: tuple[int, ...] = ()
+    """Where, in place of from, to, points and scale."""
     scale: Literal["logarithmic", "linear"] = "logarithmic"
     """In equal factors, or in equal steps."""
     bytes: int = 1024
@@ -75,7 +77,7 @@ class AskedSuite(
 
     @property
     def all_points(self) -> int:
-        return self.most_points or 2 * self.points
+        return self.most_points or 2 * (len(self.at) or self.points)
 
     @property
     def rule(self) -> StoppingRule | None:
@@ -95,11 +97,15 @@ class AskedSuite(
             yield "to must not be below from"
         if self.vary == "bytes" and not self.to and self.first:
             yield "to must say where the axis ends"
-        if self.vary == "ranks" and self.first < 1:
+        if self.at and (
+            len(self.at) > _MOST_POINTS or not 0 <= min(self.at) <= max(self.at) <= _MOST
+        ):
+            yield f"at must be at most {_MOST_POINTS} numbers from 0 to {_MOST}"
+        if self.vary == "ranks" and min(self.at or (self.first,)) < 1:
             yield "from must be 1 or more ranks"
         if not 1 <= self.points <= _MOST_POINTS or not 0 <= self.most_points <= _MOST_POINTS:
             yield f"points must be 1 to {_MOST_POINTS}, most_points at most {_MOST_POINTS}"
-        if self.most_points and self.most_points < self.points:
+        if self.most_points and self.most_points < (len(self.at) or self.points):
             yield "most_points must not be below points"
         if not 0.001 <= self.error <= 10:
             yield "error must be from 0.001 to 10"
