@@ -45,7 +45,7 @@ PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts \
         test-campaigns test-applications test-daemon test-kills test-scale test-pages fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
-        bench-detector bench-search bench-search-machine lock install clean distclean
+        bench-detector bench-refinement bench-search bench-search-machine lock install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -146,6 +146,9 @@ bench-search: setup build  ## the search on recorded sweeps, against others (doc
 
 bench-power: setup  ## power of the final check, from recorded launches (docs/design/verification.md; two minutes)
 	$(BIN)/python -m tests.bench.power $(ARGS)
+
+bench-refinement: setup build  ## how many points find a planted threshold, beside a grid (docs/design/suites.md; ARGS=--real: of the library here)
+	$(BIN)/python -m tests.bench.refinement $(ARGS)
 
 bench-detector: setup  ## false alarms and delays of the change detector (docs/design/change-detection.md; two minutes)
 	$(BIN)/python -m tests.bench.detector $(ARGS)

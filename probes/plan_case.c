@@ -43,8 +43,8 @@ static bool take_variant(struct pl_parser *parser, const char *value)
     char why[200];
     c->variant_name = value;
     if (is_operation(value)) /* finish_pattern looks whether it is of the pattern */
-        return true;
-    if (strcmp(value, "default") == 0)
+        c->run = NULL;
+    else if (strcmp(value, "default") == 0)
         c->run = pl_call_mpi;
     else if (strcmp(value, "library") == 0)
         c->run = pl_call_next;
