@@ -1,5 +1,5 @@
-"""A database as a site has it: two campaigns, one of them with what hostile names can hold, a run of
-suites, and two of overlap."""
+"""A database as a site has it: two campaigns, one of them with what hostile names can hold, a run
+of suites, and two of overlap."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _changed(db: Database) -> None:
 
 
 def _described(db: Database) -> None:
-    """Gather over bytes in two looks, with the times of ranks; over ranks; and of two ranks, sends."""
+    """Gather over bytes in two looks, with the times of ranks; over ranks; sends of two ranks."""
     campaign = msgspec.structs.replace(
         build.started(db),
         id=SUITES,
