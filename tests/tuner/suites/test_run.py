@@ -3,6 +3,7 @@ what is interrupted goes on; and on the real one."""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from pathlib import Path
 
@@ -76,10 +77,8 @@ def test_a_run_that_is_interrupted_goes_on_as_it_would_have(tmp_path: Path) -> N
         seen = []
         for stop in (3, 4, 9, None):
             part = starter() if stop is None else starter(stop_after=stop)
-            try:
+            with contextlib.suppress(Interrupted):
                 found, id = measured(db, part, ASKED)
-            except Interrupted:
-                pass
             seen += part.launches
         assert found == expected
         assert seen == whole.launches
@@ -128,12 +127,8 @@ def test_over_ranks_each_rank_keeps_what_it_sends() -> None:
 
 
 def test_operations_of_patterns() -> None:
-    sends = Pattern(
-        "point_to_point",
-        "",
-        2,
-        [Operation("send_recv", "", True), Operation("ssend_recv", "", True)],
-    )
+    modes = [Operation(name, "", True) for name in ("send_recv", "ssend_recv")]
+    sends = Pattern("point_to_point", "", 2, modes)
     simple = Pattern("simple", "", 1, [Operation("comm_dup", "", False)])
     catalogue = simulated.toolchain().catalogue
     catalogue.patterns.extend([sends, simple])
