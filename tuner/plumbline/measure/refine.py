@@ -103,7 +103,11 @@ class _Stretch(NamedTuple):
     @property
     def is_told_from_a_bend(self) -> bool:
         """A jump is: at an end of the axis nothing is known behind it, unless it is short."""
-        return self.width < math.log(1.5) or None not in (self.before, self.behind)
+        return self.is_short or None not in (self.before, self.behind)
+
+    @property
+    def is_short(self) -> bool:
+        return self.width < math.log(1.5)
 
     @property
     def bend(self) -> float:
@@ -225,12 +229,12 @@ def _between(low: int, high: int, part: float, how: Refinement) -> int | None:
 
 
 def thresholds(curves: Sequence[SweptCurve], how: Refinement) -> list[Threshold]:
-    """Jumps whose place is known to the resolution, or as far as places go."""
+    """Jumps whose place is known to a factor of 1.5, or better: as far as they were bisected."""
     return [
         Threshold(curve.name, stretch.low, stretch.high, math.exp(stretch.jump))
         for curve in curves
         for stretch in _stretches(curve)
-        if abs(stretch.jump) > how.error and _between(stretch.low, stretch.high, 0.5, how) is None
+        if abs(stretch.jump) > how.error and stretch.is_short
     ]
 
 
