@@ -21,9 +21,9 @@ from plumbline.measure.refine import Estimate, Refinement, SweptCurve, grid, pro
 
 THRESHOLD = 5000
 LOW, HIGH = 16, 1 << 22
-FIRST = 7  # points that are asked for
+FIRST = 5  # points that are asked for
 LAUNCHES = 8
-HOW = Refinement(error=0.05, resolution=0.05, most=40)
+HOW = Refinement(error=0.04, resolution=0.05, most=40)
 
 
 class Source(Protocol):

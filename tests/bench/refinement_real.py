@@ -17,7 +17,7 @@ from plumbline.settings.toolchain import find_toolchain
 from plumbline.suites import run as running
 from plumbline.suites.description import AskedSuite
 from plumbline_db.connection import Database
-from tests.bench.refinement import FIRST, HIGH, LOW, THRESHOLD, mean_error, sqrt_two
+from tests.bench.refinement import FIRST, HIGH, HOW, LOW, THRESHOLD, mean_error, sqrt_two
 
 LAUNCHES = 8
 
@@ -27,7 +27,7 @@ def suites() -> tuple[AskedSuite, ...]:
     bcast = AskedSuite(name="refined", operations=("MPI_Bcast",), launches=LAUNCHES)
     return (
         msgspec.structs.replace(
-            bcast, first=LOW, to=HIGH, points=FIRST, refine=True, most_points=18
+            bcast, first=LOW, to=HIGH, points=FIRST, refine=True, error=HOW.error, most_points=18
         ),
         msgspec.structs.replace(bcast, name="grid", at=tuple(sqrt_two(LOW, HIGH))),
         msgspec.structs.replace(bcast, name="dense", at=tuple(sorted(dense))),

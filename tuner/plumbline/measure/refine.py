@@ -248,5 +248,5 @@ def grid(low: int, high: int, points: int, *, scale: str, unit: int = 1) -> list
         wanted = [low + part * (high - low) for part in parts]
     else:
         wanted = [low * (high / low) ** part for part in parts]
-    inside = {max(low, min(high, round(place / unit) * unit)) for place in wanted}
+    inside = {max(low, min(high, round(place / unit) * unit)) for place in wanted[1:-1]}
     return sorted({low, high} | inside)
