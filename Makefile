@@ -44,7 +44,7 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts \
-        test-campaigns test-applications test-daemon test-kills test-scale test-pages fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
+        test-campaigns test-applications test-daemon test-kills test-scale test-pages screenshot fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
         bench-detector bench-refinement bench-search bench-search-machine lock install clean distclean
 
 help:  ## this list
@@ -100,6 +100,9 @@ test-applications: setup $(STAMPS)/test-packages setup-mpis build/mpi4py/ready  
 test-pages: setup $(STAMPS)/browser-packages $(STAMPS)/browser  ## pages in a real browser, by axe-core too; hostile requests (some 12 minutes)
 	$(BIN)/python -m pytest tests/tuner/pages/in_browser.py $(ARGS)
 	PLUMBLINE_PAGE_REQUESTS=100000 $(BIN)/python -m pytest --timeout 3600 tests/tuner/pages/test_hostile.py $(ARGS)
+
+screenshot: setup $(STAMPS)/browser-packages $(STAMPS)/browser  ## a page as a picture (ARGS="--db FILE --output PNG /curves?…")
+	$(BIN)/python -m tests.tuner.pages.screenshot $(ARGS)
 
 fuzz: setup $(STAMPS)/test-packages $(STAMPS)/fuzz-packages $(STAMPS)/fuzz build  ## every reader of what comes from outside (ARGS="plan rules" FUZZ_SECONDS=60; docs/extend.md)
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(ARGS)

@@ -67,9 +67,9 @@ def test_names_are_different_ones(tmp_path: Path) -> None:
 
 
 def test_those_that_ship_have_names(tmp_path: Path) -> None:
-    assert "gather" in description.standard()
-    assert description.named("gather") == description.standard()["gather"]
-    with pytest.raises(UsageError, match="those that do: collectives, gather"):
+    assert "simple" in description.standard()
+    assert description.named("simple") == description.standard()["simple"]
+    with pytest.raises(UsageError, match="those that do: collectives, gather-by-rank"):
         description.named("nothing")
     with pytest.raises(UsageError, match="cannot read suite file"):
         description.named(str(tmp_path / "nothing.toml"))

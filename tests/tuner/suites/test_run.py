@@ -234,7 +234,11 @@ def test_all_patterns_on_the_real_library(tmp_path: Path) -> None:
 def test_those_that_ship_are_listed() -> None:
     said = plumbline("suite", "--list")
     assert "gather-over-ranks: collective, over ranks" in said.out
-    assert set(plumbline("suite", "--list", "--json").json) >= {"gather", "send-modes", "simple"}
+    assert set(plumbline("suite", "--list", "--json").json) >= {
+        "gather-by-rank",
+        "send-modes",
+        "simple",
+    }
     assert plumbline("suite").status == 2
 
 

@@ -41,7 +41,7 @@ def command(
     \b
     Example:
       plumbline suite --list
-      plumbline suite gather --nprocs 4 --picture gather.svg
+      plumbline suite gather-over-bytes --nprocs 4 --picture gather.svg
       plumbline suite my-suites.toml --json
     """
     from plumbline.settings import campaign_file
