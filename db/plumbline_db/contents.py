@@ -31,11 +31,11 @@ from plumbline_db.records import (
     Hockney,
     Library,
     Machine,
-    Point,
     Pruned,
     Run,
     Search,
     Suite,
+    SuitePoint,
     Verdict,
     Winner,
 )
@@ -58,7 +58,7 @@ class Conclusions(NamedTuple):
     fits: list[Hockney]
     events: list[Event]
     pruned: Pruned | None
-    points: list[Point]
+    points: list[SuitePoint]
 
 
 class Content(NamedTuple):

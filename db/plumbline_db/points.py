@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import msgspec
 
 from plumbline_db import campaigns
-from plumbline_db.records import Point
+from plumbline_db.records import SuitePoint
 from plumbline_db.statements import Statements
 
-_FIELDS = ", ".join(Point.__struct_fields__)
+_FIELDS = ", ".join(SuitePoint.__struct_fields__)
 
 
-def put(db: Statements, campaign: str, points: Sequence[Point]) -> None:
+def put(db: Statements, campaign: str, points: Sequence[SuitePoint]) -> None:
     """In one transaction. What is known of a place stays: it was first measured for that."""
     with db.transaction():
         campaigns.require(db, campaign)
@@ -24,11 +24,11 @@ def put(db: Statements, campaign: str, points: Sequence[Point]) -> None:
         )
 
 
-def get(db: Statements, campaign: str) -> list[Point]:
+def get(db: Statements, campaign: str) -> list[SuitePoint]:
     """By suite, axis and place."""
     rows = db.rows(
         f"""SELECT {_FIELDS} FROM point WHERE campaign = :campaign
             ORDER BY suite, axis, place""",  # noqa: S608
         {"campaign": campaign},
     )
-    return [Point(*row) for row in rows]
+    return [SuitePoint(*row) for row in rows]

@@ -122,7 +122,7 @@ Axis = Literal["bytes", "ranks"]
 Why = Literal["asked", "curvature", "crossover", "jump"]
 
 
-class Point(Record, frozen=True):
+class SuitePoint(Record, frozen=True):
     """A place on the axis of the curves of a suite, and why it was measured: it was asked for, or
     after a look at the curves there was most to learn there. `look`: 1 of what was asked for."""
 

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from plumbline_db import points, rank_series, runs, sweeps
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import CaseRecord, ProbeRecord, RankSamples, Samples
-from plumbline_db.records import Point, Suite
+from plumbline_db.records import Suite, SuitePoint
 from tests.db import build
 from tests.db.build import Timed
 
 CAMPAIGN = build.CAMPAIGN.id
 listed = st.lists(
     st.builds(
-        Point,
+        SuitePoint,
         suite=st.sampled_from(["suite-a", "suite-b"]),
         axis=st.sampled_from(["bytes", "ranks"]),
         place=st.integers(0, 2**40),
@@ -32,7 +32,7 @@ listed = st.lists(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(those=listed)
-def test_points_come_back(db: Database, those: list[Point]) -> None:
+def test_points_come_back(db: Database, those: list[SuitePoint]) -> None:
     build.started(db)
     with db.transaction():
         db.rows("DELETE FROM point")
@@ -42,9 +42,9 @@ def test_points_come_back(db: Database, those: list[Point]) -> None:
 
 def test_a_place_keeps_its_first_reason(db: Database) -> None:
     build.started(db)
-    points.put(db, CAMPAIGN, [Point("suite-a", "bytes", 64)])
-    points.put(db, CAMPAIGN, [Point("suite-a", "bytes", 64, 2, "jump", "again")])
-    assert points.get(db, CAMPAIGN) == [Point("suite-a", "bytes", 64)]
+    points.put(db, CAMPAIGN, [SuitePoint("suite-a", "bytes", 64)])
+    points.put(db, CAMPAIGN, [SuitePoint("suite-a", "bytes", 64, 2, "jump", "again")])
+    assert points.get(db, CAMPAIGN) == [SuitePoint("suite-a", "bytes", 64)]
     with pytest.raises(ValueError, match="nothing"):
         points.put(db, "nothing", [])
 
@@ -80,7 +80,7 @@ def test_looks_at_a_suite_are_one_suite(db: Database) -> None:
     build.started(db)
     assert sweeps.described(db, CAMPAIGN) == []
     suite = Suite("suite", step="gather")
-    points.put(db, CAMPAIGN, [Point(suite.name, "bytes", size) for size in (64, 128, 256)])
+    points.put(db, CAMPAIGN, [SuitePoint(suite.name, "bytes", size) for size in (64, 128, 256)])
     for look, sizes in ((1, [64, 256]), (2, [128])):
         run, records = launch(0, suite.at(look), sizes)
         runs.put(db, run, records, suite.at(look))

@@ -1,5 +1,5 @@
-"""A picture of a page in Debian's Chromium: `make screenshot ARGS="--db FILE --output PNG /curves?…"`
-(docs/hamlet.md)."""
+"""A picture of a page in Debian's Chromium (docs/hamlet.md):
+`make screenshot ARGS="--db FILE --output PNG /curves?…"`."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from plumbline.pages import rooms
 from plumbline_db import campaigns, events, exports, machines, points, runs, verdicts, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Event, Export, OtherUse, Point, Suite
+from plumbline_db.records import Campaign, Event, Export, OtherUse, Suite, SuitePoint
 from plumbline_exporters import web
 from tests.db import build, generate
 from tests.db.generate import Size
@@ -60,10 +60,10 @@ def _described(db: Database) -> None:
     campaigns.put(db, campaign)
     gather, ranks, modes = (Suite("suite", step=name) for name in ("gather", "ranks", "modes"))
     why = "MPI_Gather, between 4096 and 16384: 2.00 times what slopes beside it explain"
-    asked = [Point(gather.name, "bytes", size) for size in (256, 4096, 16384)]
-    asked += [Point(gather.name, "bytes", 8192, 2, "jump", why)]
-    asked += [Point(ranks.name, "ranks", count) for count in (2, 3, 4)]
-    asked += [Point(modes.name, "bytes", size) for size in (256, 4096)]
+    asked = [SuitePoint(gather.name, "bytes", size) for size in (256, 4096, 16384)]
+    asked += [SuitePoint(gather.name, "bytes", 8192, 2, "jump", why)]
+    asked += [SuitePoint(ranks.name, "ranks", count) for count in (2, 3, 4)]
+    asked += [SuitePoint(modes.name, "bytes", size) for size in (256, 4096)]
     points.put(db, SUITES, asked)
 
     def both(size: int, **more: object) -> list[build.Timed]:

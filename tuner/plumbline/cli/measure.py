@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from plumbline.measure.side_by_side import MeasuredCase
-    from plumbline_db.records import Point
+    from plumbline_db.records import SuitePoint
 
 
 LAUNCHES = 8
@@ -157,7 +157,7 @@ def command(
     ):
         store.progress.step(f"measuring {function}")
         compare = exact_ratio if simulated else paired_ratio
-        added: list[Point] = []
+        added: list[SuitePoint] = []
         if refine:
             data = common.data_of(all_settings)
             unit = least_bytes(function, all_settings.ranks.nprocs, data)
@@ -208,7 +208,7 @@ def _remarks(lines: list[MeasuredCase]) -> list[str]:
     return remarks
 
 
-def _added(points: Sequence[Point]) -> list[str]:
+def _added(points: Sequence[SuitePoint]) -> list[str]:
     return [f"{point.place} B, look {point.look}: {point.why}: {point.detail}" for point in points]
 
 

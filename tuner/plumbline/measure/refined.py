@@ -15,7 +15,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.measure.refine import Estimate, Refinement, SweptCurve, estimate
 from plumbline.measure.side_by_side import SUITE, MeasuredCase
 from plumbline.verify.statistics import Comparison
-from plumbline_db.records import Point
+from plumbline_db.records import SuitePoint
 
 _MOST_LOOKS = 30
 
@@ -24,7 +24,7 @@ class RefinedCases(msgspec.Struct, frozen=True):
     """By size; `added`: the sizes that nobody asked for, and why they are there."""
 
     cases: list[MeasuredCase]
-    added: list[Point]
+    added: list[SuitePoint]
 
 
 def run(
@@ -42,14 +42,15 @@ def run(
     asked = sorted({case.bytes for case in plan.cases})
     there = [case for case in plan.cases if case.bytes == asked[-1]]
     found = side_by_side.run(store, plan, launches, environment, settings, compare=compare)
-    added: list[Point] = []
+    added: list[SuitePoint] = []
     for look in range(2, _MOST_LOOKS):
         wanted = refine.proposals(swept(found, label), how)
         if not wanted:
             break
         sizes = [each.place for each in wanted]
         added += [
-            Point(SUITE.name, "bytes", each.place, look, each.why, each.detail) for each in wanted
+            SuitePoint(SUITE.name, "bytes", each.place, look, each.why, each.detail)
+            for each in wanted
         ]
         told = ", ".join(f"{each.place} B ({each.why})" for each in wanted)
         store.progress.step(f"look {look}: {told}")

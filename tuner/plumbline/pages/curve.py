@@ -23,8 +23,7 @@ from plumbline.verify.statistics import paired_ratio
 from plumbline_db import campaigns, points, rank_series, runs, suites, table_samples, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
-from plumbline_db.records import Campaign, Case, Medians, Suite
-from plumbline_db.records import Point as AskedPoint
+from plumbline_db.records import Campaign, Case, Medians, Suite, SuitePoint
 
 _BAR = "|"
 EVERYWHERE = (0, 2**63 - 1)
@@ -181,7 +180,7 @@ def all_looks(known: dict[str, Suite], name: str) -> list[str]:
     return [each for each, suite in known.items() if suite.at(1) == first]
 
 
-def _why(of: AskedPoint) -> str:
+def _why(of: SuitePoint) -> str:
     return "" if of.why == "asked" else f"{of.why}: {of.detail}"
 
 

@@ -22,7 +22,7 @@ from plumbline_db import (
 )
 from plumbline_db.connection import Database
 from plumbline_db.layout import fixed, use
-from plumbline_db.records import Point, Run, Suite, Verdict
+from plumbline_db.records import Run, Suite, SuitePoint, Verdict
 
 
 class CountedTable(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class DescribedCurves(msgspec.Struct, frozen=True):
     axis: str
     curves: list[tuple[str, str]]
     asked: int
-    added: list[Point]
+    added: list[SuitePoint]
 
 
 def page(visit: Visit) -> Response:

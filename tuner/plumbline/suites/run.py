@@ -41,7 +41,7 @@ from plumbline.system.words import counted
 from plumbline_db import campaigns, points, runs
 from plumbline_db.connection import Database
 from plumbline_db.layout import SUITES
-from plumbline_db.records import Campaign, Medians, Point
+from plumbline_db.records import Campaign, Medians, SuitePoint
 from plumbline_db.records import Suite as StoredSuite
 
 _MOST_LOOKS = 30
@@ -135,7 +135,7 @@ def _take_turns(
     asked: SuiteRun,
     every: Sequence[Prepared],
     series: Mapping[str, Series],
-    wanted: Mapping[str, Sequence[Point]],
+    wanted: Mapping[str, Sequence[SuitePoint]],
     look: int,
 ) -> None:
     launches = {of.suite.name: launches_of(of.suite, asked) for of in every}
@@ -149,7 +149,7 @@ def _take_turns(
             those.advance()
 
 
-def _reasons(of: Sequence[Point]) -> str:
+def _reasons(of: Sequence[SuitePoint]) -> str:
     return ", ".join(f"{each.place} ({each.why})" for each in of)
 
 
@@ -160,16 +160,16 @@ def launches_of(suite: AskedSuite, asked: SuiteRun) -> int:
 
 def _wanted(
     db: Database, campaign: Campaign, every: Sequence[Prepared], look: int
-) -> dict[str, list[Point]]:
+) -> dict[str, list[SuitePoint]]:
     """By name of a suite, what is measured in a look; no entry: nothing is missing."""
     found = {}
     for of in every:
         name, axis = of.suite.name, of.suite.vary
         if look == 1:
-            found[name] = [Point(stored_suite(name).name, axis, place) for place in of.first]
+            found[name] = [SuitePoint(stored_suite(name).name, axis, place) for place in of.first]
         elif of.suite.refine and (added := _next(db, campaign, of, look)):
             found[name] = [
-                Point(stored_suite(name).name, axis, each.place, look, each.why, each.detail)
+                SuitePoint(stored_suite(name).name, axis, each.place, look, each.why, each.detail)
                 for each in added
             ]
     return found
