@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @base.command("suite", takes="mpi db json")
 @click.argument("name", metavar="FILE|NAME", required=False)
-@options.keys("nprocs", "bind")
+@options.keys("nprocs")
 @options.simulate
 @options.listing
 @options.new

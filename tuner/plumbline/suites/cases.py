@@ -9,6 +9,7 @@ from plumbline.core.plan import Data, Plan, PlanCase, least_bytes, part_bytes
 from plumbline.core.variant_spec import variant_name
 from plumbline.measure.refine import Refinement, grid
 from plumbline.settings.toolchain import Catalogue
+from plumbline.settings.way_of_use import AFTER_BARRIER
 from plumbline.suites.description import AskedSuite
 from plumbline_db.errors import UsageError
 
@@ -139,5 +140,5 @@ def plan(suite: AskedSuite, of: tuple[PlanCase, ...], seed: int) -> Plan:
         of,
         Data(suite.type, suite.op, suite.root),
         nrep=rule,
-        use=suite.use or "after_barrier",
+        use=suite.use or AFTER_BARRIER,
     )

@@ -26,6 +26,7 @@ from plumbline.measure.refine import (
 )
 from plumbline.settings import identity
 from plumbline.settings.toolchain import Toolchain
+from plumbline.settings.way_of_use import AT_ROOT, OWN_BARRIER
 from plumbline.suites.cases import (
     NamedOperation,
     RanksThere,
@@ -40,6 +41,7 @@ from plumbline.system.placement import Placement
 from plumbline.system.words import counted
 from plumbline_db import campaigns, points, runs
 from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
 from plumbline_db.layout import SUITES
 from plumbline_db.records import Campaign, Medians, SuitePoint
 from plumbline_db.records import Suite as StoredSuite
@@ -76,6 +78,10 @@ def prepare(asked: SuiteRun, toolchain: Toolchain, placement: Placement) -> list
     ranks = RanksThere(placement.nprocs, placement.nodes)
     found = []
     for suite in asked.suites:
+        if suite.by_rank and asked.is_simulated:
+            raise UsageError(
+                f"suite {suite.name!r}: by_rank: a simulated machine tells the time of a whole call"
+            )
         of = operations(suite, toolchain.catalogue)
         how = refinement(suite, of, ranks)
         found.append(Prepared(suite, of, how, places(suite, of, ranks)))
@@ -97,7 +103,8 @@ def stored_suite(name: str, look: int = 1) -> StoredSuite:
 def whole_plan(of: Prepared, asked: SuiteRun, ranks: RanksThere, at: Sequence[int]) -> Plan:
     found = plan(of.suite, cases(of.suite, of.operations, at, ranks), asked.seed)
     if asked.is_simulated:
-        found = msgspec.structs.replace(found, use="", sync="dissemination", nrep=None)
+        use = found.use if found.use == AT_ROOT else ""
+        found = msgspec.structs.replace(found, use=use, sync=OWN_BARRIER, nrep=None)
     if found.nrep is not None:
         return found
     return settling.until_settled(found, simulated=asked.is_simulated)
