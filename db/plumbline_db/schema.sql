@@ -127,8 +127,7 @@ CREATE TABLE planned_case (
     least         INTEGER NOT NULL,                                    -- smallest volume of these calls, bytes
     mean          INTEGER NOT NULL,                                    -- mean volume of these calls at most, bytes
     by_rank       INTEGER NOT NULL CHECK (by_rank IN (0, 1)),          -- 1: each rank's own times are kept too
-    UNIQUE (function, bytes, variant, configuration, config, bytes_moved, type, op, root, reps, delay_ns, ranks, use, calls, least, mean,
-            by_rank)
+    UNIQUE (function, bytes, variant, configuration, config, bytes_moved, type, op, root, reps, delay_ns, ranks, use, calls, least, mean, by_rank)
 ) STRICT;
 
 -- One case of a launch and the outcome of its check.
