@@ -73,7 +73,7 @@ class Timed:
     median_ns: int = 43_000
     outcome: Literal["ok", "wrong", "not_in_force"] = "ok"
     ranks: int = 0
-    by_rank: bool = False  # of four ranks, rank r takes r times the median
+    by_rank: bool = False  # of four ranks, rank r takes r + 1 times the median
 
 
 def started(db: Database, campaign: Campaign = CAMPAIGN) -> Campaign:
@@ -167,7 +167,7 @@ def records(
             timed += sum(warmup) + sum(ns)
             written.append(Samples(i, block, warmup, ns))
             if cases[i].by_rank:
-                each = [[rank * cases[i].median_ns] * reps for rank in range(4)]
+                each = [[(rank + 1) * cases[i].median_ns] * reps for rank in range(4)]
                 written.append(RankSamples(i, block, each))
     written.append(Footer(len(cases), timed, 2 * timed + 1000))
     return written

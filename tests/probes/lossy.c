@@ -1,5 +1,5 @@
-/* A library whose MPI_Recv, MPI_Sendrecv and MPI_Sendrecv_replace bring a wrong last byte on rank 0,
- * to be preloaded. PMPI_ functions stay as they are. */
+/* A library whose MPI_Recv, MPI_Sendrecv and MPI_Sendrecv_replace bring a wrong last byte on rank
+ * 0, to be preloaded. PMPI_ functions stay as they are. */
 #include <mpi.h>
 
 static void spoil(void *data, int elements, MPI_Datatype type)

@@ -81,6 +81,8 @@ def _encoding(texts: list[str], over: str, x: str, y: str, title: str) -> dict[s
     if over != "bytes":
         axis = {"labelOverlap": True, "tickMinStep": 1, "format": "d"}
         scale["type"] = "linear" if x == "linear" or over == "rank" else "log"
+    if scale["type"] == "log":
+        del scale["zero"]
     elif x == "log":
         axis["values"] = [0, *(4**power for power in range(31))]
     colour = {"domain": texts, "range": _cycle(_COLOURS, texts)}

@@ -160,7 +160,7 @@ def text(of: MeasuredSuite, library: str) -> list[str]:
             for measured in row.values()
             if measured.low is not None and measured.high is not None
         )
-        lines.append(f"{place:>9} {first.n:>2}  {cells}  {ends or 'too few launches'}{why}")
+        lines.append(f"{place:>9} {first.n:>2}  {cells}  {ends or 'no interval'}{why}")
     lines += [
         f"{each.curve} jumps between {each.low} and {each.high} {unit}: "
         f"{each.factor:.2f} times as long"
