@@ -33,7 +33,8 @@ def specification(
     base = next((place for place, each in enumerate(curves, 1) if each.is_base), 0)
     title = f"run time over that of curve {base}" if ratios else "run time, µs"
     axis = curves[0].axis if curves else "bytes"
-    encoding = _encoding(texts, axis, x, y, title)
+    places = sorted({point.place for each in curves for point in each.points})
+    encoding = _encoding(texts, axis, places, x, y, title)
     points: dict[str, Any] = {
         "mark": {"type": "point", "filled": True, "size": 45},
         "encoding": {"shape": _shape(texts), "tooltip": _tooltip(axis, base)},
@@ -74,12 +75,14 @@ def below_each_other(pictures: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _encoding(texts: list[str], over: str, x: str, y: str, title: str) -> dict[str, Any]:
+def _encoding(
+    texts: list[str], over: str, places: list[int], x: str, y: str, title: str
+) -> dict[str, Any]:
     scale: dict[str, Any] = {"type": "symlog" if x == "log" else "linear"}
     scale |= {"nice": False, "padding": 10, "zero": False}
     axis: dict[str, Any] = {"labelOverlap": True, "labelExpr": _IN_POWERS_OF_TWO}
     if over != "bytes":
-        axis = {"labelOverlap": True, "tickMinStep": 1, "format": "d"}
+        axis = {"labelOverlap": True, "values": places, "format": "d"}
         scale["type"] = "linear" if x == "linear" or over == "rank" else "log"
     if scale["type"] == "log":
         del scale["zero"]
