@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 from pathlib import Path
 
 from tests.exporters.test_web import serving
@@ -26,8 +27,11 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=1280)
     parser.add_argument("--height", type=int, default=1000)
     asked = parser.parse_args(namespace=_Arguments())
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        parser.error("no chromium: make test-pages installs it")
     with serving(asked.db, SERVED) as url, playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path="chromium", args=["--no-sandbox"])
+        browser = running.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         size = {"width": asked.width, "height": asked.height}
         window = Window(browser, url, viewport=size)
         window.open(asked.address)
