@@ -4,7 +4,6 @@
 #include "measure/shape.h"
 #include "measure/types.h"
 #include "pattern/pattern.h"
-#include "use/use.h"
 
 #include <limits.h>
 #include <stdio.h>

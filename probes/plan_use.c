@@ -91,15 +91,16 @@ static bool list_fits(struct pl_parser *parser, const struct pl_case *c)
                            arrivals->count, c->line, ranks);
 }
 
+static const char no_times[] = "where calls have no time of their own a rank has none either; "
+                               "leave out by_rank, or choose another use";
+
 /* Why a case does not go with the way it is used, with plain loops or with the state of the caches;
  * NULL: it does. */
 static const char *misfit(const struct pl_plan *plan, const struct pl_case *c)
 {
     const bool streams = pl_way_of(plan, c).stream;
     if (c->by_rank && (streams || plan->plain || plan->cycle))
-        return "where calls have no time of their own a rank has none either; leave out by_rank, "
-               "or "
-               "choose another use";
+        return no_times;
     if (c->pattern && plan->plain)
         return "plain loops call collectives; leave out plain in the set line";
     if (c->pattern && plan->cache != PL_CACHE_WARM)
@@ -139,8 +140,9 @@ bool pl_finish_uses(struct pl_parser *parser)
         const char *other = misfit(plan, c);
         if (other) {
             parser->error->line = c->line;
-            return c->by_rank ? pl_refuse_token(parser, "by_rank", "1", "%s", other)
-                              : pl_refuse_token(parser, "function", c->pattern->name, "%s", other);
+            return other == no_times
+                       ? pl_refuse_token(parser, "by_rank", "1", "%s", other)
+                       : pl_refuse_token(parser, "function", c->pattern->name, "%s", other);
         }
         if (!why) {
             if (!list_fits(parser, c))
