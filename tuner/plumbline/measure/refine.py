@@ -112,10 +112,13 @@ class _Stretch(NamedTuple):
     @property
     def bend(self) -> float:
         """About how far a straight line is from the curve, if slopes change steadily."""
-        if self.before is None or self.behind is None:
+        # At an end of the axis the slope changes over this stretch as it does to the next one.
+        before = 2 * self.rise - self.behind if self.before is None and self.behind else self.before
+        behind = 2 * self.rise - self.before if self.behind is None and self.before else self.behind
+        if before is None or behind is None:
             return 0.0
         # Over a width w the error is at most y'' w² / 8, and y'' about (behind - before) / 2 w².
-        change = self.behind - self.before
+        change = behind - before
         return abs(change) / 16 if abs(change) > 4 * self.noise else 0.0
 
 
