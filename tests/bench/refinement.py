@@ -23,7 +23,7 @@ THRESHOLD = 5000
 LOW, HIGH = 16, 1 << 22
 FIRST = 5  # points that are asked for
 LAUNCHES = 8
-HOW = Refinement(error=0.04, resolution=0.05, most=40)
+HOW = Refinement(error=0.04, resolution=0.05, most=18)
 
 
 class Source(Protocol):

@@ -27,7 +27,13 @@ def suites() -> tuple[AskedSuite, ...]:
     bcast = AskedSuite(name="refined", operations=("MPI_Bcast",), launches=LAUNCHES)
     return (
         msgspec.structs.replace(
-            bcast, first=LOW, to=HIGH, points=FIRST, refine=True, error=HOW.error, most_points=18
+            bcast,
+            first=LOW,
+            to=HIGH,
+            points=FIRST,
+            refine=True,
+            error=HOW.error,
+            most_points=HOW.most,
         ),
         msgspec.structs.replace(bcast, name="grid", at=tuple(sqrt_two(LOW, HIGH))),
         msgspec.structs.replace(bcast, name="dense", at=tuple(sorted(dense))),

@@ -116,7 +116,8 @@ def test_a_planted_threshold_is_found_with_half_the_points_of_a_grid(noise: floa
     """Within 5 %, with at most half as many points as by the square root of two, at no larger an
     error of interpolation: over forty draws of noise."""
     runs = [compared(Planted(noise, random.Random(seed))) for seed in range(40)]
-    assert all(run.low < THRESHOLD <= run.high <= 1.05 * run.low for run in runs)
-    assert statistics.mean(run.points / run.grid_points for run in runs) <= 0.5
-    assert max(run.points for run in runs) <= 0.6 * runs[0].grid_points
+    assert all(run.low < THRESHOLD <= run.high <= 1.06 * run.low for run in runs)
+    found = [math.sqrt(run.low * run.high) for run in runs]
+    assert all(0.95 * THRESHOLD <= place <= 1.05 * THRESHOLD for place in found)
+    assert max(run.points for run in runs) <= 0.5 * runs[0].grid_points
     assert statistics.mean(run.error / run.grid_error for run in runs) <= 1

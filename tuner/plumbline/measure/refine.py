@@ -178,8 +178,12 @@ def _stretches(curve: SweptCurve) -> list[_Stretch]:
 def _of_curve(curve: SweptCurve, how: Refinement) -> list[Proposal]:
     found = []
     stretches = _stretches(curve)
-    jumps = {stretch.low for stretch in stretches if abs(stretch.jump) > how.error}
-    jumps |= {stretch.high for stretch in stretches if abs(stretch.jump) > how.error}
+    cliffs = [
+        stretch
+        for stretch in stretches
+        if abs(stretch.jump) > max(how.error, abs(stretch.rise) / 2)
+    ]
+    beside = {place for stretch in cliffs for place in (stretch.low, stretch.high)}
     for stretch in stretches:
         place = _between(stretch.low, stretch.high, 0.5, how)
         if place is None:
@@ -187,10 +191,10 @@ def _of_curve(curve: SweptCurve, how: Refinement) -> list[Proposal]:
         where = f"{curve.name}, between {stretch.low} and {stretch.high}"
         if abs(stretch.jump) > how.error:
             by = f"{math.exp(stretch.jump):.2f} times what slopes beside it explain"
-            gain = abs(stretch.jump) / 4 * stretch.width
+            gain = abs(stretch.jump) * stretch.width
             why: Why = "jump" if stretch.is_told_from_a_bend else "curvature"
             found.append(Proposal(place, why, f"{where}: {by}", gain))
-        elif stretch.bend > how.error and jumps.isdisjoint((stretch.low, stretch.high)):
+        elif stretch.bend > how.error and beside.isdisjoint((stretch.low, stretch.high)):
             wrong = f"a straight line is wrong by about {100 * stretch.bend:.0f} %"
             found.append(
                 Proposal(place, "curvature", f"{where}: {wrong}", stretch.bend * stretch.width)
