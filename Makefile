@@ -44,8 +44,8 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts \
-        test-campaigns test-applications test-daemon test-kills test-scale test-pages fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
-        bench-detector bench-search bench-search-machine lock install clean distclean
+        test-campaigns test-applications test-daemon test-kills test-scale test-pages screenshot fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
+        bench-detector bench-refinement bench-search bench-search-machine lock install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -101,6 +101,9 @@ test-pages: setup $(STAMPS)/browser-packages $(STAMPS)/browser  ## pages in a re
 	$(BIN)/python -m pytest tests/tuner/pages/in_browser.py $(ARGS)
 	PLUMBLINE_PAGE_REQUESTS=100000 $(BIN)/python -m pytest --timeout 3600 tests/tuner/pages/test_hostile.py $(ARGS)
 
+screenshot: setup $(STAMPS)/browser-packages $(STAMPS)/browser  ## a page as a picture (ARGS="--db FILE --output PNG /curves?…")
+	$(BIN)/python -m tests.tuner.pages.screenshot $(ARGS)
+
 fuzz: setup $(STAMPS)/test-packages $(STAMPS)/fuzz-packages $(STAMPS)/fuzz build  ## every reader of what comes from outside (ARGS="plan rules" FUZZ_SECONDS=60; docs/extend.md)
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(ARGS)
 
@@ -146,6 +149,9 @@ bench-search: setup build  ## the search on recorded sweeps, against others (doc
 
 bench-power: setup  ## power of the final check, from recorded launches (docs/design/verification.md; two minutes)
 	$(BIN)/python -m tests.bench.power $(ARGS)
+
+bench-refinement: setup build  ## how many points find a planted threshold, beside a grid (docs/design/suites.md; ARGS=--real: of the library here)
+	$(BIN)/python -m tests.bench.refinement $(ARGS)
 
 bench-detector: setup  ## false alarms and delays of the change detector (docs/design/change-detection.md; two minutes)
 	$(BIN)/python -m tests.bench.detector $(ARGS)

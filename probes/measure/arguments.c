@@ -2,6 +2,7 @@
 
 #include "measure/data.h"
 #include "measure/types.h"
+#include "pattern/pattern.h"
 #include "simulated.h"
 
 #include <stdlib.h>
@@ -10,8 +11,7 @@
 
 static struct pl_shape shape_of(const struct pl_case *c, const struct pl_world *world)
 {
-    return pl_shape_of(c->function, c->bytes, pl_types[c->type].size,
-                       c->ranks ? c->ranks : world->size, world->rank, c->root);
+    return pl_case_shape(c, c->ranks ? c->ranks : world->size, world->rank);
 }
 
 struct pl_arguments_size pl_arguments_size(const struct pl_case *c, const struct pl_world *world)
@@ -112,7 +112,7 @@ void pl_arguments_set(struct pl_arguments *arguments, const struct pl_case *c,
                              .recvtype = pl_type_handle(c->type),
                              .comm = comm,
                              .values = c->spec.values};
-    if (pl_function_has_root(c->function))
+    if (pl_case_has_root(c))
         call->root = c->root;
     if (arguments->op >= 0)
         call->op = pl_op_handle(c->op);

@@ -4,6 +4,7 @@
 #include "measure/early.h"
 #include "measure/expected.h"
 #include "measure/types.h"
+#include "pattern/pattern.h"
 #include "restrictions.h"
 #include "system/facts.h"
 
@@ -102,8 +103,8 @@ static enum pl_outcome look_at_obstacles(const struct pl_case *c, const struct p
 /* Whether the result is the same for both. */
 static bool same_result(const struct pl_case *a, const struct pl_case *b)
 {
-    return a->function == b->function && a->bytes == b->bytes && a->type == b->type &&
-           a->op == b->op && a->root == b->root && a->ranks == b->ranks;
+    return a->function == b->function && a->operation == b->operation && a->bytes == b->bytes &&
+           a->type == b->type && a->op == b->op && a->root == b->root && a->ranks == b->ranks;
 }
 
 /* A case on the ranks that it runs on. */
@@ -128,6 +129,19 @@ static int refer(struct pl_arguments *arguments, const struct pl_case *c, const 
     return rc;
 }
 
+static int call_once(const struct pl_case *c, const struct pl_call *call)
+{
+    const struct pl_operation *operation = c->operation;
+    int rc = operation && operation->begin ? operation->begin(call) : MPI_SUCCESS;
+    if (rc == MPI_SUCCESS)
+        rc = c->run(call);
+    if (operation && operation->after)
+        operation->after();
+    if (operation && operation->end)
+        operation->end();
+    return rc;
+}
+
 /* The call itself, and what came of it on this rank. */
 static enum pl_outcome call(const struct pl_arguments *arguments, const struct pl_case *c,
                             const struct place *place, const struct pl_buffers *buffers,
@@ -140,7 +154,7 @@ static enum pl_outcome call(const struct pl_arguments *arguments, const struct p
     memcpy(buffers->pristine, buffers->send, arguments->send_bytes);
     const int early = waits ? pl_early_before(place->world, late) : -1;
     pl_config_enter(place->config);
-    int rc = c->run(&arguments->call);
+    int rc = call_once(c, &arguments->call);
     pl_config_leave(place->config);
     if (waits)
         pl_early_after(place->world, late);

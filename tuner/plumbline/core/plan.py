@@ -56,7 +56,7 @@ STREAM_CALLS = 100
 _STREAM_BYTES = 8192
 _VALUE = re.compile(r"[^\s#=]+\Z")
 # Between whose calls the harness calls the library's own barrier (probes/sync, probes/use).
-_WITH_BARRIER = frozenset({"after_barrier", "loop", "stream"})
+_WITH_BARRIER = frozenset({"after_barrier", "at_root", "loop", "stream"})
 
 
 class Data(msgspec.Struct, frozen=True):
@@ -71,8 +71,9 @@ class PlanCase(msgspec.Struct, frozen=True):
     """One case: without a `configuration` it is the library as it is, on MPI_COMM_WORLD; others are
     in force on a duplicate of it. `delay_ns` is planted into every repetition; `reps` 0 means those
     of the plan; `ranks` 0 means all, else the first ones; `use` is the way it is called ("": the
-    plan's); `data` None means the plan's. A trial has `calls`: it is only checked, at volumes from
-    `least` to `bytes`, which are `mean` on average, at most."""
+    plan's); `data` None means the plan's; `by_rank`: each rank's own times are kept too. A trial
+    has `calls`: it is only checked, at volumes from `least` to `bytes`, which are `mean` on
+    average, at most."""
 
     function: str
     bytes: int
@@ -87,6 +88,7 @@ class PlanCase(msgspec.Struct, frozen=True):
     calls: int = 0
     least: int = 0
     mean: int = 0
+    by_rank: bool = False
 
 
 class StoppingRule(msgspec.Struct, frozen=True):
@@ -232,6 +234,7 @@ class Plan(msgspec.Struct, frozen=True):
                 + (f" delay_ns={case.delay_ns}" if case.delay_ns else "")
                 + (f" ranks={case.ranks}" if case.ranks else "")
                 + (f" use={_value(case.use)}" if case.use else "")
+                + (" by_rank=1" if case.by_rank else "")
             )
         lines += [
             f"pingpong bytes={pingpong.bytes} reps={pingpong.reps}" for pingpong in self.pingpongs
