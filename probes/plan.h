@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct pl_pattern; /* measure/replay.h */
 struct pl_plain; /* measure/plain.h */
 struct pl_use;   /* use/use.h */
 
@@ -38,6 +39,7 @@ struct pl_case {
     const struct pl_variant *variant; /* NULL for default, library and empty */
     struct pl_spec spec;              /* the variant with its parameters */
     bool empty;                       /* nothing is called: what timer and start scheme leave */
+    const struct pl_pattern *pattern; /* messages that are played in its place; NULL: none */
     int (*run)(const struct pl_call *call);
     int config; /* index into configs */
     long long bytes;
@@ -115,6 +117,7 @@ struct pl_plan {
     struct pl_case *cases;
     struct pl_pingpong *pingpongs;
     struct pl_overlap *overlaps;
+    struct pl_pattern *patterns;
 };
 
 /* Start scheme or run time of the case, or of some case, are by the global clock. */

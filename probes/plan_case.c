@@ -1,6 +1,7 @@
 /* The keys of `case` and `pingpong` lines: a key is one function and one line of a table. */
 #include "plan_parser.h"
 
+#include "measure/replay.h"
 #include "measure/shape.h"
 #include "measure/types.h"
 
@@ -26,6 +27,17 @@ static int call_nothing(const struct pl_call *call)
     return MPI_SUCCESS;
 }
 
+#define REPLAY "replay:pattern="
+
+static bool take_replay(struct pl_parser *parser, const char *id)
+{
+    struct pl_case *c = parser->current;
+    c->pattern = pl_pattern_by_id(parser->plan, id);
+    c->run = pl_replay_run;
+    return c->pattern ||
+           pl_refuse(parser, "no such pattern; put lines 'pattern id=%.64s …' above", id);
+}
+
 static bool take_variant(struct pl_parser *parser, const char *value)
 {
     struct pl_case *c = parser->current;
@@ -38,11 +50,13 @@ static bool take_variant(struct pl_parser *parser, const char *value)
     else if (strcmp(value, "empty") == 0) {
         c->empty = true;
         c->run = call_nothing;
+    } else if (strncmp(value, REPLAY, strlen(REPLAY)) == 0) {
+        return take_replay(parser, value + strlen(REPLAY));
     } else if (pl_spec_parse(value, &c->spec, why, sizeof why)) {
         c->variant = c->spec.variant;
         c->run = c->variant->run;
     } else
-        return pl_refuse(parser, "%s (or write 'default', 'library', 'empty')", why);
+        return pl_refuse(parser, "%s (or write 'default', 'library', 'empty', '" REPLAY "…')", why);
     return true;
 }
 
@@ -180,10 +194,10 @@ static bool finish_trial(struct pl_parser *parser)
         return pl_refuse_token(parser, "least", "…", "it is above bytes; write a smaller number");
     if (c->mean < c->least || c->mean > c->bytes)
         return pl_refuse_token(parser, "mean", "…", "it is not between least and bytes");
-    if (c->reps > 0 || c->delay_ns > 0 || c->use || c->empty)
+    if (c->reps > 0 || c->delay_ns > 0 || c->use || c->empty || c->pattern)
         return pl_refuse_token(parser, "calls", "…",
                                "a trial is only checked; leave out reps, delay_ns, use and "
-                               "variant=empty, or calls");
+                               "variant=empty or replay, or calls");
     return true;
 }
 
@@ -216,6 +230,12 @@ bool pl_finish_case(struct pl_parser *parser)
                                c->ranks - 1);
     }
     int ranks = c->ranks ? c->ranks : parser->nprocs;
+    if (c->pattern && pl_types[c->type].size != 1)
+        return pl_refuse_token(parser, "type", type, "messages are played as bytes; leave it out");
+    if (c->pattern && ranks > 0 && c->pattern->ranks > ranks)
+        return pl_refuse_token(parser, "variant", c->variant_name,
+                               "its messages are of %d ranks, and the case has %d",
+                               c->pattern->ranks, ranks);
     if (!pl_shape_fits(c->function, c->bytes, pl_types[c->type].size, ranks ? ranks : 1)) {
         char bytes[32];
         snprintf(bytes, sizeof bytes, "%lld", c->bytes);

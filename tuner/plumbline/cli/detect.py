@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,42 +13,104 @@ from .base import Program
 
 if TYPE_CHECKING:
     from plumbline.detect.findings import HandMade
+    from plumbline.detect.recording import Recording
 
 
-@base.command("detect", takes="json")
+@base.command("detect", takes="mpi db json")
 @click.argument("recording", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @options.option(
     "--output",
     type=options.NewFolder(),
     help="Folder for pictures of who sends to whom, and sketches of replacements.",
 )
-def command(program: Program, recording: Path, output: Path | None) -> int:
+@options.option(
+    "--replay",
+    is_flag=True,
+    help="Play the messages again, beside MPI's own collective, in --launches launches.",
+)
+@options.launches(unset="8", help="Launches, with --replay; each is started anew.")
+def command(
+    program: Program, recording: Path, output: Path | None, replay: bool, launches: int | None
+) -> int:
     """Find collectives that an application makes by hand of sends and receives.
 
     Reads what `plumbline record` has written, and looks at who had which content when, whatever
     way messages took. Says where in the source, among which ranks, how often, how long it took,
-    and what to mind before MPI's own collective takes the place. Also names collectives that are
-    called where another one, or none, would do.
+    what MPI's own collective would save, and what to mind before it takes the place. Also names
+    collectives that are called where another one, or none, would do.
+
+    What would be saved is known from campaigns, or measured with --replay.
 
     \b
     Example:
       plumbline record --output my-recording -- mpirun -np 4 ./application
-      plumbline detect my-recording
+      plumbline detect my-recording --replay
     """
-    from plumbline.detect import analysis, call_sites, read, words
+    from plumbline.detect import analysis, call_sites, findings, read, words
+    from plumbline_db.errors import UsageError
 
-    found = analysis.analysis(call_sites.resolved(read.read(recording)))
+    if launches and not replay:
+        raise UsageError("--launches is of --replay: add it")
+    recorded = call_sites.resolved(read.read(recording))
+    found = _predicted(program, recorded, analysis.analysis(recorded))
+    failures: list[str] = []
+    if replay:
+        found, failures = _replayed(program, recorded, found, launches)
+    found = findings.ordered(found)
     if output is not None:
         _write(output, found)
+    for failure in failures:
+        click.echo(f"plumbline: {failure}", err=True)
     if program.json:
         common.print_json(found)
         return 0
     for line in words.lines(found):
         click.echo(line)
+    if not replay and any(_unknown(finding) for finding in found):
+        click.echo("\nwhat MPI's own would save no campaign tells: --replay measures it")
     return 0
 
 
-def _write(folder: Path, found: list[HandMade]) -> None:
+def _unknown(finding: HandMade) -> bool:
+    return finding.category == "collective" and finding.saving is None
+
+
+def _predicted(program: Program, recording: Recording, found: Sequence[HandMade]) -> list[HandMade]:
+    """With what campaigns know, where there are any."""
+    from plumbline.detect import known_costs
+    from plumbline_db.connection import Database
+
+    if not program.database.exists():
+        return list(found)
+    with Database.open(program.database) as db, db.snapshot():
+        return known_costs.predicted(db, recording, found)
+
+
+def _replayed(
+    program: Program, recording: Recording, found: Sequence[HandMade], launches: int | None
+) -> tuple[list[HandMade], list[str]]:
+    from plumbline.detect import replay
+    from plumbline.measure import unkept
+    from plumbline.settings import campaign_file, starting
+    from plumbline.settings.toolchain import find_toolchain
+
+    settings = campaign_file.load(None, {"nprocs": recording.nprocs})
+    toolchain = find_toolchain(program.mpi, settings=settings)
+    settings = settings.on(toolchain.launcher.processing_units())
+    starter = starting.starter(toolchain, settings)
+    count = launches or replay.LAUNCHES
+    with (
+        common.Bar(in_all=count) as bar,
+        unkept.store_for(toolchain, starter, "detect", bar) as store,
+    ):
+        store.progress.step("replaying")
+        answer = replay.replayed(
+            store, found, recording.nprocs, settings.way.use, {}, launches=count
+        )
+    return answer.findings, answer.failures
+
+
+def _write(folder: Path, found: Sequence[HandMade]) -> None:
     """`finding-01.svg`, and `finding-01.c` or `.f90`, in the order in which they are told."""
     from plumbline.detect import graph, patch
 

@@ -14,8 +14,11 @@ from plumbline.detect.detecting import Detected
 from plumbline.detect.groups import described, split
 from plumbline.detect.instances import Instance
 from plumbline.detect.kinds import Flag
+from plumbline.detect.patterns import Pattern, patterns
 from plumbline.detect.recording import Frame
+from plumbline.detect.savings import Saving
 from plumbline.detect.traffic import Traffic
+from plumbline.detect.work import in_a_row, work_seconds
 
 Category = Literal["collective", "incomplete", "neighbourhood", "use"]
 
@@ -49,7 +52,10 @@ class HandMade(msgspec.Struct, frozen=True):
     `bytes`: as MPI counts them for `function`, the middle of all instances; `instances`: their
     times. `seconds`: of each from the first post to the last completion, added up;
     `call_seconds`: those that a rank spent in these calls, on the average. `instance_bytes`,
-    `instance_seconds`: by instance, for predictions."""
+    `instance_seconds`: by instance. `work_seconds`: what all take when nobody is late (work.py), of
+    a group on the average; `in_a_row`: the share of instances that begin about when the one before
+    ends; `patterns`: some of them, to be played again; `saving`: what MPI's own collective would
+    save a run, where that is known."""
 
     category: Category
     function: str
@@ -76,6 +82,10 @@ class HandMade(msgspec.Struct, frozen=True):
     edges: tuple[Edge, ...] = ()
     instance_bytes: tuple[int, ...] = ()
     instance_seconds: tuple[float, ...] = ()
+    work_seconds: float = 0.0
+    in_a_row: float = 0.0
+    patterns: tuple[Pattern, ...] = ()
+    saving: Saving | None = None
 
 
 def findings(detected: Detected) -> list[HandMade]:
@@ -85,7 +95,13 @@ def findings(detected: Detected) -> list[HandMade]:
 
 
 def ordered(found: Iterable[HandMade]) -> list[HandMade]:
-    return sorted(found, key=lambda each: (_CATEGORIES.index(each.category), -each.seconds))
+    """By category; what saves most first, then what takes longest."""
+
+    def place(finding: HandMade) -> tuple[int, float, float]:
+        saved = finding.saving.best.seconds if finding.saving else 0.0
+        return _CATEGORIES.index(finding.category), -saved, -finding.seconds
+
+    return sorted(found, key=place)
 
 
 def _folded(detected: Detected) -> list[list[Instance]]:
@@ -127,9 +143,8 @@ def _finding(traffic: Traffic, folded: Sequence[Instance]) -> HandMade:
     comm = traffic.recording.communicators[first.comm]
     groups = sorted({each.group for each in folded})
     sizes = sorted(each.bytes for each in folded)
-    seconds = tuple(
-        (traffic.end_ns(each.messages) - traffic.begin_ns(each.messages)) / 1e9 for each in folded
-    )
+    spans = [(traffic.begin_ns(each.messages), traffic.end_ns(each.messages)) for each in folded]
+    seconds = tuple((end - begin) / 1e9 for begin, end in spans)
     messages = [message for each in folded for message in each.messages]
     certain = [each.roots[0] for each in folded if len(each.roots) == 1]
     ambiguous = {rank for each in folded if len(each.roots) > 1 for rank in each.roots}
@@ -160,6 +175,9 @@ def _finding(traffic: Traffic, folded: Sequence[Instance]) -> HandMade:
         edges=_edges(traffic, messages),
         instance_bytes=tuple(each.bytes for each in folded),
         instance_seconds=seconds,
+        work_seconds=work_seconds(traffic, folded),
+        in_a_row=in_a_row(folded, spans),
+        patterns=patterns(traffic, folded),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plumbline.detect.findings import HandMade, Site
+from plumbline.detect.savings import Saved, SizeSaving
 
 _HEADS = {
     "collective": "made by hand",
@@ -31,10 +32,46 @@ def of(finding: HandMade, number: int) -> list[str]:
     head = f"{number}. {what(finding)}: {_times(finding.instances)}, {_seconds(finding.seconds)}"
     told = [head]
     told += [f"   {site.role} at {site.place}{_callers(site)}" for site in finding.sites]
+    told += [f"   {line}" for line in _saving(finding)]
     if finding.split:
         told.append(f"   a communicator of its own: {finding.split}")
     told += [f"   {remark}" for remark in finding.remarks]
     return told
+
+
+def _saving(finding: HandMade) -> list[str]:
+    saving = finding.saving
+    if saving is None:
+        return []
+    told = [f"without waiting it takes {_seconds(finding.work_seconds)} a run"]
+    if saving.replayed_seconds is not None:
+        told[0] += f", replayed {_seconds(saving.replayed_seconds)}"
+    told.append(_saved(saving.default, "MPI's own collective"))
+    if saving.tuned is not None:
+        names = dict.fromkeys(each.configuration for each in saving.sizes if each.configuration)
+        told.append(_saved(saving.tuned, " or ".join(names)))
+    if saving.replayed_seconds is not None:
+        told += [_size(each) for each in saving.sizes]
+    else:
+        told[-1] += f" (by campaign {saving.campaign})"
+    if saving.share < 1:
+        told.append(f"of {1 - saving.share:.0%} of its times nothing is known")
+    return told
+
+
+def _saved(saved: Saved, by: str) -> str:
+    if saved.low_seconds > 0:
+        low, high = _seconds(saved.low_seconds), _seconds(saved.high_seconds)
+        return f"{by} saves {_seconds(saved.seconds)} [{low}, {high}] a run"
+    if saved.high_seconds <= 0:
+        return f"{by} saves nothing: it takes {_seconds(-saved.seconds)} longer a run"
+    return f"{by} saves no time that could be told from 0"
+
+
+def _size(size: SizeSaving) -> str:
+    told = f"{size.instances} of {size.bytes} bytes: replayed {_seconds(size.by_hand.seconds) if size.by_hand else '?'}"
+    told += f", MPI's own {_seconds(size.default.seconds)}"
+    return told + (f", tuned {_seconds(size.tuned.seconds)}" if size.tuned else "")
 
 
 def what(finding: HandMade) -> str:
