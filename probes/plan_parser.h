@@ -15,7 +15,7 @@ struct pl_parser {
     struct {
         const char *id, *steps;
         int rank;
-    } pattern; /* the line `pattern` that is read */
+    } pattern;                       /* the line `pattern` that is read */
     int set_line;                    /* 0: none yet */
     int reps_line, reps;             /* of the first case that says how many; 0: none */
     const char *given[PL_MOST_KEYS]; /* by key of the set line: its value there; NULL: none */

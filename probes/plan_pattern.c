@@ -223,9 +223,9 @@ static int messages_of(const struct pl_pattern *pattern, struct message *found)
             if (step->kind == PL_STEP_WAIT)
                 continue;
             if (found)
-                found[count] = (struct message){received ? step->peer : rank,
-                                                received ? rank : step->peer, step->tag, received,
-                                                step->bytes};
+                found[count] =
+                    (struct message){received ? step->peer : rank, received ? rank : step->peer,
+                                     step->tag, received, step->bytes};
             count++;
         }
     return count;

@@ -259,8 +259,10 @@ static enum pl_outcome play(const struct pl_case *c, const struct place *place,
         pl_error_text(rc, text);
         snprintf(detail, sizeof detail, "%.200s", text);
     }
-    return conclude(rc != MPI_SUCCESS ? PL_ERROR : right ? PL_OK : PL_WRONG, place->world, detail,
-                    finding);
+    return conclude(rc != MPI_SUCCESS ? PL_ERROR
+                    : right           ? PL_OK
+                                      : PL_WRONG,
+                    place->world, detail, finding);
 }
 
 enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *config,

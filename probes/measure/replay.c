@@ -14,8 +14,7 @@ static int step(const struct pl_call *call, const struct pl_step *step, MPI_Requ
     case PL_STEP_SSEND:
         return MPI_Ssend(from, step->bytes, MPI_BYTE, step->peer, step->tag, call->comm);
     case PL_STEP_ISEND:
-        return MPI_Isend(from, step->bytes, MPI_BYTE, step->peer, step->tag, call->comm,
-                         (*next)++);
+        return MPI_Isend(from, step->bytes, MPI_BYTE, step->peer, step->tag, call->comm, (*next)++);
     case PL_STEP_ISSEND:
         return MPI_Issend(from, step->bytes, MPI_BYTE, step->peer, step->tag, call->comm,
                           (*next)++);

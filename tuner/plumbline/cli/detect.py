@@ -39,7 +39,8 @@ def command(
     what MPI's own collective would save, and what to mind before it takes the place. Also names
     collectives that are called where another one, or none, would do.
 
-    What would be saved is known from campaigns, or measured with --replay.
+    What would be saved is known from campaigns, or measured with --replay. The database keeps what
+    was found, for the pages of `plumbline serve`.
 
     \b
     Example:
@@ -59,6 +60,7 @@ def command(
     found = findings.ordered(found)
     if output is not None:
         _write(output, found)
+    failures += _keep(program, recorded, recording, found, replayed=replay)
     for failure in failures:
         click.echo(f"plumbline: {failure}", err=True)
     if program.json:
@@ -84,6 +86,32 @@ def _predicted(program: Program, recording: Recording, found: Sequence[HandMade]
         return list(found)
     with Database.open(program.database) as db, db.snapshot():
         return known_costs.predicted(db, recording, found)
+
+
+def _keep(
+    program: Program,
+    recorded: Recording,
+    folder: Path,
+    found: Sequence[HandMade],
+    *,
+    replayed: bool,
+) -> list[str]:
+    """For the pages of `plumbline serve`; what was replayed before says more than what was not.
+    Returns why it is not kept, where it cannot be: nothing else needs it."""
+    from plumbline.detect import kept
+    from plumbline_db import detections
+    from plumbline_db.connection import Database
+    from plumbline_db.errors import PlumblineError
+
+    try:
+        with Database.open(program.database, write=True) as db:
+            detection = kept.kept(recorded, folder, found, replayed=replayed)
+            known = detections.get(db, detection.id)
+            if replayed or known is None or not known.replayed:
+                detections.put(db, detection)
+    except PlumblineError as error:
+        return [f"not kept for the pages: {error}"]
+    return []
 
 
 def _replayed(

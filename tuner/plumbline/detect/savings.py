@@ -2,8 +2,8 @@
 take comes from a campaign (known_costs.py) or from a replay (replay.py).
 
 What is made by hand takes `work_seconds`: that ranks wait for one that comes late no collective
-changes. With more ranks than cores the recorder's own work is in it, where it keeps other ranks from
-theirs: so what a replay takes is believed before what was recorded, where it is less."""
+changes. With more ranks than cores the recorder's own work is in it, where it keeps other ranks
+from theirs: so what a replay takes is believed before what was recorded, where it is less."""
 
 from __future__ import annotations
 

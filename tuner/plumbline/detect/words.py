@@ -18,18 +18,25 @@ _HEADS = {
 def lines(found: Sequence[HandMade]) -> list[str]:
     """All of them, under a head for each category."""
     listed: list[str] = []
-    for category, head in _HEADS.items():
-        members = [finding for finding in found if finding.category == category]
-        if members:
-            listed += ([""] if listed else []) + [f"{head}:"]
-            for number, finding in enumerate(members, 1):
-                listed += of(finding, number)
+    for head, members in by_category(found):
+        listed += ([""] if listed else []) + [f"{head}:"]
+        for number, finding in enumerate(members, 1):
+            listed += of(finding, number)
     return listed or ["no collective is made by hand"]
+
+
+def by_category(found: Sequence[HandMade]) -> list[tuple[str, list[HandMade]]]:
+    """The head of each category that has findings, and these."""
+    every = [
+        (head, [finding for finding in found if finding.category == category])
+        for category, head in _HEADS.items()
+    ]
+    return [(head, members) for head, members in every if members]
 
 
 def of(finding: HandMade, number: int) -> list[str]:
     """A finding: what it is, then where, then what to mind."""
-    head = f"{number}. {what(finding)}: {_times(finding.instances)}, {_seconds(finding.seconds)}"
+    head = f"{number}. {what(finding)}: {_times(finding.instances)}, {seconds(finding.seconds)}"
     told = [head]
     told += [f"   {site.role} at {site.place}{_callers(site)}" for site in finding.sites]
     told += [f"   {line}" for line in _saving(finding)]
@@ -43,9 +50,9 @@ def _saving(finding: HandMade) -> list[str]:
     saving = finding.saving
     if saving is None:
         return []
-    told = [f"without waiting it takes {_seconds(finding.work_seconds)} a run"]
+    told = [f"without waiting it takes {seconds(finding.work_seconds)} a run"]
     if saving.replayed_seconds is not None:
-        told[0] += f", replayed {_seconds(saving.replayed_seconds)}"
+        told[0] += f", replayed {seconds(saving.replayed_seconds)}"
     told.append(_saved(saving.default, "MPI's own collective"))
     if saving.tuned is not None:
         names = dict.fromkeys(each.configuration for each in saving.sizes if each.configuration)
@@ -61,17 +68,19 @@ def _saving(finding: HandMade) -> list[str]:
 
 def _saved(saved: Saved, by: str) -> str:
     if saved.low_seconds > 0:
-        low, high = _seconds(saved.low_seconds), _seconds(saved.high_seconds)
-        return f"{by} saves {_seconds(saved.seconds)} [{low}, {high}] a run"
+        low, high = seconds(saved.low_seconds), seconds(saved.high_seconds)
+        return f"{by} saves {seconds(saved.seconds)} [{low}, {high}] a run"
     if saved.high_seconds <= 0:
-        return f"{by} saves nothing: it takes {_seconds(-saved.seconds)} longer a run"
+        return f"{by} saves nothing: it takes {seconds(-saved.seconds)} longer a run"
     return f"{by} saves no time that could be told from 0"
 
 
 def _size(size: SizeSaving) -> str:
-    told = f"{size.instances} of {size.bytes} bytes: replayed {_seconds(size.by_hand.seconds) if size.by_hand else '?'}"
-    told += f", MPI's own {_seconds(size.default.seconds)}"
-    return told + (f", tuned {_seconds(size.tuned.seconds)}" if size.tuned else "")
+    told = f"{size.instances} of {size.bytes} bytes: "
+    if size.by_hand is not None:
+        told += f"replayed {seconds(size.by_hand.seconds)}, "
+    told += f"MPI's own {seconds(size.default.seconds)}"
+    return told + (f", tuned {seconds(size.tuned.seconds)}" if size.tuned else "")
 
 
 def what(finding: HandMade) -> str:
@@ -111,11 +120,12 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def _seconds(seconds: float) -> str:
+def seconds(value: float) -> str:
+    """`13.8 ms`."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value * 1e9:.3g} ns"
 
 
 def _callers(site: Site) -> str:
