@@ -14,6 +14,7 @@ from .base import Program
 if TYPE_CHECKING:
     from plumbline.detect.findings import HandMade
     from plumbline.detect.recording import Recording
+    from plumbline.settings import Settings
 
 
 @base.command("detect", takes="mpi db json")
@@ -29,8 +30,21 @@ if TYPE_CHECKING:
     help="Play the messages again, beside MPI's own collective, in --launches launches.",
 )
 @options.launches(unset="8", help="Launches, with --replay; each is started anew.")
+@options.simulate
+@options.key(
+    "nprocs",
+    type=options.Numbers(),
+    unset="none",
+    help="With --simulate: one call on so many ranks, too; with commas between.",
+)
 def command(
-    program: Program, recording: Path, output: Path | None, replay: bool, launches: int | None
+    program: Program,
+    recording: Path,
+    output: Path | None,
+    replay: bool,
+    launches: int | None,
+    simulate: str | None,
+    nprocs: list[int] | None,
 ) -> int:
     """Find collectives that an application makes by hand of sends and receives.
 
@@ -39,24 +53,30 @@ def command(
     what MPI's own collective would save, and what to mind before it takes the place. Also names
     collectives that are called where another one, or none, would do.
 
-    What would be saved is known from campaigns, or measured with --replay. The database keeps what
-    was found, for the pages of `plumbline serve`.
+    What would be saved is known from campaigns, or measured with --replay. With --simulate the
+    whole recording is replayed on a simulated machine, as it is and with the collectives in place.
+    The database keeps what was found, for the pages of `plumbline serve`.
 
     \b
     Example:
       plumbline record --output my-recording -- mpirun -np 4 ./application
       plumbline detect my-recording --replay
+      plumbline detect my-recording --simulate ompi --nprocs 16,64
     """
     from plumbline.detect import analysis, call_sites, findings, read, words
     from plumbline_db.errors import UsageError
 
     if launches and not replay:
         raise UsageError("--launches is of --replay: add it")
+    if nprocs and simulate is None:
+        raise UsageError("--nprocs is of --simulate: add it")
     recorded = call_sites.resolved(read.read(recording))
     found = _predicted(program, recorded, analysis.analysis(recorded))
     failures: list[str] = []
     if replay:
         found, failures = _replayed(program, recorded, found, launches)
+    if simulate is not None:
+        found = _simulated(program, recorded, found, simulate, nprocs or [])
     found = findings.ordered(found)
     if output is not None:
         _write(output, found)
@@ -136,6 +156,36 @@ def _replayed(
             store, found, recording.nprocs, settings.way.use, {}, launches=count
         )
     return answer.findings, answer.failures
+
+
+def _simulated(
+    program: Program,
+    recording: Recording,
+    found: Sequence[HandMade],
+    library: str,
+    more: Sequence[int],
+) -> list[HandMade]:
+    """The findings that are made by hand are looked for again, as what they are made of is needed;
+    what is known of them stays."""
+    from plumbline.detect import simulated_replay
+    from plumbline.measure import unkept
+    from plumbline.settings import campaign_file, starting
+    from plumbline.settings.toolchain import find_toolchain
+
+    def settings_of(nprocs: int) -> Settings:
+        return campaign_file.load(None, {"simulate": library, "nprocs": nprocs})
+
+    settings = settings_of(recording.nprocs)
+    toolchain = find_toolchain(program.mpi, settings=settings)
+    simulated = simulated_replay.of_recording(toolchain, settings, recording, found)
+    for nprocs in more:
+        starter = starting.starter(toolchain, settings_of(nprocs))
+        with (
+            common.Bar(in_all=1) as bar,
+            unkept.store_for(toolchain, starter, "detect", bar) as store,
+        ):
+            simulated = simulated_replay.more_ranks(store, simulated, nprocs)
+    return simulated
 
 
 def _write(folder: Path, found: Sequence[HandMade]) -> None:

@@ -16,7 +16,7 @@ from plumbline.detect.instances import Instance
 from plumbline.detect.kinds import Flag
 from plumbline.detect.patterns import Pattern, patterns
 from plumbline.detect.recording import Frame
-from plumbline.detect.savings import Saving
+from plumbline.detect.savings import Saving, SimulatedSaving
 from plumbline.detect.traffic import Traffic
 from plumbline.detect.work import in_a_row, work_seconds
 
@@ -55,7 +55,7 @@ class HandMade(msgspec.Struct, frozen=True):
     `instance_seconds`: by instance. `work_seconds`: what all take when nobody is late (work.py), of
     a group on the average; `in_a_row`: the share of instances that begin about when the one before
     ends; `patterns`: some of them, to be played again; `saving`: what MPI's own collective would
-    save a run, where that is known."""
+    save a run, where that is known; `simulated`: the same by a simulator."""
 
     category: Category
     function: str
@@ -86,12 +86,17 @@ class HandMade(msgspec.Struct, frozen=True):
     in_a_row: float = 0.0
     patterns: tuple[Pattern, ...] = ()
     saving: Saving | None = None
+    simulated: SimulatedSaving | None = None
 
 
 def findings(detected: Detected) -> list[HandMade]:
     """Of all instances, folded by call sites, sorted by category and seconds."""
-    found = [_finding(detected.traffic, folded) for folded in _folded(detected)]
-    return ordered(found)
+    return ordered(finding for finding, _ in with_instances(detected))
+
+
+def with_instances(detected: Detected) -> list[tuple[HandMade, list[Instance]]]:
+    """The same in no order, each with the instances that it is made of."""
+    return [(_finding(detected.traffic, folded), folded) for folded in _folded(detected)]
 
 
 def ordered(found: Iterable[HandMade]) -> list[HandMade]:

@@ -74,6 +74,29 @@ class Saving(msgspec.Struct, frozen=True):
         return self.tuned
 
 
+class MoreRanks(msgspec.Struct, frozen=True):
+    """One call on so many ranks of a simulated machine: messages that go the same way (`shape`) as
+    those of the finding, and MPI's own collective."""
+
+    nprocs: int
+    shape: str
+    bytes: int
+    by_hand_seconds: float
+    default_seconds: float
+
+
+class SimulatedSaving(msgspec.Struct, frozen=True):
+    """The whole recording replayed on a simulated machine: as it is, with this finding's collective
+    in place (None: the simulator has no action for it), with those of all findings. `library`:
+    whose decisions are re-created."""
+
+    library: str
+    recorded_seconds: float
+    seconds: float | None
+    all_seconds: float
+    more_ranks: tuple[MoreRanks, ...] = ()
+
+
 def volume(finding: HandMade, size: int) -> int:
     """Bytes of a finding as the guidelines count them (docs/plan-and-records.md)."""
     if finding.function == "MPI_Barrier":

@@ -39,7 +39,7 @@ def of(finding: HandMade, number: int) -> list[str]:
     head = f"{number}. {what(finding)}: {_times(finding.instances)}, {seconds(finding.seconds)}"
     told = [head]
     told += [f"   {site.role} at {site.place}{_callers(site)}" for site in finding.sites]
-    told += [f"   {line}" for line in _saving(finding)]
+    told += [f"   {line}" for line in (*_saving(finding), *_simulated(finding))]
     if finding.split:
         told.append(f"   a communicator of its own: {finding.split}")
     told += [f"   {remark}" for remark in finding.remarks]
@@ -64,6 +64,22 @@ def _saving(finding: HandMade) -> list[str]:
     if saving.share < 1:
         told.append(f"of {1 - saving.share:.0%} of its times nothing is known")
     return told
+
+
+def _simulated(finding: HandMade) -> list[str]:
+    simulated = finding.simulated
+    if simulated is None:
+        return []
+    run = f"simulated ({simulated.library}): the run takes {seconds(simulated.recorded_seconds)}"
+    if simulated.seconds is None:
+        told = [f"{run}; for this one the simulator has no action"]
+    else:
+        told = [f"{run}, with this collective {seconds(simulated.seconds)}"]
+    return told + [
+        f"simulated, {each.nprocs} ranks, {each.bytes} bytes: {each.shape} "
+        f"{seconds(each.by_hand_seconds)}, {finding.function} {seconds(each.default_seconds)}"
+        for each in simulated.more_ranks
+    ]
 
 
 def _saved(saved: Saved, by: str) -> str:
