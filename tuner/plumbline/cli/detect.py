@@ -13,8 +13,10 @@ from .base import Program
 
 if TYPE_CHECKING:
     from plumbline.detect.findings import HandMade
+    from plumbline.detect.known_costs import Winners
     from plumbline.detect.recording import Recording
     from plumbline.settings import Settings
+    from plumbline.settings.toolchain import Toolchain
 
 
 @base.command("detect", takes="mpi db json")
@@ -153,9 +155,26 @@ def _replayed(
     ):
         store.progress.step("replaying")
         answer = replay.replayed(
-            store, found, recording.nprocs, settings.way.use, {}, launches=count
+            *(store, found, recording.nprocs, settings.way.use),
+            _winners(program, recording, found, toolchain),
+            launches=count,
+            knobs=toolchain.space.switch,
+            hot=toolchain.space.hot_environment,
         )
     return answer.findings, answer.failures
+
+
+def _winners(
+    program: Program, recording: Recording, found: Sequence[HandMade], toolchain: Toolchain
+) -> Winners:
+    """What a campaign has chosen, and can be put in force in the launches of a replay."""
+    from plumbline.detect import known_costs
+    from plumbline_db.connection import Database
+
+    if not program.database.exists():
+        return {}
+    with Database.open(program.database) as db, db.snapshot():
+        return known_costs.chosen(db, recording, found, toolchain.space.is_hot)
 
 
 def _simulated(

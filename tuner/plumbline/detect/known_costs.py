@@ -4,10 +4,12 @@ one with the recording's library and host, on as many ranks as the group has."""
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from plumbline.core.configuration import Configuration
 from plumbline.detect.findings import HandMade
 from plumbline.detect.recording import Recording
 from plumbline.detect.savings import Call, Saving, SizeSaving, saving, volume
@@ -18,10 +20,20 @@ from plumbline.search.space.cells import Target, index
 from plumbline.verify.statistics import paired_ratio
 from plumbline_db import campaigns, machines, runs, suites, verdicts, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Winner
+from plumbline_db.records import Campaign
 
 # A size is told by its measured neighbours, and beyond the last one up to this factor.
 _REACH = 2.0
+
+
+class Tuned(msgspec.Struct, frozen=True):
+    """What a campaign has chosen for a cell; it can be put in force while a launch runs."""
+
+    variant: str
+    configuration: Configuration
+
+
+Winners = Mapping[tuple[str, int, int], Tuned]  # by function, ranks and volume
 
 
 class _Cost(msgspec.Struct, frozen=True):
@@ -61,12 +73,23 @@ def newest(db: Database, recording: Recording, nprocs: int) -> Campaign | None:
     return None
 
 
-def deciding_winner(
-    db: Database, campaign: Campaign | None, function: str, size: int
-) -> Winner | None:
-    if campaign is None:
-        return None
-    return deciding(winners.get(db, campaign.id), Target(function, size))
+def chosen(
+    db: Database, recording: Recording, found: Sequence[HandMade], is_hot: Callable[[str], bool]
+) -> Winners:
+    """For the patterns of findings; `is_hot`: whether a knob can be switched in a launch."""
+    speaks = functools.cache(lambda nprocs: newest(db, recording, nprocs))
+    every: dict[tuple[str, int, int], Tuned] = {}
+    for finding in found:
+        campaign = speaks(finding.group_size)
+        if campaign is None:
+            continue
+        for pattern in finding.patterns:
+            size = volume(finding, pattern.bytes)
+            winner = deciding(winners.get(db, campaign.id), Target(finding.function, size))
+            if winner is not None and all(map(is_hot, winner.configuration)):
+                tuned = Tuned(winner.variant, Configuration.of(winner.configuration))
+                every[finding.function, finding.group_size, size] = tuned
+    return every
 
 
 def _costs(db: Database, recording: Recording, nprocs: int) -> _Costs | None:
@@ -75,14 +98,14 @@ def _costs(db: Database, recording: Recording, nprocs: int) -> _Costs | None:
         return None
     names = [name for name, suite in suites.get(db, campaign.id).items() if suite.stage == "before"]
     measured = index(runs.medians(db, campaign.id, names))
-    chosen = winners.get(db, campaign.id)
+    kept = winners.get(db, campaign.id)
     after = verdicts.get(db, campaign.id, "after")
-    cold = cold_savings.cold(db, campaign, after, chosen) if chosen and after else {}
+    cold = cold_savings.cold(db, campaign, after, kept) if kept and after else {}
     found = {}
     for (cell, candidate), seconds in measured.items():
         if candidate == DEFAULT and seconds:
             default = call_of(list(seconds.values()))
-            winner = deciding(chosen, cell)
+            winner = deciding(kept, cell)
             tuned = None
             if winner is not None and cell in cold:
                 ratio = cold[cell].ratio
@@ -95,8 +118,6 @@ def _costs(db: Database, recording: Recording, nprocs: int) -> _Costs | None:
 
 def call_of(seconds: Sequence[float]) -> Call:
     """Of launches. Where they are too few for an interval it is as wide as they lie apart."""
-    import math
-
     found = paired_ratio([math.log(value) for value in seconds])
     return Call(found.ratio, found.low or min(seconds), found.high or max(seconds))
 

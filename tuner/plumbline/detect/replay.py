@@ -13,7 +13,7 @@ import msgspec
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Data, MessagePattern, Plan, PlanCase
 from plumbline.detect.findings import HandMade
-from plumbline.detect.known_costs import call_of
+from plumbline.detect.known_costs import Winners, call_of
 from plumbline.detect.patterns import Pattern
 from plumbline.detect.savings import Call, SizeSaving, saving, volume
 from plumbline.measure import settling, unkept
@@ -29,13 +29,6 @@ SUITE = Suite("replay")
 LAUNCHES = 8
 # Where more than this share of instances follow each other without a pause, so do calls.
 _IN_A_ROW, STREAM = 0.5, "stream"
-
-
-class Tuned(msgspec.Struct, frozen=True):
-    """What a campaign has chosen for a cell; it can be put in force while a launch runs."""
-
-    variant: str
-    configuration: Configuration
 
 
 class _Trio(msgspec.Struct, frozen=True):
@@ -54,9 +47,6 @@ class Replayed(msgspec.Struct, frozen=True):
 
     findings: list[HandMade]
     failures: list[str]
-
-
-Winners = Mapping[tuple[str, int, int], Tuned]  # by function, ranks and volume
 
 
 def replayed(

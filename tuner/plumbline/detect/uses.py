@@ -262,6 +262,10 @@ def _finding(
         for members in times
     ]
     spent = sum(call.end_ns - call.begin_ns for members in times for call in members) / 1e9
+    work = sum(
+        max(0, max(call.end_ns for call in members) - max(call.begin_ns for call in members))
+        for members in times
+    )
     place = str(recording.call_sites[first.site]) if first.site >= 0 else "?"
     ranks = tuple(sorted(known.ranks))
     return HandMade(
@@ -277,6 +281,7 @@ def _finding(
         bytes_most=sizes[-1],
         seconds=sum(seconds),
         call_seconds=spent / known.size,
+        work_seconds=work / 1e9,
         messages=0,
         evidence="proved",
         sites=(Site("call", place, (), ranks, len(times)),),

@@ -48,6 +48,8 @@ def of(finding: HandMade, number: int) -> list[str]:
 
 def _saving(finding: HandMade) -> list[str]:
     saving = finding.saving
+    if saving is None and finding.category == "use":
+        return [f"without waiting it takes {seconds(finding.work_seconds)} a run"]
     if saving is None:
         return []
     told = [f"without waiting it takes {seconds(finding.work_seconds)} a run"]
