@@ -54,5 +54,6 @@ _SELECT = f"SELECT {columns.names(Detection)} FROM detection "  # noqa: S608
 
 
 def _detection(row: tuple[Any, ...]) -> Detection:
-    *facts, replayed, findings = row
-    return Detection(*facts, bool(replayed), blobs.text(findings))
+    values = dict(zip(Detection.__struct_fields__, row, strict=True))
+    values |= {"replayed": bool(values["replayed"]), "findings": blobs.text(values["findings"])}
+    return Detection(**values)
