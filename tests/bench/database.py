@@ -48,6 +48,7 @@ PAGES = {
     "curves, as SVG": "/curves.svg?curve=RUN:before|MPI_Bcast|default",
     "comparison": "/compare?a=RUN:before&b=RUN:after",
     "environment": "/environment?a=RUN",
+    "recordings": "/recordings",
     "overlap": "/overlap",
 }
 

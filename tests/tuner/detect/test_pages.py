@@ -10,50 +10,19 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from plumbline.detect import kept
-from plumbline.detect.analysis import analysis
-from plumbline.detect.findings import HandMade, Site
-from plumbline.detect.recording import Recording
-from plumbline.detect.savings import Call, SizeSaving, saving
+from plumbline.detect.findings import HandMade
 from plumbline.pages import rooms
 from plumbline_db import detections, integrity
 from plumbline_db.connection import Database
 from plumbline_exporters import web
-from tests.bench.detection import broadcasts, negatives, spmd
-
-MARKUP = '"><script>alert(1)</script>&{{ 7 * 7 }}'
-
-
-def program(me: spmd.Rank) -> spmd.Waits:
-    for _ in range(3):
-        yield from broadcasts.binomial(me, me.data(1000), 0)
-    yield from negatives.halo_around(me)
-
-
-def found(recording: Recording) -> list[HandMade]:
-    """With a saving, and with markup where names of the application may stand."""
-    first, *others = analysis(recording)
-    calls = SizeSaving(8000, 3, Call(0.3, 0.3, 0.3), Call(0.1, 0.1, 0.1))
-    first = msgspec.structs.replace(
-        first,
-        sites=(*first.sites, Site("send", MARKUP, (MARKUP, MARKUP), (0,), 1)),
-        remarks=(MARKUP,),
-        work_seconds=1.0,
-    )
-    return [msgspec.structs.replace(first, saving=saving(first, "replay", "", [calls])), *others]
+from tests.tuner.detect import detected
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "plumbline.db"
-    recording = msgspec.structs.replace(spmd.run(6, program), command=("./app", MARKUP))
     with Database.open(path, write=True) as db:
-        detection = kept.kept(recording, Path("/tmp") / MARKUP, found(recording), replayed=True)
-        detections.put(db, msgspec.structs.replace(detection, id="first", library=MARKUP))
-        old = msgspec.structs.replace(
-            detection, id="old", findings='[{"is": "of another version"}]'
-        )
-        detections.put(db, old)
+        detected.store(db)
     return path
 
 

@@ -43,6 +43,8 @@ PAGES = {
     "curves": f"/curves?{CURVES}",
     "compare": f"/compare?a={FIRST}:before&b={SECOND}:before",
     "environment": f"/environment?a={FIRST}&b={SECOND}",
+    "recordings": "/recordings",
+    "recording": "/recordings/first",
     "overlap": "/overlap",
     "overlap-campaign": "/overlap/first",
     "overlap-difference": f"/overlap/first/with/{quote(overlap.SECOND)}",
