@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -41,12 +41,12 @@ class Instance(msgspec.Struct, frozen=True):
 
 
 def first_sent(traffic: Traffic, instance: Instance) -> int:
-    return min(traffic.sent[message] for message in instance.messages)
+    return int(traffic.sent[min(instance.messages)])
 
 
 def last_received(traffic: Traffic, instance: Instance) -> int:
-    return max(traffic.received[message] for message in instance.messages)
+    return int(traffic.received[list(instance.messages)].max())
 
 
-def in_order(messages: Sequence[int] | set[int]) -> tuple[int, ...]:
+def in_order(messages: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted(set(messages)))
