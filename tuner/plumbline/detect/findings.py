@@ -223,9 +223,9 @@ def _operation(folded: Sequence[Instance]) -> str:
 
 def _in_calls(traffic: Traffic, messages: Indices) -> float:
     """Seconds in the calls that begin and complete messages, of all ranks."""
-    events, total = traffic.recording.events, 0
+    columns, total = traffic.recording.columns, 0
     for indices in (traffic.send_event[messages], traffic.receive_event[messages]):
-        total += int((events["end_ns"][indices] - events["start_ns"][indices]).sum())
+        total += int((columns["end_ns"][indices] - columns["start_ns"][indices]).sum())
     return total / 1e9
 
 
@@ -269,9 +269,9 @@ def _edges(traffic: Traffic, messages: Indices) -> tuple[Edge, ...]:
 
 
 def _remarks(traffic: Traffic, folded: Sequence[Instance], messages: Indices) -> tuple[str, ...]:
-    events = traffic.recording.events
-    flags = events["flags"][traffic.receive_event[messages]]
-    both = flags | events["flags"][traffic.send_event[messages]]
+    flags_of = traffic.recording.columns["flags"]
+    flags = flags_of[traffic.receive_event[messages]]
+    both = flags | flags_of[traffic.send_event[messages]]
     name = function_of(folded[0])
     found = list(dict.fromkeys(remark for each in folded for remark in each.remarks))
     if (both & Flag.NONBLOCKING).any():

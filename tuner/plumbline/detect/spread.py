@@ -93,10 +93,9 @@ def broadcasts(
     because of which other ranks may have been the root. None: a token that went round, or a
     content that all have anyhow."""
     ones = found.is_one
-    listed = [
-        found.messages[at] if at not in more else np.union1d(found.messages[at], np.array(more[at], np.int64))
-        for at in range(len(found))
-    ]
+    listed = [found.messages[at] for at in range(len(found))]
+    for spread, others in more.items():
+        listed[spread] = np.union1d(listed[spread], np.array(others, np.int64))
     all_messages = rows(listed) if more else found.messages
     own = rows([found.messages[at] if ones[at] else () for at in range(len(found))])
     first, at = core.call(

@@ -61,7 +61,7 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @functools.cached_property
     def poly(self) -> Indices:
-        return np.asarray(self.recording.events["poly"][self.send_event], np.int64)
+        return self.recording.columns["poly"][self.send_event]
 
     @functools.cached_property
     def tag_number(self) -> Indices:
@@ -112,10 +112,10 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
     def spans_ns(self, messages: Rows) -> tuple[Indices, Indices]:
         """By row: when the first of its messages was begun to be sent, or to be received; and when
         the last one was completed on both sides."""
-        events = self.recording.events
+        posts, ends_of = self.recording.columns["post_ns"], self.recording.columns["end_ns"]
         sends, receives = self.send_event[messages.at], self.receive_event[messages.at]
-        begins = np.minimum(events["post_ns"][sends], events["post_ns"][receives])
-        ends = np.maximum(events["end_ns"][sends], events["end_ns"][receives])
+        begins = np.minimum(posts[sends], posts[receives])
+        ends = np.maximum(ends_of[sends], ends_of[receives])
         firsts = messages.first[:-1]
         return np.minimum.reduceat(begins, firsts), np.maximum.reduceat(ends, firsts)
 
@@ -144,8 +144,8 @@ def _one_row(messages: Sequence[int]) -> Rows:
 
 def traffic(recording: Recording) -> Traffic:
     """All matched messages. O(n log n) in events."""
-    events, messages = recording.events, recording.messages
-    posts = events["post_ns"][messages["send"]]
+    columns, messages = recording.columns, recording.messages
+    posts = columns["post_ns"][messages["send"]]
     order = np.argsort(posts, kind="stable")
     sends, receives = messages["send"][order], messages["receive"][order]
     points = _causal(recording, sends, receives)
@@ -158,10 +158,10 @@ def traffic(recording: Recording) -> Traffic:
     place[points] = np.arange(len(points))
 
     def left(name: str) -> Indices:
-        return np.asarray(events[name][sends], np.int64)
+        return np.asarray(columns[name][sends])
 
     def right(name: str) -> Indices:
-        return np.asarray(events[name][receives], np.int64)
+        return np.asarray(columns[name][receives])
 
     sources, targets, nbytes = left("rank"), right("rank"), left("bytes")
     flags, other_flags = left("flags"), right("flags")
@@ -209,16 +209,16 @@ def _by_rank(sources: Indices, targets: Indices, points: Indices, nprocs: int) -
 def _causal(recording: Recording, sends: Indices, receives: Indices) -> Indices:
     """By time; where clocks let a message be received before it is sent, by what every rank did
     behind each other and by messages alone."""
-    events, count = recording.events, len(sends)
+    columns, count = recording.columns, len(sends)
     times = np.empty(2 * count, np.int64)
-    times[0::2], times[1::2] = events["post_ns"][sends], events["end_ns"][receives]
+    times[0::2], times[1::2] = columns["post_ns"][sends], columns["end_ns"][receives]
     # A rank may post when a receive has just ended: at one time what is received comes first.
     begins = (np.arange(2 * count) + 1) % 2
     in_time = np.argsort(2 * times + begins, kind="stable")
     if (times[1::2] > times[0::2]).all():
         return in_time
     ranks = np.empty(2 * count, np.int64)
-    ranks[0::2], ranks[1::2] = events["rank"][sends], events["rank"][receives]
+    ranks[0::2], ranks[1::2] = columns["rank"][sends], columns["rank"][receives]
     mine = by_owner(ranks[in_time], recording.nprocs)
     own = in_time[mine.at]
     return core.call("pl_causal", 2 * count, recording.nprocs, times, mine.first, own)[0]

@@ -71,7 +71,7 @@ class Calls(msgspec.Struct, frozen=True, eq=False, dict=True):
     @functools.cached_property
     def behind(self) -> Indices:
         """The event behind a call on the same rank; -1: there is none."""
-        ranks = self.recording.events["rank"]
+        ranks = self.recording.columns["rank"]
         behind = np.maximum(self.input, self.output) + 1
         there = np.minimum(behind, len(ranks) - 1)
         return np.where((behind < len(ranks)) & (ranks[there] == self.rank), behind, -1)
@@ -124,12 +124,12 @@ def uses(recording: Recording) -> list[HandMade]:
 
 
 def _calls(recording: Recording) -> Calls:
-    events = recording.events
-    kinds = events["kind"]
+    columns = recording.columns
+    kinds = recording.events["kind"]
     inputs, outputs = np.flatnonzero(kinds == Kind.INPUT), np.flatnonzero(kinds == Kind.OUTPUT)
 
     def of(name: str, at: Indices) -> Indices:
-        return np.asarray(events[name][at], np.int64)
+        return columns[name][at]
 
     both = np.concatenate([inputs, outputs])
     comms = of("rank", both) * len(recording.communicators) + of("comm", both)
@@ -164,7 +164,7 @@ def _by_site(calls: Calls, times: Indices, more: Indices | None = None) -> Itera
 def _sparse(calls: Calls) -> Iterator[HandMade]:
     sizes = calls.times.lengths
     times = np.flatnonzero(calls.named("MPI_Alltoallv", "MPI_Alltoallw") & (sizes >= LEAST_RANKS))
-    blocks = np.maximum(calls.recording.events["blocks"][calls.input], 0)
+    blocks = np.maximum(calls.recording.columns["blocks"][calls.input], 0)
     for own in _by_site(calls, times):
         members = calls.times.picked(own)
         full = np.add.reduceat(blocks[members.at], members.first[:-1])
@@ -185,7 +185,7 @@ def _barriers(calls: Calls) -> Iterator[HandMade]:
     comm = np.where(there, calls.comm[following], -1)
     name, same = calls.alike(times, function)
     on, same_comm = calls.alike(times, comm)
-    nbytes = calls.recording.events["bytes"][calls.input]
+    nbytes = calls.recording.columns["bytes"][calls.input]
     has_data = calls.times.picked(times).with_any(there & (nbytes[following] > 0))
     waits = np.array([each in _SYNCHRONISE for each in functions])[name]
     is_barrier = np.array([each == "MPI_Barrier" for each in functions])[name]
@@ -256,18 +256,18 @@ def _one_reader(calls: Calls) -> Iterator[HandMade]:
 
 def _written_over(calls: Calls) -> Mask:
     """By call, where something comes behind it."""
-    events, output = calls.recording.events, calls.output
-    nbytes, start = events["bytes"][output], events["address"][output].astype(np.int64)
-    end = start + events["extent"][output]
-    begin = events["post_ns"][calls.behind]
+    columns, output = calls.recording.columns, calls.output
+    nbytes, start = columns["bytes"][output], columns["address"][output]
+    end = start + columns["extent"][output]
+    begin = columns["post_ns"][calls.behind]
     soon = begin - calls.end_ns <= NOT_READ_NS + NOT_READ_NS_A_BYTE * nbytes
     over = np.zeros(len(output), bool)
     for later in (0, 1):
-        at = np.minimum(calls.behind + later, len(events) - 1)
-        here, kind = events["address"][at].astype(np.int64), events["kind"][at]
+        at = np.minimum(calls.behind + later, len(columns["kind"]) - 1)
+        here, kind = columns["address"][at], columns["kind"][at]
         writes = (kind == Kind.OUTPUT) | (kind == Kind.RECEIVE)
-        writes &= events["rank"][at] == calls.rank
-        over |= writes & (here <= start) & (end <= here + events["extent"][at])
+        writes &= columns["rank"][at] == calls.rank
+        over |= writes & (here <= start) & (end <= here + columns["extent"][at])
     return np.asarray(over & soon & (nbytes > 0) & (calls.behind >= 0))
 
 
@@ -276,7 +276,7 @@ def _finding(calls: Calls, times: Indices, better: str, text: str) -> HandMade:
     first = int(members.at[0])
     comm = int(calls.comm[first])
     known = recording.communicators[comm]
-    sizes = np.sort(recording.events["bytes"][calls.input[members.at]]).tolist()
+    sizes = np.sort(recording.columns["bytes"][calls.input[members.at]]).tolist()
     firsts = members.first[:-1]
     ends = np.maximum.reduceat(calls.end_ns[members.at], firsts)
     begins = np.minimum.reduceat(calls.begin_ns[members.at], firsts)
