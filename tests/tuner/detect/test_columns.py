@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -68,7 +70,7 @@ def test_distinct_numbers_are_sorted(behind: int) -> None:
 
 
 def test_a_core_that_is_not_built_is_an_error_with_a_remedy(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: object
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     core._library.cache_clear()
     monkeypatch.setattr(

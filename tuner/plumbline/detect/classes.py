@@ -9,7 +9,7 @@ import numpy as np
 
 from plumbline.detect.columns import Indices, classes, distinct
 from plumbline.detect.groups import components, partition
-from plumbline.detect.instances import Instance
+from plumbline.detect.instances import Instance, messages_of
 from plumbline.detect.traffic import Traffic
 
 # What messages of a class have in common besides their communicator.
@@ -34,8 +34,7 @@ def in_classes(
             new += look(int(traffic.comm[members[0]]), members)
         found += new
         taken = np.zeros(len(traffic), bool)
-        for instance in new:
-            taken[list(instance.messages)] = True
+        taken[messages_of(new)] = True
         left = left[~taken[left]]
     return found
 

@@ -13,7 +13,7 @@ from plumbline.detect.atoms import Atoms, atoms
 from plumbline.detect.barriers import SIGNAL, barriers
 from plumbline.detect.columns import Indices
 from plumbline.detect.composites import composed
-from plumbline.detect.instances import Instance
+from plumbline.detect.instances import Instance, messages_of
 from plumbline.detect.personal import deliveries, personal
 from plumbline.detect.phased import Memo
 from plumbline.detect.provenance import Provenance, provenance
@@ -64,7 +64,7 @@ def detect(recording: Recording) -> Detected:
     state.add(reductions(state.traffic, state.unclaimed(), memo))
     state.settle(composed(state.traffic, state.found))
     state.add(_incomplete(state, direct, cut, others))
-    state.found.sort(key=lambda instance: min(instance.messages))
+    state.found.sort(key=lambda instance: instance.messages[0])
     return Detected(state.traffic, state.found, state.unclaimed().tolist())
 
 
@@ -75,9 +75,9 @@ class _Detecting:
         self.claimed = np.zeros(len(traffic), bool)
 
     def add(self, instances: Iterable[Instance]) -> None:
-        for instance in instances:
-            self.found.append(instance)
-            self.claimed[list(instance.messages)] = True
+        new = list(instances)
+        self.found += new
+        self.claimed[messages_of(new)] = True
 
     def settle(self, instances: Iterable[Instance]) -> None:
         """These in the place of all others."""

@@ -15,7 +15,7 @@ from plumbline.detect import core
 from plumbline.detect.atoms import Atoms
 from plumbline.detect.columns import Indices, Rows, classes
 from plumbline.detect.groups import components, partition
-from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
+from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order, messages_of
 from plumbline.detect.places import Layout, layouts
 from plumbline.detect.provenance import Provenance
 from plumbline.detect.traffic import Traffic
@@ -120,8 +120,7 @@ def personal(traffic: Traffic, candidates: Deliveries) -> list[Instance]:
             comm = int(traffic.comm[candidates.first[members[0]]])
             new = _of_class(_Class(traffic, candidates, comm, members))
             found += new
-            for instance in new:
-                taken[list(instance.messages)] = True
+            taken[messages_of(new)] = True
     return found
 
 
