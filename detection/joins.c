@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void add_known(struct pl_tracing *tracing, struct pl_known_list *list, struct pl_known known)
+static void add_known(struct pl_tracing *tracing, struct pl_lying_list *list, struct pl_lying known)
 {
     if (list->count == list->room) {
         list->room = list->room ? 2 * list->room : 16;
@@ -21,18 +21,18 @@ static void look(struct pl_tracing *tracing, int64_t rank, int64_t start, int64_
     tracing->found.count = 0;
     for (int64_t i = pl_memory_from(memory, start); i < memory->count && memory->at[i].start < end;
          i++) {
-        const struct pl_interval *interval = &memory->at[i];
+        const struct pl_memory_part *interval = &memory->at[i];
         const int64_t low = interval->start > start ? interval->start : start;
         const int64_t high = interval->end < end ? interval->end : end;
         add_known(tracing, &tracing->found,
-                  (struct pl_known){low, high, interval->message,
+                  (struct pl_lying){low, high, interval->message,
                                     interval->offset + low - interval->start});
     }
 }
 
 /* The parts of what lies in an interval, behind those in `into`; from `merged` on neighbouring
  * bytes of an item become one part (merged < 0: never). */
-static void cut(struct pl_tracing *tracing, const struct pl_known *known, struct pl_list *into,
+static void cut(struct pl_tracing *tracing, const struct pl_lying *known, struct pl_list *into,
                 int64_t merged)
 {
     const int64_t count = tracing->count[known->message];
@@ -64,7 +64,7 @@ static bool polynomials_fit(const struct pl_tracing *tracing, int64_t message)
     const struct pl_traffic *traffic = tracing->traffic;
     int64_t total = 0, values = 0, covered = 0;
     for (int64_t i = 0; i < tracing->found.count; i++) {
-        const struct pl_known *known = &tracing->found.at[i];
+        const struct pl_lying *known = &tracing->found.at[i];
         const int64_t size = known->high - known->low, source = known->message;
         if (known->offset || traffic->bytes[source] != size ||
             traffic->element[source] != traffic->element[message])
@@ -81,7 +81,7 @@ static bool polynomials_fit(const struct pl_tracing *tracing, int64_t message)
 static bool is_plausible(const struct pl_tracing *tracing, int64_t message)
 {
     const struct pl_traffic *traffic = tracing->traffic;
-    const struct pl_known *known = tracing->found.at;
+    const struct pl_lying *known = tracing->found.at;
     const int64_t start = traffic->from_address[message], bytes = traffic->bytes[message];
     if (tracing->found.count == 1 && known->low == start && known->high == start + bytes &&
         known->offset == 0 && traffic->bytes[known->message] == bytes)
@@ -113,7 +113,7 @@ static bool is_doubtful(const struct pl_tracing *tracing, int64_t message)
     int64_t covered = 0;
     bool is_cut = false;
     for (int64_t i = 0; i < tracing->found.count; i++) {
-        const struct pl_known *known = &tracing->found.at[i];
+        const struct pl_lying *known = &tracing->found.at[i];
         covered += known->high - known->low;
         is_cut |= known->high - known->low < traffic->bytes[known->message];
     }
@@ -181,7 +181,7 @@ void pl_join(struct pl_tracing *tracing, int64_t message, const struct pl_held *
         pl_set_out(tracing, message, -1);
         return;
     }
-    const struct pl_known_list *found = &tracing->found;
+    const struct pl_lying_list *found = &tracing->found;
     const size_t size = (size_t)found->count * sizeof *found->at;
     if (held && held->joined_count == found->count &&
         memcmp(tracing->joined.at + held->joined, found->at, size) == 0) {

@@ -34,7 +34,7 @@ void pl_map_begin(struct pl_store *store, struct pl_map *map, int64_t width)
 
 void pl_map_end(struct pl_map *map)
 {
-    pl_give_back(map->store, map->places);
+    pl_give_back(map->places);
 }
 
 void pl_map_clear(struct pl_map *map)
@@ -82,7 +82,7 @@ static void widen(struct pl_map *map)
             memcpy(place_of(map, place), place, (size_t)(old.width + 1) * sizeof *place);
     }
     map->used = old.used;
-    pl_give_back(map->store, old.places);
+    pl_give_back(old.places);
 }
 
 int64_t *pl_map_add(struct pl_map *map, const int64_t *key, int64_t value, bool *is_new)
@@ -126,7 +126,7 @@ int64_t pl_set_find(const struct pl_sets *sets, const uint64_t *bits)
 
 static void widen_sets(struct pl_sets *sets)
 {
-    pl_give_back(sets->store, sets->place);
+    pl_give_back(sets->place);
     sets->places *= 2;
     sets->place = pl_get(sets->store, (size_t)sets->places, sizeof *sets->place);
     memset(sets->place, -1, (size_t)sets->places * sizeof *sets->place);

@@ -37,17 +37,17 @@ void pl_memory_write(struct pl_store *store, struct pl_memory *memory, int64_t s
     int64_t behind = first;
     while (behind < memory->count && memory->at[behind].start < end)
         behind++;
-    struct pl_interval new[3];
+    struct pl_memory_part new[3];
     int64_t count = 0;
     if (first < behind && memory->at[first].start < start) {
         new[count] = memory->at[first];
         new[count++].end = start;
     }
-    new[count++] = (struct pl_interval){start, end, message, 0};
+    new[count++] = (struct pl_memory_part){start, end, message, 0};
     if (first < behind && memory->at[behind - 1].end > end) {
-        const struct pl_interval *last = &memory->at[behind - 1];
-        new[count++] =
-            (struct pl_interval){end, last->end, last->message, last->offset + end - last->start};
+        const struct pl_memory_part *last = &memory->at[behind - 1];
+        new[count++] = (struct pl_memory_part){end, last->end, last->message,
+                                               last->offset + end - last->start};
     }
     resize(store, memory, first, behind - first, count);
     memcpy(memory->at + first, new, (size_t)count * sizeof *new);

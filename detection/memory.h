@@ -5,12 +5,12 @@
 
 #include "store.h"
 
-struct pl_interval {
+struct pl_memory_part {
     int64_t start, end, message, offset; /* `offset`: of `start` in the message */
 };
 
 struct pl_memory {
-    struct pl_interval *at; /* sorted */
+    struct pl_memory_part *at; /* sorted */
     int64_t count, room;
 };
 

@@ -149,7 +149,7 @@ static int64_t told_now(struct knowing *knowing, int64_t message, int64_t place,
     if (number == now - 1 && is_full(knowing, pl_set(&knowing->sets, set)))
         pl_put(bits, knowing->place[knowing->given->traffic->source[message]]);
     const int64_t told = pl_set_add(&knowing->sets, bits);
-    pl_give_back(knowing->store, bits);
+    pl_give_back(bits);
     return told;
 }
 

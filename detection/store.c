@@ -16,10 +16,14 @@ struct pl_store {
     jmp_buf no_memory;
 };
 
-static void link_in(struct pl_store *store, struct pl_chunk *chunk)
+static void require(struct pl_store *store, const void *chunk)
 {
     if (!chunk)
         longjmp(store->no_memory, 1);
+}
+
+static void link_in(struct pl_store *store, struct pl_chunk *chunk)
+{
     chunk->previous = &store->first;
     chunk->next = store->first.next;
     if (chunk->next)
@@ -39,6 +43,7 @@ void *pl_get(struct pl_store *store, size_t count, size_t size)
     const size_t room = SIZE_MAX - sizeof(struct pl_chunk);
     struct pl_chunk *chunk =
         size && count > room / size ? NULL : calloc(1, sizeof *chunk + count * size);
+    require(store, chunk);
     link_in(store, chunk);
     return chunk + 1;
 }
@@ -50,15 +55,16 @@ void *pl_grown(struct pl_store *store, void *old, size_t bytes)
     struct pl_chunk *chunk = (struct pl_chunk *)old - 1;
     link_out(chunk);
     struct pl_chunk *grown = realloc(chunk, sizeof *chunk + bytes);
-    if (!grown)
-        free(chunk);
+    if (!grown) {
+        link_in(store, chunk);
+        longjmp(store->no_memory, 1);
+    }
     link_in(store, grown);
     return grown + 1;
 }
 
-void pl_give_back(struct pl_store *store, void *old)
+void pl_give_back(void *old)
 {
-    (void)store;
     if (!old)
         return;
     struct pl_chunk *chunk = (struct pl_chunk *)old - 1;

@@ -33,7 +33,7 @@ struct pl_answer {
 /* Zeroed; never NULL: where there is no memory the call ends. */
 void *pl_get(struct pl_store *store, size_t count, size_t size);
 void *pl_grown(struct pl_store *store, void *old, size_t bytes);
-void pl_give_back(struct pl_store *store, void *old);
+void pl_give_back(void *old);
 void pl_make_room(struct pl_store *store, struct pl_list *list);
 
 static inline void pl_push(struct pl_store *store, struct pl_list *list, int64_t value)

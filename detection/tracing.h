@@ -24,12 +24,12 @@ struct pl_held {
 };
 
 /* What is known to lie in an interval. */
-struct pl_known {
+struct pl_lying {
     int64_t low, high, message, offset;
 };
 
-struct pl_known_list {
-    struct pl_known *at;
+struct pl_lying_list {
+    struct pl_lying *at;
     int64_t count, room;
 };
 
@@ -52,7 +52,7 @@ struct pl_tracing {
     struct pl_map held_at;  /* (rank, content) */
     struct pl_held *held;
     int64_t held_count, held_room;
-    struct pl_known_list joined, found;
+    struct pl_lying_list joined, found;
     struct pl_list scratch;
     struct pl_memory *memory;      /* by rank */
     struct pl_map got, got_bytes;  /* pieces of items at ranks, and how much they are together */

@@ -69,6 +69,13 @@ def test_distinct_numbers_are_sorted(behind: int) -> None:
     assert distinct(np.array([3, 9, 3, 0]), behind).tolist() == [0, 3, 9]
 
 
+def test_no_memory_is_an_exception() -> None:
+    one = np.array([1])
+    with pytest.raises(MemoryError):
+        core.call("pl_numbers", 1 << 56, one, one)
+    assert numbered(one, one).tolist() == [0]
+
+
 def test_a_core_that_is_not_built_is_an_error_with_a_remedy(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ from plumbline.detect.atoms import Atoms
 from plumbline.detect.columns import Indices, Rows, classes
 from plumbline.detect.groups import components, partition
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order, messages_of
-from plumbline.detect.places import Layout, layouts
+from plumbline.detect.places import Arrangement, layouts
 from plumbline.detect.provenance import Provenance
 from plumbline.detect.traffic import Traffic
 
@@ -147,8 +147,8 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
         blocks = np.array([pairs[pair][:times] for pair in wanted]).T
         leaving, coming = _sides(which.all, blocks, group)
         for time in range(times):
-            if max(leaving[time], coming[time]) >= Layout.ORDER:
-                kinds = (Layout(leaving[time]), Layout(coming[time]))
+            if max(leaving[time], coming[time]) >= Arrangement.ORDER:
+                kinds = (Arrangement(leaving[time]), Arrangement(coming[time]))
                 yield _exchange(which, group, blocks[time], kinds)
 
 
@@ -177,12 +177,12 @@ def _sides(every: Deliveries, blocks: Indices, group: tuple[int, ...]) -> tuple[
 
 
 def _exchange(
-    which: _Class, group: tuple[int, ...], blocks: Indices, kinds: tuple[Layout, Layout]
+    which: _Class, group: tuple[int, ...], blocks: Indices, kinds: tuple[Arrangement, Arrangement]
 ) -> Instance:
     sizes = which.all.bytes[blocks]
     irregular = bool((sizes != sizes[0]).any())
     numeric = int(which.traffic.element[which.all.first[blocks[0]]]) not in (0, 14, 15)
-    summed = kinds == (Layout.ARRAY, Layout.OVERLAPPING) and numeric
+    summed = kinds == (Arrangement.ARRAY, Arrangement.OVERLAPPING) and numeric
     return Instance(
         "reduce_scatter" if summed else "alltoall",
         which.comm,
@@ -228,9 +228,9 @@ def _rooted(
         place = [group.index(rank) for rank in others]
         kinds = _root_side(name, which.all, blocks, place, group.index(root), len(group))
         for time in range(times):
-            kind = Layout(kinds[time])
+            kind = Arrangement(kinds[time])
             few = bool(missing) or len(group) < 4
-            if kind == Layout.OVERLAPPING or (kind == Layout.APART and few):
+            if kind == Arrangement.OVERLAPPING or (kind == Arrangement.APART and few):
                 continue
             absent = () if rows else missing
             yield _rooted_instance(name, which, (group, root), blocks[time], kind, absent)
@@ -258,12 +258,12 @@ def _rooted_instance(
     which: _Class,
     where: tuple[tuple[int, ...], int],
     blocks: Indices,
-    kind: Layout,
+    kind: Arrangement,
     missing: tuple[int, ...],
 ) -> Instance:
     group, root = where
     sizes = which.all.bytes[blocks]
-    irregular = bool((sizes != sizes[0]).any()) or kind == Layout.ORDER
+    irregular = bool((sizes != sizes[0]).any()) or kind == Arrangement.ORDER
     remarks = ("the root has its blocks in places of their own, not in one array",)
     return Instance(
         name,
@@ -274,5 +274,5 @@ def _rooted_instance(
         (root,),
         irregular=irregular,
         missing=missing,
-        remarks=remarks if kind == Layout.APART else (),
+        remarks=remarks if kind == Arrangement.APART else (),
     )

@@ -12,7 +12,7 @@ from plumbline.detect import core
 from plumbline.detect.columns import Indices
 
 
-class Layout(enum.IntEnum):
+class Arrangement(enum.IntEnum):
     """The worst one first."""
 
     OVERLAPPING = 0  # they were never there together
@@ -25,10 +25,10 @@ class Layout(enum.IntEnum):
 def layouts(
     address: Indices, nbytes: Indices, place: Indices, own: Indices, gaps: Indices, size: int
 ) -> Indices:
-    """A Layout a row. Shape (rows, blocks): address and bytes of each block, and the place in the
-    group of the rank that it is for or from; `own`, by row: the place of the rank that has them;
-    `gaps`: 0, or bytes of an element of blocks with gaps, in which others may lie; `size`: of the
-    group."""
+    """An Arrangement a row. Shape (rows, blocks): address and bytes of each block, and the place in
+    the group of the rank that it is for or from; `own`, by row: the place of the rank that has
+    them; `gaps`: 0, or bytes of an element of blocks with gaps, in which others may lie; `size`: of
+    the group."""
     count, blocks = address.shape
     given = [np.ravel(each) for each in (address, nbytes, place)]
     return core.call("pl_layouts", count, blocks, size, *given, own, gaps)[0]
