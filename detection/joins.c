@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void add_known(struct pl_tracing *tracing, struct pl_lying_list *list, struct pl_lying known)
+static void add_lying(struct pl_tracing *tracing, struct pl_lying_list *list, struct pl_lying known)
 {
     if (list->count == list->room) {
         list->room = list->room ? 2 * list->room : 16;
@@ -19,14 +19,14 @@ static void look(struct pl_tracing *tracing, int64_t rank, int64_t start, int64_
 {
     const struct pl_memory *memory = &tracing->memory[rank];
     tracing->found.count = 0;
-    for (int64_t i = pl_memory_from(memory, start); i < memory->count && memory->at[i].start < end;
-         i++) {
-        const struct pl_memory_part *interval = &memory->at[i];
-        const int64_t low = interval->start > start ? interval->start : start;
-        const int64_t high = interval->end < end ? interval->end : end;
-        add_known(tracing, &tracing->found,
-                  (struct pl_lying){low, high, interval->message,
-                                    interval->offset + low - interval->start});
+    struct pl_memory_place place = pl_memory_from(memory, start);
+    for (const struct pl_memory_part *part;
+         (part = pl_memory_at(memory, place)) && part->start < end;
+         pl_memory_next(memory, &place)) {
+        const int64_t low = part->start > start ? part->start : start;
+        const int64_t high = part->end < end ? part->end : end;
+        add_lying(tracing, &tracing->found,
+                  (struct pl_lying){low, high, part->message, part->offset + low - part->start});
     }
 }
 
@@ -190,7 +190,7 @@ void pl_join(struct pl_tracing *tracing, int64_t message, const struct pl_held *
     }
     const int64_t first = tracing->joined.count;
     for (int64_t i = 0; i < found->count; i++)
-        add_known(tracing, &tracing->joined, found->at[i]);
+        add_lying(tracing, &tracing->joined, found->at[i]);
     pl_hold(tracing, traffic->source[message], traffic->content[message],
             (struct pl_held){message, traffic->from_address[message], 0, first, found->count});
     fill(tracing, message);

@@ -42,3 +42,13 @@ def test_the_library_has_no_other_names_than_its_own() -> None:
     )
     names = [line.split()[-1] for line in listed.stdout.splitlines()]
     assert names and all(name.startswith("pl_") for name in names)
+
+
+def test_parts_of_memory(tmp_path: Path) -> None:
+    sources = [ROOT / "detection" / "memory.c", ROOT / "detection" / "store.c"]
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-g", *SANITIZED.split(), f"-I{ROOT / 'detection'}"]
+    program = tmp_path / "memory"
+    own = Path(__file__).with_name("memory.c")
+    subprocess.run(["cc", *flags, str(own), *map(str, sources), "-o", str(program)], check=True)
+    ended = subprocess.run([str(program)], check=True, capture_output=True, text=True)
+    assert (ended.stdout, ended.stderr) == ("the same, 8 chunks\n", "")
