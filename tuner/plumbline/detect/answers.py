@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
+
 from plumbline.detect import core
-from plumbline.detect.columns import Indices
+from plumbline.detect.columns import Indices, Mask, Rows
 from plumbline.detect.provenance import Provenance
 from plumbline.detect.traffic import Traffic
 
@@ -18,9 +20,9 @@ class Answers:
         self._traffic = traffic
         self._provenance = provenance
 
-    def most(self, messages: Indices) -> bool:
-        """Whether more than half of these were answered."""
-        return 2 * int(self._answered[messages].sum()) > len(messages)
+    def most(self, messages: Rows) -> Mask:
+        """By row: whether more than half of its messages were answered."""
+        return np.asarray(2 * messages.sums(self._answered) > messages.lengths)
 
     @functools.cached_property
     def _answered(self) -> Indices:

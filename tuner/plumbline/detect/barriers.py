@@ -8,7 +8,7 @@ import numpy as np
 
 from plumbline.detect.classes import Key, in_classes, in_groups
 from plumbline.detect.columns import Indices, Mask
-from plumbline.detect.instances import Instance, in_order
+from plumbline.detect.instances import Instance
 from plumbline.detect.knowledge import Phases, phases
 from plumbline.detect.traffic import Traffic
 
@@ -47,8 +47,7 @@ def _of_class(traffic: Traffic, comm: int, members: Indices) -> list[Instance]:
         if len(good.messages.at) < EXPLAINED * len(own):
             continue
         found += [
-            Instance("barrier", comm, group, in_order(good.messages[phase].tolist()), 0)
-            for phase in range(len(good))
+            Instance("barrier", comm, group, messages, 0) for messages in good.messages.tuples()
         ]
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -42,8 +43,22 @@ class Rows(msgspec.Struct, frozen=True, eq=False):
 
     def with_any(self, of_number: Mask) -> Mask:
         """By row: whether it has a number of which this holds."""
-        counted = starts(of_number[self.at].astype(np.int64))
-        return np.asarray(counted[self.first[1:]] > counted[self.first[:-1]])
+        return np.asarray(self.sums(of_number) > 0)
+
+    def sums(self, of_number: Indices | Mask) -> Indices:
+        """By row: the sum over its numbers."""
+        summed = starts(of_number[self.at].astype(np.int64))
+        return np.asarray(summed[self.first[1:]] - summed[self.first[:-1]])
+
+    def tuples(self) -> list[tuple[int, ...]]:
+        """Rows as tuples, each sorted and without a number twice."""
+        most = int(self.at.max(initial=0)) + 1
+        keys = np.sort(self.owners * most + self.at)
+        if len(keys) > 1 and (keys[1:] == keys[:-1]).any():
+            keys = np.unique(keys)
+        ends = np.searchsorted(keys, np.arange(1, len(self) + 1) * most).tolist()
+        numbers = (keys % most).tolist()
+        return [tuple(numbers[at:end]) for at, end in itertools.pairwise([0, *ends])]
 
     @property
     def passed(self) -> core.Rows:

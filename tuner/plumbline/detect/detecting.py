@@ -108,16 +108,18 @@ def _gathered(state: _Detecting, found: Provenance, cut: Atoms, which: Indices) 
 def _broadcasts(
     state: _Detecting, found: Provenance, spreads: Spreads, partial: Indices
 ) -> list[Instance]:
-    answers = Answers(state.traffic, found)
-    instances = []
+    if not len(spreads):
+        return []
     again = _again(state.traffic, found, spreads, partial)
-    for at, instance in enumerate(broadcasts(state.traffic, spreads, again)):
-        messages = spreads.messages[at]
-        if instance is None or answers.most(messages):
-            state.claimed[messages] = True
-        else:
-            instances.append(instance)
-    return instances
+    answered = Answers(state.traffic, found).most(spreads.messages).tolist()
+    instances = broadcasts(state.traffic, spreads, again)
+    kept = [
+        None if is_answered else instance
+        for instance, is_answered in zip(instances, answered, strict=True)
+    ]
+    nothing = np.array([instance is None for instance in kept], bool)
+    state.claimed[spreads.messages.picked(np.flatnonzero(nothing)).at] = True
+    return [instance for instance in kept if instance is not None]
 
 
 def _again(

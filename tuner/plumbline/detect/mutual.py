@@ -8,7 +8,7 @@ import numpy as np
 
 from plumbline.detect import core, operators
 from plumbline.detect.columns import Indices, Mask, Rows, numbered, starts
-from plumbline.detect.instances import Instance, in_order
+from plumbline.detect.instances import Instance
 from plumbline.detect.knowledge import Phases
 from plumbline.detect.phased import MessageClass
 from plumbline.detect.traffic import Traffic
@@ -36,17 +36,18 @@ def mutual(which: MessageClass) -> list[Instance]:
         return []
     if good.overlaps.any() and not (names or frozenset()) & _IDEMPOTENT:
         return []
+    nbytes, name = int(traffic.bytes[messages[0]]), _named(names)
     return [
         Instance(
             "allreduce",
             which.comm,
             group,
-            in_order(good.messages[phase].tolist()),
-            int(traffic.bytes[messages[0]]),
-            operation=_named(names),
+            own,
+            nbytes,
+            operation=name,
             evidence="proved" if names else "assumed",
         )
-        for phase in range(len(good))
+        for own in good.messages.tuples()
     ]
 
 
@@ -109,12 +110,12 @@ def halving(which: MessageClass) -> list[Instance]:
             "reduce_scatter",
             which.comm,
             group,
-            in_order(good.messages[phase].tolist()),
-            int(traffic.bytes[good.messages[phase]].min()),
+            own,
+            int(traffic.bytes[list(own)].min()),
             operation="",
             evidence="assumed",
         )
-        for phase in range(len(good))
+        for own in good.messages.tuples()
     ]
 
 

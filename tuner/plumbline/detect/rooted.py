@@ -10,7 +10,7 @@ from plumbline.detect import core, operators
 from plumbline.detect.assumed import ENOUGH, assumed
 from plumbline.detect.columns import Mask
 from plumbline.detect.combined import Combined, combined
-from plumbline.detect.instances import Instance, in_order
+from plumbline.detect.instances import Instance
 from plumbline.detect.knowledge import Phases
 from plumbline.detect.phased import MessageClass
 from plumbline.detect.traffic import Traffic
@@ -46,20 +46,20 @@ def rooted(which: MessageClass, *, surely: bool = False) -> list[Instance]:
     scans = chains & _upwards(traffic, good, group)
     nbytes = int(traffic.bytes[messages[0]])
     found = []
-    for phase in range(len(good)):
-        root = group[int(good.last[phase])]
-        scan, is_weak = bool(scans[phase]), bool(weak[phase])
+    listed = (each.tolist() for each in (good.last, scans, weak, targets))
+    for own, last, scan, is_weak, target in zip(good.messages.tuples(), *listed, strict=True):
+        root = group[last]
         found.append(
             Instance(
                 "scan" if scan and not is_weak else "reduce",
                 which.comm,
                 group,
-                in_order(good.messages[phase].tolist()),
+                own,
                 nbytes,
                 () if scan and not is_weak else (root,),
                 operation=operation.name,
                 evidence="weak" if is_weak else "assumed",
-                remarks=_remarks(int(targets[phase]), scan, root),
+                remarks=_remarks(target, scan, root),
             )
         )
     return found

@@ -11,7 +11,7 @@ import numpy as np
 
 from plumbline.detect import core
 from plumbline.detect.atoms import Atoms
-from plumbline.detect.columns import Indices, Mask, Rows, classes, rows
+from plumbline.detect.columns import Indices, Mask, Rows, classes, ranges, rows, starts
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
 from plumbline.detect.provenance import Provenance
 from plumbline.detect.traffic import Traffic
@@ -92,39 +92,43 @@ def broadcasts(
     """The broadcast that each spread is. `more`: messages that carried the same content besides,
     because of which other ranks may have been the root. None: a token that went round, or a
     content that all have anyhow."""
-    ones = found.is_one
-    listed = [found.messages[at] for at in range(len(found))]
-    for spread, others in more.items():
-        listed[spread] = np.union1d(listed[spread], np.array(others, np.int64))
-    all_messages = rows(listed) if more else found.messages
-    own = rows([found.messages[at] if ones[at] else () for at in range(len(found))])
+    messages = found.messages
+    if more:
+        listed = [messages[at] for at in range(len(found))]
+        for spread, others in more.items():
+            listed[spread] = np.union1d(listed[spread], np.array(others, np.int64))
+        messages = rows(listed)
+    own = np.where(found.is_one, found.messages.lengths, 0)
     first, at = core.call(
         "pl_roots",
         traffic.passed,
         found.all_atoms.groups.passed,
         found.origin,
         found.group,
-        own.passed,
-        all_messages.passed,
+        Rows(starts(own), found.messages.at[ranges(found.messages.first[:-1], own)]).passed,
+        messages.passed,
     )
-    roots, groups, sizes = Rows(first, at), found.group.tolist(), found.bytes.tolist()
-    instances: list[Instance | None] = []
-    for spread in range(len(found)):
-        if not 1 <= len(roots[spread]) <= MOST_ROOTS:
-            instances.append(None)
-            continue
-        messages = tuple(listed[spread].tolist())
-        instances.append(
-            Instance(
-                "bcast",
-                int(traffic.comm[found.messages[spread][0]]),
-                found.all_atoms.members[groups[spread]],
-                messages,
-                sizes[spread],
-                tuple(roots[spread].tolist()),
-            )
+    comms = traffic.comm[found.messages.at[found.messages.first[:-1]]].tolist()
+    columns = (messages.tuples(), comms, found.group.tolist(), found.bytes.tolist())
+    roots = Rows(first, at).tuples()
+    origins = found.origin.tolist()
+    return [
+        Instance(
+            "bcast",
+            comm,
+            found.all_atoms.members[group],
+            own_messages,
+            nbytes,
+            (origin, *(root for root in own_roots if root != origin))
+            if origin in own_roots
+            else own_roots,
         )
-    return instances
+        if 1 <= len(own_roots) <= MOST_ROOTS
+        else None
+        for own_messages, comm, group, nbytes, own_roots, origin in zip(
+            *columns, roots, origins, strict=True
+        )
+    ]
 
 
 def allgathers(traffic: Traffic, found: Spreads) -> tuple[list[Instance], Spreads, Spreads]:
