@@ -6,10 +6,14 @@ that mixes collectives made by hand with halos.
 from __future__ import annotations
 
 import argparse
+import ctypes
+import pickle
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -33,10 +37,10 @@ def mixed(nprocs: int, rounds: int) -> Recording:
     return spmd.run(nprocs, main)
 
 
-def measured(nprocs: int, rounds: int) -> str:
-    """In this process, whose memory nothing else has used."""
-    analysis(mixed(nprocs, 2))
-    recording = mixed(nprocs, rounds)
+def measured(path: Path) -> str:
+    """In a process of its own, whose memory nothing else has used."""
+    analysis(mixed(4, 2))
+    recording: Recording = pickle.loads(path.read_bytes())
     _peak()
     before = _peak()
     begin = time.process_time()
@@ -44,16 +48,17 @@ def measured(nprocs: int, rounds: int) -> str:
     seconds = time.process_time() - begin
     events, grown = len(recording.events), _peak() - before
     instances = sum(each.instances for each in found)
-    return f"{nprocs:6} {events:8} {instances:10} {events / seconds:9.0f} {grown / events:12.0f}"
+    ranks = recording.nprocs
+    return f"{ranks:6} {events:8} {instances:10} {events / seconds:9.0f} {grown / events:12.0f}"
 
 
 def _peak() -> int:
-    """Bytes that this process has had in memory at most, since the last call; then as many as now
-    (Linux 4.0)."""
-    with open("/proc/self/status", encoding="ascii") as file:
-        peak = next(line for line in file if line.startswith("VmHWM")).split()[1]
-    with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
-        file.write("5")
+    """Bytes that this process has had in memory at most since it was last asked, when it gave back
+    what was free."""
+    text = Path("/proc/self/status").read_text(encoding="ascii")
+    peak = next(line for line in text.splitlines() if line.startswith("VmHWM")).split()[1]
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return int(peak) * 1024
 
 
@@ -61,16 +66,19 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", default="40,160,640")
     parser.add_argument("--ranks", default="4,16")
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--recording", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)
-    if asked.one:
-        print(measured(int(asked.ranks), int(asked.rounds)))
+    if asked.recording:
+        print(measured(asked.recording))
         return
     print(" ranks   events  instances  events/s  bytes/event", flush=True)
-    for ranks in asked.ranks.split(","):
-        for rounds in asked.rounds.split(","):
-            own = [sys.executable, "-m", "tests.bench.detection.speed", "--one"]
-            subprocess.run([*own, "--ranks", ranks, "--rounds", rounds], check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "recording"
+        own = [sys.executable, "-m", "tests.bench.detection.speed", "--recording", str(path)]
+        for ranks in map(int, asked.ranks.split(",")):
+            for rounds in map(int, asked.rounds.split(",")):
+                path.write_bytes(pickle.dumps(mixed(ranks, rounds)))
+                subprocess.run(own, check=True)
 
 
 if __name__ == "__main__":
