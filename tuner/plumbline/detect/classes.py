@@ -16,6 +16,16 @@ from plumbline.detect.traffic import Traffic
 Key = Callable[[Indices], Indices]
 
 
+def ways(traffic: Traffic) -> list[Key]:
+    """To see what belongs together: what is sent from one call site; with one tag; all of it."""
+    nothing = np.zeros(len(traffic), np.int64)
+    return [
+        lambda some: traffic.with_site(nothing[some], some),
+        lambda some: traffic.with_tag(nothing[some], some),
+        lambda some: nothing[some],
+    ]
+
+
 def in_classes(
     traffic: Traffic,
     messages: Indices,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -13,6 +13,7 @@ import numpy as np
 
 from plumbline.detect import core
 from plumbline.detect.atoms import Atoms
+from plumbline.detect.classes import ways
 from plumbline.detect.columns import Indices, Rows, classes
 from plumbline.detect.groups import components, partition
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order, messages_of
@@ -103,15 +104,9 @@ class _Class(msgspec.Struct, frozen=True, eq=False, dict=True):
 def personal(traffic: Traffic, candidates: Deliveries) -> list[Instance]:
     """Collectives among deliveries: in classes of a call site first, then of a tag, then of a
     communicator as a whole."""
-    nothing = np.zeros(len(traffic), np.int64)
-    keys: list[Callable[[Indices], Indices]] = [
-        lambda first: traffic.with_site(nothing[first], first),
-        lambda first: traffic.with_tag(nothing[first], first),
-        lambda first: nothing[first],
-    ]
     found: list[Instance] = []
     taken = np.zeros(len(traffic), bool)
-    for key in keys:
+    for key in ways(traffic):
         left = np.flatnonzero(~candidates.messages.with_any(taken))
         first = candidates.first[left]
         rows = classes(traffic.comm[first], key(first))

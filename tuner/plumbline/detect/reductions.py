@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from plumbline.detect import operators
-from plumbline.detect.classes import Key, in_classes, in_groups
+from plumbline.detect.classes import Key, in_classes, in_groups, ways
 from plumbline.detect.columns import Indices
 from plumbline.detect.instances import Instance
 from plumbline.detect.mutual import halving, mutual
@@ -27,13 +27,12 @@ def reductions(
     `memo`: what is known of classes that were looked at before."""
     numeric = np.isin(traffic.element[messages], list(operators.NUMERIC))
     numbers = messages[(traffic.bytes[messages] > 0) & numeric]
-    kind, nothing = traffic.kind, np.zeros(len(traffic), np.int64)
+    kind = traffic.kind
     keys: list[Key] = [
         lambda some: traffic.with_site(kind[some], some),
         lambda some: traffic.with_tag(kind[some], some),
         lambda some: kind[some],
-        lambda some: traffic.with_site(nothing[some], some),
-        lambda some: traffic.with_tag(nothing[some], some),
+        *ways(traffic)[:2],
     ]
     return in_classes(traffic, numbers, keys, partial(_of_class, traffic, surely, memo))
 

@@ -3,11 +3,12 @@ come again. A few ranks that once had the same content are no group."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from plumbline.detect.atoms import Atoms
+from plumbline.detect.classes import ways
 from plumbline.detect.columns import Indices, classes
 from plumbline.detect.groups import partition
 from plumbline.detect.instances import SMALLEST_GROUP
@@ -22,15 +23,9 @@ LEAST_COVERAGE = 0.75
 
 def of_groups(traffic: Traffic, atoms: Atoms, which: Indices) -> tuple[Indices, Indices]:
     """Atoms that reached a group of their communicator, and the others."""
-    nothing = np.zeros(len(traffic), np.int64)
-    keys: list[Callable[[Indices], Indices]] = [
-        lambda first: traffic.with_site(nothing[first], first),
-        lambda first: traffic.with_tag(nothing[first], first),
-        lambda first: nothing[first],
-    ]
     found: list[Indices] = []
     left = which[_reached(atoms, which) >= SMALLEST_GROUP]
-    for key in keys:
+    for key in ways(traffic):
         first = atoms.first_message[left]
         rows = classes(traffic.comm[first], key(first))
         rest: list[Indices] = []
