@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from plumbline.detect import simgrid_trace, simulated_replay
 from plumbline.detect.analysis import analysis
 from plumbline.detect.detecting import detect
@@ -17,8 +15,6 @@ from tests import simgrid
 from tests.bench.detection import broadcasts, spmd
 
 NPROCS = 8
-, reason="no SimGrid; install libsimgrid-dev"
-)
 
 
 def linear(me: spmd.Rank) -> spmd.Waits:
