@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 struct pl_pattern; /* measure/replay.h */
-struct pl_plain; /* measure/plain.h */
-struct pl_use;   /* use/use.h */
+struct pl_plain;   /* measure/plain.h */
+struct pl_use;     /* use/use.h */
 
 struct pl_knob {
     const char *name;

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
-
-import pytest
 
 from plumbline.detect import simgrid_trace, simulated_replay
 from plumbline.detect.analysis import analysis
@@ -14,13 +11,10 @@ from plumbline.detect.findings import with_instances
 from plumbline.detect.simgrid_trace import Instead
 from plumbline.measure import unkept
 from plumbline.settings import campaign_file, starting
-from plumbline.settings.toolchain import find_toolchain
+from tests import simgrid
 from tests.bench.detection import broadcasts, spmd
 
 NPROCS = 8
-simgrid = pytest.mark.skipif(
-    not shutil.which("smpirun"), reason="no SimGrid; install libsimgrid-dev"
-)
 
 
 def linear(me: spmd.Rank) -> spmd.Waits:
@@ -43,11 +37,10 @@ def test_a_collective_stands_where_its_first_message_was(tmp_path: Path) -> None
         assert "send" not in words and "recv" not in words and "wait" not in words
 
 
-@simgrid
 def test_it_is_faster_on_a_cluster() -> None:
     recording = spmd.run(NPROCS, linear)
     settings = campaign_file.load(None, {"simulate": "ompi", "nprocs": NPROCS})
-    toolchain = find_toolchain(None, settings=settings)
+    toolchain = simgrid.toolchain(settings)
     found = simulated_replay.of_recording(toolchain, settings, recording, analysis(recording))
     (finding,) = found
     told = finding.simulated
@@ -67,7 +60,6 @@ def test_it_is_faster_on_a_cluster() -> None:
     assert row.default_seconds < 0.5 * row.by_hand_seconds
 
 
-@simgrid
 def test_rows_have_no_action() -> None:
     def rows(me: spmd.Rank) -> spmd.Waits:
         group = [rank for rank in range(8) if rank // 4 == me.world_rank // 4]

@@ -11,8 +11,9 @@ import msgspec
 
 from plumbline.core.configuration import Configuration
 from plumbline.detect.findings import HandMade
+from plumbline.detect.predicted import saving, volume
 from plumbline.detect.recording import Recording
-from plumbline.detect.savings import Call, Saving, SizeSaving, saving, volume
+from plumbline.detect.savings import Call, Saving, SizeSaving
 from plumbline.results import saving as cold_savings
 from plumbline.search.outcome import deciding, label
 from plumbline.search.space.candidates import DEFAULT

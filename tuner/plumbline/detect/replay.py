@@ -15,7 +15,8 @@ from plumbline.core.plan import Data, MessagePattern, Plan, PlanCase
 from plumbline.detect.findings import HandMade
 from plumbline.detect.known_costs import Winners, call_of
 from plumbline.detect.patterns import Pattern
-from plumbline.detect.savings import Call, SizeSaving, saving, volume
+from plumbline.detect.predicted import saving, volume
+from plumbline.detect.savings import Call, SizeSaving
 from plumbline.measure import settling, unkept
 from plumbline.measure.experiment import Arm, take_turns
 from plumbline.measure.launches import LaunchStore

@@ -8,7 +8,8 @@ import pytest
 from plumbline.detect import words
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import HandMade, ordered
-from plumbline.detect.savings import Call, SizeSaving, saving, volume
+from plumbline.detect.predicted import saving, volume
+from plumbline.detect.savings import Call, SizeSaving
 from tests.bench.detection import broadcasts, rooted, spmd
 
 
