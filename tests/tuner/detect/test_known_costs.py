@@ -91,3 +91,16 @@ def test_what_was_measured_elsewhere_says_nothing(
         finding = msgspec.structs.replace(finding, group_size=3)
     (told,) = known_costs.predicted(db, recording, [finding])
     assert told.saving is None
+
+
+def test_a_winner_for_a_replay(recording: Recording) -> None:
+    (finding,) = analysis(recording)
+    pattern = msgspec.structs.replace(finding.patterns[0], bytes=16384)
+    finding = msgspec.structs.replace(finding, function="MPI_Allreduce", patterns=(pattern,))
+    with Database.in_memory() as db:
+        build.done(db)
+        found = known_costs.chosen(db, recording, [finding], lambda knob: True)
+        assert list(found) == [("MPI_Allreduce", 4, 16384)]
+        (tuned,) = found.values()
+        assert tuned.configuration.as_dict() == {"coll_tuned_allreduce_algorithm": "basic_linear"}
+        assert known_costs.chosen(db, recording, [finding], lambda knob: False) == {}

@@ -10,9 +10,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from plumbline.core.configuration import Configuration
 from plumbline.detect import read, replay
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import HandMade
+from plumbline.detect.known_costs import Tuned, Winners
 from plumbline.detect.recording import Recording
 from plumbline.measure import unkept
 from plumbline.settings import campaign_file, starting
@@ -25,14 +27,19 @@ from tests.probes.recorder.programs import FLAGS, recorder
 pytestmark = pytest.mark.mpi
 
 
-def replayed(recording: Recording, found: list[HandMade], launches: int) -> replay.Replayed:
+def replayed(
+    recording: Recording, found: list[HandMade], launches: int, winners: Winners | None = None
+) -> replay.Replayed:
     settings = campaign_file.load(None, {"nprocs": recording.nprocs})
     toolchain = find_toolchain(None, settings=settings)
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)
     with unkept.store_for(toolchain, starter, "detect") as store:
         return replay.replayed(
-            *(store, found, recording.nprocs, settings.way.use), {}, launches=launches
+            *(store, found, recording.nprocs, settings.way.use, winners or {}),
+            launches=launches,
+            knobs=toolchain.space.switch,
+            hot=toolchain.space.hot_environment,
         )
 
 
@@ -61,6 +68,24 @@ def test_each_kind_beside_its_collective() -> None:
             assert size.by_hand.seconds > 0 and size.default.seconds > 0
             assert size.default.low_seconds <= size.default.seconds <= size.default.high_seconds
         assert finding.saving.share == 1.0
+
+
+def test_a_winner_is_a_third_side() -> None:
+    """A variant of ours for all ranks, and a knob for the rows."""
+    recording = spmd.run(6, several)
+    found = [each for each in analysis(recording) if each.function == "MPI_Bcast"]
+    knob = Configuration.of({"coll_tuned_bcast_algorithm": "1"})
+    winners = {
+        ("MPI_Bcast", 6, 8000): Tuned("bcast_binomial", Configuration()),
+        ("MPI_Bcast", 3, 2400): Tuned("default", knob),
+    }
+    told = {}
+    for finding in replayed(recording, found, 2, winners).findings:
+        assert finding.saving is not None and finding.saving.tuned is not None
+        (size,) = finding.saving.sizes
+        assert size.tuned is not None and size.tuned.seconds > 0
+        told[finding.group_size] = size.configuration
+    assert told == {6: "bcast_binomial", 3: "coll_tuned_bcast_algorithm=1"}
 
 
 def test_what_was_not_made_by_hand_is_not_played() -> None:
