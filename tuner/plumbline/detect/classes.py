@@ -3,6 +3,7 @@ what the ways before it have left."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -26,6 +27,19 @@ def ways(traffic: Traffic) -> list[Key]:
     ]
 
 
+class Looked:
+    """Which classes were looked at: another way to see it often gives the same ones."""
+
+    def __init__(self) -> None:
+        self._seen: set[bytes] = set()
+
+    def first_time(self, members: Indices) -> bool:
+        own = hashlib.blake2b(members.tobytes(), digest_size=16).digest()
+        is_new = own not in self._seen
+        self._seen.add(own)
+        return is_new
+
+
 def in_classes(
     traffic: Traffic,
     messages: Indices,
@@ -36,12 +50,14 @@ def in_classes(
     was found are in no later class."""
     left = messages
     found: list[Instance] = []
+    looked = Looked()
     for key in keys:
         rows = classes(traffic.comm[left], key(left))
         new: list[Instance] = []
         for row in range(len(rows)):
             members = left[rows[row]]
-            new += look(int(traffic.comm[members[0]]), members)
+            if looked.first_time(members):
+                new += look(int(traffic.comm[members[0]]), members)
         found += new
         taken = np.zeros(len(traffic), bool)
         taken[messages_of(new)] = True

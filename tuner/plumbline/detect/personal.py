@@ -13,7 +13,7 @@ import numpy as np
 
 from plumbline.detect import core
 from plumbline.detect.atoms import Atoms
-from plumbline.detect.classes import ways
+from plumbline.detect.classes import Looked, ways
 from plumbline.detect.columns import Indices, Rows, classes
 from plumbline.detect.groups import components, partition
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order, messages_of
@@ -106,12 +106,15 @@ def personal(traffic: Traffic, candidates: Deliveries) -> list[Instance]:
     communicator as a whole."""
     found: list[Instance] = []
     taken = np.zeros(len(traffic), bool)
+    looked = Looked()
     for key in ways(traffic):
         left = np.flatnonzero(~candidates.messages.with_any(taken))
         first = candidates.first[left]
         rows = classes(traffic.comm[first], key(first))
         for row in range(len(rows)):
             members = left[rows[row]]
+            if not looked.first_time(members):
+                continue
             comm = int(traffic.comm[candidates.first[members[0]]])
             new = _of_class(_Class(traffic, candidates, comm, members))
             found += new
