@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from plumbline.detect import simgrid_trace, simulated_replay
 from plumbline.detect.analysis import analysis
 from plumbline.detect.detecting import detect
@@ -58,6 +60,18 @@ def test_it_is_faster_on_a_cluster() -> None:
     assert (row.nprocs, row.shape, row.bytes) == (16, "linear", 800_000)
     assert 15 * 0.64e-3 < row.by_hand_seconds < 1.5 * 15 * 0.64e-3
     assert row.default_seconds < 0.5 * row.by_hand_seconds
+
+
+def test_what_the_simulator_cannot_do_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It aborts with some libraries' broadcasts, and says so."""
+    recording = spmd.run(4, linear)
+    settings = campaign_file.load(None, {"simulate": "ompi", "nprocs": 4})
+    toolchain = simgrid.toolchain(settings)
+    monkeypatch.setitem(simulated_replay._ACTIONS, "MPI_Bcast", "no_such_action {bytes}")
+    (finding,) = simulated_replay.of_recording(toolchain, settings, recording, analysis(recording))
+    told = finding.simulated
+    assert told is not None and told.seconds is None and told.all_seconds == told.recorded_seconds
+    assert "SimGrid's replay with MPI_Bcast in place ended with status" in told.why
 
 
 def test_rows_have_no_action() -> None:

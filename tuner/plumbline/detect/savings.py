@@ -72,11 +72,12 @@ class MoreRanks(msgspec.Struct, frozen=True):
 
 class SimulatedSaving(msgspec.Struct, frozen=True):
     """The whole recording replayed on a simulated machine: as it is, with this finding's collective
-    in place (None: the simulator has no action for it), with those of all findings. `library`:
-    whose decisions are re-created."""
+    in place (None: it cannot be, and `why`), with those of all findings that can (None: these
+    cannot be together). `library`: whose decisions are re-created."""
 
     library: str
     recorded_seconds: float
     seconds: float | None
-    all_seconds: float
+    all_seconds: float | None
+    why: str = ""
     more_ranks: tuple[MoreRanks, ...] = ()

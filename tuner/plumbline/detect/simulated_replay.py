@@ -83,10 +83,10 @@ class Replayer:
         said = f"{done.stdout}\n{done.stderr}"
         if done.status != 0 or _TIME not in said:
             names = ", ".join(finding.function for finding, _ in folded) or "nothing"
-            last = "\n".join(said.strip().splitlines()[-3:])
+            last = (said.strip().splitlines() or ["nothing"])[-1]
             raise PlumblineError(
-                f"the simulated replay with {names} in place ended with status {done.status}: "
-                f"{last}"
+                f"SimGrid's replay with {names} in place ended with status {done.status} and said: "
+                f"{last}; another library may go (--simulate ompi)"
             )
         seconds = float(said.rpartition(_TIME)[2].split()[0])
         return SimulatedRun(seconds, written.left_out)
@@ -115,24 +115,44 @@ def can_stand(finding: HandMade) -> bool:
 
 
 def simulate(replayer: Replayer, folded: Sequence[Folded], library: str) -> list[HandMade]:
-    """The findings; those that are made by hand with what the simulator says."""
+    """The findings; those that are made by hand with what the simulator says. Raises PlumblineError
+    where it cannot replay what was recorded."""
     recorded = replayer.replay().seconds
-    standing = [each for each in folded if can_stand(each[0])]
-    alone = {id(each[0]): replayer.replay([each]).seconds for each in standing}
-    every = recorded
-    if standing:
-        every = (
-            alone[id(standing[0][0])] if len(standing) == 1 else replayer.replay(standing).seconds
-        )
+    alone: dict[int, float] = {}
+    why: dict[int, str] = {}
+    for each in folded:
+        if not can_stand(each[0]):
+            why[id(each[0])] = "the simulator has no action for it"
+            continue
+        try:
+            alone[id(each[0])] = replayer.replay([each]).seconds
+        except PlumblineError as error:
+            why[id(each[0])] = str(error)
+    standing = [each for each in folded if id(each[0]) in alone]
+    together = _together(replayer, standing, alone, recorded)
     return [
         finding
         if finding.category != "collective"
         else msgspec.structs.replace(
             finding,
-            simulated=SimulatedSaving(library, recorded, alone.get(id(finding)), every),
+            simulated=SimulatedSaving(
+                *(library, recorded, alone.get(id(finding)), together),
+                why=why.get(id(finding), ""),
+            ),
         )
         for finding, _ in folded
     ]
+
+
+def _together(
+    replayer: Replayer, standing: Sequence[Folded], alone: Mapping[int, float], recorded: float
+) -> float | None:
+    if len(standing) < 2:
+        return next(iter(alone.values()), recorded)
+    try:
+        return replayer.replay(standing).seconds
+    except PlumblineError:
+        return None
 
 
 def more_ranks(store: LaunchStore, found: Sequence[HandMade], nprocs: int) -> list[HandMade]:

@@ -74,7 +74,7 @@ def _simulated(finding: HandMade) -> list[str]:
         return []
     run = f"simulated ({simulated.library}): the run takes {seconds(simulated.recorded_seconds)}"
     if simulated.seconds is None:
-        told = [f"{run}; for this one the simulator has no action"]
+        told = [f"{run}; with this collective it is not known: {simulated.why}"]
     else:
         told = [f"{run}, with this collective {seconds(simulated.seconds)}"]
     return told + [
