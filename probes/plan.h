@@ -14,9 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct pl_pattern; /* measure/replay.h */
-struct pl_plain;   /* measure/plain.h */
-struct pl_use;     /* use/use.h */
+struct pl_messages; /* measure/replay.h */
+struct pl_plain;    /* measure/plain.h */
+struct pl_use;      /* use/use.h */
 
 struct pl_knob {
     const char *name;
@@ -36,10 +36,10 @@ struct pl_case {
     int id;
     enum pl_function function;
     const char *variant_name; /* as the plan has it: default, library, empty, or of the catalogue */
-    const struct pl_variant *variant; /* NULL for default, library and empty */
-    struct pl_spec spec;              /* the variant with its parameters */
-    bool empty;                       /* nothing is called: what timer and start scheme leave */
-    const struct pl_pattern *pattern; /* messages that are played in its place; NULL: none */
+    const struct pl_variant *variant;   /* NULL for default, library and empty */
+    struct pl_spec spec;                /* the variant with its parameters */
+    bool empty;                         /* nothing is called: what timer and start scheme leave */
+    const struct pl_messages *messages; /* messages that are played in its place; NULL: none */
     int (*run)(const struct pl_call *call);
     int config; /* index into configs */
     long long bytes;
@@ -117,7 +117,7 @@ struct pl_plan {
     struct pl_case *cases;
     struct pl_pingpong *pingpongs;
     struct pl_overlap *overlaps;
-    struct pl_pattern *patterns;
+    struct pl_messages *messages;
 };
 
 /* Start scheme or run time of the case, or of some case, are by the global clock. */

@@ -27,15 +27,15 @@ static int call_nothing(const struct pl_call *call)
     return MPI_SUCCESS;
 }
 
-#define REPLAY "replay:pattern="
+#define REPLAY "replay:messages="
 
 static bool take_replay(struct pl_parser *parser, const char *id)
 {
     struct pl_case *c = parser->current;
-    c->pattern = pl_pattern_by_id(parser->plan, id);
+    c->messages = pl_messages_by_id(parser->plan, id);
     c->run = pl_replay_run;
-    return c->pattern ||
-           pl_refuse(parser, "no such pattern; put lines 'pattern id=%.64s …' above", id);
+    return c->messages ||
+           pl_refuse(parser, "no such messages; put lines 'messages id=%.64s …' above", id);
 }
 
 static bool take_variant(struct pl_parser *parser, const char *value)
@@ -194,7 +194,7 @@ static bool finish_trial(struct pl_parser *parser)
         return pl_refuse_token(parser, "least", "…", "it is above bytes; write a smaller number");
     if (c->mean < c->least || c->mean > c->bytes)
         return pl_refuse_token(parser, "mean", "…", "it is not between least and bytes");
-    if (c->reps > 0 || c->delay_ns > 0 || c->use || c->empty || c->pattern)
+    if (c->reps > 0 || c->delay_ns > 0 || c->use || c->empty || c->messages)
         return pl_refuse_token(parser, "calls", "…",
                                "a trial is only checked; leave out reps, delay_ns, use and "
                                "variant=empty or replay, or calls");
@@ -230,12 +230,12 @@ bool pl_finish_case(struct pl_parser *parser)
                                c->ranks - 1);
     }
     int ranks = c->ranks ? c->ranks : parser->nprocs;
-    if (c->pattern && pl_types[c->type].size != 1)
+    if (c->messages && pl_types[c->type].size != 1)
         return pl_refuse_token(parser, "type", type, "messages are played as bytes; leave it out");
-    if (c->pattern && ranks > 0 && c->pattern->ranks > ranks)
+    if (c->messages && ranks > 0 && c->messages->ranks > ranks)
         return pl_refuse_token(parser, "variant", c->variant_name,
                                "its messages are of %d ranks, and the case has %d",
-                               c->pattern->ranks, ranks);
+                               c->messages->ranks, ranks);
     if (!pl_shape_fits(c->function, c->bytes, pl_types[c->type].size, ranks ? ranks : 1)) {
         char bytes[32];
         snprintf(bytes, sizeof bytes, "%lld", c->bytes);

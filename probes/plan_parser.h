@@ -15,7 +15,7 @@ struct pl_parser {
     struct {
         const char *id, *steps;
         int rank;
-    } pattern;                       /* the line `pattern` that is read */
+    } messages;                      /* the line `messages` that is read */
     int set_line;                    /* 0: none yet */
     int reps_line, reps;             /* of the first case that says how many; 0: none */
     const char *given[PL_MOST_KEYS]; /* by key of the set line: its value there; NULL: none */
@@ -28,9 +28,9 @@ struct pl_key {
 };
 
 extern const struct pl_key pl_set_keys[], pl_case_keys[], pl_pingpong_keys[], pl_overlap_keys[],
-    pl_pattern_keys[];
+    pl_messages_keys[];
 extern const int pl_set_key_count, pl_case_key_count, pl_pingpong_key_count, pl_overlap_key_count,
-    pl_pattern_key_count;
+    pl_messages_key_count;
 
 /* What only the whole line can tell: does the variant compute the function, is the op defined … */
 bool pl_finish_case(struct pl_parser *parser);
@@ -47,10 +47,10 @@ bool pl_finish_uses(struct pl_parser *parser);
 
 /* Messages that are played again: a line, what only all lines can tell, and one of them by its id
  * (NULL: there is none). */
-bool pl_finish_pattern(struct pl_parser *parser);
-bool pl_finish_patterns(struct pl_parser *parser);
-const struct pl_pattern *pl_pattern_by_id(const struct pl_plan *plan, const char *id);
-void pl_patterns_free(struct pl_pattern *patterns);
+bool pl_finish_messages(struct pl_parser *parser);
+bool pl_finish_all_messages(struct pl_parser *parser);
+const struct pl_messages *pl_messages_by_id(const struct pl_plan *plan, const char *id);
+void pl_messages_free(struct pl_messages *messages);
 
 /* Decimal digits only: no sign, no blank, no other base. False: refused with the range. */
 bool pl_take_number(struct pl_parser *parser, const char *text, uint64_t least, uint64_t most,

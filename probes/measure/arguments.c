@@ -12,15 +12,15 @@
 /* The messages of this rank that a case plays; NULL: none. */
 static const struct pl_rank_steps *steps_of(const struct pl_case *c, const struct pl_world *world)
 {
-    const bool plays = c->pattern && world->rank < c->pattern->ranks;
-    return plays ? &c->pattern->of_rank[world->rank] : NULL;
+    const bool plays = c->messages && world->rank < c->messages->ranks;
+    return plays ? &c->messages->of_rank[world->rank] : NULL;
 }
 
 /* Of messages: what buffers they need. */
 static struct pl_shape shape_of(const struct pl_case *c, const struct pl_world *world)
 {
     const struct pl_rank_steps *played = steps_of(c, world);
-    if (c->pattern)
+    if (c->messages)
         return (struct pl_shape){.send = played ? (long long)played->send_bytes : 0,
                                  .recv = played ? (long long)played->recv_bytes : 0};
     return pl_shape_of(c->function, c->bytes, pl_types[c->type].size,

@@ -283,7 +283,7 @@ enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *
             outcome = PL_NOT_IN_FORCE;
         } else if (!c->empty) {
             outcome = (c->calls     ? try_out
-                       : c->pattern ? play
+                       : c->messages ? play
                                     : check)(c, &place, buffers, seed, finding);
         }
         pl_groups_leave(groups, index);

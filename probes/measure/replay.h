@@ -1,5 +1,5 @@
 /* Messages of an application, played again: what each rank sends and receives, in which order. A
- * plan has them as lines `pattern`; a case plays one with variant=replay:pattern=ID. */
+ * plan has them as lines `messages`; a case plays one with variant=replay:messages=ID. */
 #ifndef PL_REPLAY_H
 #define PL_REPLAY_H
 
@@ -36,11 +36,11 @@ struct pl_rank_steps {
     size_t send_bytes, recv_bytes; /* of its buffers */
 };
 
-struct pl_pattern {
+struct pl_messages {
     const char *id;
     int ranks; /* the number of those that have steps, and of those below them */
     struct pl_rank_steps *of_rank;
-    struct pl_pattern *next;
+    struct pl_messages *next;
 };
 
 /* All steps of the rank that call->messages belongs to, on call->comm. */

@@ -10,17 +10,17 @@ pytestmark = pytest.mark.mpi
 
 # A ring in which all send at once, then a root that begins all its messages and waits.
 RING = "\n".join(
-    f"pattern id=ring rank={rank} steps=irecv:{(rank + 2) % 3}:500:0,ssend:{(rank + 1) % 3}:500:0,"
+    f"messages id=ring rank={rank} steps=irecv:{(rank + 2) % 3}:500:0,ssend:{(rank + 1) % 3}:500:0,"
     "wait:0"
     for rank in range(3)
 )
 STAR = (
-    "pattern id=star rank=1 steps=isend:0:70000:0,issend:2:70000:0,isend:2:9:1,"
+    "messages id=star rank=1 steps=isend:0:70000:0,issend:2:70000:0,isend:2:9:1,"
     "wait:2,wait:0,wait:1\n"
-    "pattern id=star rank=0 steps=recv:1:70000:0\n"
-    "pattern id=star rank=2 steps=irecv:1:9:1,recv:1:70000:0,wait:0"
+    "messages id=star rank=0 steps=recv:1:70000:0\n"
+    "messages id=star rank=2 steps=irecv:1:9:1,recv:1:70000:0,wait:0"
 )
-CASE = "case id={} function=MPI_Bcast bytes=70000 root=1 variant=replay:pattern={} reps=5 {}"
+CASE = "case id={} function=MPI_Bcast bytes=70000 root=1 variant=replay:messages={} reps=5 {}"
 
 
 def test_messages_come_as_they_were_sent(probe: Probe) -> None:
@@ -37,7 +37,7 @@ def test_messages_come_as_they_were_sent(probe: Probe) -> None:
     launch = probe.run("\n".join(lines), 4)
     assert launch.code == 0, launch.stderr
     assert [launch.checks[number].outcome for number in range(5)] == ["ok"] * 5
-    assert launch.cases[1].variant == "replay:pattern=star"
+    assert launch.cases[1].variant == "replay:messages=star"
     times = {
         number: [ns for s in launch.samples if s.case == number for ns in s.ns]
         for number in range(5)

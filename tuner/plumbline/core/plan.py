@@ -149,7 +149,7 @@ class OverlapCell(msgspec.Struct, frozen=True):
 
 
 class MessagePattern(msgspec.Struct, frozen=True):
-    """Messages that a case with the variant `replay:pattern=ID` plays: by rank, its steps with
+    """Messages that a case with the variant `replay:messages=ID` plays: by rank, its steps with
     commas between ("": none)."""
 
     id: str
@@ -157,11 +157,11 @@ class MessagePattern(msgspec.Struct, frozen=True):
 
     @property
     def variant(self) -> str:
-        return f"replay:pattern={self.id}"
+        return f"replay:messages={self.id}"
 
     def lines(self) -> list[str]:
         return [
-            f"pattern id={_value(self.id)} rank={rank} steps={_value(steps)}"
+            f"messages id={_value(self.id)} rank={rank} steps={_value(steps)}"
             for rank, steps in enumerate(self.steps)
             if steps
         ]

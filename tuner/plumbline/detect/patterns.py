@@ -1,5 +1,5 @@
 """The messages of an instance in a form that can be played again: what each rank sends, receives
-and waits for, in which order (lines `pattern` of a plan)."""
+and waits for, in which order (lines `messages` of a plan)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/* Lines `pattern` of a plan: what is played, and what is refused. */
+/* Lines `messages` of a plan: what is played, and what is refused. */
 #include "check.h"
 
 #include "measure/replay.h"
@@ -19,8 +19,8 @@ static bool parse(const char *text)
 }
 
 #define FIRST "plumbline-plan 1\n"
-#define RANK(rank, steps) "pattern id=p rank=" #rank " steps=" steps "\n"
-#define CASE "case id=0 function=MPI_Bcast bytes=8 variant=replay:pattern=p\n"
+#define RANK(rank, steps) "messages id=p rank=" #rank " steps=" steps "\n"
+#define CASE "case id=0 function=MPI_Bcast bytes=8 variant=replay:messages=p\n"
 
 static bool refused(const char *text, const char *why)
 {
@@ -34,10 +34,10 @@ static void check_accepted(void)
 {
     CHECK(parse(FIRST RANK(2, "isend:0:8:0,isend:0:4:1,wait:1,wait:0")
                     RANK(0, "recv:2:4:1,recv:2:8:0") CASE));
-    const struct pl_pattern *pattern = plan.cases[0].pattern;
-    CHECK(pattern && pattern->ranks == 3);
-    CHECK(pattern->of_rank[1].count == 0);
-    const struct pl_rank_steps *root = &pattern->of_rank[2], *leaf = &pattern->of_rank[0];
+    const struct pl_messages *played = plan.cases[0].messages;
+    CHECK(played && played->ranks == 3);
+    CHECK(played->of_rank[1].count == 0);
+    const struct pl_rank_steps *root = &played->of_rank[2], *leaf = &played->of_rank[0];
     CHECK(root->count == 4 && root->request_count == 2 && root->send_bytes == 8);
     CHECK(root->steps[2].kind == PL_STEP_WAIT && root->steps[2].peer == 1);
     CHECK(leaf->recv_bytes == 12 && leaf->steps[1].place == 4 && leaf->steps[1].tag == 0);
@@ -46,7 +46,7 @@ static void check_accepted(void)
 
 static void check_refused(void)
 {
-    CHECK(refused(FIRST CASE, "no such pattern"));
+    CHECK(refused(FIRST CASE, "no such messages"));
     CHECK(refused(FIRST RANK(0, "give:1:8:0") CASE, "write WORD:PEER"));
     CHECK(refused(FIRST RANK(0, "send:1:8") CASE, "write WORD:PEER"));
     CHECK(refused(FIRST RANK(0, "send:1:8:0,") CASE, "write WORD:PEER"));
@@ -64,15 +64,14 @@ static void check_refused(void)
                   "not one send"));
     CHECK(refused(FIRST RANK(0, "send:1:8:0")
                       RANK(1, "recv:0:8:0") "case id=0 function=MPI_Bcast bytes=8 type=MPI_INT "
-                                            "variant=replay:pattern=p\n",
+                                            "variant=replay:messages=p\n",
                   "played as bytes"));
     CHECK(refused(FIRST RANK(0, "send:5:8:0") RANK(5, "recv:0:8:0") CASE, "are of 6 ranks"));
-    CHECK(refused(
-        FIRST RANK(0, "send:1:8:0") RANK(
-            1,
-            "recv:0:8:0") "case id=0 function=MPI_Bcast bytes=8 calls=3 variant=replay:pattern=p\n",
-        "a trial is only checked"));
-    CHECK(refused(FIRST "pattern id=p rank=0\n" CASE, "key 'steps' is missing"));
+    CHECK(refused(FIRST RANK(0, "send:1:8:0")
+                      RANK(1, "recv:0:8:0") "case id=0 function=MPI_Bcast bytes=8 calls=3 "
+                                            "variant=replay:messages=p\n",
+                  "a trial is only checked"));
+    CHECK(refused(FIRST "messages id=p rank=0\n" CASE, "key 'steps' is missing"));
 }
 
 int main(void)

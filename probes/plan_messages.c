@@ -1,4 +1,4 @@
-/* The keys of `pattern` lines: the steps of a rank, and what only all ranks of a pattern can tell.
+/* The keys of `messages` lines: the steps of a rank, and what only all ranks together can tell.
  */
 #include "plan_parser.h"
 
@@ -33,65 +33,65 @@ static bool begins(enum pl_step_kind kind)
 
 static bool take_id(struct pl_parser *parser, const char *value)
 {
-    parser->pattern.id = value;
+    parser->messages.id = value;
     return true;
 }
 
 static bool take_rank(struct pl_parser *parser, const char *value)
 {
-    return pl_take_int(parser, value, 0, MOST_RANKS - 1, &parser->pattern.rank);
+    return pl_take_int(parser, value, 0, MOST_RANKS - 1, &parser->messages.rank);
 }
 
 static bool take_steps(struct pl_parser *parser, const char *value)
 {
-    parser->pattern.steps = value;
+    parser->messages.steps = value;
     return true;
 }
 
-const struct pl_key pl_pattern_keys[] = {
+const struct pl_key pl_messages_keys[] = {
     {"id", take_id, true},
     {"rank", take_rank, true},
     {"steps", take_steps, true},
 };
-const int pl_pattern_key_count = sizeof pl_pattern_keys / sizeof *pl_pattern_keys;
+const int pl_messages_key_count = sizeof pl_messages_keys / sizeof *pl_messages_keys;
 
 static bool no_memory(struct pl_parser *parser)
 {
     return pl_refuse(parser, "out of memory; take fewer messages");
 }
 
-const struct pl_pattern *pl_pattern_by_id(const struct pl_plan *plan, const char *id)
+const struct pl_messages *pl_messages_by_id(const struct pl_plan *plan, const char *id)
 {
-    for (const struct pl_pattern *pattern = plan->patterns; pattern; pattern = pattern->next)
-        if (strcmp(pattern->id, id) == 0)
-            return pattern;
+    for (const struct pl_messages *played = plan->messages; played; played = played->next)
+        if (strcmp(played->id, id) == 0)
+            return played;
     return NULL;
 }
 
-/* The pattern that the line belongs to, made with its first line. NULL: no memory. */
-static struct pl_pattern *pattern_of_line(struct pl_parser *parser)
+/* What the line belongs to; made with its first line. NULL: no memory. */
+static struct pl_messages *messages_of_line(struct pl_parser *parser)
 {
-    struct pl_pattern *pattern =
-        (struct pl_pattern *)pl_pattern_by_id(parser->plan, parser->pattern.id);
-    if (!pattern) {
-        pattern = calloc(1, sizeof *pattern);
-        if (!pattern)
+    struct pl_messages *played =
+        (struct pl_messages *)pl_messages_by_id(parser->plan, parser->messages.id);
+    if (!played) {
+        played = calloc(1, sizeof *played);
+        if (!played)
             return NULL;
-        pattern->id = parser->pattern.id;
-        pattern->next = parser->plan->patterns;
-        parser->plan->patterns = pattern;
+        played->id = parser->messages.id;
+        played->next = parser->plan->messages;
+        parser->plan->messages = played;
     }
-    const int ranks = parser->pattern.rank + 1;
-    if (ranks > pattern->ranks) {
+    const int ranks = parser->messages.rank + 1;
+    if (ranks > played->ranks) {
         struct pl_rank_steps *larger =
-            realloc(pattern->of_rank, (size_t)ranks * sizeof *pattern->of_rank);
+            realloc(played->of_rank, (size_t)ranks * sizeof *played->of_rank);
         if (!larger)
             return NULL;
-        memset(larger + pattern->ranks, 0, (size_t)(ranks - pattern->ranks) * sizeof *larger);
-        pattern->of_rank = larger;
-        pattern->ranks = ranks;
+        memset(larger + played->ranks, 0, (size_t)(ranks - played->ranks) * sizeof *larger);
+        played->of_rank = larger;
+        played->ranks = ranks;
     }
-    return pattern;
+    return played;
 }
 
 /* Numbers with colons before them, from `at` to `end`; false: another number of them, or one is too
@@ -162,13 +162,13 @@ static void count_bytes(struct pl_rank_steps *own, struct pl_step *step)
     }
 }
 
-bool pl_finish_pattern(struct pl_parser *parser)
+bool pl_finish_messages(struct pl_parser *parser)
 {
-    const char *text = parser->pattern.steps;
-    struct pl_pattern *pattern = pattern_of_line(parser);
-    if (!pattern)
+    const char *text = parser->messages.steps;
+    struct pl_messages *played = messages_of_line(parser);
+    if (!played)
         return no_memory(parser);
-    struct pl_rank_steps *own = &pattern->of_rank[parser->pattern.rank];
+    struct pl_rank_steps *own = &played->of_rank[parser->messages.rank];
     if (own->count)
         return pl_refuse_token(parser, "rank", "…", "the steps of this rank stand twice");
     size_t room = 1;
@@ -213,12 +213,12 @@ static int by_message(const void *left, const void *right)
     return 0;
 }
 
-static int messages_of(const struct pl_pattern *pattern, struct message *found)
+static int messages_of(const struct pl_messages *played, struct message *found)
 {
     int count = 0;
-    for (int rank = 0; rank < pattern->ranks; rank++)
-        for (int i = 0; i < pattern->of_rank[rank].count; i++) {
-            const struct pl_step *step = &pattern->of_rank[rank].steps[i];
+    for (int rank = 0; rank < played->ranks; rank++)
+        for (int i = 0; i < played->of_rank[rank].count; i++) {
+            const struct pl_step *step = &played->of_rank[rank].steps[i];
             const int received = receives(step->kind);
             if (step->kind == PL_STEP_WAIT)
                 continue;
@@ -231,16 +231,16 @@ static int messages_of(const struct pl_pattern *pattern, struct message *found)
     return count;
 }
 
-bool pl_finish_patterns(struct pl_parser *parser)
+bool pl_finish_all_messages(struct pl_parser *parser)
 {
     bool good = true;
-    for (const struct pl_pattern *pattern = parser->plan->patterns; pattern && good;
-         pattern = pattern->next) {
-        const int count = messages_of(pattern, NULL);
+    for (const struct pl_messages *played = parser->plan->messages; played && good;
+         played = played->next) {
+        const int count = messages_of(played, NULL);
         struct message *all = malloc(((size_t)count + 2) * sizeof *all);
         if (!all)
             return no_memory(parser);
-        messages_of(pattern, all);
+        messages_of(played, all);
         qsort(all, (size_t)count, sizeof *all, by_message);
         all[count] = (struct message){.source = -1};
         for (int i = 0; i < count && good; i += 2) {
@@ -249,7 +249,7 @@ bool pl_finish_patterns(struct pl_parser *parser)
                               a->target == b->target && a->tag == b->tag && a->bytes == b->bytes;
             const bool alone = i + 2 >= count || by_message(b, &all[i + 2]) != 0;
             if (!pair || !alone)
-                good = pl_refuse_token(parser, "pattern", pattern->id,
+                good = pl_refuse_token(parser, "messages", played->id,
                                        "rank %d to rank %d, tag %d: not one send and one receive "
                                        "of as many bytes",
                                        a->source, a->target, a->tag);
@@ -259,16 +259,16 @@ bool pl_finish_patterns(struct pl_parser *parser)
     return good;
 }
 
-void pl_patterns_free(struct pl_pattern *pattern)
+void pl_messages_free(struct pl_messages *played)
 {
-    while (pattern) {
-        struct pl_pattern *next = pattern->next;
-        for (int rank = 0; rank < pattern->ranks; rank++) {
-            free(pattern->of_rank[rank].steps);
-            free(pattern->of_rank[rank].requests);
+    while (played) {
+        struct pl_messages *next = played->next;
+        for (int rank = 0; rank < played->ranks; rank++) {
+            free(played->of_rank[rank].steps);
+            free(played->of_rank[rank].requests);
         }
-        free(pattern->of_rank);
-        free(pattern);
-        pattern = next;
+        free(played->of_rank);
+        free(played);
+        played = next;
     }
 }
