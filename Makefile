@@ -56,9 +56,10 @@ help:  ## this list
 
 setup: $(STAMPS)/python $(STAMPS)/run-packages  ## Debian packages, Python environment
 
-build: $(STAMPS)/run-packages  ## probes, variants and preload library for the MPI behind MPICC
+build: $(STAMPS)/run-packages  ## probes, variants and preload library for the MPI behind MPICC; the core of `detect`
 	@$(MAKE) --no-print-directory -j $(CORES) -C collectives-alt all
 	@$(MAKE) --no-print-directory -j $(CORES) -C probes all
+	@$(MAKE) --no-print-directory -j $(CORES) -C detection all
 
 probes: build  ## the same: make probes MPICC=… MPI_ID=… (the id: what probes/mpi-id.sh prints)
 
@@ -111,6 +112,8 @@ check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings ar
 	clang-format --dry-run -Werror $(C_FILES)
 	@$(MAKE) --no-print-directory -C collectives-alt all BUILD=$(CURDIR)/build/check EXTRA_CFLAGS=-Werror
 	@$(MAKE) --no-print-directory -C probes all BUILD=$(CURDIR)/build/check EXTRA_CFLAGS=-Werror
+	@$(MAKE) --no-print-directory -C detection all BUILD=$(CURDIR)/build/check/detection \
+	    EXTRA_CFLAGS=-Werror
 	@$(MAKE) --no-print-directory -C collectives-alt all BUILD=$(CURDIR)/build/check-simulated \
 	    EXTRA_CFLAGS=-Werror MPICC=smpicc
 	@$(MAKE) --no-print-directory -C probes all BUILD=$(CURDIR)/build/check-simulated \
@@ -182,6 +185,8 @@ install: setup build  ## into DESTDIR/PREFIX
 	    $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
 	install build/$(MPI_ID)/probe build/$(MPI_ID)/$(PRELOAD) $(LOOPS) \
 	    $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID)
+	install -D build/detection/libdetection.so \
+	    $(DESTDIR)$(PREFIX)/libexec/plumbline/detection/libdetection.so
 	install -m 644 search-spaces/*.toml $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
 	install -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/plumbline
 	for file in $$(find exporters/prometheus exporters/grafana -type f); do \

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct pl_messages;  /* measure/replay.h */
 struct pl_operation; /* pattern/pattern.h */
 struct pl_pattern;
 struct pl_plain; /* measure/plain.h */
@@ -40,9 +41,10 @@ struct pl_case {
     const struct pl_operation *operation; /* of the pattern */
     const char *variant_name; /* as the plan has it: default, library, empty, of the catalogue, or
                                  an operation */
-    const struct pl_variant *variant; /* NULL for default, library and empty */
-    struct pl_spec spec;              /* the variant with its parameters */
-    bool empty;                       /* nothing is called: what timer and start scheme leave */
+    const struct pl_variant *variant;   /* NULL for default, library and empty */
+    struct pl_spec spec;                /* the variant with its parameters */
+    bool empty;                         /* nothing is called: what timer and start scheme leave */
+    const struct pl_messages *messages; /* messages that are played in its place; NULL: none */
     int (*run)(const struct pl_call *call);
     int config; /* index into configs */
     long long bytes;
@@ -121,6 +123,7 @@ struct pl_plan {
     struct pl_case *cases;
     struct pl_pingpong *pingpongs;
     struct pl_overlap *overlaps;
+    struct pl_messages *messages;
 };
 
 /* Start scheme or run time of the case, or of some case, are by the global clock. */

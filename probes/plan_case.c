@@ -1,6 +1,7 @@
 /* The keys of `case` and `pingpong` lines: a key is one function and one line of a table. */
 #include "plan_parser.h"
 
+#include "measure/replay.h"
 #include "measure/shape.h"
 #include "measure/types.h"
 #include "pattern/pattern.h"
@@ -36,6 +37,17 @@ static bool is_operation(const char *name)
     return false;
 }
 
+#define REPLAY "replay:messages="
+
+static bool take_replay(struct pl_parser *parser, const char *id)
+{
+    struct pl_case *c = parser->current;
+    c->messages = pl_messages_by_id(parser->plan, id);
+    c->run = pl_replay_run;
+    return c->messages ||
+           pl_refuse(parser, "no such messages; put lines 'messages id=%.64s …' above", id);
+}
+
 static bool take_variant(struct pl_parser *parser, const char *value)
 {
     struct pl_case *c = parser->current;
@@ -50,11 +62,13 @@ static bool take_variant(struct pl_parser *parser, const char *value)
     else if (strcmp(value, "empty") == 0) {
         c->empty = true;
         c->run = call_nothing;
+    } else if (strncmp(value, REPLAY, strlen(REPLAY)) == 0) {
+        return take_replay(parser, value + strlen(REPLAY));
     } else if (pl_spec_parse(value, &c->spec, why, sizeof why)) {
         c->variant = c->spec.variant;
         c->run = c->variant->run;
     } else
-        return pl_refuse(parser, "%s (or write 'default', 'library', 'empty')", why);
+        return pl_refuse(parser, "%s (or write 'default', 'library', 'empty', '" REPLAY "…')", why);
     return true;
 }
 
@@ -202,10 +216,11 @@ static bool finish_trial(struct pl_parser *parser)
         return pl_refuse_token(parser, "least", "…", "it is above bytes; write a smaller number");
     if (c->mean < c->least || c->mean > c->bytes)
         return pl_refuse_token(parser, "mean", "…", "it is not between least and bytes");
-    if (c->reps > 0 || c->delay_ns > 0 || c->use || c->empty || c->by_rank || c->pattern)
+    if (c->reps > 0 || c->delay_ns > 0 || c->use || c->empty || c->by_rank || c->pattern ||
+        c->messages)
         return pl_refuse_token(parser, "calls", "…",
                                "a trial is only checked, and of a function; leave out reps, "
-                               "delay_ns, use, by_rank and variant=empty, or calls");
+                               "delay_ns, use, by_rank and variant=empty or replay, or calls");
     return true;
 }
 
@@ -265,6 +280,12 @@ bool pl_finish_case(struct pl_parser *parser)
                                c->ranks - 1);
     }
     int ranks = c->ranks ? c->ranks : parser->nprocs;
+    if (c->messages && pl_types[c->type].size != 1)
+        return pl_refuse_token(parser, "type", type, "messages are played as bytes; leave it out");
+    if (c->messages && ranks > 0 && c->messages->ranks > ranks)
+        return pl_refuse_token(parser, "variant", c->variant_name,
+                               "its messages are of %d ranks, and the case has %d",
+                               c->messages->ranks, ranks);
     const bool fits = c->pattern ? pl_pattern_fits(c, ranks)
                                  : pl_shape_fits(c->function, c->bytes, pl_types[c->type].size,
                                                  ranks ? ranks : 1);

@@ -672,6 +672,20 @@ CREATE TABLE notice (
     detail  TEXT NOT NULL                                                    -- why it failed; '': it did not
 ) STRICT;
 
+-- A recording in which collectives that are made by hand were looked for, as it was done last.
+CREATE TABLE detection (
+    number    INTEGER PRIMARY KEY,                          -- in the order in which recordings were seen first
+    id        TEXT NOT NULL UNIQUE,                         -- of the recording: by what is in it
+    recording TEXT NOT NULL,                                -- its folder
+    command   TEXT NOT NULL,                                -- what was recorded, as it was typed
+    library   TEXT NOT NULL,                                -- what the MPI library said about itself
+    nprocs    INTEGER NOT NULL CHECK (nprocs > 0),          -- ranks
+    seconds   REAL NOT NULL,                                -- from the first MPI_Init to the last MPI_Finalize, seconds
+    looked    TEXT NOT NULL,                                -- time of day
+    replayed  INTEGER NOT NULL CHECK (replayed IN (0, 1)),  -- 1: messages were played again beside the collectives
+    findings  BLOB NOT NULL                                 -- what was found: JSON, as `plumbline detect --json` prints it, zlib
+) STRICT;
+
 -- Measurements with what was measured, and where.
 CREATE VIEW measured_case AS
 SELECT measurement.number AS measurement, suite.campaign, suite.name AS suite, suite.stage, run.id AS launch,

@@ -3,6 +3,7 @@
 #include "measure/data.h"
 #include "measure/early.h"
 #include "measure/expected.h"
+#include "measure/replay.h"
 #include "measure/types.h"
 #include "pattern/pattern.h"
 #include "restrictions.h"
@@ -257,6 +258,27 @@ static enum pl_outcome try_out(const struct pl_case *c, const struct place *plac
     return conclude(worst, place->world, detail, finding);
 }
 
+/* Messages come as they were sent; what a rank does with them is not looked at. */
+static enum pl_outcome play(const struct pl_case *c, const struct place *place,
+                            struct pl_buffers *buffers, uint64_t seed, struct pl_finding *finding)
+{
+    struct pl_arguments arguments;
+    char detail[sizeof finding->detail - 24] = "", text[MPI_MAX_ERROR_STRING];
+    int rc;
+    (void)seed;
+    buffers->referred = NULL;
+    pl_arguments_set(&arguments, c, place->world, buffers, place->comm);
+    bool right = pl_replay_check(&arguments, place->world, &rc, detail, sizeof detail);
+    if (rc != MPI_SUCCESS) {
+        pl_error_text(rc, text);
+        snprintf(detail, sizeof detail, "%.200s", text);
+    }
+    return conclude(rc != MPI_SUCCESS ? PL_ERROR
+                    : right           ? PL_OK
+                                      : PL_WRONG,
+                    place->world, detail, finding);
+}
+
 enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *config,
                          const struct pl_groups *groups, struct pl_buffers *buffers, uint64_t seed,
                          struct pl_finding *finding)
@@ -274,7 +296,9 @@ enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *
             snprintf(finding->detail, sizeof finding->detail, "%.300s", config->reason);
             outcome = PL_NOT_IN_FORCE;
         } else if (!c->empty) {
-            outcome = (c->calls ? try_out : check)(c, &place, buffers, seed, finding);
+            outcome = (c->calls      ? try_out
+                       : c->messages ? play
+                                     : check)(c, &place, buffers, seed, finding);
         }
         pl_groups_leave(groups, index);
     }

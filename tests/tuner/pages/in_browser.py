@@ -56,6 +56,8 @@ PAGES = {
     "environment": f"/environment?a={FIRST}&b={SECOND}",
     "report": f"/report/{FIRST}",
     "advise": "/advise?function=bcast&bytes=1&nprocs=4",
+    "recordings": "/recordings",
+    "recording": "/recordings/first",
     "overlap": "/overlap",
     "overlap-campaign": "/overlap/first",
     "overlap-difference": f"/overlap/first/with/{quote(overlap.SECOND)}",

@@ -1,5 +1,5 @@
 """A database as a site has it: two campaigns, one of them with what hostile names can hold, a run
-of suites, and two of overlap."""
+of suites, two of overlap, and recordings."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from plumbline_db.records import Campaign, Event, Export, OtherUse, Suite, Suite
 from plumbline_exporters import web
 from tests.db import build, generate
 from tests.db.generate import Size
+from tests.tuner.detect import detected
 from tests.tuner.overlap import two_campaigns as overlap
 
 SIZE = Size(launches=6, cases=40, blocks=2, reps=3, warmup=2, rewarm=1)
@@ -29,6 +30,7 @@ def store(path: Path) -> None:
     overlap.store(path)
     with Database.open(path, write=True) as db:
         generate.fill(db, 2, SIZE)
+        detected.store(db)
         exports.put(db, FIRST, Export("env", "/out/plumbline.sh", "00", "2025-03-01"))
         _changed(db)
         _described(db)

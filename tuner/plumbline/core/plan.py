@@ -150,6 +150,25 @@ class OverlapCell(msgspec.Struct, frozen=True):
         )
 
 
+class MessagePattern(msgspec.Struct, frozen=True):
+    """Messages that a case with the variant `replay:messages=ID` plays: by rank, its steps with
+    commas between ("": none)."""
+
+    id: str
+    steps: tuple[str, ...]
+
+    @property
+    def variant(self) -> str:
+        return f"replay:messages={self.id}"
+
+    def lines(self) -> list[str]:
+        return [
+            f"messages id={_value(self.id)} rank={rank} steps={_value(steps)}"
+            for rank, steps in enumerate(self.steps)
+            if steps
+        ]
+
+
 class Plan(msgspec.Struct, frozen=True):
     """All cases of one launch, in the order of their ids. `plain` names a loop of the probe that
     takes the place of the blocks (`set plain=`), with the timer that such programs read. From
@@ -180,6 +199,7 @@ class Plan(msgspec.Struct, frozen=True):
     knobs: str = "communicator"
     use: str = ""
     arrival: str = ""
+    patterns: tuple[MessagePattern, ...] = ()
 
     @property
     def harness(self) -> tuple[str, ...]:
@@ -223,6 +243,8 @@ class Plan(msgspec.Struct, frozen=True):
             elif name != "default":
                 words = " ".join(f"{_value(k)}={_value(v)}" for k, v in configuration.values)
                 lines.append(f"config id={name} {words}")
+        for pattern in self.patterns:
+            lines += pattern.lines()
         for number, case in enumerate(self.cases):
             data = case.data or self.data
             config = configs[None if case.plain_duplicate else case.configuration]
