@@ -59,7 +59,7 @@ setup: $(STAMPS)/python $(STAMPS)/run-packages  ## Debian packages, Python envir
 build: $(STAMPS)/run-packages  ## probes, variants and preload library for the MPI behind MPICC; the core of `detect`
 	@$(MAKE) --no-print-directory -j $(CORES) -C collectives-alt all
 	@$(MAKE) --no-print-directory -j $(CORES) -C probes all
-	@$(MAKE) --no-print-directory -j $(CORES) -C detection all
+	@$(MAKE) --no-print-directory -j $(CORES) -C tuner/detection all
 
 probes: build  ## the same: make probes MPICC=… MPI_ID=… (the id: what probes/mpi-id.sh prints)
 
@@ -112,7 +112,7 @@ check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings ar
 	clang-format --dry-run -Werror $(C_FILES)
 	@$(MAKE) --no-print-directory -C collectives-alt all BUILD=$(CURDIR)/build/check EXTRA_CFLAGS=-Werror
 	@$(MAKE) --no-print-directory -C probes all BUILD=$(CURDIR)/build/check EXTRA_CFLAGS=-Werror
-	@$(MAKE) --no-print-directory -C detection all BUILD=$(CURDIR)/build/check/detection \
+	@$(MAKE) --no-print-directory -C tuner/detection all BUILD=$(CURDIR)/build/check/detection \
 	    EXTRA_CFLAGS=-Werror
 	@$(MAKE) --no-print-directory -C collectives-alt all BUILD=$(CURDIR)/build/check-simulated \
 	    EXTRA_CFLAGS=-Werror MPICC=smpicc
