@@ -8,14 +8,13 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.daemon import lock
-from plumbline.daemon.lock import Holder
 from plumbline.daemon.work import iso, moment_of
 from plumbline.watch.design import Design
 from plumbline.watch.resolution import found_change
 from plumbline.watch.state import CellState
-from plumbline_db import alarms, campaigns, cost, watching, way_back
+from plumbline_db import alarms, campaigns, cost, lock, watching, way_back
 from plumbline_db.connection import Database
+from plumbline_db.lock import Holder
 from plumbline_db.watch_records import Canary, CellAlarm, Retuning, Watch, WatchDay, WatchedCell
 
 RECENT = timedelta(days=30)
@@ -70,7 +69,7 @@ def read(database: Path, now: datetime) -> Status:
         searches = [one for _, one in alarms.retunings(db)]
         return Status(
             watch=watching.get(db),
-            holder=lock.holder(database),
+            holder=lock.watcher(database),
             campaigns=[_campaign(db, row.campaign, now) for row in watching.watched(db)],
             alarms=[one for one in found if one.is_open or one.found >= since],
             retunings=[one for one in searches if not one.ended or one.opened >= since],

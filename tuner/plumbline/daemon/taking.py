@@ -95,6 +95,8 @@ def _search(work: Work) -> Advance:
     except TryLaterError:
         raise
     except PlumblineError as error:
+        if work.tries_again and not isinstance(error, searching.HopelessError):
+            raise
         row = msgspec.structs.replace(row, state="failed", ended=work.now(), detail=str(error))
         applying.end(work, number, row, "stays", f"the search failed: {error}")
     opened_by = [one for _, one in alarms.of_retuning(work.db, number)]

@@ -42,7 +42,8 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """`campaign` is finished; `settings` are its own."""
+    """`campaign` is finished; `settings` are its own. `tries_again`: a search that an error ends
+    is taken up again; else it has failed."""
 
     db: Database
     campaign: Campaign
@@ -52,6 +53,7 @@ class Work(msgspec.Struct, frozen=True):
     in_force: InForce
     clock: Clock
     progress: Progress
+    tries_again: bool = False
 
     def now(self) -> str:
         return iso(self.clock())
