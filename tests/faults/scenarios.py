@@ -11,6 +11,8 @@ import traceback
 from abc import ABC, abstractmethod
 from pathlib import Path
 
+from plumbline_db.errors import PlumblineError
+
 _MODULE = "\x01"
 
 
@@ -59,6 +61,9 @@ class Scenario(ABC):
             os.dup2(target, 2)
             self.act()
             status = 0
+        except PlumblineError as error:  # as the command line says it
+            print(f"plumbline: {error}")
+            status = error.exit_code
         except SystemExit as ended:
             status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
         except BaseException:
