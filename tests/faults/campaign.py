@@ -11,6 +11,7 @@ from plumbline_db.connection import Database
 from tests.faults.scenarios import Scenario
 from tests.tuner import killed
 from tests.tuner.killed import Place
+from tests.tuner.simulated import Costs, SimulatedStarter
 
 
 class Campaign(Scenario):
@@ -21,7 +22,10 @@ class Campaign(Scenario):
     def act(self) -> None:
         os.environ["TMPDIR"] = str(self._place.temporary)
         tempfile.tempdir = None
-        killed.main(self._place.words, pretended=True)
+        killed.main(self._place.words, pretended=True, starter=self._starter)
+
+    def _starter(self, costs: Costs) -> SimulatedStarter:
+        return killed.Starter(costs)
 
     def results(self) -> list[str]:
         """Where Python cannot write in TMPDIR, it takes /tmp."""

@@ -35,6 +35,7 @@ CONFIGURATION = """\
 [canary]
 every = "30min"
 launches = 1
+samples = 1
 learning = 20
 cells = 8
 references = 12

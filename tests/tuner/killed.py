@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -26,7 +26,7 @@ from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import Run
 from tests.tuner import planted
 from tests.tuner.cli.conftest import install
-from tests.tuner.simulated import ROOT, SimulatedStarter, failed
+from tests.tuner.simulated import ROOT, Costs, SimulatedStarter, failed
 
 READY = b"ready\n"
 BEFORE_RENAME = "KILLED_BEFORE_RENAME"
@@ -42,11 +42,13 @@ class Starter(SimulatedStarter):
             return (run, records) if done.status == 0 else failed(run, ended(done.status))
 
 
-def main(words: list[str], *, pretended: bool) -> None:
+def main(
+    words: list[str], *, pretended: bool, starter: Callable[[Costs], SimulatedStarter] = Starter
+) -> None:
     """A command, in a process of its own."""
     if pretended:
         patched = pytest.MonkeyPatch()
-        install(patched, Starter(planted.costs()))
+        install(patched, starter(planted.costs()))
         patched.setattr(fits, "other", lambda _: None)
     if BEFORE_RENAME in os.environ:
         _kill_before_rename(int(os.environ[BEFORE_RENAME]))

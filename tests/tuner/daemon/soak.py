@@ -46,6 +46,7 @@ listen = "127.0.0.1:{port}"
 [canary]
 every = "1h"
 launches = 1
+samples = 1
 learning = 20
 cells = 8
 references = 12

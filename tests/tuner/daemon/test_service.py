@@ -24,6 +24,7 @@ CONFIGURATION = """\
 [canary]
 every = "1s"
 launches = 2
+samples = 1
 learning = 20
 cells = 24
 references = 12

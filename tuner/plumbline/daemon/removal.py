@@ -59,4 +59,4 @@ class Removal:
 
 
 def _last_canary(db: Database) -> datetime | None:
-    return next((moment_of(canary.begun) for _, canary in watching.canaries(db, last=1)), None)
+    return next((moment_of(canary.started) for _, canary in watching.canaries(db, last=1)), None)
