@@ -187,9 +187,9 @@ def test_a_read_that_fails_once_is_no_damage(
     with Database.open(path, write=True) as db:
         build.finished(db)
     once = DamagedError(path, "database disk image is malformed")
-    with pytest.raises(PlumblineError, match="is whole where it is read again") as caught:
-        with Database.open(path):
-            raise once
+    said = "is whole where it is read again"
+    with pytest.raises(PlumblineError, match=said) as caught, Database.open(path):
+        raise once
     assert caught.value.__cause__ is once and not isinstance(caught.value, DamagedError)
     path.write_bytes(damage.corrupt(path.read_bytes(), "garbage", 3))
     with pytest.raises(DamagedError), Database.open(path) as db:
