@@ -16,10 +16,10 @@ from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import Run
 from tests.db import build
 from tests.faults.campaign import Campaign
-from tests.tuner.launch import fake_scheduler
-from tests.tuner.simulated import Costs, SimulatedStarter, failed
+from tests.tuner.simulated import ROOT, Costs, SimulatedStarter, failed
 
 COMMANDS = ("sbatch", "squeue", "sacct", "scancel")
+STAND_IN = ROOT / "tests" / "tuner" / "launch" / "fake_scheduler.py"
 # What becomes of a job that Plumbline starts again.
 FATES = ("lose", "node", "cancel")
 
@@ -58,7 +58,7 @@ class Jobs(Campaign):
         scheduler = folder / "scheduler"
         (scheduler / "jobs").mkdir(parents=True)
         (scheduler / "fates").write_text("".join(f"{fate}\n" for fate in fates))
-        text = f"#!{sys.executable} -S\n" + Path(fake_scheduler.__file__).read_text()
+        text = f"#!{sys.executable} -S\n" + STAND_IN.read_text()
         (folder / "commands").mkdir()
         for name in COMMANDS:
             _program(folder / "commands" / name, text)

@@ -71,7 +71,7 @@ def shown(client: TestClient) -> dict[str, str]:
     found: dict[str, str] = {}
     left = ["/", "/metrics", "/environment", "/runs", "/healthz"]
     while left and len(found) < _MOST_PAGES:
-        path = left.pop()
+        path = left.pop(0)
         answer = client.get(path)
         found[path] = answer.text
         for link in _LINK.findall(answer.text):
