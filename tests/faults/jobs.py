@@ -33,7 +33,8 @@ class JobStarter(SimulatedStarter):
         self._installation = Installation(build.LIBRARY, folder / "mpirun", None)
 
     def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
-        with self.folder_of(run.id) as folder:
+        with self._launcher.folder(run.id) as folder:
+            (folder / "plan").write_text(run.plan)
             job = Job(
                 id=run.id,
                 program=["probe"],
@@ -45,9 +46,6 @@ class JobStarter(SimulatedStarter):
             )
             done = self._queue.run(self.family, self._installation, job)
         return (run, records) if done.status == 0 else failed(run, ended(done.status))
-
-    def folder_of(self, id: str):  # type: ignore[no-untyped-def]
-        return self._launcher.folder(id)
 
 
 class Jobs(Campaign):

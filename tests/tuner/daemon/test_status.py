@@ -11,6 +11,7 @@ from plumbline.watch.baseline import Baseline
 from plumbline.watch.resolution import largest_scale
 from plumbline.watch.state import CellState
 from plumbline_db import watching
+from plumbline_db.watch_records import Watch
 from tests.tuner.daemon.watching import Site
 
 
@@ -25,6 +26,8 @@ def test_cells_in_which_ten_per_cent_do_not_show_are_named(site: Site) -> None:
             state = CellState(baseline=Baseline(0.0, times * most, 72))
             text = msgspec.json.encode(state).decode()
             watching.put_cells(db, [msgspec.structs.replace(cell, state=text)])
+    words = ("wait", "", "", "", "", "", "{}", "")
+    watching.put(db, Watch("d", "running", 7, "node1", "s", "t", *words))
     found = status.read(db.path, site.clock())
     (told,) = found.campaigns
     _, wide, widest = cells
