@@ -124,10 +124,6 @@ def test_a_guideline_is_one_file(tmp_path: Path) -> None:
 [[pattern]]
 id = "PL999"
 name = "MPI_Gather + MPI_Bcast ⪯ MPI_Allgather"
-lhs = "MPI_Allgather"
-lhs_variant = "allgather_as_gather_plus_bcast"
-variant = "default"
-uses = ["MPI_Allgather"]
 default = false
 """,
     )

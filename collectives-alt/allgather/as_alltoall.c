@@ -11,8 +11,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
 
     const struct pl_block block = pl_own_block(call, rank);
     const size_t bytes = (size_t)block.bytes;

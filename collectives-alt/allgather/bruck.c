@@ -21,9 +21,8 @@ static int rounds(const struct pl_call *call, const struct pl_gathered *parts, M
         const int before = (rank + p - m) % p, behind = (int)(((long long)rank + m) % p);
         const int out = pl_gathered_span(parts, p, rank, count);
         const int in = pl_gathered_span(parts, p, behind, count);
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Sendrecv)(rotated, out, MPI_BYTE, before, TAG, rotated + have, in,
-                                         MPI_BYTE, behind, TAG, peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_sendrecv(call, rotated, out, MPI_BYTE, before, TAG, rotated + have, in,
+                                MPI_BYTE, behind, TAG, peers));
         have += in;
         if (m > p / 2)
             break;
@@ -37,8 +36,7 @@ int pl_allgather_by_bruck(const struct pl_call *call)
     int rc, p, rank;
     MPI_Comm peers;
     struct pl_gathered parts;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     PL_TRY(pl_gathered_begin(call, p, rank, &parts));
 

@@ -29,16 +29,13 @@ static int gather(const struct pl_call *call, const struct pl_team *team, struct
     char *node = staged.base + (size_t)team->nodes->first[team->node] * staged.bytes;
     for (int i = 0; i < tree.children; i++) {
         const int child = pl_child(&tree, i), span = pl_child_span(&tree, i);
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Recv)(node + (size_t)child * staged.bytes, span * (int)staged.bytes,
-                                     MPI_BYTE, pl_team_rank(team, child), TAG_UP, team->peers,
-                                     MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_recv(call, node + (size_t)child * staged.bytes, span * (int)staged.bytes,
+                            MPI_BYTE, pl_team_rank(team, child), TAG_UP, team->peers));
     }
     if (tree.parent >= 0)
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Send)(node + (size_t)team->mine * staged.bytes,
-                                     tree.span * (int)staged.bytes, MPI_BYTE,
-                                     pl_team_rank(team, tree.parent), TAG_UP, team->peers)));
+        PL_TRY(pl_peer_send(call, node + (size_t)team->mine * staged.bytes,
+                            tree.span * (int)staged.bytes, MPI_BYTE,
+                            pl_team_rank(team, tree.parent), TAG_UP, team->peers));
 out:
     return rc;
 }
@@ -53,13 +50,11 @@ static int ring(const struct pl_call *call, const struct pl_team *team, struct s
     const int previous = pl_team_rank(team, (team->mine + size - 1) % size);
     for (int step = 1, out = team->mine; step < size; step++) {
         const int in = (out + size - 1) % size;
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Sendrecv)(staged.base + (size_t)first[out] * staged.bytes,
-                                         (first[out + 1] - first[out]) * (int)staged.bytes,
-                                         MPI_BYTE, next, TAG_RING,
-                                         staged.base + (size_t)first[in] * staged.bytes,
-                                         (first[in + 1] - first[in]) * (int)staged.bytes, MPI_BYTE,
-                                         previous, TAG_RING, team->peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_sendrecv(call, staged.base + (size_t)first[out] * staged.bytes,
+                                (first[out + 1] - first[out]) * (int)staged.bytes, MPI_BYTE, next,
+                                TAG_RING, staged.base + (size_t)first[in] * staged.bytes,
+                                (first[in + 1] - first[in]) * (int)staged.bytes, MPI_BYTE, previous,
+                                TAG_RING, team->peers));
         out = in;
     }
 out:
@@ -70,8 +65,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     struct pl_two_levels levels;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_two_levels(call, 0, call->values[0], &levels));
 
     const struct pl_nodes *nodes = levels.node.nodes;

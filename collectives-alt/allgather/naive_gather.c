@@ -15,22 +15,20 @@ static int run(const struct pl_call *call)
     int rc, p, rank;
     MPI_Comm peers;
     struct pl_gathered parts;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     PL_TRY(pl_gathered_begin(call, p, rank, &parts));
     const int all = p * parts.unit;
     if (rank > 0) {
-        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(pl_gathered_at(&parts, rank), parts.unit, MPI_BYTE,
-                                                 0, TAG_THERE, peers)));
-        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(parts.base, all, MPI_BYTE, 0, TAG_BACK, peers,
-                                                 MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_send(call, pl_gathered_at(&parts, rank), parts.unit, MPI_BYTE, 0, TAG_THERE,
+                            peers));
+        PL_TRY(pl_peer_recv(call, parts.base, all, MPI_BYTE, 0, TAG_BACK, peers));
     }
     for (int i = 1; rank == 0 && i < p; i++)
-        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(pl_gathered_at(&parts, i), parts.unit, MPI_BYTE, i,
-                                                 TAG_THERE, peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_recv(call, pl_gathered_at(&parts, i), parts.unit, MPI_BYTE, i, TAG_THERE,
+                            peers));
     for (int i = 1; rank == 0 && i < p; i++)
-        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(parts.base, all, MPI_BYTE, i, TAG_BACK, peers)));
+        PL_TRY(pl_peer_send(call, parts.base, all, MPI_BYTE, i, TAG_BACK, peers));
     PL_TRY(pl_gathered_deliver(call, p, &parts));
 out:
     return rc;

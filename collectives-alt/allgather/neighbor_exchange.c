@@ -19,9 +19,8 @@ static int swap(const struct pl_call *call, const struct pl_gathered *parts, MPI
                 int other, int out, int in, int blocks)
 {
     const int bytes = blocks * parts->unit;
-    return pl_raise(call->comm, PL_MPI(Sendrecv)(pl_gathered_at(parts, out), bytes, MPI_BYTE, other,
-                                                 TAG, pl_gathered_at(parts, in), bytes, MPI_BYTE,
-                                                 other, TAG, peers, MPI_STATUS_IGNORE));
+    return pl_peer_sendrecv(call, pl_gathered_at(parts, out), bytes, MPI_BYTE, other, TAG,
+                            pl_gathered_at(parts, in), bytes, MPI_BYTE, other, TAG, peers);
 }
 
 static int run(const struct pl_call *call)
@@ -29,8 +28,7 @@ static int run(const struct pl_call *call)
     int rc, p, rank;
     MPI_Comm peers;
     struct pl_gathered parts;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     if (p % 2 == 1)
         return pl_allgather_on_a_ring(call);
     PL_TRY(pl_private(call->comm, &peers));

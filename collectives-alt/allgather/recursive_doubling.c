@@ -31,11 +31,9 @@ static int double_up(const struct pl_call *call, const struct pl_gathered *parts
         const int out = first_block(mine, r), in = first_block(theirs, r);
         const int out_end = first_block(mine + m, r), in_end = first_block(theirs + m, r);
         const int partner = first_block(other, r);
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Sendrecv)(pl_gathered_at(parts, out), (out_end - out) * parts->unit,
-                                         MPI_BYTE, partner, TAG_ROUND, pl_gathered_at(parts, in),
-                                         (in_end - in) * parts->unit, MPI_BYTE, partner, TAG_ROUND,
-                                         peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_sendrecv(call, pl_gathered_at(parts, out), (out_end - out) * parts->unit,
+                                MPI_BYTE, partner, TAG_ROUND, pl_gathered_at(parts, in),
+                                (in_end - in) * parts->unit, MPI_BYTE, partner, TAG_ROUND, peers));
     }
 out:
     return rc;
@@ -46,8 +44,7 @@ static int run(const struct pl_call *call)
     int rc, p, rank, q = 1;
     MPI_Comm peers;
     struct pl_gathered parts;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     PL_TRY(pl_gathered_begin(call, p, rank, &parts));
     while (q <= p / 2)
@@ -56,19 +53,15 @@ static int run(const struct pl_call *call)
     const bool paired = rank < 2 * r, aside = paired && rank % 2 == 1;
     void *all = parts.base, *own = pl_gathered_at(&parts, rank);
     if (aside) {
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Send)(own, parts.unit, MPI_BYTE, rank - 1, TAG_FOLD, peers)));
-        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(all, p * parts.unit, MPI_BYTE, rank - 1, TAG_FOLD,
-                                                 peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_send(call, own, parts.unit, MPI_BYTE, rank - 1, TAG_FOLD, peers));
+        PL_TRY(pl_peer_recv(call, all, p * parts.unit, MPI_BYTE, rank - 1, TAG_FOLD, peers));
     } else {
         if (paired)
-            PL_TRY(pl_raise(call->comm,
-                            PL_MPI(Recv)(pl_gathered_at(&parts, rank + 1), parts.unit, MPI_BYTE,
-                                         rank + 1, TAG_FOLD, peers, MPI_STATUS_IGNORE)));
+            PL_TRY(pl_peer_recv(call, pl_gathered_at(&parts, rank + 1), parts.unit, MPI_BYTE,
+                                rank + 1, TAG_FOLD, peers));
         PL_TRY(double_up(call, &parts, peers, q, r, paired ? rank / 2 : rank - r));
         if (paired)
-            PL_TRY(pl_raise(call->comm, PL_MPI(Send)(all, p * parts.unit, MPI_BYTE, rank + 1,
-                                                     TAG_FOLD, peers)));
+            PL_TRY(pl_peer_send(call, all, p * parts.unit, MPI_BYTE, rank + 1, TAG_FOLD, peers));
     }
     PL_TRY(pl_gathered_deliver(call, p, &parts));
 out:

@@ -15,18 +15,15 @@ int pl_allgather_on_a_ring(const struct pl_call *call)
     int rc, p, rank;
     MPI_Comm peers;
     struct pl_gathered parts;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     PL_TRY(pl_gathered_begin(call, p, rank, &parts));
     const int next = (rank + 1) % p, previous = (rank + p - 1) % p;
     for (int step = 0, out = rank; step < p - 1; step++) {
         const int in = (out + p - 1) % p;
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Sendrecv)(pl_gathered_at(&parts, out),
-                                         pl_gathered_bytes(&parts, out), MPI_BYTE, next, TAG,
-                                         pl_gathered_at(&parts, in), pl_gathered_bytes(&parts, in),
-                                         MPI_BYTE, previous, TAG, peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_sendrecv(call, pl_gathered_at(&parts, out), pl_gathered_bytes(&parts, out),
+                                MPI_BYTE, next, TAG, pl_gathered_at(&parts, in),
+                                pl_gathered_bytes(&parts, in), MPI_BYTE, previous, TAG, peers));
         out = in;
     }
     PL_TRY(pl_gathered_deliver(call, p, &parts));

@@ -12,8 +12,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
 
     const struct pl_side side = pl_recv_side(call);
     struct pl_part *parts = pl_part_tables(call->comm, p, 1);

@@ -23,8 +23,7 @@ static bool fits(const struct pl_side *side, int p)
 static int run(const struct pl_call *call)
 {
     int rc, p, rank, most = 0;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
 
     const struct pl_side side = pl_recv_side(call);
     const bool direct = pl_dense(side.type) && fits(&side, p);

@@ -45,26 +45,21 @@ static int among_leaders(const struct pl_call *call, const struct pl_team *team,
     const int folded = mine < q ? mine + q : mine - q;
     const int partner = folded < team->size ? pl_team_rank(team, folded) : MPI_PROC_NULL;
     if (mine >= q) {
-        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(operands->value, count, type, partner, TAG_FOLD,
-                                                 team->peers)));
-        return pl_raise(call->comm, PL_MPI(Recv)(operands->value, count, type, partner, TAG_FOLD,
-                                                 team->peers, MPI_STATUS_IGNORE));
+        PL_TRY(pl_peer_send(call, operands->value, count, type, partner, TAG_FOLD, team->peers));
+        return pl_peer_recv(call, operands->value, count, type, partner, TAG_FOLD, team->peers);
     }
     if (folded < team->size) {
-        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(operands->other, count, type, partner, TAG_FOLD,
-                                                 team->peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_recv(call, operands->other, count, type, partner, TAG_FOLD, team->peers));
         PL_TRY(combine(call, operands, false));
     }
     for (int m = 1; m < q; m *= 2) {
         const int peer = pl_team_rank(team, mine ^ m);
-        PL_TRY(pl_raise(call->comm, PL_MPI(Sendrecv)(operands->value, count, type, peer, TAG_ROUND,
-                                                     operands->other, count, type, peer, TAG_ROUND,
-                                                     team->peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_sendrecv(call, operands->value, count, type, peer, TAG_ROUND,
+                                operands->other, count, type, peer, TAG_ROUND, team->peers));
         PL_TRY(combine(call, operands, (mine & m) != 0));
     }
     if (folded < team->size)
-        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(operands->value, count, type, partner, TAG_FOLD,
-                                                 team->peers)));
+        PL_TRY(pl_peer_send(call, operands->value, count, type, partner, TAG_FOLD, team->peers));
 out:
     return rc;
 }

@@ -66,10 +66,9 @@ static int send(const struct ring *ring, long long t, MPI_Request *request)
     const struct pl_range range = segment_of(ring, t, 1);
     const void *segment = t < ring->segments ? pl_at(pl_operand(call), range.first, call->recvtype)
                                              : room_of(ring, t - ring->segments);
-    return pl_raise(call->comm,
-                    PL_MPI(Isend)(segment, range.count, call->recvtype,
-                                  range.count ? (ring->rank + 1) % ring->p : MPI_PROC_NULL, TAG,
-                                  ring->peers, request));
+    return pl_peer_isend(call, segment, range.count, call->recvtype,
+                         range.count ? (ring->rank + 1) % ring->p : MPI_PROC_NULL, TAG, ring->peers,
+                         request);
 }
 
 /* Afterwards the room of the last step holds the own block. */
@@ -84,10 +83,10 @@ static int reduce_scatter(const struct ring *ring)
         const struct pl_range range = segment_of(ring, t, 2);
         PL_TRY(post(ring, t + 1, &incoming[(t + 1) % 2]));
         PL_TRY(send(ring, t, &leaving));
-        PL_TRY(pl_raise(call->comm, PL_MPI(Wait)(&incoming[t % 2], MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_wait(call, &incoming[t % 2]));
         PL_TRY(pl_combine(call, pl_at(pl_operand(call), range.first, call->recvtype),
                           room_of(ring, t), range.count));
-        PL_TRY(pl_raise(call->comm, PL_MPI(Wait)(&leaving, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_wait(call, &leaving));
     }
 out:
     return rc;

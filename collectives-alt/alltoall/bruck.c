@@ -42,18 +42,16 @@ static int round_of(const struct pl_call *call, MPI_Comm peers, int p, int rank,
         for (int i = next_block(-1, p, power, radix, digit); i < p;
              i = next_block(i, p, power, radix, digit))
             memcpy(out + (size_t)count++ * block, blocks + (size_t)i * block, block);
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Irecv)(in, count * bytes, MPI_BYTE, (rank + p - distance) % p, TAG,
-                                      peers, &requests[open])));
+        PL_TRY(pl_peer_irecv(call, in, count * bytes, MPI_BYTE, (rank + p - distance) % p, TAG,
+                             peers, &requests[open]));
         open++;
-        PL_TRY(pl_raise(call->comm, PL_MPI(Isend)(out, count * bytes, MPI_BYTE,
-                                                  (int)(((long long)rank + distance) % p), TAG,
-                                                  peers, &requests[open])));
+        PL_TRY(pl_peer_isend(call, out, count * bytes, MPI_BYTE,
+                             (int)(((long long)rank + distance) % p), TAG, peers, &requests[open]));
         open++;
         out += (size_t)count * block;
         in += (size_t)count * block;
     }
-    PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(open, requests, MPI_STATUSES_IGNORE)));
+    PL_TRY(pl_peer_wait_all(call, open, requests));
     for (int digit = 1; digit < radix && digit * power < p; digit++)
         for (int i = next_block(-1, p, power, radix, digit); i < p;
              i = next_block(i, p, power, radix, digit), arrived += block)
@@ -82,8 +80,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank, size;
     MPI_Comm peers;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(PMPI_Type_size(call->recvtype, &size));
     PL_TRY(pl_private(call->comm, &peers));
     if (size == 0 || call->recvcount == 0)

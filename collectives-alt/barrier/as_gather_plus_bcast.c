@@ -11,8 +11,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     char here = 1, *all = NULL;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     if (rank == 0) {
         all = pl_scratch(call->comm, PL_SLOT_RECV, (size_t)p);
         if (!all)

@@ -12,13 +12,12 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     for (long long distance = 1; distance < p; distance *= 2) {
         const int to = (int)((rank + distance) % p), from = (int)((rank + p - distance) % p);
-        PL_TRY(pl_raise(call->comm, PL_MPI(Sendrecv)(NULL, 0, MPI_BYTE, to, TAG, NULL, 0, MPI_BYTE,
-                                                     from, TAG, peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_sendrecv(call, NULL, 0, MPI_BYTE, to, TAG, NULL, 0, MPI_BYTE, from, TAG,
+                                peers));
     }
 out:
     return rc;

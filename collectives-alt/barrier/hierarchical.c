@@ -21,9 +21,8 @@ static int disseminate(const struct pl_call *call, const struct pl_team *team)
     for (long long distance = 1; distance < team->size; distance *= 2) {
         const int to = (int)((team->mine + distance) % team->size);
         const int from = (int)((team->mine + team->size - distance) % team->size);
-        PL_TRY(pl_raise(call->comm, PL_MPI(Sendrecv)(NULL, 0, MPI_BYTE, pl_team_rank(team, to), TAG,
-                                                     NULL, 0, MPI_BYTE, pl_team_rank(team, from),
-                                                     TAG, team->peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_sendrecv(call, NULL, 0, MPI_BYTE, pl_team_rank(team, to), TAG, NULL, 0,
+                                MPI_BYTE, pl_team_rank(team, from), TAG, team->peers));
     }
 out:
     return rc;

@@ -17,13 +17,11 @@ static int release(const struct pl_call *call, MPI_Comm peers, int p)
     if (!requests)
         return pl_raise(call->comm, MPI_ERR_NO_MEM);
     for (int i = 1; i < p; i++)
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Irecv)(NULL, 0, MPI_BYTE, i, TAG_THERE, peers, &requests[i - 1])));
-    PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(p - 1, requests, MPI_STATUSES_IGNORE)));
+        PL_TRY(pl_peer_irecv(call, NULL, 0, MPI_BYTE, i, TAG_THERE, peers, &requests[i - 1]));
+    PL_TRY(pl_peer_wait_all(call, p - 1, requests));
     for (int i = 1; i < p; i++)
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Isend)(NULL, 0, MPI_BYTE, i, TAG_BACK, peers, &requests[i - 1])));
-    PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(p - 1, requests, MPI_STATUSES_IGNORE)));
+        PL_TRY(pl_peer_isend(call, NULL, 0, MPI_BYTE, i, TAG_BACK, peers, &requests[i - 1]));
+    PL_TRY(pl_peer_wait_all(call, p - 1, requests));
 out:
     return rc;
 }
@@ -32,14 +30,12 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     if (rank == 0)
         return release(call, peers, p);
-    PL_TRY(pl_raise(call->comm, PL_MPI(Send)(NULL, 0, MPI_BYTE, 0, TAG_THERE, peers)));
-    PL_TRY(pl_raise(call->comm,
-                    PL_MPI(Recv)(NULL, 0, MPI_BYTE, 0, TAG_BACK, peers, MPI_STATUS_IGNORE)));
+    PL_TRY(pl_peer_send(call, NULL, 0, MPI_BYTE, 0, TAG_THERE, peers));
+    PL_TRY(pl_peer_recv(call, NULL, 0, MPI_BYTE, 0, TAG_BACK, peers));
 out:
     return rc;
 }

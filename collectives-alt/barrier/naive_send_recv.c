@@ -13,19 +13,16 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     if (rank > 0) {
-        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(NULL, 0, MPI_BYTE, 0, TAG_THERE, peers)));
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Recv)(NULL, 0, MPI_BYTE, 0, TAG_BACK, peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_send(call, NULL, 0, MPI_BYTE, 0, TAG_THERE, peers));
+        PL_TRY(pl_peer_recv(call, NULL, 0, MPI_BYTE, 0, TAG_BACK, peers));
     }
     for (int i = 1; rank == 0 && i < p; i++)
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Recv)(NULL, 0, MPI_BYTE, i, TAG_THERE, peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_recv(call, NULL, 0, MPI_BYTE, i, TAG_THERE, peers));
     for (int i = 1; rank == 0 && i < p; i++)
-        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(NULL, 0, MPI_BYTE, i, TAG_BACK, peers)));
+        PL_TRY(pl_peer_send(call, NULL, 0, MPI_BYTE, i, TAG_BACK, peers));
 out:
     return rc;
 }

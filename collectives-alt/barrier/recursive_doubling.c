@@ -13,27 +13,23 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank, q = 1;
     MPI_Comm peers;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     while (q <= p / 2)
         q *= 2;
     const int partner = rank < q ? rank + q : rank - q;
     if (rank >= q) {
-        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(NULL, 0, MPI_BYTE, partner, TAG_FOLD, peers)));
-        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(NULL, 0, MPI_BYTE, partner, TAG_FOLD, peers,
-                                                 MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_send(call, NULL, 0, MPI_BYTE, partner, TAG_FOLD, peers));
+        PL_TRY(pl_peer_recv(call, NULL, 0, MPI_BYTE, partner, TAG_FOLD, peers));
         return rc;
     }
     if (partner < p)
-        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(NULL, 0, MPI_BYTE, partner, TAG_FOLD, peers,
-                                                 MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_recv(call, NULL, 0, MPI_BYTE, partner, TAG_FOLD, peers));
     for (int m = 1; m < q; m *= 2)
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Sendrecv)(NULL, 0, MPI_BYTE, rank ^ m, TAG_ROUND, NULL, 0, MPI_BYTE,
-                                         rank ^ m, TAG_ROUND, peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_sendrecv(call, NULL, 0, MPI_BYTE, rank ^ m, TAG_ROUND, NULL, 0, MPI_BYTE,
+                                rank ^ m, TAG_ROUND, peers));
     if (partner < p)
-        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(NULL, 0, MPI_BYTE, partner, TAG_FOLD, peers)));
+        PL_TRY(pl_peer_send(call, NULL, 0, MPI_BYTE, partner, TAG_FOLD, peers));
 out:
     return rc;
 }

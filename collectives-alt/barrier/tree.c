@@ -14,21 +14,17 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     const struct pl_tree tree = pl_kary(rank, p, call->values[0]);
     for (int i = 0; i < tree.children; i++)
-        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(NULL, 0, MPI_BYTE, pl_child(&tree, i), TAG_UP,
-                                                 peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_recv(call, NULL, 0, MPI_BYTE, pl_child(&tree, i), TAG_UP, peers));
     if (tree.parent >= 0) {
-        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(NULL, 0, MPI_BYTE, tree.parent, TAG_UP, peers)));
-        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(NULL, 0, MPI_BYTE, tree.parent, TAG_DOWN, peers,
-                                                 MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_send(call, NULL, 0, MPI_BYTE, tree.parent, TAG_UP, peers));
+        PL_TRY(pl_peer_recv(call, NULL, 0, MPI_BYTE, tree.parent, TAG_DOWN, peers));
     }
     for (int i = 0; i < tree.children; i++)
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Send)(NULL, 0, MPI_BYTE, pl_child(&tree, i), TAG_DOWN, peers)));
+        PL_TRY(pl_peer_send(call, NULL, 0, MPI_BYTE, pl_child(&tree, i), TAG_DOWN, peers));
 out:
     return rc;
 }

@@ -14,18 +14,17 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     if (rank != call->root) {
-        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(call->recvbuf, call->recvcount, call->recvtype,
-                                                 call->root, TAG, peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_recv(call, call->recvbuf, call->recvcount, call->recvtype, call->root, TAG,
+                            peers));
         return MPI_SUCCESS;
     }
     for (int to = 0; to < p; to++)
         if (to != rank)
-            PL_TRY(pl_raise(call->comm, PL_MPI(Send)(call->recvbuf, call->recvcount, call->recvtype,
-                                                     to, TAG, peers)));
+            PL_TRY(
+                pl_peer_send(call, call->recvbuf, call->recvcount, call->recvtype, to, TAG, peers));
 out:
     return rc;
 }

@@ -22,11 +22,9 @@ static int double_up(const struct pl_call *call, const struct pl_bcast *bcast, i
         const int out = pl_bcast_cut(bcast, q, mine), in = pl_bcast_cut(bcast, q, theirs);
         const int send = pl_bcast_cut(bcast, q, mine + m) - out;
         const int receive = pl_bcast_cut(bcast, q, theirs + m) - in;
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Sendrecv)(bcast->bytes + out, send, MPI_BYTE,
-                                         send ? rank : MPI_PROC_NULL, TAG, bcast->bytes + in,
-                                         receive, MPI_BYTE, receive ? rank : MPI_PROC_NULL, TAG,
-                                         bcast->peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_sendrecv(call, bcast->bytes + out, send, MPI_BYTE,
+                                send ? rank : MPI_PROC_NULL, TAG, bcast->bytes + in, receive,
+                                MPI_BYTE, receive ? rank : MPI_PROC_NULL, TAG, bcast->peers));
     }
 out:
     return rc;
@@ -36,13 +34,13 @@ static int pass_on(const struct pl_call *call, const struct pl_bcast *bcast, int
 {
     int rc = MPI_SUCCESS;
     if (bcast->v < bcast->p - q)
-        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(bcast->bytes, bcast->n, MPI_BYTE,
-                                                 pl_to_rank(bcast->v + q, bcast->root, bcast->p),
-                                                 TAG_REST, bcast->peers)));
+        PL_TRY(pl_peer_send(call, bcast->bytes, bcast->n, MPI_BYTE,
+                            pl_to_rank(bcast->v + q, bcast->root, bcast->p), TAG_REST,
+                            bcast->peers));
     else if (bcast->v >= q)
-        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(bcast->bytes, bcast->n, MPI_BYTE,
-                                                 pl_to_rank(bcast->v - q, bcast->root, bcast->p),
-                                                 TAG_REST, bcast->peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_recv(call, bcast->bytes, bcast->n, MPI_BYTE,
+                            pl_to_rank(bcast->v - q, bcast->root, bcast->p), TAG_REST,
+                            bcast->peers));
 out:
     return rc;
 }

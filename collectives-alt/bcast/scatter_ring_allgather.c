@@ -23,11 +23,9 @@ static int ring(const struct pl_call *call, const struct pl_bcast *bcast)
         const int out_first = pl_bcast_cut(bcast, p, out), in_first = pl_bcast_cut(bcast, p, in);
         const int send = pl_bcast_cut(bcast, p, out + 1) - out_first;
         const int receive = pl_bcast_cut(bcast, p, in + 1) - in_first;
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Sendrecv)(bcast->bytes + out_first, send, MPI_BYTE,
-                                         send ? next : MPI_PROC_NULL, TAG, bcast->bytes + in_first,
-                                         receive, MPI_BYTE, receive ? previous : MPI_PROC_NULL, TAG,
-                                         bcast->peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_sendrecv(call, bcast->bytes + out_first, send, MPI_BYTE,
+                                send ? next : MPI_PROC_NULL, TAG, bcast->bytes + in_first, receive,
+                                MPI_BYTE, receive ? previous : MPI_PROC_NULL, TAG, bcast->peers));
     }
 out:
     return rc;

@@ -54,22 +54,20 @@ int pl_bcast_down(const struct pl_call *call, const struct pl_bcast *bcast,
     for (int i = -OPEN; i < segments; i++) {
         const int slot = (i + OPEN) % OPEN, next = i + OPEN;
         if (i >= 0)
-            PL_TRY(pl_raise(call->comm, PL_MPI(Wait)(&incoming[slot], MPI_STATUS_IGNORE)));
+            PL_TRY(pl_peer_wait(call, &incoming[slot]));
         if (next < segments)
-            PL_TRY(pl_raise(call->comm, PL_MPI(Irecv)(bcast->bytes + next * size,
-                                                      length_of(n, size, next), MPI_BYTE, parent,
-                                                      TAG_DOWN, bcast->peers, &incoming[slot])));
+            PL_TRY(pl_peer_irecv(call, bcast->bytes + next * size, length_of(n, size, next),
+                                 MPI_BYTE, parent, TAG_DOWN, bcast->peers, &incoming[slot]));
         if (i < 0)
             continue;
         MPI_Request *mine = sends + slot * children;
-        PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(children, mine, MPI_STATUSES_IGNORE)));
+        PL_TRY(pl_peer_wait_all(call, children, mine));
         for (int child = children - 1; child >= 0; child--)
-            PL_TRY(pl_raise(call->comm,
-                            PL_MPI(Isend)(bcast->bytes + i * size, length_of(n, size, i), MPI_BYTE,
-                                          pl_to_rank(pl_child(tree, child), root, p), TAG_DOWN,
-                                          bcast->peers, &mine[child])));
+            PL_TRY(pl_peer_isend(call, bcast->bytes + i * size, length_of(n, size, i), MPI_BYTE,
+                                 pl_to_rank(pl_child(tree, child), root, p), TAG_DOWN, bcast->peers,
+                                 &mine[child]));
     }
-    PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(OPEN * children, sends, MPI_STATUSES_IGNORE)));
+    PL_TRY(pl_peer_wait_all(call, OPEN * children, sends));
 out:
     return rc;
 }
@@ -87,16 +85,16 @@ int pl_bcast_scatter(const struct pl_call *call, const struct pl_bcast *bcast, i
     const int first = pl_bcast_cut(bcast, blocks, bcast->v);
     const int length = pl_bcast_cut(bcast, blocks, bcast->v + tree.span) - first;
     if (bcast->v > 0 && length > 0)
-        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(bcast->bytes + first, length, MPI_BYTE,
-                                                 pl_to_rank(tree.parent, bcast->root, bcast->p),
-                                                 TAG_SCATTER, bcast->peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_recv(call, bcast->bytes + first, length, MPI_BYTE,
+                            pl_to_rank(tree.parent, bcast->root, bcast->p), TAG_SCATTER,
+                            bcast->peers));
     for (int i = tree.children - 1; i >= 0; i--) {
         const int child = pl_child(&tree, i), start = pl_bcast_cut(bcast, blocks, child);
         const int part = pl_bcast_cut(bcast, blocks, child + pl_child_span(&tree, i)) - start;
         if (part > 0)
-            PL_TRY(pl_raise(call->comm, PL_MPI(Send)(bcast->bytes + start, part, MPI_BYTE,
-                                                     pl_to_rank(child, bcast->root, bcast->p),
-                                                     TAG_SCATTER, bcast->peers)));
+            PL_TRY(pl_peer_send(call, bcast->bytes + start, part, MPI_BYTE,
+                                pl_to_rank(child, bcast->root, bcast->p), TAG_SCATTER,
+                                bcast->peers));
     }
 out:
     return rc;

@@ -26,11 +26,11 @@ int pl_direct_blocking(const struct pl_call *call, bool naive)
         if (!naive && pl_portion_empty(&portion))
             continue;
         if (receive)
-            PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(portion.buf, portion.count, portion.type, peer,
-                                                     TAG, me.peers, MPI_STATUS_IGNORE)));
+            PL_TRY(
+                pl_peer_recv(call, portion.buf, portion.count, portion.type, peer, TAG, me.peers));
         else
-            PL_TRY(pl_raise(call->comm, PL_MPI(Send)(portion.buf, portion.count, portion.type, peer,
-                                                     TAG, me.peers)));
+            PL_TRY(
+                pl_peer_send(call, portion.buf, portion.count, portion.type, peer, TAG, me.peers));
     }
 out:
     return rc;
@@ -62,15 +62,15 @@ int pl_direct_nonblocking(const struct pl_call *call, int window, bool naive)
         else
             PL_TRY(pl_raise(call->comm, PL_MPI(Waitany)(open, requests, &slot, MPI_STATUS_IGNORE)));
         if (receive)
-            PL_TRY(pl_raise(call->comm, PL_MPI(Irecv)(portion.buf, portion.count, portion.type,
-                                                      peer, TAG, me.peers, &requests[slot])));
+            PL_TRY(pl_peer_irecv(call, portion.buf, portion.count, portion.type, peer, TAG,
+                                 me.peers, &requests[slot]));
         else
-            PL_TRY(pl_raise(call->comm, PL_MPI(Isend)(portion.buf, portion.count, portion.type,
-                                                      peer, TAG, me.peers, &requests[slot])));
+            PL_TRY(pl_peer_isend(call, portion.buf, portion.count, portion.type, peer, TAG,
+                                 me.peers, &requests[slot]));
     }
     if (me.v == 0)
         PL_TRY(pl_root_keeps(call, me.peers));
-    PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(open, requests, MPI_STATUSES_IGNORE)));
+    PL_TRY(pl_peer_wait_all(call, open, requests));
 out:
     return rc;
 }

@@ -24,9 +24,8 @@ struct pl_block pl_to(const struct pl_call *call, int other)
 static int send_and_receive(const struct pl_call *call, MPI_Comm peers, const struct pl_block *out,
                             int to, const struct pl_block *in, int from, int tag)
 {
-    return pl_raise(call->comm,
-                    PL_MPI(Sendrecv)(out->buf, out->count, out->type, to, tag, (void *)in->buf,
-                                     in->count, in->type, from, tag, peers, MPI_STATUS_IGNORE));
+    return pl_peer_sendrecv(call, out->buf, out->count, out->type, to, tag, (void *)in->buf,
+                            in->count, in->type, from, tag, peers);
 }
 
 int pl_keep_own(const struct pl_call *call, MPI_Comm peers, int rank)
@@ -65,8 +64,7 @@ int pl_everyone_at_once(const struct pl_call *call, bool naive)
     int rc, p, rank, open = 0, bytes = 0;
     MPI_Comm peers;
     char *packed = NULL;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     MPI_Request *requests = pl_requests(call->comm, 2 * p);
     if (!requests)
@@ -85,16 +83,16 @@ int pl_everyone_at_once(const struct pl_call *call, bool naive)
             out = (struct pl_block){packed + (size_t)to * (size_t)bytes, bytes, MPI_PACKED, 0};
         else
             out = in_place ? pl_from(call, rank) : pl_to(call, to);
-        PL_TRY(pl_raise(call->comm, PL_MPI(Irecv)((void *)in.buf, in.count, in.type, from,
-                                                  TAG_AT_ONCE, peers, &requests[open])));
+        PL_TRY(pl_peer_irecv(call, (void *)in.buf, in.count, in.type, from, TAG_AT_ONCE, peers,
+                             &requests[open]));
         open++;
-        PL_TRY(pl_raise(call->comm, PL_MPI(Isend)(out.buf, out.count, out.type, to, TAG_AT_ONCE,
-                                                  peers, &requests[open])));
+        PL_TRY(pl_peer_isend(call, out.buf, out.count, out.type, to, TAG_AT_ONCE, peers,
+                             &requests[open]));
         open++;
     }
     if (!naive)
         PL_TRY(pl_keep_own(call, peers, rank));
-    PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(open, requests, MPI_STATUSES_IGNORE)));
+    PL_TRY(pl_peer_wait_all(call, open, requests));
 out:
     return rc;
 }
@@ -105,8 +103,7 @@ int pl_everyone_pairwise(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     if (call->sendbuf == MPI_IN_PLACE) {
         for (int step = 0; step < p; step++) {

@@ -44,16 +44,15 @@ static int at_root(const struct pl_call *call, const struct pl_rooted *me,
     for (int i = 0; i < tree->children; i++) {
         const int child = pl_child(tree, i), bytes = pl_child_span(tree, i) * me->bytes;
         char *range = pl_root_range(call, me, child, pl_child_span(tree, i));
-        PL_TRY(pl_raise(call->comm, PL_MPI(Irecv)(range ? range : scratch + at, bytes, MPI_BYTE,
-                                                  pl_to_rank(child, me->root, me->p), TAG,
-                                                  me->peers, &requests[i])));
+        PL_TRY(pl_peer_irecv(call, range ? range : scratch + at, bytes, MPI_BYTE,
+                             pl_to_rank(child, me->root, me->p), TAG, me->peers, &requests[i]));
         at += range ? 0 : (size_t)bytes;
     }
     PL_TRY(pl_root_keeps(call, me->peers));
     at = 0;
     for (int i = 0; i < tree->children; i++) {
         const int child = pl_child(tree, i), span = pl_child_span(tree, i);
-        PL_TRY(pl_raise(call->comm, PL_MPI(Wait)(&requests[i], MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_wait(call, &requests[i]));
         if (pl_root_range(call, me, child, span))
             continue;
         PL_TRY(unpack_range(call, me, scratch + at, child, span));
@@ -78,19 +77,16 @@ static int below(const struct pl_call *call, const struct pl_rooted *me, const s
             return pl_raise(call->comm, MPI_ERR_NO_MEM);
         for (int i = 0; i < tree->children; i++) {
             const int child = pl_child(tree, i);
-            PL_TRY(pl_raise(call->comm, PL_MPI(Irecv)(blocks + (size_t)(child - me->v) * bytes,
-                                                      pl_child_span(tree, i) * me->bytes, MPI_BYTE,
-                                                      pl_to_rank(child, me->root, me->p), TAG,
-                                                      me->peers, &requests[i])));
+            PL_TRY(pl_peer_irecv(call, blocks + (size_t)(child - me->v) * bytes,
+                                 pl_child_span(tree, i) * me->bytes, MPI_BYTE,
+                                 pl_to_rank(child, me->root, me->p), TAG, me->peers, &requests[i]));
         }
         PL_TRY(pl_pack(block.buf, block.count, block.type, blocks, me->bytes, call->comm));
-        PL_TRY(
-            pl_raise(call->comm, PL_MPI(Waitall)(tree->children, requests, MPI_STATUSES_IGNORE)));
+        PL_TRY(pl_peer_wait_all(call, tree->children, requests));
         subtree = blocks;
     }
-    PL_TRY(pl_raise(call->comm,
-                    PL_MPI(Send)(subtree, tree->span * me->bytes, MPI_BYTE,
-                                 pl_to_rank(tree->parent, me->root, me->p), TAG, me->peers)));
+    PL_TRY(pl_peer_send(call, subtree, tree->span * me->bytes, MPI_BYTE,
+                        pl_to_rank(tree->parent, me->root, me->p), TAG, me->peers));
 out:
     return rc;
 }

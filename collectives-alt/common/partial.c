@@ -89,11 +89,10 @@ static int exchange(const struct pl_partial *partial, const void *from, struct p
 {
     const struct pl_call *call = partial->call;
     const MPI_Datatype type = call->recvtype;
-    return pl_raise(call->comm, PL_MPI(Sendrecv)(pl_at(from, send.first, type), send.count, type,
-                                                 send.count ? to : MPI_PROC_NULL, TAG,
-                                                 pl_at(into, receive.first, type), receive.count,
-                                                 type, receive.count ? source : MPI_PROC_NULL, TAG,
-                                                 partial->peers, MPI_STATUS_IGNORE));
+    return pl_peer_sendrecv(call, pl_at(from, send.first, type), send.count, type,
+                            send.count ? to : MPI_PROC_NULL, TAG, pl_at(into, receive.first, type),
+                            receive.count, type, receive.count ? source : MPI_PROC_NULL, TAG,
+                            partial->peers);
 }
 
 static int send_from(const struct pl_partial *partial, const void *from, struct pl_range range,
@@ -102,8 +101,8 @@ static int send_from(const struct pl_partial *partial, const void *from, struct 
     const struct pl_call *call = partial->call;
     if (range.count == 0)
         return MPI_SUCCESS;
-    return pl_raise(call->comm, PL_MPI(Send)(pl_at(from, range.first, call->recvtype), range.count,
-                                             call->recvtype, to, TAG, partial->peers));
+    return pl_peer_send(call, pl_at(from, range.first, call->recvtype), range.count, call->recvtype,
+                        to, TAG, partial->peers);
 }
 
 static int receive_into(const struct pl_partial *partial, void *into, struct pl_range range,
@@ -112,9 +111,8 @@ static int receive_into(const struct pl_partial *partial, void *into, struct pl_
     const struct pl_call *call = partial->call;
     if (range.count == 0)
         return MPI_SUCCESS;
-    return pl_raise(call->comm,
-                    PL_MPI(Recv)(pl_at(into, range.first, call->recvtype), range.count,
-                                 call->recvtype, from, TAG, partial->peers, MPI_STATUS_IGNORE));
+    return pl_peer_recv(call, pl_at(into, range.first, call->recvtype), range.count, call->recvtype,
+                        from, TAG, partial->peers);
 }
 
 int pl_partial_send(const struct pl_partial *partial, struct pl_range range, int to)

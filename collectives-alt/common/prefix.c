@@ -9,8 +9,7 @@ int pl_prefix_doubling(const struct pl_call *call)
 {
     int rc, p, rank;
     struct pl_partial partial;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_partial_start(&partial, call, call->recvcount, false));
 
     const MPI_Datatype type = call->recvtype;

@@ -66,8 +66,7 @@ int pl_reduce_scatter_by_halving(const struct pl_call *call)
     int rc, p, rank;
     struct pl_cut cut;
     struct pl_partial partial;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     if (p == 1)
         return pl_alone(call);
     PL_TRY(pl_cut_of(call, p, &cut));
@@ -103,8 +102,7 @@ int pl_reduce_scatter_by_pairs(const struct pl_call *call)
     int rc, p, rank, commutes;
     MPI_Comm peers;
     struct pl_cut cut;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     if (p == 1)
         return pl_alone(call);
     PL_TRY(pl_private(call->comm, &peers));
@@ -129,11 +127,9 @@ int pl_reduce_scatter_by_pairs(const struct pl_call *call)
         const int to = (rank + i) % p, from = (rank - i + p) % p;
         const struct pl_range send = pl_cut_range(&cut, to);
         void *into = above && from == p - 1 ? above : incoming;
-        PL_TRY(
-            pl_raise(call->comm, PL_MPI(Sendrecv)(pl_at(operands, send.first, type), send.count,
-                                                  type, send.count ? to : MPI_PROC_NULL, TAG, into,
-                                                  own.count, type, own.count ? from : MPI_PROC_NULL,
-                                                  TAG, peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_sendrecv(call, pl_at(operands, send.first, type), send.count, type,
+                                send.count ? to : MPI_PROC_NULL, TAG, into, own.count, type,
+                                own.count ? from : MPI_PROC_NULL, TAG, peers));
         if (into == incoming)
             PL_TRY(pl_combine(call, incoming, above && from > rank ? above : sum, own.count));
     }

@@ -24,11 +24,9 @@ int pl_ring(const struct pl_call *call, MPI_Comm peers, const struct pl_cut *cut
         const struct pl_range send = pl_cut_range(cut, (rank - step - 1 + p) % p);
         const struct pl_range receive = pl_cut_range(cut, (rank - step - 2 + 2 * p) % p);
         void *sum = direct && step == p - 2 ? *own : incoming[step % 2];
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Sendrecv)(leaving, send.count, type,
-                                         send.count ? next : MPI_PROC_NULL, TAG, sum, receive.count,
-                                         type, receive.count ? previous : MPI_PROC_NULL, TAG, peers,
-                                         MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_sendrecv(call, leaving, send.count, type, send.count ? next : MPI_PROC_NULL,
+                                TAG, sum, receive.count, type,
+                                receive.count ? previous : MPI_PROC_NULL, TAG, peers));
         PL_TRY(pl_combine(call, pl_at(operands, receive.first, type), sum, receive.count));
         leaving = sum;
         if (step == p - 2)
@@ -47,12 +45,10 @@ int pl_ring_allgather(const struct pl_call *call, MPI_Comm peers, const struct p
     for (int step = 0; step < p - 1; step++) {
         const struct pl_range send = pl_cut_range(cut, (rank - step + p) % p);
         const struct pl_range receive = pl_cut_range(cut, (rank - step - 1 + p) % p);
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Sendrecv)(pl_at(call->recvbuf, send.first, type), send.count, type,
-                                         send.count ? next : MPI_PROC_NULL, TAG,
-                                         pl_at(call->recvbuf, receive.first, type), receive.count,
-                                         type, receive.count ? previous : MPI_PROC_NULL, TAG, peers,
-                                         MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_sendrecv(call, pl_at(call->recvbuf, send.first, type), send.count, type,
+                                send.count ? next : MPI_PROC_NULL, TAG,
+                                pl_at(call->recvbuf, receive.first, type), receive.count, type,
+                                receive.count ? previous : MPI_PROC_NULL, TAG, peers));
     }
 out:
     return rc;
@@ -64,8 +60,7 @@ int pl_reduce_scatter_by_ring(const struct pl_call *call)
     MPI_Comm peers;
     struct pl_cut cut;
     void *own = call->recvbuf;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_cut_of(call, p, &cut));
     if (p == 1)
         return pl_alone(call);

@@ -62,9 +62,8 @@ int pl_root_keeps(const struct pl_call *call, MPI_Comm peers)
         memcpy(to->buf, from->buf, bytes_of(from));
         return MPI_SUCCESS;
     }
-    return pl_raise(call->comm, PL_MPI(Sendrecv)(from->buf, from->count, from->type, call->root,
-                                                 TAG, to->buf, to->count, to->type, call->root, TAG,
-                                                 peers, MPI_STATUS_IGNORE));
+    return pl_peer_sendrecv(call, from->buf, from->count, from->type, call->root, TAG, to->buf,
+                            to->count, to->type, call->root, TAG, peers);
 }
 
 int pl_rooted_begin(const struct pl_call *call, struct pl_rooted *me)

@@ -14,8 +14,7 @@ struct side {
 int pl_rooted_alltoallv(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
 
     const size_t row = (size_t)p * sizeof(int);
     int *zeros = pl_scratch(call->comm, PL_SLOT_AUX, 4 * row);

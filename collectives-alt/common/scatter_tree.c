@@ -47,12 +47,11 @@ static int at_root(const struct pl_call *call, const struct pl_rooted *me,
             PL_TRY(pack_range(call, me, range, child, span));
             at += (size_t)span * (size_t)me->bytes;
         }
-        PL_TRY(pl_raise(call->comm, PL_MPI(Isend)(range, span * me->bytes, MPI_BYTE,
-                                                  pl_to_rank(child, me->root, me->p), TAG,
-                                                  me->peers, &requests[i])));
+        PL_TRY(pl_peer_isend(call, range, span * me->bytes, MPI_BYTE,
+                             pl_to_rank(child, me->root, me->p), TAG, me->peers, &requests[i]));
     }
     PL_TRY(pl_root_keeps(call, me->peers));
-    PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(tree->children, requests, MPI_STATUSES_IGNORE)));
+    PL_TRY(pl_peer_wait_all(call, tree->children, requests));
 out:
     return rc;
 }
@@ -65,26 +64,23 @@ static int below(const struct pl_call *call, const struct pl_rooted *me, const s
     void *landing;
     if (tree->children == 0) {
         PL_TRY(pl_landing(call, me->bytes, PL_SLOT_RECV, &landing));
-        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(landing, me->bytes, MPI_BYTE, parent, TAG,
-                                                 me->peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_recv(call, landing, me->bytes, MPI_BYTE, parent, TAG, me->peers));
         return pl_deliver(call, landing, me->bytes, 1);
     }
     char *blocks = pl_scratch(call->comm, PL_SLOT_RECV, (size_t)tree->span * bytes);
     MPI_Request *requests = pl_requests(call->comm, tree->children);
     if (!blocks || !requests)
         return pl_raise(call->comm, MPI_ERR_NO_MEM);
-    PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(blocks, tree->span * me->bytes, MPI_BYTE, parent, TAG,
-                                             me->peers, MPI_STATUS_IGNORE)));
+    PL_TRY(pl_peer_recv(call, blocks, tree->span * me->bytes, MPI_BYTE, parent, TAG, me->peers));
     for (int i = tree->children - 1; i >= 0; i--) {
         const int child = pl_child(tree, i);
-        PL_TRY(pl_raise(call->comm, PL_MPI(Isend)(blocks + (size_t)(child - me->v) * bytes,
-                                                  pl_child_span(tree, i) * me->bytes, MPI_BYTE,
-                                                  pl_to_rank(child, me->root, me->p), TAG,
-                                                  me->peers, &requests[i])));
+        PL_TRY(pl_peer_isend(call, blocks + (size_t)(child - me->v) * bytes,
+                             pl_child_span(tree, i) * me->bytes, MPI_BYTE,
+                             pl_to_rank(child, me->root, me->p), TAG, me->peers, &requests[i]));
     }
     PL_TRY(
         pl_unpack(blocks, me->bytes, call->recvbuf, call->recvcount, call->recvtype, call->comm));
-    PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(tree->children, requests, MPI_STATUSES_IGNORE)));
+    PL_TRY(pl_peer_wait_all(call, tree->children, requests));
 out:
     return rc;
 }

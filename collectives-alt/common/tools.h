@@ -27,9 +27,65 @@ int pl_private(MPI_Comm comm, MPI_Comm *private_comm);
  * any source. So variants need not know each other's. */
 enum { PL_OWN_TAG = 64 };
 
+/* The number of ranks, and which one this is. */
+static inline int pl_ranks(MPI_Comm comm, int *p, int *rank)
+{
+    const int rc = PMPI_Comm_size(comm, p);
+    return rc == MPI_SUCCESS ? PMPI_Comm_rank(comm, rank) : rc;
+}
+
 /* Room for `count` requests; NULL when memory is short. Requests of the private communicator that
  * are still open after an error are not waited for: its messages are nobody else's. */
 MPI_Request *pl_requests(MPI_Comm comm, int count);
+
+/* --- messages on the private communicator: those of MPI, but for statuses; errors are raised ---
+ */
+
+static inline int pl_peer_send(const struct pl_call *call, const void *buf, int count,
+                               MPI_Datatype type, int to, int tag, MPI_Comm peers)
+{
+    return pl_raise(call->comm, PL_MPI(Send)(buf, count, type, to, tag, peers));
+}
+
+static inline int pl_peer_recv(const struct pl_call *call, void *buf, int count, MPI_Datatype type,
+                               int from, int tag, MPI_Comm peers)
+{
+    return pl_raise(call->comm,
+                    PL_MPI(Recv)(buf, count, type, from, tag, peers, MPI_STATUS_IGNORE));
+}
+
+static inline int pl_peer_isend(const struct pl_call *call, const void *buf, int count,
+                                MPI_Datatype type, int to, int tag, MPI_Comm peers,
+                                MPI_Request *request)
+{
+    return pl_raise(call->comm, PL_MPI(Isend)(buf, count, type, to, tag, peers, request));
+}
+
+static inline int pl_peer_irecv(const struct pl_call *call, void *buf, int count, MPI_Datatype type,
+                                int from, int tag, MPI_Comm peers, MPI_Request *request)
+{
+    return pl_raise(call->comm, PL_MPI(Irecv)(buf, count, type, from, tag, peers, request));
+}
+
+static inline int pl_peer_sendrecv(const struct pl_call *call, const void *out, int out_count,
+                                   MPI_Datatype out_type, int to, int out_tag, void *in,
+                                   int in_count, MPI_Datatype in_type, int from, int in_tag,
+                                   MPI_Comm peers)
+{
+    return pl_raise(call->comm,
+                    PL_MPI(Sendrecv)(out, out_count, out_type, to, out_tag, in, in_count, in_type,
+                                     from, in_tag, peers, MPI_STATUS_IGNORE));
+}
+
+static inline int pl_peer_wait(const struct pl_call *call, MPI_Request *request)
+{
+    return pl_raise(call->comm, PL_MPI(Wait)(request, MPI_STATUS_IGNORE));
+}
+
+static inline int pl_peer_wait_all(const struct pl_call *call, int count, MPI_Request *requests)
+{
+    return pl_raise(call->comm, PL_MPI(Waitall)(count, requests, MPI_STATUSES_IGNORE));
+}
 
 /* --- nodes (nodes.c) --- */
 

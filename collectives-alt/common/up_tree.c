@@ -21,8 +21,7 @@ int pl_reduce_on_tree(const struct pl_call *call, int radix)
     int rc, p, rank;
     struct pl_partial partial;
     const struct pl_range all = {0, call->recvcount};
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_partial_start(&partial, call, call->recvcount, rank == call->root));
 
     const int top = partial.commutes ? call->root : 0;

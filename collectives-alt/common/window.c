@@ -46,7 +46,7 @@ static int gather_root(const struct pl_call *call, const struct pl_rooted *me, i
             const struct pl_portion portion =
                 pl_root_portion(call, pl_to_rank(done, me->root, me->p));
             const char *from = memory_of(me, &window, done, &portion);
-            PL_TRY(pl_raise(call->comm, PL_MPI(Wait)(request, MPI_STATUS_IGNORE)));
+            PL_TRY(pl_peer_wait(call, request));
             if (window.scratch)
                 PL_TRY(pl_unpack(from, me->bytes, portion.buf, portion.count, portion.type,
                                  call->comm));
@@ -54,9 +54,8 @@ static int gather_root(const struct pl_call *call, const struct pl_rooted *me, i
         if (v < me->p) {
             const int rank = pl_to_rank(v, me->root, me->p);
             const struct pl_portion portion = pl_root_portion(call, rank);
-            PL_TRY(
-                pl_raise(call->comm, PL_MPI(Irecv)(memory_of(me, &window, v, &portion), me->bytes,
-                                                   MPI_BYTE, rank, TAG, me->peers, request)));
+            PL_TRY(pl_peer_irecv(call, memory_of(me, &window, v, &portion), me->bytes, MPI_BYTE,
+                                 rank, TAG, me->peers, request));
         }
     }
 out:
@@ -75,16 +74,14 @@ static int scatter_root(const struct pl_call *call, const struct pl_rooted *me, 
         char *from = memory_of(me, &window, v, &portion);
         MPI_Request *request = &window.requests[v % window.slots];
         if (v > window.slots)
-            PL_TRY(pl_raise(call->comm, PL_MPI(Wait)(request, MPI_STATUS_IGNORE)));
+            PL_TRY(pl_peer_wait(call, request));
         if (window.scratch)
             PL_TRY(pl_pack(portion.buf, portion.count, portion.type, from, me->bytes, call->comm));
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Isend)(from, me->bytes, MPI_BYTE, rank, TAG, me->peers, request)));
+        PL_TRY(pl_peer_isend(call, from, me->bytes, MPI_BYTE, rank, TAG, me->peers, request));
     }
     for (int v = me->p; v < me->p + window.slots; v++)
         if (v > window.slots)
-            PL_TRY(pl_raise(call->comm,
-                            PL_MPI(Wait)(&window.requests[v % window.slots], MPI_STATUS_IGNORE)));
+            PL_TRY(pl_peer_wait(call, &window.requests[v % window.slots]));
 out:
     return rc;
 }
@@ -101,7 +98,7 @@ int pl_window_gather(const struct pl_call *call, int window)
     const void *bytes;
     const struct pl_block block = pl_own_block(call, me.rank);
     PL_TRY(pl_block_bytes(&block, PL_SLOT_SEND, call->comm, &bytes));
-    PL_TRY(pl_raise(call->comm, PL_MPI(Send)(bytes, me.bytes, MPI_BYTE, me.root, TAG, me.peers)));
+    PL_TRY(pl_peer_send(call, bytes, me.bytes, MPI_BYTE, me.root, TAG, me.peers));
 out:
     return rc;
 }
@@ -117,8 +114,7 @@ int pl_window_scatter(const struct pl_call *call, int window)
         return scatter_root(call, &me, window);
     void *landing;
     PL_TRY(pl_landing(call, me.bytes, PL_SLOT_RECV, &landing));
-    PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(landing, me.bytes, MPI_BYTE, me.root, TAG, me.peers,
-                                             MPI_STATUS_IGNORE)));
+    PL_TRY(pl_peer_recv(call, landing, me.bytes, MPI_BYTE, me.root, TAG, me.peers));
     PL_TRY(pl_deliver(call, landing, me.bytes, 1));
 out:
     return rc;

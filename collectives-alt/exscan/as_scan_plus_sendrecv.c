@@ -14,8 +14,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
 
     const int n = call->recvcount;
@@ -26,8 +25,8 @@ static int run(const struct pl_call *call)
     if (!prefix)
         return pl_raise(call->comm, MPI_ERR_NO_MEM);
     PL_TRY(PL_MPI(Scan)(pl_operand(call), prefix, n, type, call->op, call->comm));
-    PL_TRY(pl_raise(call->comm, PL_MPI(Sendrecv)(prefix, n, type, next, TAG, call->recvbuf, n, type,
-                                                 previous, TAG, peers, MPI_STATUS_IGNORE)));
+    PL_TRY(pl_peer_sendrecv(call, prefix, n, type, next, TAG, call->recvbuf, n, type, previous, TAG,
+                            peers));
 out:
     return rc;
 }

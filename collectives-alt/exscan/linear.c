@@ -17,8 +17,7 @@ static int run(const struct pl_call *call)
     const MPI_Datatype type = call->recvtype;
     const int n = call->recvcount;
     const bool in_place = call->sendbuf == MPI_IN_PLACE;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
 
     void *below = call->recvbuf;
@@ -29,8 +28,7 @@ static int run(const struct pl_call *call)
         void *sum = pl_scratch_elements(call->comm, PL_SLOT_SEND, n, type);
         if ((in_place && !below) || !sum)
             return pl_raise(call->comm, MPI_ERR_NO_MEM);
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Recv)(below, n, type, rank - 1, TAG, peers, MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_recv(call, below, n, type, rank - 1, TAG, peers));
         if (rank < p - 1) {
             PL_TRY(pl_copy(leaving, sum, n, type, call->comm));
             PL_TRY(pl_combine(call, below, sum, n));
@@ -38,7 +36,7 @@ static int run(const struct pl_call *call)
         leaving = sum;
     }
     if (rank < p - 1)
-        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(leaving, n, type, rank + 1, TAG, peers)));
+        PL_TRY(pl_peer_send(call, leaving, n, type, rank + 1, TAG, peers));
     if (rank > 0 && in_place)
         PL_TRY(pl_copy(below, call->recvbuf, n, type, call->comm));
 out:

@@ -36,6 +36,39 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
     return pl_next.Intercomm_merge(intercomm, high, newintracomm);
 }
 
+/* A call with the same blocks for all ranks, without its root. */
+static inline struct pl_call blocks(enum pl_function function, const void *sendbuf, int sendcount,
+                                    MPI_Datatype sendtype, void *recvbuf, int recvcount,
+                                    MPI_Datatype recvtype, MPI_Comm comm)
+{
+    struct pl_call call = pl_no_call;
+    call.function = function;
+    call.sendbuf = sendbuf;
+    call.sendcount = sendcount;
+    call.sendtype = sendtype;
+    call.recvbuf = recvbuf;
+    call.recvcount = recvcount;
+    call.recvtype = recvtype;
+    call.comm = comm;
+    return call;
+}
+
+/* A reduction of one count, without its root. */
+static inline struct pl_call reduction(enum pl_function function, const void *sendbuf,
+                                       void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                                       MPI_Comm comm)
+{
+    struct pl_call call = pl_no_call;
+    call.function = function;
+    call.sendbuf = sendbuf;
+    call.recvbuf = recvbuf;
+    call.recvcount = count;
+    call.recvtype = datatype;
+    call.op = op;
+    call.comm = comm;
+    return call;
+}
+
 EXPORT int MPI_Barrier(MPI_Comm comm)
 {
     if (pl_untouched(PL_FN_barrier, comm))
@@ -68,16 +101,9 @@ EXPORT int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
                                 : pl_outside(PL_FN_gather, comm, true, sendcount, sendtype)))
         return pl_next.Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
                               comm);
-    struct pl_call call = pl_no_call;
-    call.function = PL_FN_gather;
-    call.sendbuf = sendbuf;
-    call.sendcount = sendcount;
-    call.sendtype = sendtype;
-    call.recvbuf = recvbuf;
-    call.recvcount = recvcount;
-    call.recvtype = recvtype;
+    struct pl_call call =
+        blocks(PL_FN_gather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     call.root = root;
-    call.comm = comm;
     return pl_replace(&call);
 }
 
@@ -89,16 +115,9 @@ EXPORT int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype
                                 : pl_outside(PL_FN_scatter, comm, true, recvcount, recvtype)))
         return pl_next.Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
                                comm);
-    struct pl_call call = pl_no_call;
-    call.function = PL_FN_scatter;
-    call.sendbuf = sendbuf;
-    call.sendcount = sendcount;
-    call.sendtype = sendtype;
-    call.recvbuf = recvbuf;
-    call.recvcount = recvcount;
-    call.recvtype = recvtype;
+    struct pl_call call =
+        blocks(PL_FN_scatter, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     call.root = root;
-    call.comm = comm;
     return pl_replace(&call);
 }
 
@@ -108,15 +127,8 @@ EXPORT int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendty
     if (pl_untouched(PL_FN_allgather, comm) ||
         pl_outside(PL_FN_allgather, comm, true, recvcount, recvtype))
         return pl_next.Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    struct pl_call call = pl_no_call;
-    call.function = PL_FN_allgather;
-    call.sendbuf = sendbuf;
-    call.sendcount = sendcount;
-    call.sendtype = sendtype;
-    call.recvbuf = recvbuf;
-    call.recvcount = recvcount;
-    call.recvtype = recvtype;
-    call.comm = comm;
+    const struct pl_call call =
+        blocks(PL_FN_allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     return pl_replace(&call);
 }
 
@@ -126,15 +138,8 @@ EXPORT int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
     if (pl_untouched(PL_FN_alltoall, comm) ||
         pl_outside(PL_FN_alltoall, comm, true, recvcount, recvtype))
         return pl_next.Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    struct pl_call call = pl_no_call;
-    call.function = PL_FN_alltoall;
-    call.sendbuf = sendbuf;
-    call.sendcount = sendcount;
-    call.sendtype = sendtype;
-    call.recvbuf = recvbuf;
-    call.recvcount = recvcount;
-    call.recvtype = recvtype;
-    call.comm = comm;
+    const struct pl_call call =
+        blocks(PL_FN_alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     return pl_replace(&call);
 }
 
@@ -226,15 +231,8 @@ EXPORT int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatyp
 {
     if (pl_untouched(PL_FN_reduce, comm) || pl_outside(PL_FN_reduce, comm, false, count, datatype))
         return pl_next.Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
-    struct pl_call call = pl_no_call;
-    call.function = PL_FN_reduce;
-    call.sendbuf = sendbuf;
-    call.recvbuf = recvbuf;
-    call.recvcount = count;
-    call.recvtype = datatype;
-    call.op = op;
+    struct pl_call call = reduction(PL_FN_reduce, sendbuf, recvbuf, count, datatype, op, comm);
     call.root = root;
-    call.comm = comm;
     return pl_replace(&call);
 }
 
@@ -244,14 +242,8 @@ EXPORT int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Data
     if (pl_untouched(PL_FN_allreduce, comm) ||
         pl_outside(PL_FN_allreduce, comm, false, count, datatype))
         return pl_next.Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
-    struct pl_call call = pl_no_call;
-    call.function = PL_FN_allreduce;
-    call.sendbuf = sendbuf;
-    call.recvbuf = recvbuf;
-    call.recvcount = count;
-    call.recvtype = datatype;
-    call.op = op;
-    call.comm = comm;
+    const struct pl_call call =
+        reduction(PL_FN_allreduce, sendbuf, recvbuf, count, datatype, op, comm);
     return pl_replace(&call);
 }
 
@@ -261,14 +253,8 @@ EXPORT int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int coun
     if (pl_untouched(PL_FN_reduce_scatter_block, comm) ||
         pl_outside(PL_FN_reduce_scatter_block, comm, true, count, datatype))
         return pl_next.Reduce_scatter_block(sendbuf, recvbuf, count, datatype, op, comm);
-    struct pl_call call = pl_no_call;
-    call.function = PL_FN_reduce_scatter_block;
-    call.sendbuf = sendbuf;
-    call.recvbuf = recvbuf;
-    call.recvcount = count;
-    call.recvtype = datatype;
-    call.op = op;
-    call.comm = comm;
+    const struct pl_call call =
+        reduction(PL_FN_reduce_scatter_block, sendbuf, recvbuf, count, datatype, op, comm);
     return pl_replace(&call);
 }
 
@@ -277,14 +263,7 @@ EXPORT int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype 
 {
     if (pl_untouched(PL_FN_scan, comm) || pl_outside(PL_FN_scan, comm, false, count, datatype))
         return pl_next.Scan(sendbuf, recvbuf, count, datatype, op, comm);
-    struct pl_call call = pl_no_call;
-    call.function = PL_FN_scan;
-    call.sendbuf = sendbuf;
-    call.recvbuf = recvbuf;
-    call.recvcount = count;
-    call.recvtype = datatype;
-    call.op = op;
-    call.comm = comm;
+    const struct pl_call call = reduction(PL_FN_scan, sendbuf, recvbuf, count, datatype, op, comm);
     return pl_replace(&call);
 }
 
@@ -293,14 +272,8 @@ EXPORT int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatyp
 {
     if (pl_untouched(PL_FN_exscan, comm) || pl_outside(PL_FN_exscan, comm, false, count, datatype))
         return pl_next.Exscan(sendbuf, recvbuf, count, datatype, op, comm);
-    struct pl_call call = pl_no_call;
-    call.function = PL_FN_exscan;
-    call.sendbuf = sendbuf;
-    call.recvbuf = recvbuf;
-    call.recvcount = count;
-    call.recvtype = datatype;
-    call.op = op;
-    call.comm = comm;
+    const struct pl_call call =
+        reduction(PL_FN_exscan, sendbuf, recvbuf, count, datatype, op, comm);
     return pl_replace(&call);
 }
 

@@ -12,8 +12,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
 
     const MPI_Datatype type = call->recvtype;
     const bool root = rank == call->root, in_place = root && call->sendbuf == MPI_IN_PLACE;

@@ -63,9 +63,8 @@ static int post(struct chain *chain, int i)
     chain->request[i % 2] = MPI_REQUEST_NULL;
     if (chain->from == MPI_PROC_NULL || segment(chain, i).count == 0)
         return MPI_SUCCESS;
-    return pl_raise(call->comm,
-                    PL_MPI(Irecv)(room_of(chain, i), segment(chain, i).count, call->recvtype,
-                                  chain->from, TAG, chain->peers, &chain->request[i % 2]));
+    return pl_peer_irecv(call, room_of(chain, i), segment(chain, i).count, call->recvtype,
+                         chain->from, TAG, chain->peers, &chain->request[i % 2]);
 }
 
 /* Segment i of the operands, with what comes in, leaves. */
@@ -75,15 +74,14 @@ static int step(struct chain *chain, int i)
     const struct pl_call *call = chain->call;
     const struct pl_range range = segment(chain, i);
     void *own = pl_at(pl_operand(call), range.first, call->recvtype), *sum = own;
-    PL_TRY(pl_raise(call->comm, PL_MPI(Wait)(&chain->request[i % 2], MPI_STATUS_IGNORE)));
+    PL_TRY(pl_peer_wait(call, &chain->request[i % 2]));
     if (chain->from != MPI_PROC_NULL) {
         const bool in_place = call->sendbuf == MPI_IN_PLACE;
         void *incoming = room_of(chain, i);
         PL_TRY(pl_combine(call, in_place ? incoming : own, in_place ? own : incoming, range.count));
         sum = in_place ? own : incoming;
     }
-    PL_TRY(pl_raise(call->comm,
-                    PL_MPI(Send)(sum, range.count, call->recvtype, chain->to, TAG, chain->peers)));
+    PL_TRY(pl_peer_send(call, sum, range.count, call->recvtype, chain->to, TAG, chain->peers));
 out:
     return rc;
 }

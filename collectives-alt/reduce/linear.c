@@ -65,7 +65,7 @@ static int run_root(const struct pl_call *call, MPI_Comm peers, int p)
     PL_TRY(post(&s, 0));
     for (int i = 0; i < p; i++) {
         PL_TRY(post(&s, i + 1));
-        PL_TRY(pl_raise(call->comm, PL_MPI(Wait)(&s.request[i % 2], MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_wait(call, &s.request[i % 2]));
         const bool mine = source(&s, i) == call->root;
         if (i > 0)
             PL_TRY(pl_combine(call, mine ? own : place(&s, i), call->recvbuf, n));
@@ -80,16 +80,15 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     MPI_Comm peers;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     if (p == 1)
         return pl_alone(call);
     PL_TRY(pl_private(call->comm, &peers));
     if (rank == call->root)
         PL_TRY(run_root(call, peers, p));
     else
-        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(call->sendbuf, call->recvcount, call->recvtype,
-                                                 call->root, TAG, peers)));
+        PL_TRY(pl_peer_send(call, call->sendbuf, call->recvcount, call->recvtype, call->root, TAG,
+                            peers));
 out:
     return rc;
 }

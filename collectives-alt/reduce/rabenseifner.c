@@ -30,8 +30,7 @@ static int run(const struct pl_call *call)
 {
     int rc, p, rank;
     struct pl_partial partial;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     if (p == 1)
         return pl_alone(call);
     PL_TRY(pl_partial_start(&partial, call, call->recvcount, rank == call->root));

@@ -28,14 +28,13 @@ static int collect(const struct pl_call *call, MPI_Comm peers, const struct pl_c
         const struct pl_range range = pl_cut_range(blocks, i);
         if (i == root || range.count == 0)
             continue;
-        PL_TRY(
-            pl_raise(call->comm, PL_MPI(Irecv)(pl_at(call->recvbuf, range.first, type), range.count,
-                                               type, i, TAG_ROOT, peers, &requests[pending])));
+        PL_TRY(pl_peer_irecv(call, pl_at(call->recvbuf, range.first, type), range.count, type, i,
+                             TAG_ROOT, peers, &requests[pending]));
         pending++;
     }
     if (block != own)
         PL_TRY(pl_copy(block, own, pl_cut_range(blocks, root).count, type, call->comm));
-    PL_TRY(pl_raise(call->comm, PL_MPI(Waitall)(pending, requests, MPI_STATUSES_IGNORE)));
+    PL_TRY(pl_peer_wait_all(call, pending, requests));
 out:
     return rc;
 }
@@ -45,8 +44,7 @@ static int run(const struct pl_call *call)
     int rc, p, rank;
     MPI_Comm peers;
     void *block = NULL;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     if (p == 1)
         return pl_alone(call);
     PL_TRY(pl_private(call->comm, &peers));
@@ -59,8 +57,7 @@ static int run(const struct pl_call *call)
     if (rank == call->root)
         PL_TRY(collect(call, peers, &blocks, block));
     else if (own.count > 0)
-        PL_TRY(pl_raise(call->comm, PL_MPI(Send)(block, own.count, call->recvtype, call->root,
-                                                 TAG_ROOT, peers)));
+        PL_TRY(pl_peer_send(call, block, own.count, call->recvtype, call->root, TAG_ROOT, peers));
 out:
     return rc;
 }

@@ -34,8 +34,7 @@ out:
 static int run(const struct pl_call *call)
 {
     int rc, p, rank, longest = 0;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
 
     const MPI_Datatype type = call->recvtype;
     const int n = pl_first(call->recvcounts, p), mine = call->recvcounts[rank];

@@ -27,8 +27,7 @@ out:
 static int run(const struct pl_call *call)
 {
     int rc, p, rank, most = 0, together = 0;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
 
     const MPI_Datatype type = call->recvtype;
     const int mine = call->recvcounts[rank];

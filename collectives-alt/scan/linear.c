@@ -14,21 +14,18 @@ static int run(const struct pl_call *call)
     int rc, p, rank;
     MPI_Comm peers;
     const int n = call->recvcount;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     PL_TRY(pl_alone(call));
     if (rank > 0) {
         void *below = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, call->recvtype);
         if (!below)
             return pl_raise(call->comm, MPI_ERR_NO_MEM);
-        PL_TRY(pl_raise(call->comm, PL_MPI(Recv)(below, n, call->recvtype, rank - 1, TAG, peers,
-                                                 MPI_STATUS_IGNORE)));
+        PL_TRY(pl_peer_recv(call, below, n, call->recvtype, rank - 1, TAG, peers));
         PL_TRY(pl_combine(call, below, call->recvbuf, n));
     }
     if (rank < p - 1)
-        PL_TRY(pl_raise(call->comm,
-                        PL_MPI(Send)(call->recvbuf, n, call->recvtype, rank + 1, TAG, peers)));
+        PL_TRY(pl_peer_send(call, call->recvbuf, n, call->recvtype, rank + 1, TAG, peers));
 out:
     return rc;
 }

@@ -16,8 +16,7 @@
 static int run(const struct pl_call *call)
 {
     int rc, p, rank, size = 0;
-    PL_TRY(PMPI_Comm_size(call->comm, &p));
-    PL_TRY(PMPI_Comm_rank(call->comm, &rank));
+    PL_TRY(pl_ranks(call->comm, &p, &rank));
 
     const bool root = rank == call->root, in_place = call->recvbuf == MPI_IN_PLACE;
     const struct pl_side side = pl_send_side(call);

@@ -11,7 +11,7 @@ import msgspec
 
 from plumbline_db import coverage_renewal, layout
 from plumbline_db.errors import PlumblineError
-from plumbline_db.layout import OVERLAP_TUNE
+from plumbline_db.layout import FOREIGN, OVERLAP_TUNE
 from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
 
@@ -114,9 +114,9 @@ def get(db: Statements, id: str | None) -> Campaign:
 
 
 def known(db: Statements, id: str) -> Campaign | None:
-    """The same by its id; None where there is none."""
-    condition = f"WHERE id = :id AND ({_LOOPS} OR {_COMMAND} = :tune)"
-    row = db.row(_SELECT + condition, {"id": id, "tune": OVERLAP_TUNE})
+    """The same by its id, or what another program has printed; None where there is none."""
+    condition = f"WHERE id = :id AND ({_LOOPS} OR {_COMMAND} IN (:tune, :foreign))"
+    row = db.row(_SELECT + condition, {"id": id, "tune": OVERLAP_TUNE, "foreign": FOREIGN})
     return None if row is None else _record(row)
 
 
@@ -144,6 +144,12 @@ def verifies_only(campaign: Campaign) -> bool:
 def tuned_overlap(db: Statements) -> list[Campaign]:
     """Those of `plumbline overlap tune`, in the order in which they were started."""
     found = db.rows(_SELECT + f"WHERE {_COMMAND} = :tune ORDER BY number", {"tune": OVERLAP_TUNE})
+    return [_record(row) for row in found]
+
+
+def foreign(db: Statements) -> list[Campaign]:
+    """What other programs have printed, in the order in which it was imported."""
+    found = db.rows(_SELECT + f"WHERE {_COMMAND} = :foreign ORDER BY number", {"foreign": FOREIGN})
     return [_record(row) for row in found]
 
 

@@ -10,12 +10,14 @@ from plumbline_db.records import Campaign
 # Key `command` of settings: has verdicts and winners as a campaign has, of benchmarks in place of
 # functions.
 OVERLAP_TUNE = "overlap tune"
+# What another program has measured and printed: summaries without samples, nothing to compare with.
+FOREIGN = "foreign"
 
 _BOUND = {"none": "not bound", "plain": "bound as mpirun binds by itself"}
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """Empty where the library decided."""
+    """Empty where the library decided. `program`, `file`: of what another program has printed."""
 
     bind: str = ""
     map_by: str = ""
@@ -24,6 +26,8 @@ class Asked(msgspec.Struct, frozen=True):
     use: str = ""
     sync: str = ""
     rounds: int = 1
+    program: str = ""
+    file: str = ""
 
 
 def asked(campaign: Campaign) -> Asked:

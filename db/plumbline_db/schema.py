@@ -50,6 +50,11 @@ def recognise(path: Path) -> bool:
     return True
 
 
+def is_database(path: Path) -> bool:
+    """Of whatever program."""
+    return _head(path)[:16] == _MAGIC
+
+
 def has_log(path: Path) -> bool:
     """Whether what is written goes to a write-ahead log; not so in a backup."""
     return _head(path)[18:19] == b"\x02"

@@ -49,3 +49,25 @@ def listed(db: Statements, campaign: str, suites: Collection[str] | None = None)
         Sweep(suite, function, variant, configurations.knobs(knobs), ranks, sizes)
         for suite, function, variant, knobs, ranks, sizes in found
     ]
+
+
+def sizes(db: Statements, campaign: str, function: str, suites: Collection[str]) -> list[int]:
+    """At which the library's own call of a function was measured in some suites, in bytes."""
+    found = db.rows(
+        """SELECT DISTINCT p.bytes
+           FROM suite JOIN run ON run.suite = suite.number
+           JOIN measurement m ON m.run = run.number
+           JOIN planned_case p ON p.number = m.planned_case
+           JOIN configuration c ON c.number = p.configuration
+           WHERE suite.campaign = :campaign AND run.failure IS NULL AND m.outcome = 'ok'
+             AND p.function = :function AND p.variant = 'default' AND c.knobs = '{}'
+             AND p.use = '' AND p.ranks = 0
+             AND suite.name IN (SELECT value FROM json_each(:suites))
+           ORDER BY p.bytes""",
+        {
+            "campaign": campaign,
+            "function": function,
+            "suites": msgspec.json.encode(sorted(suites)).decode(),
+        },
+    )
+    return [size for (size,) in found]

@@ -100,3 +100,19 @@ def in_tcl(text: str) -> str:
 def lua(text: str) -> str:
     """A string of Lua."""
     return '"' + re.sub(r'([\\"])', r"\\\1", held(text)) + '"'
+
+
+_IN_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+} | {sign: rf"\{sign}" for sign in "{}$&#_%"}
+
+
+def latex(text: str) -> str:
+    """Text of a LaTeX document, in one line."""
+    return "".join(_IN_LATEX.get(character, character) for character in said(text))

@@ -1,5 +1,5 @@
-"""Tables of the database as files for other programs: CSV, and Parquet with the extra `parquet`.
-A file has its name when it is whole."""
+"""Tables of the database as files for other programs: CSV, LaTeX, and Parquet with the extra
+`parquet`. A file has its name when it is whole."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import IO, Any
 
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_exporters import quoting
 
-SUFFIXES = (".csv", ".parquet")
+SUFFIXES = (".csv", ".tex", ".parquet")
 
 
 def require(path: Path) -> None:
@@ -31,6 +32,8 @@ def write(path: Path, columns: Mapping[str, type], parts: Iterable[Mapping[str, 
         if path.suffix == ".parquet":
             return _write_parquet(new, columns, parts)
         with new.open("w", encoding="utf-8", newline="") as file:
+            if path.suffix == ".tex":
+                return _write_latex(file, columns, parts)
             return _write_csv(file, columns, parts)
 
 
@@ -50,6 +53,28 @@ def _write_csv(
         writer.writerows(zip(*listed, strict=True))
         count += len(listed[0])
     return count
+
+
+def _write_latex(
+    file: IO[str], columns: Mapping[str, type], parts: Iterable[Mapping[str, Any]]
+) -> int:
+    """A longtable, for a document that has that package; its head stands on every page."""
+    kinds = "".join("l" if kind is str else "r" for kind in columns.values())
+    file.write("% \\usepackage{longtable}\n\\begin{longtable}{" + kinds + "}\n\\hline\n")
+    file.write(_latex_row(columns) + "\\hline\n\\endhead\n")
+    count = 0
+    for part in parts:
+        listed = [_values(part[name], kind) for name, kind in columns.items()]
+        for row in zip(*listed, strict=True):
+            file.write(_latex_row(row))
+            count += 1
+    file.write("\\hline\n\\end{longtable}\n")
+    return count
+
+
+def _latex_row(values: Iterable[Any]) -> str:
+    words = (quoting.latex("" if value is None else str(value)) for value in values)
+    return " & ".join(words) + r" \\" + "\n"
 
 
 def _values(values: Any, kind: type) -> list[Any]:

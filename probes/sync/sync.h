@@ -22,6 +22,7 @@ struct pl_start {
     const struct pl_model *global;      /* from this rank's timer to the global clock */
     bool crowded;                       /* more ranks than processing units: who waits gives way */
     int64_t window_ns;                  /* the plan's, or the one in use; 0: to be chosen */
+    int64_t least_window_ns;            /* the plan's window; 0: it has none */
     const struct pl_arrivals *arrivals; /* the plan's */
     uint64_t seed;                      /* the plan's */
     int block;                          /* under way */

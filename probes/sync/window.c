@@ -7,15 +7,17 @@
  * Windows come in batches, each with an epoch of its own, so that one long repetition spoils no
  * more than its batch; the last batch of a series may be shorter. After a batch the ranks agree how
  * many windows were too short; when they are more than a quarter of it, the window is doubled, or
- * becomes twice the median time of the batch where that is more. What is late only because of the
- * one before, or because a rank lost its core while it waited, says nothing about the window. */
+ * becomes twice the median time of the batch where that is more. When none was, a window that is
+ * wider than it would begin with loses a quarter of what is too much: one disturbance is not paid
+ * for as long as the launch lasts. What is late only because of the one before, or because a rank
+ * lost its core while it waited, says nothing about the window. */
 #include "measure/world.h"
 #include "sync/announce.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 8, LEAST_NS = 10000 };
+enum { BATCH = 8, LEAST_NS = 10000, MULTIPLE = 3 };
 
 struct window {
     struct pl_announce announce;
@@ -48,7 +50,7 @@ static void begin(struct pl_start *start, int64_t estimate_ns)
 {
     struct window *window = start->own;
     if (start->window_ns == 0)
-        start->window_ns = 3 * estimate_ns + LEAST_NS;
+        start->window_ns = MULTIPLE * estimate_ns + LEAST_NS;
     window->index = 0;
 }
 
@@ -58,7 +60,8 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* After a batch of `count` windows: rank 0 widens the window, or announces further ahead. */
+/* After a batch of `count` windows: rank 0 widens or narrows the window, and announces the next one
+ * further ahead or less far. */
 static void settle(struct pl_start *start, int count)
 {
     struct window *window = start->own;
@@ -73,11 +76,14 @@ static void settle(struct pl_start *start, int count)
     pl_announce_learn(&window->announce, words[2 * count] != 0);
     for (int i = 0; i < count; i++)
         too_short += short_ones[i] != 0;
-    if (4 * too_short <= count)
-        return;
     qsort(took_ns, (size_t)count, sizeof *took_ns, by_value);
-    int64_t median = took_ns[count / 2];
-    start->window_ns = 2 * (median > start->window_ns ? median : start->window_ns);
+    int64_t median = took_ns[count / 2], enough = MULTIPLE * median + LEAST_NS;
+    if (enough < start->least_window_ns)
+        enough = start->least_window_ns;
+    if (4 * too_short > count)
+        start->window_ns = 2 * (median > start->window_ns ? median : start->window_ns);
+    else if (too_short == 0 && start->window_ns > enough)
+        start->window_ns -= (start->window_ns - enough) / 4;
 }
 
 /* The last batch, which is shorter where the series is no multiple of it. */

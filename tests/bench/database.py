@@ -48,6 +48,8 @@ PAGES = {
     "curves, as SVG": "/curves.svg?curve=RUN:before|MPI_Bcast|default",
     "comparison": "/compare?a=RUN:before&b=RUN:after",
     "environment": "/environment?a=RUN",
+    "report": "/report/RUN",
+    "advise": "/advise?function=bcast&bytes=1&nprocs=4",
     "overlap": "/overlap",
 }
 

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from plumbline.core import application, guidelines
+from plumbline.core import application, guidelines, mpip, profile_file
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.daemon import configuration_file, neighbour
 from plumbline.detect import read, summary
+from plumbline.foreign import reading
 from plumbline.launch import parts
 from plumbline.libraries import known_parameters, openmpi, space_file
 from plumbline.libraries.openmpi import info
@@ -35,8 +36,10 @@ from plumbline_exporters.lint import formats
 from tests.db import build
 from tests.exporters import hostile
 from tests.exporters.bundles import library
+from tests.tuner.core import mpisee_profile
 from tests.tuner.detect import rank_files
 from tests.tuner.families.recorded import openmpi as recorded_openmpi
+from tests.tuner.foreign import printed
 
 ROOT = Path(__file__).parents[2]
 KEPT = Path(__file__).with_name("corpora")
@@ -287,6 +290,20 @@ READERS: dict[str, Reader] = {
             b'"calls":[{"function":"MPI_Bcast","nprocs":4,"nodes":1,"ppn":4,"bytes":8,"calls":1.0,'
             b'"seconds":1e-3,"fastest_seconds":1e-6,"work_seconds":1e-4}]}'
         ],
+    ),
+    "foreign": Reader(
+        lambda data: reading.of(data, 4, "input"),
+        lambda: [
+            *(text.encode() for text in (printed.OSU, printed.IMB, printed.SKAMPI)),
+            *(text.encode() for text in (printed.REPROMPI, printed.REPROMPI_RAW, printed.MADMPI)),
+        ],
+    ),
+    "mpip": Reader(
+        lambda data: mpip.read(data.decode(errors="replace")), lambda: [printed.MPIP.encode()]
+    ),
+    "mpisee": Reader(
+        lambda data: profile_file.read(_file(b"SQLite format 3\0" + data[16:], "mpisee.db")),
+        lambda: [mpisee_profile.made(_FOLDER / "made.db").read_bytes()],
     ),
     "exports": Reader(
         _exports,

@@ -1,34 +1,47 @@
-"""How many blocks a launch has room for."""
+"""How many samples a launch has room for."""
 
 from __future__ import annotations
 
 import pytest
 
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.measure.filling import MOST, Filling
+from plumbline.measure.filling import MOST_BLOCKS, MOST_REPS, STARTS, Filling
 from plumbline_db.cost import LaunchCost
 
 BIG = Plan("", 1, tuple(PlanCase("MPI_Bcast", size) for size in range(1, 101)), blocks=6, reps=4)
 SMALL = Plan("", 1, BIG.cases[:2], blocks=6, reps=4)
+_START = 0.4
 
 
 @pytest.mark.parametrize(
-    ("measuring", "blocks"),
+    ("times", "reps", "blocks"),
     [
-        (12.0, 10),  # a block of a case takes 20 ms, so that 10 of two cases take 0.4 s
-        (60.0, 6),  # it takes longer as it is
-        (0.1, MOST * 6),
+        (1.6, 6, 6),  # first more samples in a block
+        (3.0, 12, 6),
+        (8.0, 4 * MOST_REPS, 12),  # then more blocks
+        (1000.0, 4 * MOST_REPS, 6 * MOST_BLOCKS),
+        (0.2, 4, 6),  # it takes longer as it is
     ],
 )
-def test_it_measures_for_as_long_as_it_starts(measuring: float, blocks: int) -> None:
+def test_it_measures_for_a_few_starts(times: float, reps: int, blocks: int) -> None:
+    """`times`: the samples of a small launch that there is room for, over those asked for."""
     filling = Filling()
-    filling.learn("search", BIG, LaunchCost(0.4, measuring))
-    assert filling.filled("search", SMALL).blocks == blocks
+    measuring = STARTS * _START / times * BIG.samples / SMALL.samples
+    filling.learn("search", BIG, LaunchCost(_START, measuring))
+    filled = filling.filled("search", SMALL)
+    assert (filled.reps, filled.blocks) == (reps, blocks)
     assert filling.filled("accept", SMALL) == SMALL  # nothing is known of it yet
 
 
 def test_the_least_start_counts() -> None:
     filling = Filling()
-    for start in (0.9, 0.4, 2.0):
+    for start in (0.9, _START, 2.0):
         filling.learn("search", BIG, LaunchCost(start, 12.0))
-    assert filling.filled("search", SMALL).blocks == 10
+    alone = Filling()
+    alone.learn("search", BIG, LaunchCost(_START, 12.0))
+    assert filling.filled("search", SMALL) == alone.filled("search", SMALL)
+
+
+def test_cases_with_repetitions_of_their_own_count_as_they_are() -> None:
+    case = PlanCase("MPI_Bcast", 8, reps=10)
+    assert Plan("", 1, (case, SMALL.cases[0]), blocks=6, reps=4).samples == 6 * 14

@@ -45,7 +45,8 @@ _LATER: dict[str, dict[str, Any]] = {
     "fat-tree-24x4": {"nodes": 24, "nprocs": 96, "topology": "fat-tree", "shape": [6, 4, 2]},
 }
 _LATER_SIZES = [300, 5000, 40000]
-_OTHERS = {"openmpi-5-4": "openmpi-5.0", "mpich-5-4": "mpich-5.0"}
+# By name the installation and the ranks: MPICH spins, so that its ranks want a core each.
+_OTHERS = {"openmpi-5-4": ("openmpi-5.0", 4), "mpich-5-2": ("mpich-5.0", 2)}
 
 
 class Sweep(msgspec.Struct, frozen=True):
@@ -91,8 +92,8 @@ def _all() -> list[Sweep]:
             simulate = network | {key: machine[key] for key in machine.keys() - ranks.keys()}
             keys = ranks | {"simulate": simulate | {"library": selector}, "sizes": between}
             found.append(Sweep(f"{selector}-{name}", keys | {"guidelines": _PATTERNS}))
-    for name, library in _OTHERS.items():
-        keys = {"nprocs": 4, "seed": 2} | sizes | patterns
+    for name, (library, nprocs) in _OTHERS.items():
+        keys = {"nprocs": nprocs, "seed": 2} | sizes | patterns
         prefix = Path("build/mpis", library)
         found.append(Sweep(name, keys, launches=12, blocks=4, prefix=prefix))
     return found

@@ -334,6 +334,33 @@ def test_the_best_variants(starter: SimulatedStarter) -> None:
     assert plumbline(*words, "--nprocs", "some").status == 2
 
 
+# --- advise -------------------------------------------------------------------------------------
+
+
+def test_advise_races_what_is_made_by_hand_beside_the_winner(
+    finished: Finished, starter: SimulatedStarter
+) -> None:
+    words = ("advise", "allreduce", "--bytes", "16384", "-n", "4", "--db", finished[0])
+    known = plumbline(*words, "--json").json
+    assert known["known"][0]["winners_from"]
+    before = len(starter.launches)
+    said = plumbline(*words, "--measure", "--json")
+    assert len(starter.launches) == before + 13 and said.status == 3
+    raced = said.json["measured_now"]
+    ways = [choice["way"] for choice in raced["answer"]["choices"]]
+    assert ways == ["library", "tuned", "hand-made"] and said.json["way"] == raced["answer"]["way"]
+    assert "measured now" in plumbline(*words, "--measure").out
+
+
+def test_advise_races_without_a_database(starter: SimulatedStarter, tmp_path: Path) -> None:
+    nothing = tmp_path / "none.db"
+    words = ("advise", "--bytes", "16384", "-n", "4", "--measure", "--db", nothing)
+    assert plumbline(*words, "allreduce").status in (0, 3)
+    said = plumbline(*words, "nothing")
+    assert said.status == 2 and "no MPI_Nothing to race" in said.err
+    assert not nothing.exists()
+
+
 # --- the database -------------------------------------------------------------------------------
 
 

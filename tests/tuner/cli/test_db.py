@@ -12,6 +12,7 @@ import pytest
 from plumbline_db import campaigns, old_samples, runs
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Samples
+from plumbline_exporters import quoting
 from tests.db import build
 from tests.tuner.cli.command import plumbline
 
@@ -134,7 +135,7 @@ def _as_csv(value: object) -> str:
 
 def test_tables_that_cannot_be_written(database: Path, tmp_path: Path) -> None:
     for words, word in (
-        (["--output", tmp_path / "x.txt"], "must end in one of .csv, .parquet"),
+        (["--output", tmp_path / "x.txt"], "must end in one of .csv, .tex, .parquet"),
         (["nowhere"], "holds no campaign nowhere"),
         (["--output", tmp_path / "no" / "x.csv"], "no"),
     ):
@@ -153,3 +154,22 @@ def test_samples_that_are_gone_are_said_to_be(database: Path) -> None:
     said = plumbline("db", "table", "samples", "--db", database)
     assert said.status == 1 and "were thrown away" in said.err
     assert len(_rows(plumbline("db", "table", "medians", "--db", database).out)) == 6
+
+
+@pytest.mark.parametrize("what", ["samples", "medians", "verdicts", "winners"])
+def test_tables_in_latex_have_what_csv_has(database: Path, tmp_path: Path, what: str) -> None:
+    file = tmp_path / "table.tex"
+    said = plumbline("db", "table", what, "--output", file, "--json", "--db", database).json
+    rows = _rows(plumbline("db", "table", what, "--db", database).out)
+    head, *lines = [line for line in file.read_text().splitlines() if line.endswith(r" \\")]
+    assert said["rows"] == len(rows) == len(lines)
+    assert head == " & ".join(quoting.latex(name) for name in rows[0]) + r" \\"
+    for row, line in zip(rows, lines, strict=True):
+        assert line == " & ".join(map(quoting.latex, row.values())) + r" \\"
+
+
+def test_latex_reads_texts_as_they_are() -> None:
+    assert quoting.latex("a_b&{c}$#%^~\\<") == (
+        r"a\_b\&\{c\}\$\#\%\textasciicircum{}\textasciitilde{}\textbackslash{}\textless{}"
+    )
+    assert quoting.latex("a\nb") == r"a\textbackslash{}nb"

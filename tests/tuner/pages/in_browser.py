@@ -8,12 +8,14 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
+from plumbline.pages import frozen, printed
 from tests.exporters.test_web import serving
 from tests.tuner.overlap import two_campaigns as overlap
 from tests.tuner.pages import site
@@ -43,6 +45,8 @@ PAGES = {
     "curves": f"/curves?{CURVES}",
     "compare": f"/compare?a={FIRST}:before&b={SECOND}:before",
     "environment": f"/environment?a={FIRST}&b={SECOND}",
+    "report": f"/report/{FIRST}",
+    "advise": "/advise?function=bcast&bytes=1&nprocs=4",
     "overlap": "/overlap",
     "overlap-campaign": "/overlap/first",
     "overlap-difference": f"/overlap/first/with/{quote(overlap.SECOND)}",
@@ -223,6 +227,31 @@ def test_without_scripts_there_is_the_same_picture(browser: object, url: str) ->
     assert image.count() == 1 and image.bounding_box()["height"] > 200
     plain.page.context.close()
     assert plain.said == []
+
+
+def test_a_report_opens_without_a_server(browser: object, tmp_path: Path) -> None:
+    """By file://, with pictures that are drawn, and nothing that is asked for elsewhere."""
+    site.store(tmp_path / "plumbline.db")
+    # The browser has an event loop in this thread.
+    with ThreadPoolExecutor(1) as apart:
+        where = (tmp_path / "plumbline.db", [FIRST], tmp_path / "out")
+        written = apart.submit(frozen.write, *where).result()
+    opened = Window(browser, (tmp_path / "out").as_uri())
+    opened.open("/index.html")
+    assert opened.page.locator("figure svg").count() == 1
+    for link in ("before", "Plumbline", "Guidelines", "Map"):
+        opened.page.click(f"a:text-is('{link}')")
+        assert opened.page.url.startswith("file:") and opened.page.locator("h1").count() == 1
+    cell = sorted((tmp_path / "out" / "cell").rglob("*.html"))[0]
+    opened.open(f"/{cell.relative_to(tmp_path / 'out')}")
+    assert opened.page.locator("figure svg .mark-rule").count() > 0
+    assert opened.said == [] and all(each.startswith(("file:", "data:")) for each in opened.asked)
+    opened.page.context.close()
+    printed.write(written.first, tmp_path / "report.pdf")
+    folder = os.environ.get("PLUMBLINE_SCREENSHOTS")
+    if folder:
+        shutil.copy(tmp_path / "report.pdf", Path(folder, "report.pdf"))
+    assert (tmp_path / "report.pdf").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

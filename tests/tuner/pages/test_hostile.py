@@ -46,7 +46,7 @@ GOOD_VALUES = [
     *(f"{FIRST}:before|MPI_Bcast|default", f"{SECOND}/after|MPI_Reduce|default"),
 ]
 KEYS = ["a", "b", "run", "curve", "x", "y", "show", "base", "from", "to", "text", "every", "stage",
-        "guideline", "function", "verdict", MARK]  # fmt: skip
+        "guideline", "function", "verdict", "bytes", "nprocs", MARK]  # fmt: skip
 
 values = st.one_of(st.sampled_from(GOOD_VALUES), st.sampled_from(HOSTILE_VALUES), st.text())
 queries = st.lists(st.tuples(st.sampled_from(KEYS), values), max_size=5)
@@ -128,7 +128,7 @@ def test_any_request_gets_a_page_or_a_clear_refusal(
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key != MARK])
 def test_values_of_a_hundred_thousand_characters_are_refused(client: TestClient, key: str) -> None:
-    for path in ("/runs", "/curves", "/curves.svg", "/compare", "/environment"):
+    for path in ("/runs", "/curves", "/curves.svg", "/compare", "/environment", "/advise"):
         status = require_clear(client, path, urlencode({key: LONG}))
         assert 400 <= status < 500
 
@@ -149,6 +149,10 @@ def test_values_of_a_hundred_thousand_characters_are_refused(client: TestClient,
         ("/curves.svg", "at least one"),
         ("/curves.exe?curve=a", "endings are"),
         (f"/table/nothing/{FIRST}", "no such table"),
+        ("/advise?function=gather", "all three"),
+        ("/advise?function=gather&bytes=-1&nprocs=4", "`int` >= 0"),
+        ("/advise?function=gather&bytes=1&nprocs=0", "`int` >= 1"),
+        ("/advise?function=gather&bytes=1&nprocs=4&run=nothing", "no such run"),
         (f"/cell/MPI_Nothing/1/{FIRST}", "no such cell"),
         ("/run/nothing", "no such run"),
         (f"/curves?base=3&curve={quote(f'{FIRST}:before|MPI_Bcast|default')}", "there are 1"),

@@ -113,7 +113,9 @@ def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rou
         asked.append((list(winners), suite))
         return {}
 
-    assert rounds.second(2, table, standing, in_force) == standing  # nothing better was found
+    assert (
+        rounds.second(2, rounds.stuck(table), table, standing, in_force) == standing
+    )  # nothing better was found
     assert asked == [(standing, "search-2-in-force")]
     assert rounds.stuck(table) == rounds.fresh(table) == []
 
@@ -130,7 +132,7 @@ def test_a_mockup_waits_only_where_one_of_ours_answers_its_calls(
     rounds = rounds_of(db, campaign, SimulatedStarter(Costs()))
     race(rounds, table)
     standing = [winner(low, high, "reduce_ring", function="MPI_Reduce")]
-    rounds.second(2, table, standing, lambda *_: {})
+    rounds.second(2, rounds.stuck(table), table, standing, lambda *_: {})
     *_, again = searches.all_searches(db, campaign.id)
     assert (GATHER_MOCKUP in {trial.variant for trial in again.trials}) == races
 

@@ -150,6 +150,47 @@ def test_each_range_of_versions_has_its_own(path: Path) -> None:
     assert [one.function[0].parameters[0].each_since for one in (old, new)] == ["4.1.8", "5.0.7"]
 
 
+EACH = """
+[[setting]]
+each = ["MPI_Bcast", "MPI_Reduce"]
+knob = "han_{name}_module"
+unit = "switch"
+when = { "HAN_{NAME}" = "1" }
+summary = "who answers {function}"
+[[ignored]]
+each = ["MPI_Scan", "MPI_Exscan"]
+knobs = ["{name}_a", "{NAME}_b"]
+reason = "r"
+"""
+
+
+def test_a_setting_that_stands_for_each_of_some_functions(path: Path) -> None:
+    path.write_text(GOOD + EACH)
+    bcast, reduce = load(path)[0].setting
+    assert (bcast.knob, bcast.functions) == ("han_bcast_module", ["MPI_Bcast"])
+    assert (bcast.when, bcast.summary) == ({"HAN_BCAST": "1"}, "who answers MPI_Bcast")
+    assert (bcast.values, bcast.least, bcast.most) == ([0, 1], 0, 1)
+    assert (reduce.knob, reduce.when) == ("han_reduce_module", {"HAN_REDUCE": "1"})
+    assert load(path)[0].ignored[-1].knobs == ["scan_a", "SCAN_b", "exscan_a", "EXSCAN_b"]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
+        ("han_{name}_module", "han_module", "each wants a {name} in the knob"),
+        ("knob =", 'functions = ["MPI_Bcast"]\nknob =', "each wants .* and no functions"),
+        ('["MPI_Bcast", "MPI_Reduce"]', "[1]", "Expected `str`, got `int`"),
+        ('"MPI_Bcast", ', '"MPI_Reduce", ', "han_reduce_module stands there twice"),
+        ('["{name}_a", "{NAME}_b"]', '["a"]', "each wants a {name} in the knob"),
+    ],
+)
+def test_a_mistake_in_such_a_setting(path: Path, good: str, bad: str, message: str) -> None:
+    assert EACH.count(good) == 1
+    path.write_text(GOOD + EACH.replace(good, bad))
+    with pytest.raises(UsageError, match=message):
+        load(path)
+
+
 LIKE = """
 min_version = "1"
 below_version = "2"

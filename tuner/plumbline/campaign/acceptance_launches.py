@@ -25,7 +25,7 @@ from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db import runs
 from plumbline_db.records import Case, Suite
 
-LOOKS = design.over(9, 22)
+LOOKS = design.over(9, 16)
 # Launches after which what is much slower, or beyond its range not faster, is given up; they count
 # among those of the first look.
 FIRST_LOOK = elsewhere.LAUNCHES

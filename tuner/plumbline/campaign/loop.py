@@ -249,7 +249,11 @@ class Loop:
         wanted = [*self._only_in_loops, *self._table]
         fresh = self._rounds.fresh(wanted)
         # The table that says so is that of these winners, if none changed.
-        stuck = [] if self._changed or not winners else self._rounds.stuck(self._table)
+        stuck = (
+            []
+            if self._changed or not winners
+            else self._rounds.stuck(self._table, self._table_before)
+        )
         few = len(fresh) < _WORTH_A_ROUND * len(violations(self._table_before))
         if few and not self._budget.has_room(self._round_seconds):
             if fresh:
@@ -258,7 +262,9 @@ class Loop:
                 )
             fresh, stuck = [], []
         if stuck:
-            winners = self._rounds.second(number, self._table, winners, self._files.with_winners)
+            winners = self._rounds.second(
+                number, stuck, self._table, winners, self._files.with_winners
+            )
         if fresh:
             winners = winners + self._rounds.first(
                 number,

@@ -31,6 +31,7 @@ COMMANDS = {
     "overlap": "How much of a message goes on beside computation.",
     "platform": "The platform file of a simulated machine, or of a twin.",
     "results": "Violation tables, winners and costs of a campaign.",
+    "advise": "Library, tuned, or made by hand: which one to call.",
     "compare": "Compare two libraries, versions or settings, cell by cell.",
     "export": "Write the winners as files that users source.",
     "apply": "Put the winners in force for a user or a site.",
@@ -44,6 +45,7 @@ COMMANDS = {
     "record": "Record what an application sends and receives.",
     "detect": "Find collectives that an application makes by hand.",
     "convert": "Write a recording in the format of another tool.",
+    "report": "Write pages that open without a server, and a PDF.",
     "serve": "Answer /metrics and pages from the database.",
     "db": "Check the database, or back it up.",
 }

@@ -13,7 +13,9 @@ from plumbline.check.judge import SpeedUp, WinnerInLoop
 from plumbline.check.loops import COLUMNS
 from plumbline.search.outcome import label
 from plumbline.system.words import counted
-from plumbline_db.records import UNBOUNDED_BYTES, Winner
+
+from . import common
+from .tables import sizes_of
 
 
 def of(found: Acceptance) -> Iterator[RenderableType]:
@@ -51,15 +53,16 @@ def summary(found: Acceptance) -> list[str]:
 
 
 def _winners(found: Acceptance) -> Table:
-    table = _plain(f"Winners of {found.campaign}, in {found.pairs} pairs of launches")
-    for heading in ("function", "bytes", "configuration", "promised"):
-        table.add_column(heading, overflow="fold")
+    table = common.titled(
+        f"Winners of {found.campaign}, in {found.pairs} pairs of launches",
+        ("function", "bytes", "configuration", "promised"),
+    )
     for loop in found.loops:
         table.add_column(COLUMNS.get(loop, loop), overflow="fold")
     for number, winner in enumerate(found.winners):
         table.add_row(
             winner.function,
-            _range(winner),
+            sizes_of(winner),
             label(winner.variant, winner.configuration).replace("coll_tuned_", ""),
             f"{winner.speedup:.2f} [{winner.speedup_low:.2f}, {winner.speedup_high:.2f}]",
             *(_seen(found.of(number, loop)) for loop in found.loops),
@@ -77,9 +80,10 @@ def _seen(one: WinnerInLoop | None) -> Text:
 
 
 def _slower(found: Acceptance) -> Table:
-    table = _plain("Slower, and slower again in fresh launches")
-    for heading in ("cell", "loop", "speed-up", "again", "adjusted p"):
-        table.add_column(heading, overflow="fold")
+    table = common.titled(
+        "Slower, and slower again in fresh launches",
+        ("cell", "loop", "speed-up", "again", "adjusted p"),
+    )
     for cell in found.cells:
         if cell.word == "slower" and cell.again is not None:
             table.add_row(
@@ -93,7 +97,7 @@ def _slower(found: Acceptance) -> Table:
         if loop.word == "slower" and not loop.slower and loop.again is not None:
             winner = found.winners[loop.winner]
             table.add_row(
-                f"{winner.function} {_range(winner)}, mean of {counted(loop.cells, 'cell')}",
+                f"{winner.function} {sizes_of(winner)}, mean of {counted(loop.cells, 'cell')}",
                 COLUMNS.get(loop.loop, loop.loop),
                 _speedup(loop.seen),
                 _speedup(loop.again),
@@ -104,9 +108,10 @@ def _slower(found: Acceptance) -> Table:
 
 def _worst(found: Acceptance) -> Table:
     """Of each winner, over all loops."""
-    table = _plain("The cell with the least speed-up of each winner")
-    for heading in ("function", "bytes", "cell", "loop", "speed-up", ""):
-        table.add_column(heading, overflow="fold")
+    table = common.titled(
+        "The cell with the least speed-up of each winner",
+        ("function", "bytes", "cell", "loop", "speed-up", ""),
+    )
     for number, winner in enumerate(found.winners):
         mine = [cell for cell in found.cells if cell.winner == number]
         if not mine:
@@ -114,7 +119,7 @@ def _worst(found: Acceptance) -> Table:
         worst = min(mine, key=lambda cell: cell.seen.speedup)
         table.add_row(
             winner.function,
-            _range(winner),
+            sizes_of(winner),
             worst.cell.words(),
             COLUMNS.get(worst.loop, worst.loop),
             _speedup(worst.seen),
@@ -127,13 +132,3 @@ def _speedup(one: SpeedUp) -> str:
     if one.low is None or one.high is None:
         return f"{one.speedup:.2f}"
     return f"{one.speedup:.2f} [{one.low:.2f}, {one.high:.2f}]"
-
-
-def _range(winner: Winner) -> str:
-    if winner.bytes_to == UNBOUNDED_BYTES:
-        return "all sizes" if winner.bytes_from == 0 else f"{winner.bytes_from} and more"
-    return f"{winner.bytes_from}-{winner.bytes_to}"
-
-
-def _plain(title: str) -> Table:
-    return Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
 
     from plumbline.core.plan import Data
     from plumbline.settings import Settings
@@ -150,6 +151,28 @@ def show(*renderables: RenderableType) -> None:
             markup=False,
             emoji=False,
         ).print(renderable)
+
+
+def table(*columns: str, left: Collection[str] = (), title: str = "", wrap: bool = True) -> Table:
+    """Without lines around it. Columns hold numbers, but for those in `left`."""
+    from rich.table import Table
+    from rich.text import Text
+
+    plain = Table(title=Text(title), title_justify="left", box=None, pad_edge=False)
+    for name in columns:
+        plain.add_column(name, justify="left" if name in left else "right", no_wrap=not wrap)
+    return plain
+
+
+def titled(title: str, columns: Sequence[str]) -> Table:
+    """The same with a title in bold; what is too long for a column of words is folded."""
+    from rich.text import Text
+
+    plain = table()
+    plain.title = Text(title, style="bold")
+    for name in columns:
+        plain.add_column(name, overflow="fold")
+    return plain
 
 
 class Bar:

@@ -167,29 +167,24 @@ def _load(one: SideConditions) -> str:
 
 
 def _table(found: SideComparison) -> Table:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False)
     variants = any(line.cell.variant not in ("", "default") for line in found.lines)
     settings = any(line.cell.settings for line in found.lines)
-    for name in (
-        "function",
-        *(["variant"] if variants else []),
-        *(["settings"] if settings else []),
-    ):
-        table.add_column(name, no_wrap=True)
-    names = ("bytes", "A µs", "B µs", "launches", "A / B", "p", "adjusted")
-    for name in (*names, *([""] if found.together else [])):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    words = ("function", *(["variant"] if variants else []), *(["settings"] if settings else []))
+    table = common.table(
+        *(*words, "bytes", "A µs", "B µs", "launches", "A / B", "p", "adjusted"),
+        *([""] if found.together else []),
+        "verdict",
+        left=(*words, "verdict"),
+        wrap=False,
+    )
     for line in found.lines:
         cell = line.cell
-        words = [cell.function]
-        words += [cell.variant] if variants else []
-        words += [cell.settings] if settings else []
         table.add_row(
-            *words,
+            cell.function,
+            *([cell.variant] if variants else []),
+            *([cell.settings] if settings else []),
             str(cell.bytes),
             f"{1e6 * line.a.median:.2f}",
             f"{1e6 * line.b.median:.2f}",

@@ -132,18 +132,44 @@ def export(program: Program, target: Path, campaigns: tuple[str, ...]) -> None:
 
 @command.command("import", takes="db json")
 @click.argument("source", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-def take(program: Program, source: Path) -> None:
-    """Put what another site has exported to the file SOURCE into the database.
+@click.option(
+    "-n",
+    "--nprocs",
+    type=click.IntRange(1, 2**31 - 1),
+    help="Ranks that a benchmark program ran on, where its output does not say it (OSU).",
+)
+def take(program: Program, source: Path, nprocs: int | None) -> None:
+    """Put what another site has exported to the file SOURCE into the database, or what OSU, IMB,
+    SKaMPI, ReproMPI or MadMPI have printed.
 
     Another campaign of a name that is taken gets the name of its host before it.
 
     \b
     Example:
       plumbline db import ours.plumbline
+      plumbline db import osu_allreduce.txt --nprocs 4
     """
-    from plumbline_db import transfer
+    from plumbline_db import schema, transfer
 
-    _show(program, program.database, transfer.take(program.database, source))
+    if schema.is_database(source):
+        if nprocs is not None:
+            raise click.UsageError("--nprocs: a file of `plumbline db export` says it itself")
+        _show(program, program.database, transfer.take(program.database, source))
+        return
+    from plumbline.foreign import storing
+    from plumbline.system.words import counted
+
+    taken = storing.take(program.database, source, nprocs)
+    if program.json:
+        document = {"path": str(program.database), **taken._asdict()}
+        common.print_json(document)
+        return
+    there = "" if taken.new else ", which is there already"
+    left = f"; left out: {', '.join(taken.left_out)}" if taken.left_out else ""
+    click.echo(
+        f"{program.database}: {taken.campaign}, {taken.program}, "
+        f"{counted(taken.tables, 'table')}, {counted(taken.numbers, 'number')}{there}{left}"
+    )
 
 
 def _show(program: Program, path: Path, moved: Sequence[Moved]) -> None:
@@ -162,12 +188,12 @@ def _show(program: Program, path: Path, moved: Sequence[Moved]) -> None:
 @click.option(
     "--output",
     type=options.NewFile(),
-    help="A file NAME.csv or NAME.parquet; else CSV is printed.",
+    help="A file NAME.csv, NAME.tex or NAME.parquet; else CSV is printed.",
 )
 def table(program: Program, what: str, campaigns: tuple[str, ...], output: Path | None) -> None:
     """Write a table of CAMPAIGNS, else of all, for other programs.
 
-    CSV, or Parquet with the extra `parquet`.
+    CSV, LaTeX, or Parquet with the extra `parquet`.
 
     \b
     Example:

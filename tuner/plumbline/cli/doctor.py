@@ -21,8 +21,6 @@ def command(program: Program, daemon: bool) -> int:
     Example:
       plumbline doctor --mpi /opt/openmpi-5.0.9
     """
-    import msgspec
-
     from plumbline.results import doctor
 
     if daemon:
@@ -38,5 +36,5 @@ def command(program: Program, daemon: bool) -> int:
         if not program.json:
             click.echo(f"{_MARKS[finding.state]}  {finding.subject:13} {finding.text}")
     if program.json:
-        common.print_json([msgspec.to_builtins(finding) for finding in findings])
+        common.print_json(findings)
     return 1 if any(finding.state == "fails" for finding in findings) else 0

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
-import msgspec
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -54,7 +53,7 @@ def show(
         click.echo(str(drawing))
     elif as_json:
         documents = [
-            report.document(one) | {"explanation": msgspec.to_builtins(explanation)}
+            report.document(one) | {"explanation": explanation}
             for one, explanation in zip(reports, found, strict=True)
         ]
         common.print_json(documents[0] if len(documents) == 1 else {"campaigns": documents})
@@ -173,9 +172,10 @@ def _what_the_default_is(cell: Explained) -> str:
 
 
 def _table(cell: Explained, *, all_rows: bool) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in ("candidate", "µs", "of default", "by the model", "Hockney µs", "LogGP µs", "off"):
-        table.add_column(name, justify="left" if name in ("candidate", "by the model") else "right")
+    table = common.table(
+        *("candidate", "µs", "of default", "by the model", "Hockney µs", "LogGP µs", "off"),
+        left=("candidate", "by the model"),
+    )
     for row in _rows(cell, all_rows=all_rows):
         table.add_row(
             ("  " + row.configuration).replace("coll_tuned_", ""),

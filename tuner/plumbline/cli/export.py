@@ -40,8 +40,6 @@ def command(
     Example:
       plumbline export env --output ~/plumbline && . ~/plumbline/plumbline.sh
     """
-    import msgspec
-
     from plumbline.libraries import fits
     from plumbline.settings import default_campaign, identity
     from plumbline.system import paths
@@ -84,7 +82,7 @@ def command(
         click.echo(f"plumbline: campaign {found.id} has no winners to put in force", err=True)
     written = write(bundle, formats, force=force)
     if program.json:
-        common.print_json([msgspec.to_builtins(export) for export in written])
+        common.print_json(written)
         return
     for file in written:
         click.echo(file.path)

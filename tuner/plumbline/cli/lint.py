@@ -37,8 +37,6 @@ def command(
     Example:
       plumbline lint --library openmpi-5.0.11 decision.file ~/.openmpi/mca-params.conf
     """
-    import msgspec
-
     from plumbline.libraries import known_parameters
     from plumbline.system import paths
     from plumbline_exporters.finding import Context, check_library
@@ -60,7 +58,7 @@ def command(
     context = Context(library, known_parameters.known(paths.layout().search_spaces))
     linted = [linted for path in files for linted in disk.lint(path, context, format_name)]
     if program.json:
-        common.print_json([msgspec.to_builtins(checked) for checked in linted])
+        common.print_json(linted)
     else:
         for checked in linted:
             _show(checked)

@@ -83,7 +83,6 @@ def command(
       plumbline measure MPI_Allreduce --sizes 1024,16384 --variants all \\
         --knob coll_tuned_allreduce_algorithm=ring
     """
-    import msgspec
     from rich.text import Text
 
     from plumbline.core.plan import Plan, PlanCase, StoppingRule
@@ -142,9 +141,7 @@ def command(
         plan = settling.until_settled(plan, simulated=simulated)
     environment = toolchain.space.hot_environment if hot else {}
     ranks = starting.starter(toolchain, all_settings)
-    refusal = ranks.refusal(plan.text())
-    if refusal is not None:
-        raise UsageError(f"the probe refuses this plan: {refusal}")
+    ranks.require(plan.text(), "this plan")
     count = launches or (1 if simulated else LAUNCHES)
     with (
         common.Bar(in_all=count * (1 + len(cold))) as bar,
@@ -159,7 +156,7 @@ def command(
     for weakness in [*conditions.of_records(raw), *told]:
         click.echo(f"plumbline: {weakness.text}", err=True)
     if program.json:
-        common.print_json([msgspec.to_builtins(line) for line in lines])
+        common.print_json(lines)
     else:
         reasons = common.Reasons()
         common.show(
@@ -191,14 +188,14 @@ def _table(lines: list[MeasuredCase], reasons: common.Reasons, *, tested: bool) 
     """`tested`: ratios have a p; those of a simulated machine are as they are."""
     import statistics
 
-    from rich.table import Table
     from rich.text import Text
 
     from plumbline.search.outcome import label
 
-    table = Table(box=None, pad_edge=False)
-    for name in ("bytes", "configuration", "median µs", "launches µs", "over default", "p"):
-        table.add_column(name, justify="left" if name == "configuration" else "right")
+    table = common.table(
+        *("bytes", "configuration", "median µs", "launches µs", "over default", "p"),
+        left=("configuration",),
+    )
     for line in lines:
         name = label(line.variant, line.knobs)
         if not line.seconds:

@@ -70,7 +70,6 @@ def command(
     Example:
       plumbline nrep MPI_Bcast MPI_Allreduce --sizes 8,16384 --rule median_ci:0.01
     """
-    import msgspec
     from rich.text import Text
 
     from plumbline.core.plan import Plan, PlanCase, least_bytes, measurable
@@ -107,9 +106,7 @@ def command(
                 f"nothing to repeat without data; its smallest size here is {smallest} bytes"
             )
     ranks = starting.starter(toolchain, settings)
-    refusal = ranks.refusal(plan.text())
-    if refusal is not None:
-        raise UsageError(f"the probe refuses this plan: {refusal}")
+    ranks.require(plan.text(), "this plan")
     with (
         common.Bar(in_all=launches) as bar,
         unkept.store_for(toolchain, ranks, "nrep", bar) as store,
@@ -119,7 +116,7 @@ def command(
         raw = unkept.records(store)
     common.write_records(output, "nrep", raw)
     if program.json:
-        common.print_json([msgspec.to_builtins(cell) for cell in found])
+        common.print_json(found)
     else:
         reasons = common.Reasons()
         common.show(_table(found, reasons), *map(Text, reasons.lines()))
@@ -127,12 +124,10 @@ def command(
 
 
 def _table(found: list[RepetitionsCell], reasons: common.Reasons) -> Table:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False)
-    for name in ("function", "bytes", "nrep", "launches", "ended by", "criteria at the end"):
-        table.add_column(name, justify="right" if name in ("bytes", "nrep") else "left")
+    words = ("launches", "ended by", "criteria at the end")
+    table = common.table("function", "bytes", "nrep", *words, left=("function", *words))
     for cell in found:
         if cell.nrep is None:
             table.add_row(cell.function, str(cell.bytes), "", "", Text(reasons.mark(cell.outcome)))

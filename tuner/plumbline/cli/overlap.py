@@ -200,9 +200,7 @@ def command(
     where = place.patient(where, duration.limit(suite.every_plan(settings)))
     starter = starting.starter(toolchain, where)
     for name in settings.benches:
-        refusal = starter.refusal(suite.plan(settings, name).text())
-        if refusal is not None:
-            raise UsageError(f"the probe refuses {name}: {refusal}")
+        starter.require(suite.plan(settings, name).text(), name)
     with Database.open(database, write=True) as db:
         placement = where.ranks.placement(toolchain.launcher.processing_units())
         row = suite.begin(
@@ -232,7 +230,7 @@ def command(
         head = {"id": row.id, "nprocs": settings.nprocs, "settings": settings.knobs.as_dict()}
         told = {"conditions": weak, "cells": found}
         told |= {"classes": known, "threshold": threshold, "words": said}
-        common.print_json(head | {"nodes": row.nodes} | msgspec.to_builtins(told))
+        common.print_json(head | {"nodes": row.nodes} | told)
     else:
         common.show(*(_table(name, found, show) for name in settings.benches), *said)
         if settings.adaptive:
@@ -245,14 +243,12 @@ def command(
 def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
     """A row an amount of work, the largest first, a column a size. Of `load` a row a number of
     threads, and slowdowns in place of ratios."""
-    from rich.table import Table
-
     from plumbline.overlap import ranks
     from plumbline.overlap.benches import LOAD
 
     of = [cell for cell in cells if cell.bench == bench]
     sizes = sorted({result.bytes for result in of})
-    table = Table(box=None, pad_edge=False, title=bench, title_justify="left")
+    table = common.table(title=bench)
     load = bench == LOAD
     heading = "threads" if load else "work µs"
     table.add_column(heading, justify="right", min_width=len(bench))

@@ -145,12 +145,10 @@ def _list(program: Program) -> None:
 
 
 def _listing(every: Sequence[Stored]) -> Table:
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False)
-    for name in ("campaign", "library", "ranks", "settings", "benchmarks", "state", "started"):
-        table.add_column(name, no_wrap=True)
+    names = ("campaign", "library", "ranks", "settings", "benchmarks", "state", "started")
+    table = common.table(*names, left=names, wrap=False)
     for stored in every:
         campaign = stored.campaign
         words = (
@@ -193,20 +191,14 @@ def _heading(compared: Between) -> Iterator[str]:
 
 
 def _table(totals: Sequence[Total]) -> Table:
-    from rich.table import Table
-
     from plumbline.overlap.benches import LOAD
 
-    table = Table(box=None, pad_edge=False)
-    table.add_column("benchmark", no_wrap=True)
-    names = (
-        *("cells", "A shorter", "B shorter", "time A / B", "work alone A / B"),
-        "regret A / B",
-        *("A overlaps more", "B overlaps more"),
+    table = common.table(
+        *("benchmark", "cells", "A shorter", "B shorter", "time A / B", "work alone A / B"),
+        *("regret A / B", "A overlaps more", "B overlaps more", "furthest apart"),
+        left=("benchmark", "furthest apart"),
+        wrap=False,
     )
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("furthest apart", no_wrap=True)
     for total in totals:
         table.add_row(
             total.bench,

@@ -60,9 +60,7 @@ def command(
     facts = tuple(place.facts(where))
     settings = ThresholdSettings(where.ranks.nprocs, chosen, triples, seed, facts)
     starter = starting.starter(toolchain, where)
-    refusal = starter.refusal(thresholds.first(settings).text())
-    if refusal is not None:
-        raise UsageError(f"the probe refuses this: {refusal}")
+    starter.require(thresholds.first(settings).text())
     with Database.open(database, write=True) as db:
         placement = where.ranks.placement(toolchain.launcher.processing_units())
         row = thresholds.begin(db, toolchain, settings, placement, new=new)

@@ -105,9 +105,7 @@ def command(
     limit = duration.limit(traced.plan(wanted, name) for name in chosen)
     starter = starting.starter(toolchain, place.patient(where, limit))
     for name in chosen:
-        refusal = starter.refusal(traced.plan(wanted, name).text())
-        if refusal is not None:
-            raise UsageError(f"the probe refuses this: {refusal}")
+        starter.require(traced.plan(wanted, name).text())
     with Database.open(database, write=True) as db:
         placement = where.ranks.placement(toolchain.launcher.processing_units())
         row = suite.begin(

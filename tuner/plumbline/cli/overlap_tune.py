@@ -134,9 +134,7 @@ def _run(
         raise UsageError("a simulated machine has no computation to overlap with")
     toolchain = find_toolchain(program.mpi, settings=settings, beside=database.parent)
     starter = starting.starter(toolchain, settings)
-    refusal = starter.refusal(tune.pilot_plan(asked, settings).text())
-    if refusal is not None:
-        raise UsageError(f"the probe refuses this: {refusal}")
+    starter.require(tune.pilot_plan(asked, settings).text())
     tune.check(toolchain, asked, settings)
     with Database.open(database, write=True) as db:
         campaign = tune.begin(db, toolchain, asked, settings, new=new)
@@ -150,19 +148,17 @@ def _run(
 
 
 def _document(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> dict[str, object]:
-    import msgspec
-
     from plumbline_db import events, exports, searches, winners
 
     with _open(database) as db:
         return {
             "campaign": campaign.id,
             "state": campaign.state,
-            "cells": msgspec.to_builtins(found),
-            "winners": msgspec.to_builtins(winners.get(db, campaign.id)),
-            "searches": msgspec.to_builtins(searches.all_searches(db, campaign.id)),
-            "exports": msgspec.to_builtins(exports.get(db, campaign.id)),
-            "events": msgspec.to_builtins(events.get(db, campaign.id)),
+            "cells": found,
+            "winners": winners.get(db, campaign.id),
+            "searches": searches.all_searches(db, campaign.id),
+            "exports": exports.get(db, campaign.id),
+            "events": events.get(db, campaign.id),
         }
 
 
@@ -173,15 +169,16 @@ def _open(database: Path) -> Database:
 
 
 def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> list[RenderableType]:
-    from rich.table import Table
     from rich.text import Text
 
     from plumbline.search.outcome import label
     from plumbline_db import events, exports, searches, winners
 
-    table = Table(box=None, pad_edge=False, title=f"overlap, {campaign.id}", title_justify="left")
-    for name in ("guideline", "benchmark", "bytes", "left side", "T µs", "ratio", "left/right", ""):
-        table.add_column(name, justify="right" if name in ("bytes", "T µs", "ratio") else "left")
+    table = common.table(
+        *("guideline", "benchmark", "bytes", "left side", "T µs", "ratio", "left/right", ""),
+        left=("guideline", "benchmark", "left side", "left/right", ""),
+        title=f"overlap, {campaign.id}",
+    )
     with _open(database) as db:
         kept = winners.get(db, campaign.id)
         tried = searches.all_searches(db, campaign.id)

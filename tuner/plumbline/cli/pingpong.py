@@ -54,24 +54,19 @@ def command(
       plumbline pingpong
       plumbline pingpong -n 4 --sizes 0,8,1024,65536,1048576 --json
     """
-    import msgspec
-
     from plumbline.measure import pingpong
     from plumbline.measure.launches import LaunchStore
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
     from plumbline.system.machine import processing_units
     from plumbline_db.connection import Database
-    from plumbline_db.errors import UsageError
 
     wanted = tuple(sorted(set(sizes or SIZES)))
     ranks = nprocs or max(_FEWEST, processing_units())
     settings = PingPongSettings(ranks, wanted, reps, launches, seed)
     toolchain = find_toolchain(program.mpi)
     starter = starting.starter(toolchain, campaign_file.load(None, {"nprocs": ranks}))
-    refusal = starter.refusal(pingpong.plan(settings).text())
-    if refusal is not None:
-        raise UsageError(f"the probe refuses this: {refusal}")
+    starter.require(pingpong.plan(settings).text())
     with Database.open(program.database, write=True) as db:
         row = pingpong.begin(db, toolchain, settings, new=new)
         if row.state == "finished":
@@ -80,18 +75,15 @@ def command(
             with common.Bar(in_all=launches) as bar:
                 found = pingpong.run(LaunchStore(db, row.id, starter, bar), row, settings)
     if program.json:
-        common.print_json({"id": row.id, "nprocs": ranks, "pairs": msgspec.to_builtins(found)})
+        common.print_json({"id": row.id, "nprocs": ranks, "pairs": found})
     else:
         common.show(_lines(found), "", _times(found))
     return 0
 
 
 def _lines(found: list[PairLatencies]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in ("pair", "bytes", "α µs", "β ns/B", "GB/s", "off by", "launches"):
-        table.add_column(name, justify="left" if name == "pair" else "right")
+    names = ("pair", "bytes", "α µs", "β ns/B", "GB/s", "off by", "launches")
+    table = common.table(*names, left=("pair",))
     for latencies in found:
         for line in latencies.lines:
             beta = line.beta_seconds_per_byte
@@ -117,13 +109,8 @@ def _interval(value: float, low: float | None, high: float | None, unit: float) 
 def _times(found: list[PairLatencies]) -> Table:
     import statistics
 
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("bytes", justify="right")
-    for latencies in found:
-        table.add_column(f"{latencies.pair} µs", justify="right")
-        table.add_column("launches µs", justify="right")
+    pairs = [name for latencies in found for name in (f"{latencies.pair} µs", "launches µs")]
+    table = common.table("bytes", *pairs)
     sizes = sorted({trips.bytes for latencies in found for trips in latencies.half_trips})
     for size in sizes:
         row = [str(size)]

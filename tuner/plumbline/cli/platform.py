@@ -80,8 +80,6 @@ def _out(output: Path | None, text: str) -> None:
 
 
 def _fit(program: Program, campaign: str, selector: Selector, output: Path | None) -> int:
-    import msgspec
-
     from plumbline.results import simulated_pingpong, twin
     from plumbline_db.connection import Database
 
@@ -90,7 +88,7 @@ def _fit(program: Program, campaign: str, selector: Selector, output: Path | Non
     if output is not None:
         common.write(output, twin.table(found.simulation))
     if program.json:
-        common.print_json(msgspec.to_builtins(found))
+        common.print_json(found)
         return 0
     if output is None:
         click.echo(twin.table(found.simulation))
@@ -99,11 +97,7 @@ def _fit(program: Program, campaign: str, selector: Selector, output: Path | Non
 
 
 def _beside(found: Twin) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for name in ("bytes", "measured µs", "simulated µs", "off by"):
-        table.add_column(name, justify="right")
+    table = common.table("bytes", "measured µs", "simulated µs", "off by")
     for size in found.sizes:
         table.add_row(
             str(size.bytes),

@@ -57,16 +57,11 @@ def command(program: Program, application: tuple[str, ...], output: Path) -> int
 
 
 def _table(found: Application) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
     spent, seconds = found.collective_seconds, found.seconds
     title = f"{spent:.3g} s of {seconds:.3g} s in collectives, a rank on the average"
-    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False)
-    for name in ("function", "bytes", "ranks", "nodes"):
-        table.add_column(name)
-    for name in ("calls", "seconds", "share", "not waiting"):
-        table.add_column(name, justify="right")
+    words = ("function", "bytes", "ranks", "nodes")
+    numbers = ("calls", "seconds", "share", "not waiting")
+    table = common.table(*words, *numbers, left=words, title=title)
     ranked = sorted(found.calls, key=lambda one: -one.seconds)
     for calls in ranked[:_ROWS]:
         table.add_row(

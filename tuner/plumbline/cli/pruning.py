@@ -81,14 +81,12 @@ def said(found: list[Pruned]) -> str:
 def show(
     program: Program, policy: Policy, found: list[Pruned], before: int, *, listing: bool
 ) -> None:
-    import msgspec
-
     after = program.database.stat().st_size
     if program.json:
         document = {
             "path": str(program.database),
             "pruned_now": not listing,
-            "pruned": msgspec.to_builtins(found),
+            "pruned": found,
             "bytes_before": before,
             "bytes": after,
         }

@@ -170,10 +170,8 @@ def _shown(report: Report) -> Iterator[RenderableType]:
 def _spread(table: SpreadTable) -> Table:
     from plumbline.reproducibility.spread import PLAIN
 
-    grid = _grid()
     heads = ["function", "ranks", "bytes", "µs", "ours %", *(f"plain, {way} %" for way in PLAIN)]
-    for head in (*heads, ""):
-        grid.add_column(head, justify="left" if head in ("function", "") else "right")
+    grid = common.table(*heads, "", left=("function", ""))
     for row in table.rows:
         seconds = sorted(row.ours.seconds)[len(row.ours.seconds) // 2]
         grid.add_row(
@@ -231,14 +229,13 @@ def _false_alarm_lines(settings: ReproducibilitySettings, table: EffectTable) ->
 
 
 def _power(table: EffectTable) -> Table:
-    grid = _grid()
     effects = sorted({power.effect for power in table.power})
-    grid.add_column("ranks", justify="right")
-    grid.add_column("cells of")
-    grid.add_column("cells", justify="right")
-    for effect in effects:
-        grid.add_column(f"{effect:g} %", justify="right")
-    grid.add_column("found in 90 %", justify="right")
+    grid = common.table(
+        *("ranks", "cells of", "cells"),
+        *(f"{effect:g} %" for effect in effects),
+        "found in 90 %",
+        left=("cells of",),
+    )
     for row in table.smallest:
         of = {
             power.effect: power
@@ -295,9 +292,3 @@ def _title(text: str) -> Text:
     from rich.text import Text
 
     return Text(text, style="bold")
-
-
-def _grid() -> Table:
-    from rich.table import Table
-
-    return Table(box=None, pad_edge=False)

@@ -54,8 +54,6 @@ def command(
       plumbline results --json | jq '.winners[] | {function, bytes_from, speedup}'
       plumbline results --explain --picture why.svg
     """
-    import msgspec
-
     from plumbline.core import guidelines
     from plumbline.results import report
     from plumbline_db import campaigns
@@ -67,7 +65,7 @@ def command(
         if listing:
             every = campaigns.all_campaigns(db) + campaigns.tuned_overlap(db)
             if program.json:
-                common.print_json([msgspec.to_builtins(campaign) for campaign in every])
+                common.print_json(every)
             for one in [] if program.json else every:
                 click.echo(f"{one.id}  {one.state}  {one.nprocs} ranks  started {one.started}")
             return

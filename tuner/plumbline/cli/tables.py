@@ -21,6 +21,8 @@ from plumbline_db.cost import Spent
 from plumbline_db.layout import fixed, layout, use
 from plumbline_db.records import UNBOUNDED_BYTES, Winner, Wrong
 
+from . import common
+
 _HEAVY = 0.01  # of the application's work
 
 
@@ -127,9 +129,9 @@ def side_by_side(
         columns, guidelines, title=f"Violated guidelines on {machines}", all_rows=all_rows
     )
     yield Text()
-    table = _plain("Campaigns")
-    for name in ("library", "layout", "campaign", "state", "winners", "launches", "seconds"):
-        table.add_column(name, overflow="fold")
+    table = common.titled(
+        "Campaigns", ("library", "layout", "campaign", "state", "winners", "launches", "seconds")
+    )
     for report in reports:
         table.add_row(
             " ".join(report.library.version_string.split()),
@@ -153,13 +155,13 @@ def _layout(report: Report) -> str:
 
 
 def winners(report: Report) -> Table:
-    table = _plain("Winners")
-    for name in ("function", "bytes", "configuration", "speed-up, cold", "removes"):
-        table.add_column(name, overflow="fold")
+    table = common.titled(
+        "Winners", ("function", "bytes", "configuration", "speed-up, cold", "removes")
+    )
     for winner in report.winners:
         table.add_row(
             winner.function,
-            _range(winner),
+            sizes_of(winner),
             label(winner.variant, winner.configuration).replace("coll_tuned_", ""),
             f"{winner.speedup:.2f} [{winner.speedup_low:.2f}, {winner.speedup_high:.2f}]",
             ", ".join(winner.removes) or "-",
@@ -169,9 +171,10 @@ def winners(report: Report) -> Table:
 
 def behind(found: Sequence[Behind]) -> Table:
     """Cells that what was measured could make faster, and why it was not taken."""
-    table = _plain("Behind the best that was measured")
-    for name in ("function", "bytes", "in force", "times as long as", "the best", "why"):
-        table.add_column(name, overflow="fold")
+    table = common.titled(
+        "Behind the best that was measured",
+        ("function", "bytes", "in force", "times as long as", "the best", "why"),
+    )
     for behind in found:
         best = behind.best.replace("coll_tuned_", "")
         own = behind.in_force.replace("coll_tuned_", "")
@@ -184,9 +187,10 @@ def behind(found: Sequence[Behind]) -> Table:
 def wrong(found: Sequence[Wrong]) -> Table:
     """What gave wrong results, and where: such calls are not timed, and nothing of them is
     exported."""
-    table = _plain("Wrong results")
-    for name in ("function", "configuration", "bytes", "type", "launches", "what was wrong"):
-        table.add_column(name, overflow="fold")
+    table = common.titled(
+        "Wrong results",
+        ("function", "configuration", "bytes", "type", "launches", "what was wrong"),
+    )
     for wrong in found:
         table.add_row(
             wrong.function,
@@ -215,18 +219,19 @@ def saved(found: Saving) -> Text:
 
 def savings(found: Saving) -> Table:
     """Calls that have a winner, and those that are heavy."""
-    table = _plain("Saving")
-    for name in (
-        "function",
-        "bytes",
-        "calls",
-        "seconds",
-        "not waiting",
-        "default",
-        "saving",
-        "configuration",
-    ):
-        table.add_column(name, overflow="fold")
+    table = common.titled(
+        "Saving",
+        (
+            "function",
+            "bytes",
+            "calls",
+            "seconds",
+            "not waiting",
+            "default",
+            "saving",
+            "configuration",
+        ),
+    )
     for row in found.rows:
         if not row.configuration and row.share < _HEAVY:
             continue
@@ -302,9 +307,9 @@ def facts(report: Report, *, paths: bool) -> Text:
 
 
 def _remaining(report: Report) -> Table:
-    table = _plain("Violations that remain")
-    for name in ("guideline", "function", "bytes", "ratio", "why"):
-        table.add_column(name, overflow="fold")
+    table = common.titled(
+        "Violations that remain", ("guideline", "function", "bytes", "ratio", "why")
+    )
     for verdict, reason in report.remaining():
         table.add_row(
             verdict.guideline,
@@ -316,11 +321,7 @@ def _remaining(report: Report) -> Table:
     return table
 
 
-def _range(winner: Winner) -> str:
+def sizes_of(winner: Winner) -> str:
     if winner.bytes_to == UNBOUNDED_BYTES:
         return "all sizes" if winner.bytes_from == 0 else f"{winner.bytes_from} and more"
     return f"{winner.bytes_from}-{winner.bytes_to}"
-
-
-def _plain(title: str) -> Table:
-    return Table(title=Text(title, style="bold"), title_justify="left", box=None, pad_edge=False)

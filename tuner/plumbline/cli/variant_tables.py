@@ -50,9 +50,8 @@ def _columns_of_variant(variant: Variant) -> list[str]:
 
 
 def catalogue(variants: Sequence[Variant]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in ("function", *VARIANT_COLUMNS):
-        table.add_column(name)
+    names = ("function", *VARIANT_COLUMNS)
+    table = common.table(*names, left=names)
     previous = ""
     for variant in sorted(variants, key=lambda one: one.function):
         table.add_row(
@@ -96,9 +95,7 @@ def _columns_of_cell(cell: BestOfCell) -> list[str]:
 
 
 def cells(measured: Sequence[BestOfCell]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in CELL_COLUMNS:
-        table.add_column(name, justify="left" if "best" in name and "over" not in name else "right")
+    table = common.table(*CELL_COLUMNS, left=("library's best", "our best"))
     for cell in measured:
         table.add_row(*_columns_of_cell(cell))
     return table

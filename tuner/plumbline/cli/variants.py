@@ -92,7 +92,7 @@ def command(
     ]
     if not measure:
         if program.json:
-            common.print_json([msgspec.to_builtins(variant) for variant in chosen])
+            common.print_json(chosen)
         elif markdown:
             click.echo(variant_tables.catalogue_page(chosen))
         else:
@@ -108,7 +108,7 @@ def command(
         for cell in _best(toolchain, setting, wanted, sizes, first_launches, launches)
     ]
     if program.json:
-        common.print_json([msgspec.to_builtins(cell) for cell in cells])
+        common.print_json(cells)
     elif markdown:
         click.echo(variant_tables.cells_page(cells))
     else:
@@ -124,9 +124,8 @@ def _best(
     first_launches: int | None,
     launches: int | None,
 ) -> list[BestOfCell]:
-    from plumbline.core.plan import Plan, measurable
+    from plumbline.core.plan import measurable
     from plumbline.measure import unkept
-    from plumbline.measure.settling import until_settled
     from plumbline.results import best
     from plumbline.search.space.candidates import CandidateSpace
     from plumbline.search.space.cells import Target
@@ -145,15 +144,6 @@ def _best(
     )
     first = first_launches or (1 if simulated else FIRST)
     finals = launches or (1 if simulated else LAUNCHES)
-    plan = Plan(
-        "best",
-        settings.sampling.seed,
-        (),
-        data,
-        blocks=settings.sampling.blocks,
-        reps=settings.sampling.reps,
-        knobs=toolchain.space.switch,
-    )
     fields = {
         Target(function, size): best.field(
             candidate_space, toolchain.catalogue, function, size, settings.ranks.nprocs
@@ -168,7 +158,7 @@ def _best(
     ):
         return best.find(
             store,
-            until_settled(plan, simulated=simulated),
+            best.plan_of(settings, data, toolchain.space.switch),
             toolchain.space.hot_environment,
             fields,
             first=first,

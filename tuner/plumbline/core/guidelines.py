@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -72,7 +73,7 @@ class RankMonotony(GuidelineEntry, frozen=True):
 class Pattern(GuidelineEntry, frozen=True):
     """`lhs` is not slower than its variant `variant`, which is made of the functions `uses`; with
     `lhs_variant`, that one is not slower than `variant`. `default`: verified unless others are
-    asked for."""
+    asked for. The file leaves out what the name spells (`_spelt`)."""
 
     id: str
     name: str
@@ -153,12 +154,31 @@ def _split_variant(function: str) -> str:
     return f"{prefix_of(function)}as_split"
 
 
+def _spelt(pattern: Any) -> Any:
+    """A pattern of the file, with the sides that its name spells where it says none:
+    `MPI_Scan ⪯ MPI_Exscan + MPI_Reduce_local` is of scan_as_exscan_plus_reduce_local."""
+    name = pattern.get("name") if isinstance(pattern, dict) else None
+    left, precedes, right = name.partition(f" {PRECEDES} ") if isinstance(name, str) else ("",) * 3
+    if not precedes:
+        return pattern
+    backwards = "+" in left
+    function, functions = (right, left) if backwards else (left, right)
+    made_of = functions.split(" + ")
+    mockup = f"{prefix_of(function)}as_" + "_plus_".join(
+        part.removeprefix("MPI_").lower() for part in made_of
+    )
+    sides = {"lhs_variant": mockup, "variant": LIBRARY} if backwards else {"variant": mockup}
+    return {"lhs": function, "uses": [function] if backwards else made_of} | sides | pattern
+
+
 def load(path: Path | None = None) -> Guidelines:
     """Guidelines of a file, by default the ones that come with Plumbline.
 
     UsageError names the file, the entry and what is wrong with it."""
     path = path or DEFAULT_PATH
     document = toml.read(path, str(path))
+    if isinstance(document.get("pattern"), list):
+        document["pattern"] = [_spelt(pattern) for pattern in document["pattern"]]
     try:
         guidelines = msgspec.convert(document, Guidelines, strict=True)
     except msgspec.ValidationError as error:

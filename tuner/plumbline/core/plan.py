@@ -186,6 +186,11 @@ class Plan(msgspec.Struct, frozen=True):
         own = bool(self.plain) or ("" in uses and self.sync == "barrier")
         return ("MPI_Barrier",) if own or not uses.isdisjoint(_WITH_BARRIER) else ()
 
+    @property
+    def samples(self) -> int:
+        """Of all cases, where blocks and not a stopping rule say how many there are."""
+        return self.blocks * sum(case.reps or self._reps(case) for case in self.cases)
+
     def _reps(self, case: PlanCase) -> int:
         if (case.use or self.use) != "stream":
             return self.reps

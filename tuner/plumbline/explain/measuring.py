@@ -79,9 +79,7 @@ def measure(
             f"library than {here.id} under {prefix}: it can be explained there"
         )
     starter = starting.starter(toolchain, settings)
-    refusal = starter.refusal(plan(settings).text())
-    if refusal is not None:
-        raise UsageError(f"the probe refuses this: {refusal}")
+    starter.require(plan(settings).text())
     starter.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
     store = LaunchStore(db, campaign.id, starter, progress)
     store.progress.step("messages to and fro, reductions inside a rank")

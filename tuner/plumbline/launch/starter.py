@@ -21,7 +21,7 @@ from plumbline.libraries import Family, Installation
 from plumbline.system import machine, process, readback
 from plumbline.system.placement import Placement
 from plumbline_db import ndjson, runs, scratch
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.probe_records import Begin, Check, Footer, Header, Order, ProbeRecord, Samples
 from plumbline_db.records import Event, Failure, Run
 
@@ -80,6 +80,12 @@ class Starter:
             words = [str(self._probe), "--check-plan", str(file)]
             done = self._launcher.alone(self._installation, words, 60)
         return done.stderr.strip()[-500:] if done.status != 0 else None
+
+    def require(self, text: str, what: str = "this") -> None:
+        """Raises UsageError where the probe would not take the plan `text`."""
+        refusal = self.refusal(text)
+        if refusal is not None:
+            raise UsageError(f"the probe refuses {what}: {refusal}")
 
     @contextlib.contextmanager
     def folder(self, id: str) -> Iterator[Path]:

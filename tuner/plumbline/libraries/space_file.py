@@ -1,7 +1,9 @@
 """Reads search-spaces/*.toml: one file a library family, called after it.
 
 A table, or a word in a list as `{ value = "…" }`, that some versions lack says `min_version` or
-`below_version`; `since."5.0"` in a table has its keys that are others from this version on. With
+`below_version`; `since."5.0"` in a table has its keys that are others from this version on. A
+setting that stands alike for several functions, or ignored knobs of them, name these in `each`, and
+have `{function}` (MPI_Bcast), `{name}` (bcast) and `{NAME}` (BCAST) where they differ. With
 `like = "FAMILY-VERSION"` a file adds to the functions of another one.
 
 Strict: an unknown key, a parameter of an algorithm that does not exist, or a knob named twice is
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from plumbline_db.records import Library
 _RANGE = ("min_version", "below_version")
 # An MCA parameter or a variable; an option of SimGrid's has a slash.
 _KNOB = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:/[A-Za-z0-9_-]+)*\Z")
+_SWITCH = {"values": [0, 1], "most": 1}  # what goes without saying of a unit of this name
 _LIKE = re.compile(r"([a-z0-9]+)-([0-9.]+)\Z")
 
 
@@ -61,6 +64,9 @@ def load(path: Path) -> tuple[Space, ...]:
     data = toml.read(path, name)
     spaces = []
     try:
+        for key in ("setting", "ignored"):
+            if isinstance(data.get(key), list):
+                data[key] = [written for table in data[key] for written in _for_each(table)]
         data = _joined(path, data) if "like" in data else data
         for lower, upper in pairwise(_bounds(data)):
             head = {"family": path.stem, "min_version": lower, "below_version": upper}
@@ -69,6 +75,37 @@ def load(path: Path) -> tuple[Space, ...]:
     except (msgspec.ValidationError, ValueError) as error:
         raise UsageError(f"{name}: {error}") from error
     return tuple(spaces)
+
+
+def _for_each(table: Any) -> Iterator[Any]:
+    """What stands alike for each of the functions that it names so, written out: a setting of each
+    of them, or all knobs that are ignored."""
+    if not isinstance(table, dict) or "each" not in table:
+        yield table
+        return
+    knobs = table.get("knobs", table.get("knob"))
+    if "functions" in table or "{" not in str(knobs):
+        raise ValueError(f"each wants a {{name}} in the knob, and no functions: {table!s:.200}")
+    alike = {key: value for key, value in table.items() if key != "each"}
+    ignored: list[Any] = []
+    for function in msgspec.convert(table["each"], list[str]):
+        name = function.removeprefix("MPI_")
+        words = {"{function}": function, "{name}": name.lower(), "{NAME}": name.upper()}
+        if isinstance(knobs, list):
+            ignored += [_filled(knob, words) for knob in knobs]
+        else:
+            yield _filled(alike, words) | {"functions": [function]}
+    if ignored:
+        yield alike | {"knobs": ignored}
+
+
+def _filled(value: Any, words: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {_filled(key, words): _filled(entry, words) for key, entry in value.items()}
+    if isinstance(value, str):
+        for hole, word in words.items():
+            value = value.replace(hole, word)
+    return value
 
 
 def _joined(path: Path, data: dict[str, Any]) -> dict[str, Any]:
@@ -165,6 +202,8 @@ def _at(value: Any, release: str) -> Any:
     for bound in sorted(since, key=version.key):
         if version.at_least(release, bound):
             kept |= since[bound]
+    if kept.get("unit") == "switch":
+        kept = _SWITCH | kept
     return {key: _at(entry, release) for key, entry in kept.items()}
 
 

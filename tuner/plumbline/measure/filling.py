@@ -1,9 +1,9 @@
-"""How much a launch measures: for as long as it takes to start, at least.
+"""How much a launch measures: several times as long as it takes to start.
 
 A launch of a few short cases is over before mpirun and MPI_Init have paid for themselves. More
-blocks make what it says surer, for little more time: with four ranks on two cores two thirds of the
-variance between launches, in the median cell, come from within them. What a launch takes is known
-from those before it. Pure."""
+samples make what it says surer, for little more time: with four ranks on two cores two thirds of
+the variance between launches, in the median cell, come from within them. What a launch takes is
+known from those before it. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import msgspec
 from plumbline.core.plan import Plan
 from plumbline_db.cost import LaunchCost
 
-MOST = 8  # times the blocks that were asked for
+STARTS = 4  # times of a start that a launch measures for
+MOST_REPS = 4  # times the samples of a block that were asked for: a block more costs more
+MOST_BLOCKS = 6  # times the blocks
 
 
 class Filling:
@@ -20,21 +22,23 @@ class Filling:
 
     def __init__(self) -> None:
         self._start_seconds: float | None = None  # the least so far
-        self._block_seconds: dict[str, float] = {}  # of a case, by stage, in the last launch
+        self._sample_seconds: dict[str, float] = {}  # in the last launch, by kind of launch
 
-    def learn(self, stage: str, plan: Plan, cost: LaunchCost) -> None:
-        """What a finished launch of `plan` has cost."""
+    def learn(self, kind: str, plan: Plan, cost: LaunchCost) -> None:
+        """What a finished launch of `plan` has cost; `kind`: its stage and arm."""
         least = self._start_seconds
         self._start_seconds = cost.start if least is None else min(least, cost.start)
         if plan.cases:
-            self._block_seconds[stage] = cost.measuring / (len(plan.cases) * plan.blocks)
+            self._sample_seconds[kind] = cost.measuring / plan.samples
 
-    def filled(self, stage: str, plan: Plan) -> Plan:
-        """`plan` with as many blocks as can be measured in the time of a start, if a block of a
-        case takes what it took in the last launch of the stage; never fewer than it has, and at
-        most MOST times as many."""
-        block = self._block_seconds.get(stage, 0.0) * len(plan.cases)
-        if self._start_seconds is None or not block:
+    def filled(self, kind: str, plan: Plan) -> Plan:
+        """`plan` with as many samples as can be taken in the time of STARTS starts, if one takes
+        what it took in the last launch of its kind: first more of them in a block, then more
+        blocks; never fewer than it has."""
+        usual = self._sample_seconds.get(kind, 0.0) * plan.samples
+        if self._start_seconds is None or not usual:
             return plan
-        blocks = min(MOST * plan.blocks, int(self._start_seconds / block))
-        return msgspec.structs.replace(plan, blocks=max(plan.blocks, blocks))
+        times = max(1.0, STARTS * self._start_seconds / usual)
+        reps = int(plan.reps * min(times, MOST_REPS))
+        blocks = int(plan.blocks * min(times * plan.reps / reps, MOST_BLOCKS))
+        return msgspec.structs.replace(plan, reps=reps, blocks=blocks)

@@ -71,10 +71,10 @@ class LaunchStore:
         self._filling = Filling()
 
     def filled(self, suite: Suite, plan: Plan) -> Plan:
-        """`plan` with more blocks, where its launches would measure for less than they take to
-        start (filling.py). A simulated machine has nothing to be surer of."""
+        """`plan` with more samples, where its launches would measure for less than a few times
+        what they take to start (filling.py). A simulated machine has nothing to be surer of."""
         simulated = self.starter.family.simulates
-        return plan if simulated else self._filling.filled(suite.stage, plan)
+        return plan if simulated else self._filling.filled(_kind(suite), plan)
 
     def part(self) -> None:
         """What is stored and was not asked for yet is of another way that this campaign has gone,
@@ -147,8 +147,8 @@ class LaunchStore:
         return {sequence: outcomes[sequence] for sequence in plans}
 
     def _learn(self, suite: Suite, plan: Plan, run: Run) -> None:
-        if run.finished and not suite.arm and (found := cost.of_launch(self.db, run.id)):
-            self._filling.learn(suite.stage, plan, found)
+        if run.finished and (found := cost.of_launch(self.db, run.id)):
+            self._filling.learn(_kind(suite), plan, found)
 
     def _stored(self, suite: Suite, sequence: int, text: str) -> LaunchOutcome | None:
         self._asked.add(runs.run_id(self.campaign, suite.name, sequence))
@@ -204,6 +204,11 @@ class LaunchStore:
                     started_alike=started_alike,
                     may_differ=self.starter.may_differ,
                 )
+
+
+def _kind(suite: Suite) -> str:
+    """Launches of one kind take alike."""
+    return f"{suite.stage} {suite.arm}".rstrip()
 
 
 # A launch may fail by chance: so many in a row condemn what was under way or in force.

@@ -3,9 +3,6 @@ side by side in the same launches."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Sequence
-
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -13,10 +10,9 @@ from starlette.responses import Response
 from plumbline.pages import distribution_chart, drawn
 from plumbline.pages.distribution_chart import Distribution
 from plumbline.pages.visit import Visit, Word
-from plumbline.search.outcome import label
-from plumbline.verify.statistics import DEFAULT_TEST, TESTS, Comparison, benjamini_hochberg
+from plumbline.results.cell_variants import CellVariant, compared, named
 from plumbline_db import runs, table_samples, verdicts
-from plumbline_db.records import Campaign, Case, Medians, Verdict
+from plumbline_db.records import Campaign, Verdict
 from plumbline_db.series import PrunedError
 
 
@@ -24,22 +20,6 @@ class CellQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`stage`: which table; empty: the last one."""
 
     stage: Word = ""
-
-
-class CellVariant(msgspec.Struct, frozen=True):
-    """`seconds`: medians by launch number. `ratio`: its time over that of the library's own call in
-    the same launches (None: it is that call, or they share no launch); `p_adjusted` over all
-    variants of the cell."""
-
-    name: str
-    case: Case
-    seconds: dict[int, float]
-    ratio: Comparison | None = None
-    p_adjusted: float | None = None
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds.values())
 
 
 class CellData(msgspec.Struct, frozen=True):
@@ -93,39 +73,6 @@ def _read(visit: Visit) -> CellData:
     if not medians and not about:
         raise HTTPException(404, "this table has no such cell")
     return CellData(campaign, stage, stages, function, size, about, compared(medians))
-
-
-def compared(medians: Sequence[Medians]) -> list[CellVariant]:
-    """The library's own call first, the others by their time."""
-    every = [
-        CellVariant(named(each.case), each.case, dict(zip(each.runs, each.seconds, strict=True)))
-        for each in medians
-    ]
-    default = next((each for each in every if each.name == "default"), None)
-    others = [_with_ratio(each, default) for each in every if each is not default]
-    tested = [each for each in others if each.ratio is not None]
-    adjusted = benjamini_hochberg([each.ratio.p for each in tested if each.ratio])
-    by_name = {each.name: float(p) for each, p in zip(tested, adjusted, strict=True)}
-    others = [msgspec.structs.replace(each, p_adjusted=by_name.get(each.name)) for each in others]
-    others.sort(key=lambda each: each.median)
-    return ([default] if default else []) + others
-
-
-def named(case: Case) -> str:
-    on = f" on {case.ranks} ranks" if case.ranks else ""
-    return label(case.variant, case.knobs) + on
-
-
-def _with_ratio(variant: CellVariant, default: CellVariant | None) -> CellVariant:
-    if default is None:
-        return variant
-    shared = sorted(variant.seconds.keys() & default.seconds.keys())
-    ours = [variant.seconds[run] for run in shared]
-    theirs = [default.seconds[run] for run in shared]
-    if not shared or min(*ours, *theirs) <= 0:
-        return variant
-    found = TESTS[DEFAULT_TEST].run(ours, theirs, "two-sided", 0.95)
-    return msgspec.structs.replace(variant, ratio=found)
 
 
 def _distributions(visit: Visit, found: CellData) -> list[Distribution]:

@@ -30,8 +30,10 @@ class ListedRun(msgspec.Struct, frozen=True):
 
 
 def every(visit: Visit, text: str = "") -> list[ListedRun]:
-    """Those of `plumbline campaign`, `verify` and `overlap tune` that have a text in a name."""
-    those = campaigns.all_campaigns(visit.db) + campaigns.tuned_overlap(visit.db)
+    """Those of `plumbline campaign`, `verify` and `overlap tune`, and what other programs have
+    printed, that have a text in a name."""
+    db = visit.db
+    those = [*campaigns.all_campaigns(db), *campaigns.tuned_overlap(db), *campaigns.foreign(db)]
     those.sort(key=lambda campaign: campaign.started, reverse=True)
     at = {machine.id: machine for machine in machines.all_machines(visit.db)}
     libraries = {library.fingerprint: library for library in machines.all_libraries(visit.db)}

@@ -11,6 +11,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from plumbline.pages import (
+    advise,
     cell,
     comparison,
     curves,
@@ -21,6 +22,7 @@ from plumbline.pages import (
     run,
     script,
     site_map,
+    summary,
     table,
     winner,
 )
@@ -38,6 +40,8 @@ _SHOWN: dict[str, Show] = {
     "/": overview.page,
     "/runs": listing.page,
     "/run/{run:path}": run.page,
+    "/report/{run:path}": summary.page,
+    "/report.{format}/{run:path}": summary.picture,
     "/table/{stage}/{run:path}": table.page,
     "/cell/{function}/{bytes:int}/{run:path}": cell.page,
     "/distribution.{format}/{function}/{bytes:int}/{run:path}": cell.picture,
@@ -50,6 +54,7 @@ _SHOWN: dict[str, Show] = {
     "/compare": comparison.page,
     "/compare.{format}": comparison.picture,
     "/environment": environment.page,
+    "/advise": advise.page,
 }
 
 
@@ -76,6 +81,7 @@ def pages(db_path: Path) -> Pages:
             ("map", "Map"),
             ("guidelines", "Guidelines"),
             ("compare", "Compare"),
+            ("advise", "Advise"),
             ("environment", "Environment"),
         ],
     )

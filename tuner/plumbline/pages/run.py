@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from plumbline.pages.visit import Nothing, Visit
 from plumbline_db import cost, events, exports, machines, runs, searches, suites, verdicts, winners
-from plumbline_db.layout import fixed, use
+from plumbline_db.layout import asked, fixed, use
 from plumbline_db.records import Run, Suite, Verdict
 
 
@@ -40,6 +40,7 @@ def page(visit: Visit) -> Response:
         library=machines.library(db, campaign.library_fingerprint),
         use=use(campaign),
         fixed=fixed(campaign),
+        asked=asked(campaign),
         cost=cost.cost(db, campaign.id),
         tables=[
             counted(stage, verdicts.get(db, campaign.id, stage))

@@ -13,13 +13,15 @@ from itertools import chain
 
 import msgspec
 
-from plumbline.core.plan import Plan
+from plumbline.core.plan import Data, Plan
 from plumbline.measure import side_by_side
 from plumbline.measure.launches import LaunchStore
+from plumbline.measure.settling import until_settled
 from plumbline.measure.side_by_side import MeasuredCase
 from plumbline.search.outcome import label
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
+from plumbline.settings import Settings
 from plumbline.settings.toolchain import Catalogue
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline_db.errors import PlumblineError
@@ -77,6 +79,18 @@ def field(
         for spec in variant.specs(size, nprocs)
     ]
     return Field(list(library), ours)
+
+
+def plan_of(settings: Settings, data: Data, switch: str) -> Plan:
+    """How cases are measured; `switch`: how knobs are switched inside a launch."""
+    sampling = settings.sampling
+    plan = Plan(
+        *("best", sampling.seed, (), data),
+        blocks=sampling.blocks,
+        reps=sampling.reps,
+        knobs=switch,
+    )
+    return until_settled(plan, simulated=settings.ranks.simulate is not None)
 
 
 def find(

@@ -33,7 +33,7 @@ class _Limit:
             self.until_seconds = self._first
 
     def has_room(self, until: float) -> bool:
-        return until <= self._first * (1.5 if self._usual else 1)
+        return until <= self._first
 
     def earned(self) -> None:
         if self._usual:
@@ -67,8 +67,7 @@ class Budget:
         return self._says(lambda one: self._store.spent_seconds < one.until_seconds)
 
     def has_room(self, seconds: float) -> bool:
-        """Whether so much more comes to its end within what the budget was at first, and half of it
-        where that may grow."""
+        """Whether so much more comes to its end within what the budget was at first."""
         return self._says(lambda one: one.has_room(self._store.spent_seconds + seconds))
 
     def part(self, share: float) -> Callable[[], bool]:

@@ -132,9 +132,15 @@ class Rounds:
         """Those where the library's own call can be measured."""
         return [cell for cell in cells if not self._store.aside.how(cell.function, cell.bytes)]
 
-    def stuck(self, verdicts: Iterable[Verdict]) -> list[Target]:
-        """Cells with a violated pattern that were searched once, with the library as it is."""
-        found = violated(verdict for verdict in verdicts if verdict.kind == "pattern")
+    def stuck(self, verdicts: Iterable[Verdict], before: Iterable[Verdict] = ()) -> list[Target]:
+        """Cells with a violated pattern that were searched once, with the library as it is. What
+        held in another way of use `before` is left: what is faster here is slower there."""
+        elsewhere = {_cell(verdict) for verdict in before if verdict.depends}
+        found = violated(
+            verdict
+            for verdict in verdicts
+            if verdict.kind == "pattern" and _cell(verdict) not in elsewhere
+        )
         return [cell for cell in found if cell in self._searched and cell not in self._again]
 
     def first(
@@ -212,15 +218,15 @@ class Rounds:
     def second(
         self,
         number: int,
+        targets: Sequence[Target],
         verdicts: Sequence[Verdict],
         standing: Sequence[Winner],
         in_force: InForce,
     ) -> list[Winner]:
-        """Races our variants against the stuck cells' present state, with the `standing` winners in
-        force; returns the winners with `standing` ones cut back where a new one takes over.
-        Mock-ups that make calls which one of ours stands in for do not race: when they stand in for
-        a call themselves, nothing inside them is replaced."""
-        targets = self.stuck(verdicts)
+        """Races our variants against the present state of `targets`, which are stuck, with the
+        `standing` winners in force; returns the winners with `standing` ones cut back where a new
+        one takes over. Mock-ups that make calls which one of ours stands in for do not race: when
+        they stand in for a call themselves, nothing inside them is replaced."""
         self._again |= set(targets)
         ours = [winner for winner in standing if winner.variant != DEFAULT.variant]
         candidate_space = self._candidate_space.without_knobs()
@@ -402,3 +408,7 @@ def _becomes(
             if winner and outcome.is_of(trial, winner) and trial.ratio is not None:
                 found[target] = trial.ratio
     return found
+
+
+def _cell(verdict: Verdict) -> tuple[str, str, int]:
+    return verdict.guideline, verdict.function, verdict.bytes

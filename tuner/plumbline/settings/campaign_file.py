@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline.core import application
+from plumbline.core import profile_file
 from plumbline.core.reach import named
 from plumbline.launch.simulation import known
 from plumbline.system import modules, placement, toml
@@ -87,7 +87,7 @@ def _profile(where: str, path: Any) -> Any:
     """What the file says, in place of its name: a campaign does not change with the file."""
     if not isinstance(path, str) or not path:
         raise UsageError(f"{where}: profile must name a file that `plumbline profile` has written")
-    return msgspec.to_builtins(application.read(Path(path)))
+    return msgspec.to_builtins(profile_file.read(Path(path)))
 
 
 class Task(msgspec.Struct, frozen=True):

@@ -7,9 +7,7 @@ for (const figure of document.querySelectorAll("figure[data-picture]")) {
 }
 
 async function draw(figure) {
-  const answer = await fetch(figure.dataset.picture, { credentials: "same-origin" });
-  if (!answer.ok) throw new Error(`${figure.dataset.picture}: ${answer.status}`);
-  const specification = await answer.json();
+  const specification = await specified(figure);
   const image = figure.querySelector("img");
   const place = document.createElement("div");
   place.className = "sheet";
@@ -29,6 +27,15 @@ async function draw(figure) {
   image.remove();
   if (JSON.stringify(specification).includes('"bind":"scales"')) addReset(figure, show);
   figure.dataset.drawn = "yes";
+}
+
+// A file that opens without a server carries the specification itself.
+async function specified(figure) {
+  const carried = figure.querySelector('script[type="application/json"]');
+  if (carried) return JSON.parse(carried.textContent);
+  const answer = await fetch(figure.dataset.picture, { credentials: "same-origin" });
+  if (!answer.ok) throw new Error(`${figure.dataset.picture}: ${answer.status}`);
+  return answer.json();
 }
 
 // A single picture is as wide as its place; one of several panels stays as it is, and is scrolled.

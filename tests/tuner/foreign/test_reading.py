@@ -1,0 +1,159 @@
+"""What other programs have printed: read as it is, or refused with the line that is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plumbline.foreign import reading, table
+from plumbline.foreign.table import GivenOutput, GivenTable, GivenTime
+from plumbline_db.errors import PlumblineError, UsageError
+from tests.tuner.foreign import printed
+
+EVERY = {
+    "osu": printed.OSU,
+    "imb": printed.IMB,
+    "skampi": printed.SKAMPI,
+    "reprompi": printed.REPROMPI,
+    "madmpi": printed.MADMPI,
+}
+
+
+def read(text: str, nprocs: int | None = 4) -> tuple[str, GivenOutput]:
+    format, output = reading.of(text.encode(), nprocs, "file")
+    return format.name, output
+
+
+def by_function(output: GivenOutput) -> dict[tuple[str, int], GivenTable]:
+    return {(each.function, each.nprocs): each for each in output.tables}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_each_is_recognised(name: str) -> None:
+    assert read(EVERY[name])[0] == name
+
+
+def test_osu() -> None:
+    _, output = read(printed.OSU)
+    found = by_function(output)
+    reduced = found["MPI_Allreduce", 4]
+    assert reduced.columns == {
+        "avg": [GivenTime(4, 2.5e-6, 1000), GivenTime(8, 2.75e-6, 1000)],
+        "min": [GivenTime(4, 2e-6, 1000), GivenTime(8, 2.25e-6, 1000)],
+        "max": [GivenTime(4, 3e-6, 1000), GivenTime(8, 3.25e-6, 1000)],
+    }
+    assert reduced.op == "MPI_SUM" and output.version == "5.3"
+    gathered = found["MPI_Gather", 4].columns["avg"]
+    assert [row.bytes for row in gathered] == [32, 64]  # a volume: the blocks of all ranks
+    assert found["MPI_Barrier", 4].columns["avg"] == [GivenTime(0, 3.25e-6)]
+    assert set(found["MPI_Ibcast", 4].columns) == {"overall", "compute", "coll-init"}
+    assert found["osu_latency", 4].columns["avg"][0] == GivenTime(0, pytest.approx(2.5e-7))
+    assert output.left_out == ["Bandwidth"]
+
+
+def test_osu_does_not_say_on_how_many_ranks() -> None:
+    with pytest.raises(UsageError, match="--nprocs says it"):
+        read(printed.OSU, None)
+
+
+def test_imb() -> None:
+    _, output = read(printed.IMB, None)
+    found = by_function(output)
+    assert set(found) == {("IMB-PingPong", 2), ("MPI_Gather", 2), ("MPI_Gather", 4),
+                          ("MPI_Barrier", 4)}  # fmt: skip
+    assert found["MPI_Gather", 4].columns["max"] == [
+        GivenTime(32, pytest.approx(0.9e-6), 1000), GivenTime(64, pytest.approx(0.95e-6), 500)
+    ]  # fmt: skip
+    assert found["MPI_Gather", 2].columns["avg"][0].bytes == 16
+    assert set(found["IMB-PingPong", 2].columns) == {"t"}  # and no bandwidth
+    assert output.started == "2026-11-24T10:40:18" and output.version == "2021.7"
+    assert found["MPI_Gather", 4].type == "MPI_BYTE"
+
+
+def test_skampi() -> None:
+    _, output = read(printed.SKAMPI)
+    found = by_function(output)
+    assert found["MPI_Bcast", 2].columns["mean"] == [GivenTime(4, pytest.approx(6.6e-6), 54)]
+    assert [row.bytes for row in found["MPI_Bcast", 4].columns["mean"]] == [4, 8]
+    assert found["MPI_Barrier", 4].columns["mean"] == [GivenTime(0, pytest.approx(5.5e-6), 16)]
+    assert ("skampi-Pingpong_Send_Recv", 4) in found
+    with pytest.raises(UsageError, match="--nprocs"):
+        read(printed.SKAMPI, None)  # the last table does not say it
+
+
+def test_reprompi() -> None:
+    _, output = read(printed.REPROMPI, None)
+    (only,) = output.tables
+    assert only.function == "MPI_Allreduce" and only.nprocs == 4
+    assert only.columns["median"] == [
+        GivenTime(1, pytest.approx(2.7941e-6), 10), GivenTime(10, pytest.approx(3.046e-6), 8)
+    ]  # fmt: skip
+    assert set(only.columns) == {"mean", "median", "min", "max"}
+    assert (only.type, only.op) == ("MPI_BYTE", "MPI_BOR")
+    _, raw = read(printed.REPROMPI_RAW, None)
+    (only,) = raw.tables
+    assert only.columns == {"median": [GivenTime(32, pytest.approx(4e-6), 3)]}
+
+
+def test_madmpi() -> None:
+    _, output = read(printed.MADMPI, None)
+    (only,) = output.tables
+    assert only.function == "madmpi-mpi_bench_sendrecv" and only.nprocs == 2
+    assert only.columns["median"] == [
+        GivenTime(0, pytest.approx(0.6e-6)), GivenTime(8, pytest.approx(0.65e-6))
+    ]  # fmt: skip
+    assert set(only.columns) == {"min", "median", "q1", "q3", "d1", "d9", "avg", "max"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no output of"),
+        ("hello\n", "no output of"),
+        (printed.OSU.replace("2.50", "2" * 60), "line 4"),
+        (printed.OSU.replace("2.50", "9e99"), "is no time"),
+        (printed.OSU.replace("\n4  ", "\n99999999999999999999  "), "is no number"),
+        ("# OSU MPI Bandwidth Test v5.3\n# Size      Bandwidth (MB/s)\n1   4.00\n", "no times"),
+        (printed.IMB.replace("# #processes = 2", "#"), "on how many ranks"),
+        (printed.IMB.replace("= 4", "= 99999999999"), "no number that can stand"),
+        (printed.IMB.replace("= 4", "= 0"), "no ranks"),
+        (printed.SKAMPI.replace("6.6       0.1       54       3.1       6.6", "6.6"), "wanted"),
+        (printed.SKAMPI.replace("nodes= 2", "nodes= x"), "line 4"),
+        (printed.REPROMPI.replace("         10         10 ", " "), "values are wanted"),
+        (printed.REPROMPI.replace("0.0000038767", "nan"), "is no time"),
+        (printed.MADMPI.replace(" 0.500 ", " x.500 "), "is no time"),
+    ],
+)
+def test_what_is_wrong_is_said(text: str, words: str) -> None:
+    with pytest.raises(PlumblineError, match=words):
+        read(text)
+
+
+@given(name=st.sampled_from(sorted(EVERY)), data=st.data())
+def test_whatever_is_changed_it_is_read_or_refused(name: str, data: st.DataObject) -> None:
+    text = EVERY[name]
+    at = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(at, min(len(text), at + 40)))
+    changed = text[:at] + data.draw(st.text(max_size=20)) + text[end:]
+    try:
+        _, output = read(changed)
+    except PlumblineError as error:
+        assert len(str(error)) < 600
+        return
+    for each in output.tables:
+        assert each.nprocs >= 1 and each.columns
+        for rows in each.columns.values():
+            assert all(row.bytes >= 0 and row.seconds > 0 and row.n >= 1 for row in rows)
+
+
+def test_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "MOST_BYTES", 100)
+    (tmp_path / "imb.txt").write_text(printed.IMB)
+    with pytest.raises(PlumblineError, match="is larger than"):
+        reading.read(tmp_path / "imb.txt", None)
+    monkeypatch.setattr(table, "MOST_ROWS", 3)
+    with pytest.raises(PlumblineError, match="more than 3 numbers"):
+        read(printed.IMB)

@@ -1,0 +1,75 @@
+"""plumbline advise"""
+
+from __future__ import annotations
+
+import click
+
+from . import base, common
+from .base import Program
+
+UNKNOWN, NOT_THE_LIBRARY = 1, 3
+
+
+@base.command("advise", takes="mpi db json")
+@click.argument("function")
+@click.option(
+    "--bytes", type=click.IntRange(0, 2**63 - 1), required=True, help="Communication volume."
+)
+@click.option(
+    "nprocs",
+    "-n",
+    "--np",
+    "--nprocs",
+    type=click.IntRange(1, 2**31 - 1),
+    required=True,
+    help="Ranks.",
+)
+@click.option(
+    "--measure",
+    is_flag=True,
+    help="Race the library's own call, the tuned one and all that is made by hand, naive versions "
+    "too, here and now.",
+)
+def command(
+    program: Program,
+    function: str,
+    bytes: int,
+    nprocs: int,
+    measure: bool,
+) -> int:
+    """Library, tuned, or made by hand: which FUNCTION to call at a size, by what was measured.
+
+    Exit code 0: the library's own call; 3: another one is faster; 1: what was measured does not
+    say.
+
+    \b
+    Example:
+      plumbline advise gather --bytes 256 --np 4
+      plumbline advise gather --bytes 256 --np 4 --measure
+    """
+    import datetime
+    import socket
+
+    from plumbline.results import advice_stored
+    from plumbline_db.connection import Database
+
+    from . import advice_tables
+
+    question = advice_stored.Question(advice_stored.name_of(function), bytes, nprocs)
+    if measure and not program.database.exists():
+        advised = advice_stored.Advised(question, [], [], [])
+    else:
+        with Database.open(program.database) as db, db.snapshot():
+            advised = advice_stored.read(db, question, host=socket.gethostname())
+    raced = advice_tables.race(program, advised) if measure else None
+    now = datetime.datetime.now(datetime.UTC)
+    if program.json:
+        common.print_json(advice_tables.document(advised, raced, now))
+    else:
+        for text in advice_tables.shown(advised, raced, now):
+            common.show(text)
+    best = advised.best
+    answer = raced.answer if raced else best.answer if best else None
+    if answer is None or answer.way is None:
+        return UNKNOWN
+    return 0 if answer.way == "library" else NOT_THE_LIBRARY

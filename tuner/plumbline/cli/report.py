@@ -1,0 +1,71 @@
+"""plumbline report"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from . import base, common, options
+from .base import Program
+
+
+@base.command("report", takes="db json")
+@click.argument("campaigns", nargs=-1)
+@click.option(
+    "--output", type=options.NewFolder(), required=True, help="Folder of the pages and the PDF."
+)
+def command(program: Program, campaigns: tuple[str, ...], output: Path) -> None:
+    """Write CAMPAIGNS, else the last one, as pages that open without a server, and as a PDF.
+
+    The pages are those of `plumbline serve`; `index.html` is the one to begin with, and
+    `report.pdf` the same for printing (by Chromium, where it is installed).
+
+    \b
+    Example:
+      plumbline report --output report
+    """
+    from plumbline.pages import frozen, printed
+    from plumbline_db import campaigns as stored
+    from plumbline_db.connection import Database
+    from plumbline_db.errors import PlumblineError
+
+    with Database.open(program.database) as db:
+        names = [stored.get(db, name).id for name in dict.fromkeys(campaigns or (None,))]
+    live = sys.stderr.isatty()
+
+    def tell(done: int, known: int) -> None:
+        if live:
+            click.echo(f"\r{done} of {known} files", nl=False, err=True)
+
+    written = frozen.write(program.database, names, output, tell)
+    if live:
+        click.echo("\r\x1b[K", nl=False, err=True)
+    pdf, missing = output / "report.pdf", ""
+    try:
+        printed.write(written.first, pdf)
+    except PlumblineError as error:
+        missing = str(error)
+        click.echo(f"plumbline: {missing}", err=True)
+    if program.json:
+        common.print_json(
+            {
+                "campaigns": names,
+                "index": str(written.first),
+                "pages": written.pages,
+                "files": written.files,
+                "bytes": written.bytes,
+                "left_out": written.left_out,
+                "pdf": None if missing else str(pdf),
+                "pdf_missing": missing,
+            }
+        )
+        return
+    left = f"; {written.left_out} were too many and are left out" if written.left_out else ""
+    click.echo(
+        f"{written.first}: {written.pages} pages, {written.bytes / 1e6:.1f} MB in "
+        f"{written.files} files{left}"
+    )
+    if not missing:
+        click.echo(str(pdf))

@@ -1,0 +1,114 @@
+"""Intel MPI Benchmarks: a section a function and number of ranks, with the least, largest and mean
+of the ranks' means. GivenColumns that are no times are left out."""
+
+from __future__ import annotations
+
+import datetime
+import re
+
+from plumbline.check.imb import FUNCTIONS
+from plumbline.core.plan import REDUCTIONS
+
+from .table import (
+    GivenColumns,
+    GivenOutput,
+    GivenTable,
+    GivenTime,
+    UnreadableError,
+    is_number,
+    moved,
+    plain,
+    ranks,
+    seconds,
+    whole,
+)
+
+_TITLE = re.compile(r"MPI Benchmarks (\d{4}[\w. ]*)")
+_SECTION = re.compile(r"# *Benchmarking +(\S+)")
+_RANKS = re.compile(r"# *#processes *= *(\d+)")
+_FACT = re.compile(
+    r"# *(MPI_Datatype for reductions|MPI_Datatype|MPI_Op|Date|MPI Version) *: *(.*)"
+)
+_COLUMN = re.compile(r"(?:t_)?(\w+?)\[usec\]\Z")
+_BY_NAME = {function.removeprefix("MPI_"): function for function in FUNCTIONS}
+_OLD_TOTALS = frozenset({"MPI_Reduce_scatter"})  # until 2018 a size was the whole vector
+_FIRST_OF_BLOCKS = 2019
+
+
+class Imb:
+    name = "imb"
+    title = "Intel MPI Benchmarks"
+
+    def recognises(self, text: str) -> bool:
+        return _TITLE.search(text) is not None and "# Benchmarking " in text
+
+    def read(self, text: str, nprocs: int | None) -> GivenOutput:
+        del nprocs  # it says
+        found = _TITLE.search(text)
+        version = found[1].strip(" ,") if found else ""
+        totals = _OLD_TOTALS if int(version[:4] or 0) < _FIRST_OF_BLOCKS else frozenset[str]()
+        facts: dict[str, str] = {}
+        tables: list[GivenTable] = []
+        section: _Section | None = None
+        for number, line in enumerate(text.splitlines(), 1):
+            fact, named = _FACT.match(line), _SECTION.match(line)
+            if fact:
+                facts.setdefault(fact[1], fact[2].strip())
+            elif named:
+                tables += [section.table(facts)] if section else []
+                section = _Section(named[1], totals)
+            elif section:
+                section.line(line, number)
+        tables += [section.table(facts)] if section else []
+        started = _time(facts.get("Date", ""))
+        return GivenOutput(version, [table for table in tables if table.columns], started)
+
+
+class _Section:
+    def __init__(self, name: str, totals: frozenset[str]) -> None:
+        self._name, self._totals = name, totals
+        self._function = _BY_NAME.get(name, f"IMB-{plain(name)}")
+        self._nprocs: int | None = None
+        self._names: list[str] = []
+        self._columns = GivenColumns()
+
+    def line(self, line: str, number: int) -> None:
+        count = _RANKS.match(line)
+        words = line.split()
+        if count:
+            self._nprocs = ranks(count[1], number)
+        elif any(_COLUMN.match(word) for word in words):
+            self._names = words
+        elif is_number(words) and len(words) == len(self._names):
+            self._row(dict(zip(self._names, words, strict=True)), number)
+
+    def _row(self, given: dict[str, str], number: int) -> None:
+        if self._nprocs is None:
+            raise UnreadableError(number, f"{self._name} does not say on how many ranks it ran")
+        size = whole(given.get("#bytes", "0"), number)
+        n = max(1, whole(given.get("#repetitions", "1"), number))
+        volume = moved(self._function, size, self._nprocs, self._totals)
+        for name, value in given.items():
+            column = _COLUMN.match(name)
+            if column:
+                row = GivenTime(volume, seconds(value, 1e6, number), n)
+                self._columns.add(column[1].lower(), row, number)
+
+    def table(self, facts: dict[str, str]) -> GivenTable:
+        reduces = self._function in REDUCTIONS
+        type = facts.get("MPI_Datatype for reductions" if reduces else "MPI_Datatype", "")
+        return GivenTable(
+            self._function,
+            self._nprocs or 1,
+            self._columns.found,
+            type,
+            facts.get("MPI_Op", "") if reduces else "",
+        )
+
+
+def _time(text: str) -> str:
+    """`Tue Nov 24 10:40:18 2026`, of no known time zone."""
+    try:
+        return datetime.datetime.strptime(text, "%a %b %d %H:%M:%S %Y").isoformat()
+    except ValueError:
+        return ""

@@ -1,0 +1,66 @@
+"""MadMPI benchmark: `# bench: NAME begin` … `end`, with a line a size: its least time, two
+bandwidths, and of its times median, quartiles, deciles, mean and largest, all in µs. Between two
+ranks."""
+
+from __future__ import annotations
+
+import re
+
+from .table import (
+    GivenColumns,
+    GivenOutput,
+    GivenTable,
+    GivenTime,
+    UnreadableError,
+    is_number,
+    plain,
+    seconds,
+    whole,
+)
+
+_BEGIN = re.compile(r"# bench: *(\S{1,200}) +begin")
+_END = re.compile(r"# bench: *\S+ +end")
+_VERSION = re.compile(r"# *(?:MadMPI|madmpi|NewMadeleine)[^\n]*?(\d[\w.-]*)")
+# After the size; None: a bandwidth.
+_COLUMNS = ("min", None, None, "median", "q1", "q3", "d1", "d9", "avg", "max")
+_RANKS = 2
+
+
+class Madmpi:
+    name = "madmpi"
+    title = "MadMPI benchmark"
+
+    def recognises(self, text: str) -> bool:
+        return re.search(_BEGIN.pattern, text) is not None
+
+    def read(self, text: str, nprocs: int | None) -> GivenOutput:
+        version = _VERSION.search(text)
+        tables: list[GivenTable] = []
+        columns: GivenColumns | None = None
+        name = ""
+        for number, line in enumerate(text.splitlines(), 1):
+            begun = _BEGIN.match(line)
+            words = line.replace("|", " ").split()
+            if begun or _END.match(line):
+                tables += _closed(name, columns, nprocs)
+                columns, name = (GivenColumns(), begun[1]) if begun else (None, "")
+            elif columns is not None and is_number(words):
+                _row(words, number, columns)
+        tables += _closed(name, columns, nprocs)
+        return GivenOutput(version[1] if version else "", tables)
+
+
+def _closed(name: str, columns: GivenColumns | None, nprocs: int | None) -> list[GivenTable]:
+    if columns is None or not columns.found:
+        return []
+    return [GivenTable(f"madmpi-{plain(name)}", nprocs or _RANKS, columns.found)]
+
+
+def _row(words: list[str], number: int, columns: GivenColumns) -> None:
+    size, *values = words
+    if len(values) < 4:
+        raise UnreadableError(number, "size, time, two bandwidths and a median are wanted")
+    for column, value in zip(_COLUMNS, values, strict=False):
+        if column is not None:
+            row = GivenTime(whole(size, number), seconds(value, 1e6, number))
+            columns.add(column, row, number)

@@ -1,0 +1,53 @@
+"""Which program has printed a text, and what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from plumbline_db.errors import PlumblineError, UsageError
+
+from .imb import Imb
+from .madmpi import Madmpi
+from .osu import Osu
+from .reprompi import Reprompi
+from .skampi import Skampi
+from .table import MOST_ROWS, GivenOutput, OutputFormat
+
+FORMATS: tuple[OutputFormat, ...] = (Imb(), Osu(), Skampi(), Reprompi(), Madmpi())
+MOST_BYTES = 64 * 2**20
+_HEAD = 1_000_000  # characters in which a program must have named itself
+
+
+def read(path: Path, nprocs: int | None) -> tuple[OutputFormat, GivenOutput, bytes]:
+    """The program, what it says, and the bytes of the file. Raises PlumblineError for what is none,
+    and UsageError where the number of ranks is wanted."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise PlumblineError(f"cannot read {path}: {error.strerror}; name another file") from error
+    if len(data) > MOST_BYTES:
+        raise PlumblineError(f"{path} is larger than {MOST_BYTES // 2**20} MiB: take a part of it")
+    format, text = of(data, nprocs, str(path))
+    return format, text, data
+
+
+def of(data: bytes, nprocs: int | None, name: str) -> tuple[OutputFormat, GivenOutput]:
+    text = data.decode("utf-8", errors="replace")
+    format = next((each for each in FORMATS if each.recognises(text[:_HEAD])), None)
+    if format is None:
+        titles = ", ".join(each.title for each in FORMATS)
+        raise PlumblineError(f"{name} is no output of {titles}, and no file of plumbline db export")
+    try:
+        found = format.read(text, nprocs)
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from error
+    except PlumblineError as error:
+        raise PlumblineError(f"{name}, {format.title}: {error}") from error
+    if not found.tables:
+        left = f" ({', '.join(found.left_out[:5])} are none)" if found.left_out else ""
+        raise PlumblineError(f"{name}, {format.title}: it has no times of calls{left}")
+    count = sum(len(rows) for table in found.tables for rows in table.columns.values())
+    if count > MOST_ROWS:
+        raise PlumblineError(f"{name}: more than {MOST_ROWS} numbers; take a part of it")
+    return format, found

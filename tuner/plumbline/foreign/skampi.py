@@ -1,0 +1,86 @@
+"""SKaMPI 5 and 6: `begin result "NAME"`, lines of parameters, the size in bytes, time, standard
+error, repetitions and a time a rank; all times in µs."""
+
+from __future__ import annotations
+
+import re
+
+from .table import (
+    GivenColumns,
+    GivenOutput,
+    GivenTable,
+    GivenTime,
+    UnreadableError,
+    moved,
+    needed,
+    plain,
+    ranks,
+    seconds,
+    whole,
+)
+
+_VERSION = re.compile(r"# *SKaMPI Version ([\w.]+(?: rev\. \d+)?)")
+_BEGIN = re.compile(r'# *begin result "([^"]{1,200})"|begin result "([^"]{1,200})"')
+_END = re.compile(r"#? *end result")
+_PARAMETER = re.compile(r"([A-Za-z_]\w*)= +(\S+) +")
+_RANKS = frozenset({"nodes", "nprocs", "procs"})
+_FUNCTION = re.compile(r"(MPI_[A-Za-z_]+?)(?:-|$)")
+_WITHOUT_SIZE = frozenset({"MPI_Barrier"})
+
+
+class Skampi:
+    name = "skampi"
+    title = "SKaMPI"
+
+    def recognises(self, text: str) -> bool:
+        return re.search(r'^(?:# *)?begin result "', text, re.MULTILINE) is not None
+
+    def read(self, text: str, nprocs: int | None) -> GivenOutput:
+        version = _VERSION.search(text)
+        tables: list[GivenTable] = []
+        name: str | None = None
+        rows: dict[int, GivenColumns] = {}
+        for number, line in enumerate(text.splitlines(), 1):
+            begun = _BEGIN.match(line)
+            if begun:
+                name, rows = begun[1] or begun[2], {}
+            elif _END.match(line):
+                tables += _tables(name, rows)
+                name = None
+            elif name is not None and line.strip() and not line.lstrip().startswith("#"):
+                _line(name, line, number, nprocs, rows)
+        if name is not None:
+            tables += _tables(name, rows)
+        return GivenOutput(version[1] if version else "", tables)
+
+
+def _named(name: str) -> str:
+    found = _FUNCTION.match(name)
+    return found[1] if found else f"skampi-{plain(name)}"
+
+
+def _tables(name: str | None, rows: dict[int, GivenColumns]) -> list[GivenTable]:
+    return [
+        GivenTable(_named(name), count, columns.found)
+        for count, columns in rows.items()
+        if name is not None and columns.found
+    ]
+
+
+def _line(
+    name: str, line: str, number: int, nprocs: int | None, rows: dict[int, GivenColumns]
+) -> None:
+    given = dict(_PARAMETER.findall(line))
+    values = _PARAMETER.sub("", line).split()
+    said = next((given[key] for key in given if key in _RANKS), None)
+    count = needed(nprocs, Skampi.title) if said is None else ranks(said, number)
+    function = _named(name)
+    if function not in _WITHOUT_SIZE:
+        size, *values = values or [""]
+    else:
+        size = "0"
+    if len(values) < 3:
+        raise UnreadableError(number, "time, standard error and repetitions are wanted")
+    volume = moved(function, whole(size, number), count)
+    row = GivenTime(volume, seconds(values[0], 1e6, number), max(1, whole(values[2], number)))
+    rows.setdefault(count, GivenColumns()).add("mean", row, number)

@@ -1,0 +1,193 @@
+"""What another program has printed, as a run of its own: a launch for each table, each with
+summaries and without samples. What it calls its numbers is the name of a curve: `osu-avg`."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import re
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from plumbline_db import campaigns, events, machines, runs, summaries
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_db.layout import FOREIGN
+from plumbline_db.probe_records import Begin, CaseRecord, Check, ProbeRecord
+from plumbline_db.records import Campaign, Event, Library, Machine, Run, Suite
+
+from . import reading
+from .table import GivenOutput, GivenTable, GivenTime, OutputFormat
+
+_NOT_KNOWN = "not known"
+_MACHINE = Machine(
+    id=FOREIGN,
+    host=_NOT_KNOWN,
+    cpu_model=_NOT_KNOWN,
+    processing_units=0,
+    numa_nodes=0,
+    memory_bytes=0,
+    kernel="",
+    system="",
+)
+
+
+class Imported(NamedTuple):
+    """`new`: it was not there."""
+
+    campaign: str
+    program: str
+    sha256: str
+    tables: int
+    numbers: int
+    left_out: list[str]
+    new: bool
+
+
+def take(database: Path, file: Path, nprocs: int | None) -> Imported:
+    """Puts a text into a database, whole or not at all; the same text once. Raises PlumblineError
+    where it cannot be read."""
+    format, output, data = reading.read(file, nprocs)
+    sha256 = hashlib.sha256(data + f" {nprocs or ''}".encode()).hexdigest()
+    key = campaigns.key_from(FOREIGN, sha256)
+    with Database.open(database, write=True) as db:
+        known = {each.key: each.id for each in campaigns.foreign(db)}
+        name = known.get(key) or _name(format, file, sha256)
+        if key not in known:
+            _store(db, format, output, _campaign(format, output, file, name, key))
+    numbers = sum(len(rows) for table in output.tables for rows in table.columns.values())
+    return Imported(
+        name,
+        format.title,
+        sha256,
+        len(output.tables),
+        numbers,
+        output.left_out,
+        new=key not in known,
+    )
+
+
+def _name(format: OutputFormat, file: Path, sha256: str) -> str:
+    stem = re.sub(r"[^A-Za-z0-9._+-]", "_", file.stem)[:40].strip(".") or "text"
+    return f"{format.name}-{stem}-{sha256[:6]}"
+
+
+def _campaign(
+    format: OutputFormat, output: GivenOutput, file: Path, name: str, key: str
+) -> Campaign:
+    nprocs = max(table.nprocs for table in output.tables)
+    started = output.started or _written(file)
+    settings = {
+        "command": FOREIGN,
+        "program": f"{format.title} {output.version}".strip(),
+        "file": file.name,
+    }
+    return Campaign(
+        id=name,
+        key=key,
+        machine=_MACHINE.id,
+        library_fingerprint=_library(format, output).fingerprint,
+        nprocs=nprocs,
+        nodes=1,
+        ppn=nprocs,
+        oversubscribed=False,
+        settings=msgspec.json.encode(settings).decode(),
+        state="finished",
+        started=started,
+        finished=started,
+    )
+
+
+def _library(format: OutputFormat, output: GivenOutput) -> Library:
+    """Of which nothing is known but which program it was measured by."""
+    program = f"{format.title} {output.version}".strip()
+    return Library(
+        id=_NOT_KNOWN,
+        family=FOREIGN,
+        version="",
+        version_string=f"{_NOT_KNOWN}; measured by {program}",
+        prefix="",
+        fingerprint=f"{FOREIGN}-{hashlib.sha256(program.encode()).hexdigest()[:8]}",
+    )
+
+
+def _written(file: Path) -> str:
+    try:
+        then = file.stat().st_mtime
+    except OSError as error:
+        raise PlumblineError(f"cannot read {file}: {error.strerror}; name another file") from error
+    return datetime.datetime.fromtimestamp(then, datetime.UTC).isoformat(timespec="seconds")
+
+
+def _store(db: Database, format: OutputFormat, output: GivenOutput, campaign: Campaign) -> None:
+    launches: Counter[Suite] = Counter()
+    with db.transaction():
+        machines.add_machine(db, _MACHINE)
+        machines.add_library(db, _library(format, output))
+        campaigns.put(db, campaign)
+        for table in output.tables:
+            for column in table.columns:
+                # What was printed several times is several launches of one suite. No two columns
+                # share a launch: nothing here was measured together.
+                suite = Suite(format.name, step=f"{table.function}-{table.nprocs}-{column}")
+                _put(db, campaign, suite, launches[suite], table, column)
+                launches[suite] += 1
+        said = "summaries of another program, without samples: nothing of it is called faster"
+        events.put(db, campaign.id, Event(campaign.started, "imported", said))
+
+
+def _put(
+    db: Database,
+    campaign: Campaign,
+    suite: Suite,
+    sequence: int,
+    table: GivenTable,
+    column: str,
+) -> None:
+    on = table.nprocs if table.nprocs != campaign.nprocs else 0
+    given = {case: _summary(row) for case, row in enumerate(table.columns[column])}
+    records: list[ProbeRecord] = [
+        CaseRecord(
+            *(case, table.function, f"{suite.stage}-{column}", "default", row.bytes, row.bytes),
+            *(table.type, table.op, 0, row.n),
+            ranks=on,
+        )
+        for case, row in enumerate(table.columns[column])
+    ]
+    records += [
+        record for case in given for record in (Begin(case), Check(case, "ok", "not checked here"))
+    ]
+    run = Run(
+        id=runs.run_id(campaign.id, suite.name, sequence),
+        campaign=campaign.id,
+        suite=suite.name,
+        sequence=sequence,
+        failure=None,
+        argv=[],
+        environment={},
+        plan=f"{suite.stage}: {table.function} on {table.nprocs} ranks",
+        stderr="",
+        started=campaign.started,
+        seconds=0.0,
+        timed_seconds=0.0,
+    )
+    runs.put(db, run, records, suite)
+    summaries.add(db, run.id, given)
+
+
+def _summary(row: GivenTime) -> dict[str, object]:
+    """One number stands for all that a summary has: the program has given no other."""
+    ns = 1e9 * row.seconds
+    whole = max(1, round(ns))
+    return {
+        "n": row.n,
+        "least_ns": whole,
+        "quartile_1_ns": whole,
+        "median_ns": ns,
+        "quartile_3_ns": whole,
+        "percentile_95_ns": whole,
+        "greatest_ns": whole,
+    }

@@ -1,0 +1,48 @@
+"""Which to call at a size: the library's own collective, the tuned one, or one that is made by
+hand; as `plumbline advise` says it."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Annotated
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from plumbline.pages.visit import Bytes, Visit, Word
+from plumbline.results import advice, advice_stored
+from plumbline_db import campaigns, coverage
+
+Ranks = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+
+
+class AdviseQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All three or none. `run`: this one alone; empty: the newest of each library and machine."""
+
+    function: Word = ""
+    bytes: Bytes | None = None
+    nprocs: Ranks | None = None
+    run: Word = ""
+
+
+def page(visit: Visit) -> Response:
+    asked = visit.asked(AdviseQuery)
+    places = coverage.of_campaigns(visit.db)
+    advised = None
+    if asked.function and asked.bytes is not None and asked.nprocs is not None:
+        run = visit.campaign(asked.run).id if asked.run else ""
+        function = advice_stored.name_of(asked.function)
+        question = advice_stored.Question(function, asked.bytes, asked.nprocs)
+        advised = advice_stored.read(visit.db, question, run)
+    elif asked != AdviseQuery():
+        raise HTTPException(400, "function, bytes and nprocs: all three")
+    return visit.page(
+        "advise.html",
+        asked=asked,
+        advised=advised,
+        take=advice.TAKE,
+        now=datetime.datetime.now(datetime.UTC),
+        ranks=sorted({each.place.nprocs for each in places}),
+        empty=not campaigns.all_campaigns(visit.db),
+    )

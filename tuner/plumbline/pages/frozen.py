@@ -1,0 +1,213 @@
+"""The pages of some runs as files that open without a server: what `plumbline serve` answers, asked
+for link by link."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from starlette.applications import Starlette
+from starlette.types import Message
+
+from plumbline.pages import frozen_page, rooms
+from plumbline_db import scratch, verdicts
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError
+from plumbline_exporters import web
+
+MOST_FILES = 10_000  # of a report
+_SITE = ("/", "/runs", "/map", "/guidelines", "/overlap")
+_OF_RUN = ("run", "report", "table", "cell", "winner")
+
+
+class Answer(NamedTuple):
+    status: int
+    kind: str
+    body: bytes
+
+
+class WrittenReport(NamedTuple):
+    """`first`: the page to begin with; `left_out`: files that were too many."""
+
+    first: Path
+    pages: int
+    files: int
+    bytes: int
+    left_out: int
+
+
+Tell = Callable[[int, int], None]
+
+
+def write(
+    database: Path, runs: Sequence[str], folder: Path, tell: Tell | None = None
+) -> WrittenReport:
+    """The pages of these runs, and of the site, into `folder`, which is as it was until all are
+    there; `tell`: how many files are written, and how many are known so far. Raises PlumblineError
+    where they cannot be written."""
+    target = folder.absolute()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with scratch.folder(target.parent) as inside:
+            made = _Frozen(database, runs, inside / "report").write(tell or (lambda _, __: None))
+            _move(inside / "report", target)
+    except OSError as error:
+        raise PlumblineError(
+            f"cannot write in {folder}: {error.strerror}; name a folder that may be written"
+        ) from error
+    return made._replace(first=folder / made.first.name)
+
+
+def _move(made: Path, target: Path) -> None:
+    """As a whole, where nothing is there; else file by file into what is there."""
+    if not target.exists():
+        made.rename(target)
+        return
+    for path in sorted(made.rglob("*")):
+        at = target / path.relative_to(made)
+        if path.is_dir():
+            at.mkdir(exist_ok=True)
+        else:
+            path.replace(at)
+
+
+class _Frozen:
+    def __init__(self, database: Path, runs: Sequence[str], folder: Path) -> None:
+        self._app = web.app(database, rooms.every(database))
+        self._runs = runs
+        self._folder = folder
+        self._stages = _stages(database, runs)
+        self._left: deque[str] = deque()
+        self._files: dict[str, str] = {}
+        self._left_out: set[str] = set()
+
+    def write(self, tell: Tell) -> WrittenReport:
+        first = f"/report/{quote(self._runs[0])}"
+        self._files[first] = "index.html"
+        self._left.append(first)
+        for address in _SITE:
+            self._find(address)
+        size = pages = files = 0
+        while self._left:
+            address = self._left.popleft()
+            answer = self._asked(address)
+            if answer.status == 200:
+                content = answer.body
+                if answer.kind == "text/html":
+                    pages += 1
+                    content = self._frozen(address, content)
+                path = self._folder / self._files[address]
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+                size, files = size + len(content), files + 1
+                tell(files, len(self._files))
+        first_file = self._folder / self._files[first]
+        return WrittenReport(first_file, pages, files, size, len(self._left_out))
+
+    def _asked(self, address: str) -> Answer:
+        return asyncio.run(asked(self._app, address))
+
+    def _frozen(self, address: str, content: bytes) -> bytes:
+        page = frozen_page.Frozen(address, self._files[address], self._find, self._specification)
+        return page.frozen(content.decode()).encode()
+
+    def _specification(self, address: str) -> str | None:
+        answer = self._asked(address)
+        return answer.body.decode() if answer.status == 200 else None
+
+    def _find(self, address: str) -> str | None:
+        """The file for an address, which is written later where it is new."""
+        parts = urlsplit(address)
+        if parts.scheme or parts.netloc:
+            return None
+        kind = self._kind(parts.path, parse_qs(parts.query))
+        if kind is None:
+            return None
+        if parts.path.startswith("/table/"):
+            address = parts.path  # the whole table in place of a part
+        known = self._files.get(address)
+        if known is None:
+            if len(self._files) >= MOST_FILES:
+                self._left_out.add(address)
+                return None
+            known = self._files[address] = frozen_page.file_of(address, kind)
+            self._left.append(address)
+        return known
+
+    def _kind(self, path: str, query: Mapping[str, list[str]]) -> str | None:
+        """The ending of its file; None: it is not in the report."""
+        words = path.strip("/").split("/")
+        what, _, ending = words[0].partition(".")
+        if what in ("static", "script"):
+            return Path(path).suffix
+        if what == "curves":
+            curves = query.get("curve", [])
+            if "run" in query or not curves or not all(map(self._is_mine, curves)):
+                return None
+            return {"": ".html", "svg": ".svg", "csv": ".csv", "json": ".json"}.get(ending)
+        if what in ("report", "distribution") and ending:
+            # Others than the image itself would be drawn one by one.
+            return ".svg" if ending == "svg" and self._is_of_run(path) else None
+        if what in _OF_RUN:
+            stage = unquote(words[1]) if what == "table" else query.get("stage", [""])[0]
+            shown = what not in ("table", "cell") or not stage or stage in self._stages
+            return ".html" if shown and self._is_of_run(path) else None
+        if what == "environment":
+            known = [run for key in ("a", "b") for run in query.get(key, [])]
+            return ".html" if known and all(run in self._runs for run in known) else None
+        if what in ("guideline", "overlap") and len(words) == 2 and not ending:
+            return ".html" if not path.endswith(".json") else None
+        return ".html" if path in _SITE and not query else None
+
+    def _is_mine(self, curve: str) -> bool:
+        return any(curve.startswith((f"{run}:", f"{run}/")) for run in self._runs)
+
+    def _is_of_run(self, path: str) -> bool:
+        return any(unquote(path).endswith(f"/{run}") for run in self._runs)
+
+
+def _stages(database: Path, runs: Iterable[str]) -> set[str]:
+    """The first and the last table of each; those between are left out, with their cells."""
+    with Database.open(database) as db:
+        every = [verdicts.stages(db, run) for run in runs]
+    return {stage for stages in every for stage in (stages[:1] + stages[-1:])}
+
+
+async def asked(app: Starlette, address: str) -> Answer:
+    """As a server asks the application."""
+    parts = urlsplit(address)
+    sent: list[Message] = []
+
+    requests: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive() -> Message:
+        """The request once; that the client goes away is waited for and never comes."""
+        if not requests:
+            await asyncio.Event().wait()
+        return requests.pop()
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": unquote(parts.path),
+        "raw_path": parts.path.encode(),
+        "query_string": parts.query.encode(),
+        "headers": [(b"host", b"localhost")],
+        "server": ("localhost", 80),
+        "root_path": "",
+    }
+    await app(scope, receive, send)
+    headers = {name.lower(): value for name, value in sent[0]["headers"]}
+    kind = re.split(r"[;\s]", headers.get(b"content-type", b"").decode("latin-1"))[0]
+    body = b"".join(message.get("body", b"") for message in sent[1:])
+    return Answer(sent[0]["status"], kind, body)

@@ -1,0 +1,135 @@
+"""What a campaign has found, gained and cost, on one page that can be printed: for people who pay
+for the machine and do not read tables of cells."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from urllib.parse import quote
+
+import msgspec
+from starlette.responses import Response
+
+from plumbline.pages import curve, drawn, summary_chart
+from plumbline.pages.summary_chart import FunctionSummary
+from plumbline.pages.visit import Nothing, Visit
+from plumbline.results import spread
+from plumbline_db import cost, exports, machines, sweeps, table_samples, verdicts, winners
+from plumbline_db.layout import use
+from plumbline_db.records import EVERY_FUNCTION, Campaign, Verdict, Winner
+
+_MOST = 20  # rows of a table
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """`last`: the stage that has the last word."""
+
+    campaign: Campaign
+    last: str
+    before: list[Verdict]
+    after: list[Verdict]
+    winners: list[Winner]
+
+    @property
+    def functions(self) -> list[FunctionSummary]:
+        names = {verdict.function for verdict in self.before + self.after}
+        return sorted(
+            (self._of(name) for name in names),
+            key=lambda each: (-each.before, each.function),
+        )
+
+    def _of(self, function: str) -> FunctionSummary:
+        mine = [winner for winner in self.winners if winner.function in (function, EVERY_FUNCTION)]
+        return FunctionSummary(
+            function,
+            sum(verdict.function == function for verdict in self.before),
+            _violated([each for each in self.before if each.function == function]),
+            _violated([each for each in self.after if each.function == function])
+            if self.last != "before"
+            else None,
+            len(mine),
+            max(mine, key=lambda winner: winner.speedup, default=None),
+        )
+
+    @property
+    def violated_before(self) -> int:
+        return _violated(self.before)
+
+    @property
+    def violated_after(self) -> int:
+        return _violated(self.after)
+
+    @property
+    def middle_speedup(self) -> float | None:
+        return statistics.median(each.speedup for each in self.winners) if self.winners else None
+
+
+def _violated(table: Sequence[Verdict]) -> int:
+    return sum(verdict.verdict == "violated" for verdict in table)
+
+
+def page(visit: Visit) -> Response:
+    visit.asked(Nothing)
+    db, found = visit.db, _read(visit)
+    campaign = found.campaign
+    spent = cost.cost(db, campaign.id)
+    left = [verdict for verdict in found.after if verdict.verdict == "violated"]
+    left.sort(key=lambda verdict: -(verdict.ratio or 0.0))
+    hours = spread.hours(db, campaign)
+    return visit.page(
+        "summary.html",
+        found=found,
+        campaign=campaign,
+        machine=machines.machine(db, campaign.machine),
+        library=machines.library(db, campaign.library_fingerprint),
+        use=use(campaign),
+        winners=spread.with_hours(found.winners, hours)[:_MOST],
+        hours=None if hours is None or not found.winners else hours.text(),
+        left=left[:_MOST],
+        left_out=max(0, len(left) - _MOST),
+        cost=spent,
+        core_hours=spent.seconds * min(campaign.nprocs, _cores(visit, campaign)) / 3600,
+        exports=exports.get(db, campaign.id),
+        curves=_curves(visit, campaign, found),
+    )
+
+
+def picture(visit: Visit) -> Response:
+    visit.asked(Nothing)
+    suffix = drawn.ending(visit, ".json")
+    found = _read(visit)
+    spec = summary_chart.specification(found.functions, found.winners)
+    name = "summary"
+    if suffix == ".json":
+        return drawn.download(visit, name, ".vl.json", drawn.encoded(spec))
+    return drawn.picture(visit, name, suffix, drawn.encoded(spec), lambda: spec)
+
+
+def _curves(visit: Visit, campaign: Campaign, found: Summary) -> dict[str, str]:
+    """By function the query of its curves: the library's own call in the first and last table."""
+    queries: dict[str, list[str]] = {}
+    for stage, table in {"before": found.before, found.last: found.after}.items():
+        for sweep in sweeps.listed(visit.db, campaign.id, table_samples.suites(table)):
+            if sweep.variant == "default" and not sweep.knobs and not sweep.ranks:
+                name = quote(curve.named(f"{campaign.id}:{stage}", sweep.function, "default"))
+                queries.setdefault(sweep.function, []).append(f"curve={name}")
+    return {function: "&".join(dict.fromkeys(names)) for function, names in queries.items()}
+
+
+def _cores(visit: Visit, campaign: Campaign) -> int:
+    """Of all nodes together."""
+    machine = machines.machine(visit.db, campaign.machine)
+    return machine.processing_units * campaign.nodes
+
+
+def _read(visit: Visit) -> Summary:
+    campaign = visit.campaign()
+    stages = verdicts.stages(visit.db, campaign.id)
+    last = "after" if "after" in stages else "before"
+    return Summary(
+        campaign,
+        last,
+        verdicts.get(visit.db, campaign.id, "before"),
+        verdicts.get(visit.db, campaign.id, last),
+        winners.get(visit.db, campaign.id),
+    )

@@ -1,0 +1,264 @@
+"""Hamlet's question of one call: the library's own collective, the tuned one, or one that is made
+by hand? Answered for a cell by what was measured there. Pure; advice_stored.py reads what it takes.
+
+Ways are compared where they were measured together: in the same launches, or in launches that took
+turns. What was not is never called faster."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from plumbline.results.cell_variants import CellVariant, over
+from plumbline.verify.statistics import Comparison
+from plumbline_db.records import Winner
+from plumbline_exporters.bundle import sizes
+
+Way = Literal["library", "tuned", "hand-made"]
+
+TAKE: dict[Way | None, str] = {
+    "library": "call the library's own",
+    "tuned": "take the tuned one",
+    "hand-made": "make it by hand",
+    None: "not known",
+}
+
+ALPHA = 0.05
+WORTH = 0.95  # of the library's time, at most: what is made by hand must be worth the work
+NEAR = 4.0  # so many times as large a neighbour may be that a size lies between
+
+
+class CallChoice(msgspec.Struct, frozen=True):
+    """A way to make the call. `ratio`: its time over that of the library's own call, with its
+    interval of 95 % (None: it is that call, or was never measured with it). `seconds`: the median
+    over `launches` of their medians (None: not timed at this size)."""
+
+    way: Way
+    what: str
+    seconds: float | None
+    launches: int
+    ratio: float | None
+    ratio_low: float | None
+    ratio_high: float | None
+    basis: str
+
+
+class MeasuredCall(msgspec.Struct, frozen=True):
+    """What is known of a cell. `variants` without the library's own call; of `unfit` ones, by name,
+    something is wrong. `exact`: one launch decides, as on a simulated machine."""
+
+    bytes: int
+    own: CellVariant
+    variants: Sequence[CellVariant]
+    winner: Winner | None
+    tuned_seconds: Sequence[float] = ()
+    unfit: frozenset[str] = frozenset()
+    exact: bool = False
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """`way` None: what was measured does not say. `choices`: the library's own call, the tuned one
+    where there is one, and the fastest that are made by hand. `between`: the size itself was not
+    measured, these two were, and times and ratios are interpolated."""
+
+    way: Way | None
+    why: str
+    choices: list[CallChoice]
+    between: list[int] = []
+
+    def of(self, way: Way | None) -> CallChoice | None:
+        return next((choice for choice in self.choices if choice.way == way), None)
+
+
+_SHOWN = 3  # ways that are made by hand
+
+
+def decide(cell: MeasuredCall, winner_name: str = "") -> Answer:
+    """Of a size that was measured; `winner_name`: what the winner is."""
+    count = len(cell.own.seconds)
+    own = CallChoice("library", "its own call", cell.own.median, count, *_NO_RATIO, "")
+    tuned = None if cell.winner is None else _tuned(cell, cell.winner, winner_name)
+    by_hand = [
+        variant
+        for variant in cell.variants
+        if _is_by_hand(variant) and variant.name not in cell.unfit
+    ]
+    by_hand.sort(key=lambda variant: variant.ratio.ratio if variant.ratio else math.inf)
+    others = [variant for variant in by_hand if variant.name != winner_name]
+    good = next((each for each in others if _is_faster(each, cell.exact)), None)
+    best = good or next(iter(others), None)
+    shown = [*([best] if best else []), *(each for each in others if each is not best)][:_SHOWN]
+    choices = [own, *([tuned] if tuned else []), *map(_by_hand, shown)]
+    rival = best and best.ratio and Rival(best.name, best.ratio, faster=good is not None)
+    known = next((each for each in cell.variants if each.name == winner_name), None)
+    between = over(good, known) if good and known else None
+    way, why = choose(tuned, rival or None, between, exact=cell.exact)
+    return Answer(way, why, choices)
+
+
+_Numbers = tuple[float | None, float | None, float | None]
+_NO_RATIO: _Numbers = (None, None, None)
+
+
+def numbers_of(found: Comparison | None) -> _Numbers:
+    """Ratio and interval."""
+    return _NO_RATIO if found is None else (found.ratio, found.low, found.high)
+
+
+def _is_by_hand(variant: CellVariant) -> bool:
+    """It can be written with other calls of MPI, and was timed together with the library's own."""
+    case = variant.case
+    plain = not case.knobs and not case.ranks and not case.delay_ns
+    return plain and case.variant not in ("default", "library") and variant.ratio is not None
+
+
+def _tuned(cell: MeasuredCall, winner: Winner, name: str) -> CallChoice:
+    seconds = cell.tuned_seconds
+    return CallChoice(
+        "tuned",
+        name,
+        statistics.median(seconds) if seconds else None,
+        len(seconds),
+        1 / winner.speedup,
+        1 / winner.speedup_high,
+        1 / winner.speedup_low,
+        f"launches in turn, files in force, over {sizes(winner)}",
+    )
+
+
+def _by_hand(variant: CellVariant) -> CallChoice:
+    numbers = numbers_of(variant.ratio)
+    seconds = variant.median
+    return CallChoice(
+        "hand-made", variant.name, seconds, len(variant.seconds), *numbers, "same launches"
+    )
+
+
+def _is_faster(variant: CellVariant, exact: bool) -> bool:
+    """By enough, and surely: p is adjusted over all variants of the cell."""
+    found = variant.ratio
+    if found is None or found.ratio > WORTH:
+        return False
+    if exact:
+        return True
+    sure = variant.p_adjusted is not None and variant.p_adjusted <= ALPHA
+    return sure and found.high is not None and found.high < 1
+
+
+class Rival(msgspec.Struct, frozen=True):
+    """The best that is made by hand; `ratio`: its time over that of the library's own call;
+    `faster`: it surely is, by enough."""
+
+    name: str
+    ratio: Comparison
+    faster: bool
+
+
+def choose(
+    tuned: CallChoice | None, rival: Rival | None, between: Comparison | None, *, exact: bool
+) -> tuple[Way, str]:
+    """`between`: the rival's time over that of the tuned one; None: they were not measured
+    together."""
+    if tuned is not None and _wins(tuned, exact):
+        said = f"it takes {words(tuned)} of the time of the library's own call"
+        if rival is None or not rival.faster:
+            return "tuned", f"{said}; nothing made by hand is shown to be faster than that call"
+        if between is None:
+            return "tuned", (
+                f"{said}; {rival.name} is faster than that call too, but was not measured together "
+                "with the tuned one: neither is called faster"
+            )
+        if surely(between, exact=exact):
+            return "hand-made", (
+                f"{rival.name} takes {_of(between)} of the time of the tuned one in the same "
+                f"launches, and {_of(rival.ratio)} of that of the library's own call"
+            )
+        return "tuned", f"{said}; {rival.name} is not shown to be faster ({_of(between)})"
+    if rival is None:
+        return "library", "nothing else was measured beside it, and no winner holds here"
+    if rival.faster:
+        return "hand-made", (
+            f"{rival.name} takes {_of(rival.ratio)} of the time of the library's own call in the "
+            "same launches, and no winner that is faster holds here"
+        )
+    return "library", (
+        f"nothing is shown to be faster by {100 * (1 - WORTH):.0f} % or more: the best that is "
+        f"made by hand, {rival.name}, takes {_of(rival.ratio)} of its time"
+    )
+
+
+def _wins(tuned: CallChoice, exact: bool) -> bool:
+    if exact and tuned.ratio_high is None:
+        return tuned.ratio is not None and tuned.ratio < 1
+    return tuned.ratio_high is not None and tuned.ratio_high < 1
+
+
+def surely(found: Comparison, *, exact: bool) -> bool:
+    """By enough."""
+    return found.ratio <= WORTH and (exact or (found.high is not None and found.high < 1))
+
+
+def words(choice: CallChoice) -> str:
+    """`0.71 [0.68, 0.74]`, or nothing."""
+    return _numbers(choice.ratio, choice.ratio_low, choice.ratio_high)
+
+
+def _of(found: Comparison | None) -> str:
+    return "" if found is None else _numbers(found.ratio, found.low, found.high)
+
+
+def _numbers(ratio: float | None, low: float | None, high: float | None) -> str:
+    if ratio is None:
+        return ""
+    interval = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+    return f"{ratio:.2f}{interval}"
+
+
+def interpolate(size: int, low: int, below: Answer, high: int, above: Answer) -> Answer:
+    """Of a size between two measured ones: what both say, and nothing where they do not say the
+    same. Times lie on a line of logarithms, an interval holds those of both sizes."""
+    if high > NEAR * low:
+        why = f"the nearest measured sizes, {low} and {high} B, lie too far apart to say it"
+        return Answer(None, why, [], [low, high])
+    if below.way != above.way:
+        said = (
+            f"at {low} B it is {below.way or 'not known'}, at {high} B {above.way or 'not known'}"
+        )
+        why = f"{said}; where that changes was not measured"
+        return Answer(None, why, [], [low, high])
+    share = math.log(size / low) / math.log(high / low)
+    choices = [
+        _between(choice, other, share)
+        for choice in below.choices
+        for other in above.choices
+        if (choice.way, choice.what) == (other.way, other.what)
+    ]
+    if below.way is not None and not any(choice.way == below.way for choice in choices):
+        why = f"{low} and {high} B ask for different ones; where that changes was not measured"
+        return Answer(None, why, [], [low, high])
+    why = f"interpolated: at {low} B, {below.why}; at {high} B, {above.why}"
+    return Answer(below.way, why, choices, [low, high])
+
+
+def _between(left: CallChoice, right: CallChoice, share: float) -> CallChoice:
+    lows, highs = (left.ratio_low, right.ratio_low), (left.ratio_high, right.ratio_high)
+    return CallChoice(
+        left.way,
+        left.what,
+        _mean(left.seconds, right.seconds, share),
+        min(left.launches, right.launches),
+        _mean(left.ratio, right.ratio, share),
+        None if None in lows else min(each for each in lows if each is not None),
+        None if None in highs else max(each for each in highs if each is not None),
+        "interpolated",
+    )
+
+
+def _mean(left: float | None, right: float | None, share: float) -> float | None:
+    if left is None or right is None or min(left, right) <= 0:
+        return None
+    return math.exp((1 - share) * math.log(left) + share * math.log(right))

@@ -1,0 +1,139 @@
+"""The same question, measured now: the library's own call, the tuned one and all that is made by
+hand, naive versions too, in the same launches. Nothing of it is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Data, measurable
+from plumbline.measure import unkept
+from plumbline.measure.launches import Progress
+from plumbline.results import advice, best
+from plumbline.results.advice import Answer, CallChoice, Rival
+from plumbline.results.advice_stored import Advised, Question
+from plumbline.results.best import BestOfCell, FastestOfSide
+from plumbline.search.space.candidates import Candidate, CandidateSpace
+from plumbline.search.space.cells import Target
+from plumbline.settings import Settings, campaign_file, starting, stored
+from plumbline.settings.toolchain import Toolchain, find_toolchain
+from plumbline.verify.statistics import exact_ratio, paired_ratio
+from plumbline_db.errors import UsageError
+from plumbline_db.records import EVERY_FUNCTION, Winner
+
+FIRST, LAUNCHES = 3, 10
+
+
+class Raced(msgspec.Struct, frozen=True):
+    """`library`: the one that was measured; `candidates`: so many raced, in so many launches;
+    `left_out`: why the tuned one did not ('': it did, or there is none)."""
+
+    answer: Answer
+    library: str
+    candidates: int
+    launches: int
+    left_out: str
+
+
+def race(advised: Advised, prefix: Path | None, progress: Progress | None = None) -> Raced:
+    """On the installation under `prefix` (None: the one that is found), as the campaign there had
+    its ranks. Raises UsageError for a function that the probe does not know, or has no variant of,
+    or a size that cannot be measured."""
+    question = advised.question
+    toolchain, settings, winner = _here(advised, prefix)
+    data = Data(settings.cases.type, settings.cases.op, settings.cases.root)
+    _require(toolchain, question, data)
+    simulated = settings.ranks.simulate is not None
+    tuned, left_out = _tuned(toolchain, settings, winner, question.function)
+    ours = [
+        Candidate(variant=spec)
+        for variant in toolchain.catalogue.variants
+        if variant.function == question.function
+        for spec in variant.specs(question.bytes, question.nprocs)
+    ]
+    field = best.Field(tuned, [each for each in ours if each not in tuned])
+    first, finals = (1, 1) if simulated else (FIRST, LAUNCHES)
+    with unkept.store_for(
+        toolchain, starting.starter(toolchain, settings), "best", progress
+    ) as store:
+        (cell,) = best.find(
+            store,
+            best.plan_of(settings, data, toolchain.space.switch),
+            toolchain.space.hot_environment,
+            {Target(question.function, question.bytes): field},
+            first=first,
+            finals=finals,
+            compare=exact_ratio if simulated else paired_ratio,
+        )
+    library = toolchain.installation.library.version_string
+    answer = answer_of(cell, finals, exact=simulated)
+    return Raced(answer, library, cell.candidates, first + finals, left_out)
+
+
+def _here(advised: Advised, prefix: Path | None) -> tuple[Toolchain, Settings, Winner | None]:
+    """What is installed, the settings of the campaign of it that is known, and its winner."""
+    asked = campaign_file.load(None, {"nprocs": advised.question.nprocs})
+    toolchain = find_toolchain(prefix, settings=asked)
+    here = (toolchain.machine.id, toolchain.installation.library.fingerprint)
+    for known in advised.known:
+        if (known.machine.id, known.library.fingerprint) == here:
+            settings = stored.settings_of(known.campaign.settings)
+            return find_toolchain(prefix, settings=settings), settings, known.winner
+    return toolchain, asked, None
+
+
+def _require(toolchain: Toolchain, question: Question, data: Data) -> None:
+    functions = {variant.function for variant in toolchain.catalogue.variants}
+    if question.function not in functions:
+        listed = ", ".join(sorted(functions))
+        raise UsageError(f"there is no {question.function} to race; there are: {listed}")
+    sizes = measurable(question.function, [question.bytes], question.nprocs, data)
+    if question.bytes not in sizes:
+        raise UsageError(
+            f"{question.function} cannot be measured at {question.bytes} B on {question.nprocs} "
+            f"ranks with {data.type}: take one element or more of each block"
+        )
+
+
+def _tuned(
+    toolchain: Toolchain, settings: Settings, winner: Winner | None, function: str
+) -> tuple[list[Candidate], str]:
+    if winner is None:
+        return [], ""
+    if winner.function == EVERY_FUNCTION:
+        return [], "it holds for the process as a whole, and can only be in force from its start"
+    candidate = Candidate(winner.variant, Configuration.of(winner.configuration))
+    space = CandidateSpace(
+        toolchain.space,
+        toolchain.installation.library,
+        toolchain.knobs,
+        toolchain.catalogue.variants,
+        settings.ranks.nprocs,
+        unsafe=True,
+    )
+    if space.is_cold(function, candidate):
+        return [], "this library takes it only when a launch starts"
+    return [candidate], ""
+
+
+def answer_of(cell: BestOfCell, launches: int, *, exact: bool) -> Answer:
+    """`launches`: in which the front runners met."""
+    own = CallChoice(
+        "library", "its own call", cell.default_seconds, launches, None, None, None, ""
+    )
+    tuned = None if cell.library is None else _choice("tuned", cell.library, launches)
+    choices = [own, *([tuned] if tuned else [])]
+    rival = None
+    if cell.ours is not None and cell.ours.ratio is not None:
+        choices.append(_choice("hand-made", cell.ours, launches))
+        faster = advice.surely(cell.ours.ratio, exact=exact)
+        rival = Rival(cell.ours.name, cell.ours.ratio, faster)
+    way, why = advice.choose(tuned, rival, cell.ours_over_library, exact=exact)
+    return Answer(way, why, choices)
+
+
+def _choice(way: advice.Way, side: FastestOfSide, launches: int) -> CallChoice:
+    numbers = advice.numbers_of(side.ratio)
+    return CallChoice(way, side.name, side.seconds, launches, *numbers, "same launches, now")

@@ -1,0 +1,292 @@
+"""What a database knows about one call: of each library on each machine the newest campaign that
+measured it, and the winners that are in use there. Reads; decides nothing (advice.py does)."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+
+import msgspec
+
+from plumbline.results import advice
+from plumbline.results.advice import Answer, MeasuredCall
+from plumbline.results.cell_variants import compared, named
+from plumbline.search.outcome import deciding, first_of, label
+from plumbline.search.space.cells import Target
+from plumbline.settings import stored
+from plumbline.system.words import counted
+from plumbline_db import (
+    campaigns,
+    coverage,
+    layout,
+    machines,
+    runs,
+    searches,
+    suites,
+    sweeps,
+    table_samples,
+    verdicts,
+    winners,
+)
+from plumbline_db.connection import Database
+from plumbline_db.records import BESIDE, Campaign, Library, Machine, Medians, Verdict, Winner
+
+_TABLE = "before"
+_OLDER = 5  # campaigns of a place that are asked, the newest first
+_UNFIT = ("wrong", "failed", "slower", "unsupported", "not_exportable")
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A call of `bytes` (as the tables have them) on so many ranks."""
+
+    function: str
+    bytes: int
+    nprocs: int
+
+
+class Advice(msgspec.Struct, frozen=True):
+    """An answer with what it rests on. `sizes`: at which the library's own call was measured;
+    `measured_from`, `measured_to`: when (ISO 8601); `winners_from`: the campaign whose winners are
+    in use ('': none); `winner`: the one for this call."""
+
+    answer: Answer
+    campaign: Campaign
+    machine: Machine
+    library: Library
+    sizes: list[int]
+    measured_from: str
+    measured_to: str
+    winners_from: str
+    winner: Winner | None
+    type: str
+    op: str
+    use: str
+
+    def age_days(self, now: datetime.datetime) -> float | None:
+        """Since the last of its launches; None: the time is not known."""
+        try:
+            then = datetime.datetime.fromisoformat(self.measured_to)
+        except ValueError:
+            return None
+        if then.tzinfo is None:
+            then = then.replace(tzinfo=datetime.UTC)
+        return max(0.0, (now - then).total_seconds() / 86400)
+
+    def age(self, now: datetime.datetime) -> str:
+        days = self.age_days(now)
+        if days is None:
+            return "its age is not known"
+        return "measured today" if days < 1 else f"measured {counted(int(days), 'day')} ago"
+
+
+class Advised(msgspec.Struct, frozen=True):
+    """Of each library on each machine, that of the preferred host first, then the newest; `ranks`
+    and `functions`: what there is beside what was asked for."""
+
+    question: Question
+    known: list[Advice]
+    ranks: list[int]
+    functions: list[str]
+
+    @property
+    def best(self) -> Advice | None:
+        """The first one that answers; else the first."""
+        answers = [each for each in self.known if each.answer.way is not None]
+        return next(iter(answers + self.known), None)
+
+    @property
+    def silence(self) -> str:
+        """Why nothing is known."""
+        here = counted(self.question.nprocs, "rank")
+        if self.ranks:
+            listed = ", ".join(map(str, self.ranks))
+            return (
+                f"it was not measured on {here}, but on {listed}; nothing is concluded from other "
+                "numbers of ranks"
+            )
+        if self.functions:
+            return f"this function was not measured; these were: {', '.join(self.functions)}"
+        return f"nothing was measured on {here} that says it"
+
+
+def name_of(text: str) -> str:
+    """`MPI_Gather` of `gather`, `MPI_GATHER`, `Gather`."""
+    bare = text.strip()
+    if bare[:4].upper() == "MPI_":
+        bare = bare[4:]
+    return "MPI_" + bare.lower().capitalize()
+
+
+def read(db: Database, question: Question, campaign: str = "", host: str = "") -> Advised:
+    """`campaign`: this one alone; `host`: the machine that is meant where there are several."""
+    newest_first = [
+        each for each in reversed(campaigns.all_campaigns(db)) if campaign in ("", each.id)
+    ]
+    places: dict[tuple[str, str, int], list[Campaign]] = {}
+    for each in newest_first:
+        if each.nprocs == question.nprocs:
+            place = (each.machine, each.library_fingerprint, each.ppn)
+            places.setdefault(place, []).append(each)
+    read_ones = [_of_place(db, question, those[:_OLDER]) for those in places.values()]
+    found = [each for each in read_ones if each is not None]
+    found.sort(key=lambda each: each.measured_to, reverse=True)
+    found.sort(key=lambda each: each.machine.host != host)
+    functions, ranks = ([], []) if found else _instead(db, question, newest_first)
+    return Advised(question, found, ranks, functions)
+
+
+def _instead(
+    db: Database, question: Question, newest_first: Sequence[Campaign]
+) -> tuple[list[str], list[int]]:
+    """Functions of the newest campaign on so many ranks; other numbers of ranks on which the
+    newest campaign has the function."""
+    newest = {each.nprocs: each for each in reversed(newest_first)}
+    functions = {
+        nprocs: {sweep.function for sweep in sweeps.listed(db, each.id, _suites(db, each))}
+        for nprocs, each in newest.items()
+    }
+    ranks = [nprocs for nprocs, known in functions.items() if question.function in known]
+    return sorted(functions.get(question.nprocs, ())), sorted(ranks)
+
+
+def _suites(db: Database, campaign: Campaign) -> list[str]:
+    return table_samples.suites(verdicts.get(db, campaign.id, _TABLE))
+
+
+def _of_place(db: Database, question: Question, those: Sequence[Campaign]) -> Advice | None:
+    """By the newest of these campaigns that answers, else by the newest that has the function."""
+    silent = None
+    for campaign in those:
+        sizes = sweeps.sizes(db, campaign.id, question.function, _suites(db, campaign))
+        if not sizes:
+            continue
+        answered = _advice(db, question, campaign, sizes)
+        if answered.answer.way is not None:
+            return answered
+        silent = silent or answered
+    return silent
+
+
+def _advice(db: Database, question: Question, campaign: Campaign, sizes: list[int]) -> Advice:
+    table = verdicts.get(db, campaign.id, _TABLE)
+    used = _winners(db, campaign)
+    cells = _Cells(db, question.function, campaign, table, used)
+    answer = _answer(cells, question.bytes, sizes)
+    first, last = runs.span(db, campaign.id) or (campaign.started, campaign.finished)
+    settings = stored.settings_of(campaign.settings)
+    return Advice(
+        answer=answer,
+        campaign=campaign,
+        machine=machines.machine(db, campaign.machine),
+        library=machines.library(db, campaign.library_fingerprint),
+        sizes=sizes,
+        measured_from=first,
+        measured_to=last,
+        winners_from=used[0],
+        winner=deciding(used[1], Target(question.function, question.bytes)),
+        type=settings.cases.type,
+        op=settings.cases.op,
+        use=layout.use(campaign),
+    )
+
+
+def _answer(cells: _Cells, size: int, sizes: Sequence[int]) -> Answer:
+    if size in sizes:
+        return cells.decided(size)
+    low = max((each for each in sizes if each < size), default=None)
+    high = min((each for each in sizes if each > size), default=None)
+    if low is None or high is None:
+        edge = "smaller" if low is None else "larger"
+        why = f"nothing {edge} than {sizes[0] if low is None else sizes[-1]} B was measured"
+        return Answer(None, why, [])
+    return advice.interpolate(size, low, cells.decided(low), high, cells.decided(high))
+
+
+def _winners(db: Database, campaign: Campaign) -> tuple[str, list[Winner]]:
+    """Those in use at its place: the campaign that they are from ('': none), and they."""
+    for each in coverage.of_campaigns(db):
+        at = each.place
+        here = (at.machine, at.fingerprint, at.nprocs, at.ppn)
+        theirs = (campaign.machine, campaign.library_fingerprint, campaign.nprocs, campaign.ppn)
+        if here == theirs and each.in_force:
+            return each.in_force, winners.get(db, each.in_force)
+    return "", []
+
+
+class _Cells:
+    """The cells of a function in a campaign."""
+
+    def __init__(
+        self,
+        db: Database,
+        function: str,
+        campaign: Campaign,
+        table: Sequence[Verdict],
+        used: tuple[str, list[Winner]],
+    ) -> None:
+        self._db, self._function, self._campaign, self._table = db, function, campaign, table
+        self._used, self._winners = used
+        self._searches = [
+            search
+            for search in searches.all_searches(db, campaign.id)
+            if search.function == function
+        ]
+        self._suites = suites.get(db, campaign.id)
+
+    def decided(self, size: int) -> Answer:
+        target = Target(self._function, size)
+        winner = deciding(self._winners, target)
+        variants = compared(self._medians(target))
+        if not variants or variants[0].name != "default":
+            return Answer(None, f"the library's own call has no time at {size} B", [])
+        unfit = {
+            label(trial.variant, trial.knobs)
+            for search in self._searches
+            for trial in search.trials
+            if search.bytes == size and trial.state in _UNFIT
+        }
+        settings = stored.settings_of(self._campaign.settings)
+        known = MeasuredCall(
+            bytes=size,
+            own=variants[0],
+            variants=variants[1:],
+            winner=winner,
+            tuned_seconds=self._tuned_seconds(size),
+            unfit=frozenset(unfit),
+            exact=settings.ranks.simulate is not None,
+        )
+        return advice.decide(
+            known, "" if winner is None else label(winner.variant, winner.configuration)
+        )
+
+    def _medians(self, target: Target) -> list[Medians]:
+        """Of the first table and of the first search of the cell: there the default is the library
+        as it is."""
+        db, id = self._db, self._campaign.id
+        sizes, functions = [target.bytes], [target.function]
+        search = first_of(self._searches).get(target)
+        names = [
+            name
+            for name in (search.suites if search else [])
+            if name in self._suites and self._suites[name].arm in ("", BESIDE)
+        ]
+        every = [
+            *table_samples.medians(db, id, self._table, sizes, functions),
+            *runs.medians(db, id, names, sizes=sizes, functions=functions),
+        ]
+        joined: dict[str, Medians] = {}
+        for each in every:
+            known = joined.setdefault(named(each.case), Medians(each.case, [], []))
+            if each.runs:
+                known.runs.extend(each.runs)
+                known.seconds.extend(each.seconds)
+        return [each for each in joined.values() if each.runs]
+
+    def _tuned_seconds(self, size: int) -> list[float]:
+        """Launches with the files in force, of the last table."""
+        if not self._used:
+            return []
+        table = verdicts.get(self._db, self._used, "after")
+        found = table_samples.medians(self._db, self._used, table, [size], [self._function])
+        own = [each for each in found if named(each.case) == "default"]
+        return list(own[0].seconds) if own else []
