@@ -37,7 +37,8 @@ WEEK = timedelta(days=7)
 SPEED = WEEK.total_seconds() / SECONDS
 SPINNING = 2
 PATHS = ("/metrics", "/", "/healthz", "/readyz")
-KILLED_AT, STOPPED_AT, STOPPED_FOR = 0.15, 0.3, timedelta(hours=6)
+# In windows; the first days are those before memory is looked at.
+KILLED_AT, STOPPED_AT, STOPPED_FOR = 0.05, 0.19, timedelta(hours=6)
 SETTLED = 0.4  # of the week; before that, caches fill
 MOST_GROWTH_MIB = 3.0
 CONFIGURATION = """\
