@@ -44,7 +44,8 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts \
-        test-campaigns test-applications test-daemon test-kills test-scale test-pages screenshot fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
+        test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages \
+        screenshot fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
         bench-detector bench-refinement bench-search bench-search-machine lock install clean distclean
 
 help:  ## this list
@@ -91,6 +92,12 @@ test-campaigns: setup $(STAMPS)/test-packages build  ## campaigns: a pretended M
 
 test-kills: setup $(STAMPS)/test-packages build  ## campaigns and the daemon, killed at 240 moments; before each rename (some 40 minutes)
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/killed_campaigns.py tests/tuner/daemon/killed_daemon.py
+
+test-faults: setup $(STAMPS)/test-packages  ## a call of the system fails: database, campaign, a day of watching, at FAULTS_MOST calls of each kind (25: an hour)
+	$(BIN)/python -m pytest -s $(ARGS) tests/faults/every_fault.py
+
+soak: setup $(STAMPS)/test-packages  ## a week of the daemon in ten minutes (SOAK_SECONDS), beside load: memory, files, processes, missed canaries
+	$(BIN)/python -m pytest -s $(ARGS) tests/tuner/daemon/soak.py
 
 test-daemon: setup $(STAMPS)/test-packages build  ## the daemon on the real mpirun: signals, from a regression to the end of its alert (a quiet machine; some 20 minutes)
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/daemon/terminated_daemon.py tests/tuner/daemon/whole_chain.py

@@ -19,13 +19,13 @@ from plumbline_db import (
     checksums,
     file_system,
     integrity,
+    lock,
     schema,
     scratch,
     series,
     way_back,
 )
 from plumbline_db.errors import PlumblineError
-from plumbline_db.lock import WriterLock
 from plumbline_db.statements import Statements, explained
 from plumbline_db.way_back import DamagedError
 
@@ -43,12 +43,12 @@ class Database(Statements):
         self,
         path: Path,
         connection: apsw.Connection,
-        lock: WriterLock | None,
+        held: lock.FileLock | None,
         *,
         writable: bool = False,
     ) -> None:
         super().__init__(path, connection, writable=writable)
-        self._lock = lock
+        self._lock = held
 
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> Database:
@@ -102,10 +102,11 @@ class Database(Statements):
                 "name another file with --db"
             ) from error
         with explained(path):
-            if path.exists():
-                schema.recognise(path)
-        lock = WriterLock(path)
+            known_file = path.exists() and schema.recognise(path)
+        held = lock.to_write(path)
         try:
+            if not known_file:
+                _create(path)
             with explained(path):
                 connection = apsw.Connection(
                     str(path),
@@ -118,9 +119,9 @@ class Database(Statements):
                     connection.close()
                     raise
         except BaseException:
-            lock.release()
+            held.release()
             raise
-        return cls(path, connection, lock, writable=True)
+        return cls(path, connection, held, writable=True)
 
     def close(self) -> None:
         try:
@@ -145,12 +146,28 @@ class Database(Statements):
                 self._blame_damage(error)
         finally:
             self.close()
+        if isinstance(error, DamagedError) and error.path == self.path:
+            _require_still_damaged(error)
 
     def _blame_damage(self, error: Exception) -> None:
         """Raises DamagedError where the content may be the reason of what looks like a bug."""
         found = integrity.problems(self)
         if found:
             raise DamagedError(self.path, found[0]) from error
+
+
+def _require_still_damaged(error: DamagedError) -> None:
+    """SQLite calls a file damaged of which a read has failed once. Raises PlumblineError where all
+    of it can be read."""
+    try:
+        found = check(error.path)
+    except PlumblineError:
+        return
+    if not found:
+        raise PlumblineError(
+            f"{error.path} could not be read ({error.why}), and is whole where it is read again: "
+            "run again, and have an eye on its disk (dmesg)"
+        ) from error
 
 
 def _require_local(path: Path) -> None:
@@ -160,6 +177,21 @@ def _require_local(path: Path) -> None:
             f"{path} lies on a network file system ({kind}), where write-ahead logs do not work: "
             "name a file on a local disk with --db, or in PLUMBLINE_DB (docs/database.md)"
         )
+
+
+def _create(path: Path) -> None:
+    """An empty database, which is there as a whole or not at all. Another one may have made it
+    before the lock was had."""
+    if path.exists() and schema.recognise(path):
+        return
+    with scratch.replacing(path) as part, explained(path):
+        connection = apsw.Connection(str(part), vfs=checksums.vfs())
+        try:
+            checksums.add(connection)
+            connection.pragma("auto_vacuum", "INCREMENTAL")
+            schema.advance(connection)
+        finally:
+            connection.close()
 
 
 def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
@@ -172,11 +204,6 @@ def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
         )
     connection.pragma("synchronous", "FULL")
     connection.pragma("foreign_keys", True)
-    checksums.add(connection)
-    if found == 0:
-        connection.pragma("auto_vacuum", "INCREMENTAL")
-    # The schema is written before the log exists, so that the file itself, and not only its log,
-    # says whose it is.
     try:
         schema.advance(connection)
     except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:

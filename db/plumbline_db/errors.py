@@ -2,6 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# What a machine does to a program in which nothing is wrong.
+_OF_MACHINE = {
+    errno.EAGAIN,
+    errno.EDQUOT,
+    errno.EIO,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+    errno.ENOSPC,
+    errno.EROFS,
+    errno.ESTALE,
+}
+
 
 class PlumblineError(Exception):
     """Something the user can put right. The message names the thing and the remedy."""
@@ -19,3 +36,19 @@ class TryLaterError(PlumblineError):
     """Nothing is wrong, but now is not the time (database locked, machine busy)."""
 
     exit_code = 75
+
+
+@contextmanager
+def of_machine() -> Iterator[None]:
+    """Turns what any file and any process may meet, a full disk or a limit, into an error with a
+    remedy. Other OSErrors are expected where they come, or bugs."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _OF_MACHINE:
+            raise
+        where = f" ({error.filename})" if error.filename else ""
+        raise PlumblineError(
+            f"{error.strerror}{where}: look for room, quotas, limits and the disk; the same "
+            "command goes on"
+        ) from error

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import apsw
 
-from plumbline_db import checksums, way_back
+from plumbline_db import checksums, lock, way_back
 from plumbline_db.errors import PlumblineError
-from plumbline_db.lock import lock_beside
 from plumbline_db.way_back import DamagedError
 
 APPLICATION_ID = 0x504C4D42  # "PLMB"
@@ -41,7 +40,7 @@ def recognise(path: Path) -> bool:
         return False
     if head[:16] != _MAGIC or int.from_bytes(head[68:72], "big") != APPLICATION_ID:
         what = "an SQLite database of another program" if head[:16] == _MAGIC else "no database"
-        if lock_beside(path).exists():
+        if lock.beside(path).exists():
             raise DamagedError(path, f"by its first bytes it is {what}")
         raise PlumblineError(
             f"{path} is {what}, not Plumbline's: it was left as it is; name another file with --db"

@@ -22,7 +22,6 @@ _LOCKS = (
     apsw.SQLITE_IOERR_SHMLOCK,
     apsw.SQLITE_IOERR_SHMMAP,
     apsw.SQLITE_IOERR_SHMOPEN,
-    apsw.SQLITE_IOERR_SHMSIZE,
 )
 
 
@@ -35,7 +34,7 @@ def explained(path: Path, read: Path | None = None) -> Iterator[None]:
     except (apsw.BusyError, apsw.LockedError) as error:
         raise TryLaterError(f"{path} is locked by another program: try again later") from error
     except apsw.FullError as error:
-        raise PlumblineError(f"no space left to write {path}: free some and run again") from error
+        raise _no_space(path) from error
     except (apsw.CorruptError, apsw.NotADBError) as error:
         raise DamagedError(read or path, error) from error
     except (
@@ -49,6 +48,8 @@ def explained(path: Path, read: Path | None = None) -> Iterator[None]:
         if code in _DAMAGE:
             why = "it does not hold what was written into it"
             raise DamagedError(read or path, why) from error
+        if code == apsw.SQLITE_IOERR_SHMSIZE:
+            raise _no_space(path) from error
         if code in _LOCKS:
             raise PlumblineError(
                 f"locks on {path} fail ({apsw.mapping_extended_result_codes[code]}): its file "
@@ -58,6 +59,10 @@ def explained(path: Path, read: Path | None = None) -> Iterator[None]:
             f"cannot use {path} ({error}): check that file and folder may be read and written, "
             "or name another file with --db"
         ) from error
+
+
+def _no_space(path: Path) -> PlumblineError:
+    return PlumblineError(f"no space left to write {path}: free some and run again")
 
 
 class Statements:

@@ -16,6 +16,7 @@ class DamagedError(PlumblineError):
 
     def __init__(self, path: Path, why: object) -> None:
         super().__init__(f"{path} is damaged ({why}): {remedy(path)}")
+        self.path = path
         self.why = str(why)
 
 

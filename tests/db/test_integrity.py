@@ -177,3 +177,22 @@ def test_records_are_what_was_stored(path: Path, whole: bytes) -> None:
     with Database.open(path) as db:
         kept = measurements.records(db, launch.id)
     assert kept == build.records(launch, cases, blocks=2, reps=1500)
+
+
+def test_a_read_that_fails_once_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite says the same of both."""
+    path = tmp_path / "plumbline.db"
+    with Database.open(path, write=True) as db:
+        build.finished(db)
+    once = DamagedError(path, "database disk image is malformed")
+    said = "is whole where it is read again"
+    with pytest.raises(PlumblineError, match=said) as caught, Database.open(path):
+        raise once
+    assert caught.value.__cause__ is once and not isinstance(caught.value, DamagedError)
+    path.write_bytes(damage.corrupt(path.read_bytes(), "garbage", 3))
+    still = DamagedError(path, "database disk image is malformed")
+    with pytest.raises(DamagedError) as again, Database.open(path):
+        raise still
+    assert again.value is still

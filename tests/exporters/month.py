@@ -4,6 +4,7 @@ docs/monitoring.md are drawn from. Times are simulated, the collectors are those
 from __future__ import annotations
 
 import datetime
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -27,30 +28,44 @@ STEP = DAY / 4
 DAYS = 30
 
 
-class Timed(CollectorRegistry):
-    """Gives what was collected at several times as one exposition, each sample with its time."""
+# Watched cells of each role, from the second day on.
+CELLS = {"winner": 6, "violation": 4, "application": 2, "reference": 12}
 
-    def __init__(self) -> None:
+
+class Timed(CollectorRegistry):
+    """Gives what was collected at several times as one exposition, each sample with its time. What
+    is collected stays in `file`, not in this process, whose memory is one of the panels."""
+
+    def __init__(self, file: Path) -> None:
         super().__init__(auto_describe=False)
-        self._families: dict[str, Metric] = {}
+        self._file = file
 
     def add(self, found: Iterator[Metric], at: float) -> None:
-        for metric in found:
-            kept = self._families.setdefault(
-                metric.name, Metric(metric.name, metric.documentation, metric.type, metric.unit)
-            )
-            kept.samples += [sample._replace(timestamp=at) for sample in metric.samples]
+        with self._file.open("ab") as file:
+            for metric in found:
+                metric.samples = [sample._replace(timestamp=at) for sample in metric.samples]
+                pickle.dump(metric, file)
 
     def collect(self) -> Iterator[Metric]:
         """The samples of a series stand together."""
-        for metric in self._families.values():
+        families: dict[str, Metric] = {}
+        for metric in self._kept():
+            families.setdefault(metric.name, metric)
+            if families[metric.name] is not metric:
+                families[metric.name].samples += metric.samples
+        for metric in families.values():
             metric.samples.sort(key=lambda sample: sorted(sample.labels.items()))
             yield metric
+
+    def _kept(self) -> Iterator[Metric]:
+        with self._file.open("rb") as file:
+            while file.peek(1):
+                yield pickle.load(file)
 
 
 def exposition(folder: Path, end: datetime.datetime) -> bytes:
     """In OpenMetrics, until `end`."""
-    path, told = folder / "plumbline.db", Timed()
+    path, told = folder / "plumbline.db", Timed(folder / "collected")
     start = end - DAYS * DAY
     for number in range(DAYS * 4 + 1):
         now = start + number * STEP
@@ -98,8 +113,22 @@ def _events(db: Database, day: float, now: datetime.datetime) -> None:
         installation.campaign(db, "c-30", now, **wide)
     if day == 1.0:
         installation.watch(db, campaigns.get(db, "c-0"), now)
+        _watched(db)
     if day > 1:
         _watching(db, day, now)
+
+
+def _watched(db: Database) -> None:
+    """As many cells of each role as one is."""
+    (watched,) = watching.watched(db)
+    known = watching.cells(db, watched.campaign)
+    cells = [
+        msgspec.structs.replace(cell, bytes=cell.bytes + 4096 * number)
+        for cell in known
+        for number in range(CELLS[cell.role])
+    ]
+    with db.transaction():
+        watching.put_cells(db, cells)
 
 
 def _watching(db: Database, day: float, now: datetime.datetime) -> None:
@@ -117,11 +146,14 @@ def _watching(db: Database, day: float, now: datetime.datetime) -> None:
     watching.add(db, WatchDay(date, 900.0, canaries=2 if busy else 6, busy=4 if busy else 0))
     (watched,) = watching.watched(db)
     slower = 1.18 if 14 <= day < 16 else 1 + 0.03 * ((7 * day) % 1)
-    cells = watching.cells(db, watched.campaign)
-    with db.transaction():
-        watching.put_cells(
-            db, [msgspec.structs.replace(cell, ratio=slower, measured=text(now)) for cell in cells]
+    cells = [
+        msgspec.structs.replace(
+            cell, ratio=1.0 if cell.role == "reference" else slower, measured=text(now)
         )
+        for cell in watching.cells(db, watched.campaign)
+    ]
+    with db.transaction():
+        watching.put_cells(db, cells)
         for number, alarm in alarms.every(db, watched.campaign):
             if alarm.is_open and day >= 2:
                 _go_on(db, number, alarm, now)

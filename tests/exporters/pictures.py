@@ -123,13 +123,14 @@ def _spec(panel: Panel, values: list[dict[str, Any]]) -> dict[str, Any]:
         "title": {"text": panel.title, "anchor": "start", "fontSize": 13},
         "data": {"values": values},
         "width": panel.width * PIXELS - 90,
-        "height": 50 if panel.kind == "stat" else 150,
+        "height": {"series": 150, "stat": 50}.get(panel.kind, {"step": 20}),
     }
     value = {"field": "value", "type": "quantitative", "title": words or None}
     name = {"field": "series", "type": "nominal", "title": None}
     match panel.kind:
         case "series":
-            legend = {"orient": "bottom", "columns": 3, "labelLimit": 200}
+            named = any(row["series"] for row in values)
+            legend = {"orient": "bottom", "columns": 3, "labelLimit": 200} if named else None
             return spec | {
                 "mark": {"type": "line", "interpolate": "step-after"},
                 "encoding": {

@@ -10,12 +10,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from plumbline import cli
+from plumbline.launch.starter import ended
 from plumbline.libraries import fits
 from plumbline.system import process
 from plumbline_db import blobs, runs
@@ -25,7 +26,7 @@ from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import Run
 from tests.tuner import planted
 from tests.tuner.cli.conftest import install
-from tests.tuner.simulated import ROOT, SimulatedStarter
+from tests.tuner.simulated import ROOT, Costs, SimulatedStarter, failed
 
 READY = b"ready\n"
 BEFORE_RENAME = "KILLED_BEFORE_RENAME"
@@ -37,15 +38,17 @@ class Starter(SimulatedStarter):
     def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
         with self._launcher.folder("") as folder:
             (folder / "plan").write_text("a plan")
-            process.run(["sleep", "0.01"], timeout_seconds=10)
-            return run, records
+            done = process.run(["sleep", "0.01"], timeout_seconds=10)
+            return (run, records) if done.status == 0 else failed(run, ended(done.status))
 
 
-def main(words: list[str], *, pretended: bool) -> None:
+def main(
+    words: list[str], *, pretended: bool, starter: Callable[[Costs], SimulatedStarter] = Starter
+) -> None:
     """A command, in a process of its own."""
     if pretended:
         patched = pytest.MonkeyPatch()
-        install(patched, Starter(planted.costs()))
+        install(patched, starter(planted.costs()))
         patched.setattr(fits, "other", lambda _: None)
     if BEFORE_RENAME in os.environ:
         _kill_before_rename(int(os.environ[BEFORE_RENAME]))
@@ -85,7 +88,7 @@ class Place:
         self.database = folder / "plumbline.db"
         self.temporary = folder / "tmp"
         self.temporary.mkdir(parents=True)
-        self._words = ["campaign", *words, "--db", str(self.database)]
+        self.words = ["campaign", *words, "--db", str(self.database)]
         self._pretended = pretended
 
     @contextlib.contextmanager
@@ -100,7 +103,7 @@ class Place:
             if "_MCA_" not in name and not name.startswith(("PLUMBLINE", "LD_PRELOAD"))
         }
         with subprocess.Popen(
-            [sys.executable, "-c", code.format(self._words, self._pretended)],
+            [sys.executable, "-c", code.format(self.words, self._pretended)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

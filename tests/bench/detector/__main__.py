@@ -37,6 +37,7 @@ CHANGES = (0.05, 0.1, 0.2)
 PROMISED = 0.1
 NORMAL = (0.01, 0.02, 0.025, 0.03, 0.05)
 LAUNCHES = (1, 5, 15, 30)  # of a canary
+CANARIES = (1, 3, 5, 15)  # the same, where launches are as canaries have them
 COMPARED = ("normal, 2.5 %", "t with 3 degrees, 2 %", "launches of a campaign, 15 a canary")
 
 
@@ -65,7 +66,7 @@ def noises() -> list[Noise]:
         Busy(Normal(0.02)),
         Wandering(0.02, 0.3),
         *(campaign(launches) for launches in LAUNCHES),
-        *(canary_launches(launches) for launches in LAUNCHES),
+        *(canary_launches(launches) for launches in CANARIES),
     ]
 
 

@@ -2,8 +2,8 @@
 
     python -m tests.bench.detector.record FILE [--launches N] [--every SECONDS] [--nprocs N]
 
-All functions of the library's search space over ten sizes, the library as it is, 16 repetitions in
-4 blocks. Each launch's medians less their middle over all cells are kept."""
+All functions of the library's search space over ten sizes, the library as it is, as many calls as
+canaries make. Each launch's lower quartiles less their middle over all cells are kept."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ import msgspec
 import numpy as np
 
 from plumbline.core.plan import PlanCase, measurable
+from plumbline.daemon.configuration import CanaryTable
+from plumbline.daemon.work import QUARTILE
 from plumbline.measure import tables
 from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
@@ -24,14 +26,15 @@ from plumbline_db.probe_records import CaseRecord, Samples
 from tests.bench.detector.noise import RecordedLaunches
 
 SIZES = [8, 64, 512, 2048, 8192, 16384, 32768, 65536, 131072, 262144]
-BLOCKS = 4
+REPS = 4
+BLOCKS = CanaryTable().samples // REPS
 
-Medians = dict[str, float]
+Quartiles = dict[str, float]
 
 
-def launches(number: int, every_seconds: float, nprocs: int) -> tuple[str, list[Medians]]:
+def launches(number: int, every_seconds: float, nprocs: int) -> tuple[str, list[Quartiles]]:
     """The machine, and nanoseconds by cell, launch by launch."""
-    settings = load(None, {"nprocs": nprocs, "sizes": SIZES, "blocks": BLOCKS})
+    settings = load(None, {"nprocs": nprocs, "sizes": SIZES, "blocks": BLOCKS, "reps": REPS})
     toolchain = find_toolchain(settings=settings)
     starter = starting.starter(toolchain, settings)
     plan = tables.plan(settings, [])
@@ -40,7 +43,7 @@ def launches(number: int, every_seconds: float, nprocs: int) -> tuple[str, list[
         for function in toolchain.space.function
         for size in measurable(function.name, SIZES, nprocs, plan.data)
     )
-    found: list[Medians] = []
+    found: list[Quartiles] = []
     for sequence in range(number):
         begun = time.monotonic()
         launch = msgspec.structs.replace(plan, name="canary", seed=sequence + 1, cases=cases)
@@ -55,12 +58,12 @@ def launches(number: int, every_seconds: float, nprocs: int) -> tuple[str, list[
             for one in records:
                 if isinstance(one, Samples):
                     samples.setdefault(at[one.case], []).extend(one.ns)
-            found.append({cell: float(np.median(ns)) for cell, ns in samples.items()})
+            found.append({cell: float(np.quantile(ns, QUARTILE)) for cell, ns in samples.items()})
         time.sleep(max(0.0, every_seconds - (time.monotonic() - begun)))
     return f"{toolchain.installation.library.id}, {nprocs} ranks", found
 
 
-def recorded(machine: str, found: list[Medians]) -> RecordedLaunches:
+def recorded(machine: str, found: list[Quartiles]) -> RecordedLaunches:
     """Of the cells that all launches have."""
     cells = sorted(set.intersection(*(set(one) for one in found)))
     times = np.array([[one[cell] for cell in cells] for one in found])

@@ -45,7 +45,8 @@ class Product:
     def learn(self, values: Logs) -> None:
         """From the first canaries that are not disturbed, as many as the design asks for or are
         there."""
-        found = [learn(self._quiet(values[:, machine])) for machine in range(values.shape[1])]
+        quiet = [self._quiet(values[:, machine]) for machine in range(values.shape[1])]
+        found = [learn(logs, together=True) for logs in quiet]
         self._middles = np.stack([middles for middles, _ in found])
         self.scales = np.stack([scales for _, scales in found])
         self._references = chart.references(self.scales)

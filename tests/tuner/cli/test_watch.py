@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.daemon import configuration_file, lock
+from plumbline.daemon import configuration_file
 from plumbline.daemon.configuration import Configuration
-from plumbline_db import campaigns, watching
+from plumbline_db import campaigns, lock, watching
 from plumbline_db.connection import Database
 from plumbline_db.watch_records import Watch
 from tests.db import build
@@ -72,7 +72,7 @@ def test_status_says_how_it_stands(database: Path) -> None:
 
 
 def test_a_second_one_is_told_to_try_later(database: Path) -> None:
-    held = lock.WatchLock(database, "2026-11-24T12:00:00+00:00")
+    held = lock.to_watch(database)
     said = plumbline("watch", "--once", "--db", str(database))
     assert said.status == 75 and "is watched already: by process" in said.err
     held.release()

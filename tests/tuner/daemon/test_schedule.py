@@ -27,13 +27,20 @@ def test_one_that_is_late_stands_for_the_last_moment() -> None:
     found = schedule.due(at("2026-11-24T09:10"), HOUR, ALWAYS, NOON)
     assert found == schedule.Due(at("2026-11-24T11:10"), missed=2)
     assert found.now(NOON)
-    assert schedule.after(found.at, HOUR, ALWAYS, NOON) == at("2026-11-24T12:10")
+    assert schedule.after(found.at, HOUR, ALWAYS, NOON) == schedule.Due(at("2026-11-24T12:10"))
 
 
 def test_moments_outside_of_windows_are_not_missed() -> None:
     found = schedule.due(at("2026-11-24T03:00"), HOUR, NIGHTS, NOON)
     assert found == schedule.Due(at("2026-11-24T05:00"), missed=2)
-    assert schedule.after(found.at, HOUR, NIGHTS, NOON) == at("2026-11-24T22:00")
+    late = schedule.after(found.at, HOUR, NIGHTS, NOON)
+    assert late == schedule.Due(at("2026-11-24T22:00"))
+
+
+def test_moments_that_pass_while_one_is_taken_are_missed() -> None:
+    ended = at("2026-11-24T07:30")
+    late = schedule.after(at("2026-11-24T03:00"), HOUR, NIGHTS, ended)
+    assert late == schedule.Due(at("2026-11-24T22:00"), missed=2)
 
 
 def test_it_waits_for_what_is_ahead() -> None:
@@ -51,7 +58,7 @@ def test_a_clock_that_was_put_forward_counts_and_goes_on() -> None:
     found = schedule.due(NOON, HOUR, ALWAYS, at("2076-11-24T12:00"))
     assert found.missed == 100_000 - 1
     following = schedule.after(found.at, HOUR, ALWAYS, at("2076-11-24T12:00"))
-    assert following == at("2076-11-24T13:00")
+    assert following.at == at("2076-11-24T13:00")
 
 
 def test_a_year_of_hours_in_windows() -> None:
@@ -62,8 +69,9 @@ def test_a_year_of_hours_in_windows() -> None:
         if not found.now(now):
             now = found.at
             continue
-        taken, missed = taken + 1, missed + found.missed
-        due = schedule.after(found.at, HOUR, NIGHTS, now)
+        later = schedule.after(found.at, HOUR, NIGHTS, now)
+        taken, missed = taken + 1, missed + found.missed + later.missed
+        due = later.at
         if taken % 100 == 0:
             now += timedelta(hours=30)  # it was away
     assert missed > 0

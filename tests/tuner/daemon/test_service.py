@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.daemon import lock
-from plumbline_db import watching
+from plumbline_db import lock, watching
 from plumbline_db.connection import Database
 from tests.tuner.daemon.lives import Life
 from tests.tuner.daemon.processes import PATIENCE_SECONDS, Daemon
@@ -25,6 +24,7 @@ CONFIGURATION = """\
 [canary]
 every = "1s"
 launches = 2
+samples = 1
 learning = 20
 cells = 24
 references = 12
@@ -57,7 +57,7 @@ def daemon(finished: Path, tmp_path: Path) -> Iterator[Daemon]:
 def test_it_watches_and_says_how_it_stands(daemon: Daemon) -> None:
     daemon.start()
     daemon.until("canary 2 judged")
-    assert lock.holder(daemon.database).pid == daemon.process.pid
+    assert lock.watcher(daemon.database).pid == daemon.process.pid
     with daemon.open() as db:
         watch = watching.get(db)
     assert (watch.state, watch.pid) == ("running", daemon.process.pid)
@@ -65,7 +65,7 @@ def test_it_watches_and_says_how_it_stands(daemon: Daemon) -> None:
     assert daemon.end() == 0 and "stopped" in daemon.said[-1]
     with daemon.open() as db:
         assert watching.get(db).state == "stopped"
-    assert lock.holder(daemon.database) is None
+    assert lock.watcher(daemon.database) is None
 
 
 def test_sigterm_ends_a_launch_that_is_under_way(daemon: Daemon) -> None:
@@ -132,7 +132,7 @@ def test_another_user_starts_it(daemon: Daemon) -> None:
         theirs.start(beneath=nobody, HOME=folder, PYTHONDONTWRITEBYTECODE="1")
         theirs.until("judged")
         assert theirs.end() == 0
-        assert lock.beside(theirs.database).stat().st_uid == 65534
+        assert lock.watch_beside(theirs.database).stat().st_uid == 65534
 
 
 @pytest.mark.slow

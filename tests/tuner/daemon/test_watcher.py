@@ -304,3 +304,46 @@ def test_an_error_is_told_and_tried_again_later(site: Site) -> None:
     site.clock.sleep(minutes=2)
     assert watcher.advance(site.db).step is Step.CANARY
     assert sum(day.errors for day in watching.days(site.db)) == 1
+
+
+@pytest.mark.parametrize("mended", [True, False], ids=["that passes", "that stays"])
+def test_an_error_in_a_search_is_tried_again(site: Site, mended: bool) -> None:
+    """After a minute, two, up to an hour; then the search has failed."""
+    watcher = learnt(site)
+    regression(site)
+    until(site, watcher, Step.RECHECK)
+    start, refusals = site.starter.start, 0
+
+    def refused(campaign: str, *words: object, **more: object) -> object:
+        nonlocal refusals
+        if campaign == site.campaign.id or (mended and refusals == 3):
+            return start(campaign, *words, **more)
+        refusals += 1
+        raise PlumblineError("no process can be started")
+
+    site.starter.start = refused
+    errors = []
+    for _ in range(20):
+        site.clock.sleep(hours=1)
+        done = watcher.advance(site.db)
+        if done.step is Step.SEARCH:
+            break
+        errors.append(done.error)
+    ((_, row),) = alarms.retunings(site.db)
+    assert all("no process can be started" in error for error in errors)
+    assert (row.state, len(errors)) == (("offered", 3) if mended else ("failed", 7)), row.detail
+
+
+def test_a_clock_that_jumps_removes_nothing(site: Site) -> None:
+    """It is put right within a day; what is old after a day is."""
+    watcher = site.watcher()
+    advance(site, watcher, 3)
+    site.clock.sleep(days=3650)
+    (jumped,) = advance(site, watcher, 1)
+    assert "nothing is removed by age for a day" in jumped.said[0]
+    site.clock.sleep(days=-3650)
+    advance(site, watcher, 2)
+    assert len(watching.canaries(site.db)) >= 5
+    site.clock.sleep(days=500)
+    said = [line for done in advance(site, watcher, 30) for line in done.said]
+    assert any(line.startswith("removed by age") for line in said)

@@ -27,7 +27,7 @@ def test_a_year(finished: Path, tmp_path: Path) -> None:
         db.rows("PRAGMA synchronous = OFF")  # nobody pulls the plug here
         starter = SimulatedStarter(planted.costs(), case_noise=0.01)
         campaign = campaigns.get(db, None)
-        table = CanaryTable(every="6h", launches=1, learning=20, cells=8, references=12)
+        table = CanaryTable(every="6h", launches=1, samples=1, learning=20, cells=8, references=12)
         found = configuration(
             tmp_path,
             canary=table,

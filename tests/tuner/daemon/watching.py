@@ -46,7 +46,9 @@ class Clock:
 def configuration(folder: Path, **changes: object) -> Configuration:
     """Nothing is applied to the files of whoever runs the tests."""
     found = Configuration(
-        canary=CanaryTable(launches=2, learning=20, cells=24, references=12, recheck_launches=8),
+        canary=CanaryTable(
+            launches=2, samples=1, learning=20, cells=24, references=12, recheck_launches=8
+        ),
         apply=Applying(scope="modules", modules=str(folder / "modules")),
         neighbour=Neighbour(load=1000.0, node_seconds_a_day=1e6, node_seconds_a_week=1e7),
     )

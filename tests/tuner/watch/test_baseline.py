@@ -35,6 +35,23 @@ def test_values_that_remember_make_it_wider() -> None:
     assert np.median(free) == pytest.approx(0.0191, abs=0.001)
 
 
+def test_all_cells_of_a_machine_show_its_memory() -> None:
+    """A correlation of 0.3, which one cell hardly shows in three days: scales are wide enough."""
+    noise = np.random.default_rng(4).normal(0, 0.02, (72, 200))
+    _, free = learn(noise)
+    _, free_together = learn(noise, together=True)
+    assert np.median(free_together / free) < 1.01
+    followed = noise.copy()
+    for n in range(1, len(noise)):
+        followed[n] = 0.3 * followed[n - 1] + np.sqrt(1 - 0.09) * noise[n]
+    _, alone = learn(followed)
+    _, together = learn(followed, together=True)
+    wanted = np.median(free) * np.sqrt(1.3 / 0.7)
+    assert np.median(alone) < 0.95 * wanted
+    assert np.quantile(together, 0.1) > np.quantile(alone, 0.1)
+    assert np.median(together) == pytest.approx(wanted, rel=0.1)
+
+
 def test_what_repeats_itself_has_a_scale() -> None:
     baseline = baseline_of([0.25] * 30)
     assert baseline.middle == 0.25

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from plumbline.system import ending, version
-from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.errors import PlumblineError, UsageError, of_machine
 
 from . import base
 
@@ -90,7 +90,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         _require_text()
-        with ending.by_signals():
+        with ending.by_signals(), of_machine():
             status = plumbline.main(prog_name="plumbline", standalone_mode=False)
     except click.ClickException as error:
         error.show()

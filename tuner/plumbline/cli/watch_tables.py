@@ -9,10 +9,15 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from plumbline.system.words import counted
+
 if TYPE_CHECKING:
     from plumbline.daemon.planned import Plan
-    from plumbline.daemon.status import CampaignStatus, Status
+    from plumbline.daemon.status import CampaignStatus, NoisyCell, Status
     from plumbline_db.watch_records import CellAlarm
+
+
+_MOST_NAMED = 5
 
 
 def of_status(status: Status) -> Iterator[RenderableType]:
@@ -76,6 +81,11 @@ def _of_campaign(one: CampaignStatus) -> Iterator[RenderableType]:
         f"  watched: {one.cells} cells beside {one.references} reference cases, "
         f"{one.learning} still learning; {resolution}"
     )
+    if one.noisy:
+        yield Text(
+            f"  10 % are not found in time in {counted(len(one.noisy), 'cell')} of {one.cells}: "
+            f"{_named(one.noisy)}"
+        )
     force = f"generation {one.generation}" if one.generation else "the exported files"
     yield Text(f"  in force: {force}; slowest cell now {one.slowest:.2f} times what was learnt")
     if one.last is not None:
@@ -83,6 +93,16 @@ def _of_campaign(one: CampaignStatus) -> Iterator[RenderableType]:
         yield Text(f"  last canary: {one.last.started}, {one.last.outcome}{detail}")
     if one.due:
         yield Text(f"  next canary: {one.due}")
+
+
+def _named(noisy: list[NoisyCell]) -> str:
+    """The worst, and what would show it there."""
+    words = [
+        f"{cell.function} at {cell.bytes} B (with {cell.launches} launches a canary)"
+        for cell in noisy[:_MOST_NAMED]
+    ]
+    more = len(noisy) - len(words)
+    return "; ".join([*words, f"and {more} more (--json)"] if more else words)
 
 
 def _alarms(alarms: list[CellAlarm]) -> Table:

@@ -40,6 +40,8 @@ class CanaryTable(Table, frozen=True):
     """Time from one canary to the next: s, min, h or d."""
     launches: Some = 3
     """Launches of a canary; more show smaller changes (docs/design/change-detection.md)."""
+    samples: Some = 64
+    """Calls of each case in a launch, at least; their lower quartile speaks for the launch."""
     cells: Some = 40
     """Cells at most: winners first, then violations that remain, then those of an application."""
     references: Annotated[int, msgspec.Meta(ge=10, le=1000)] = 16

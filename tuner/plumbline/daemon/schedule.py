@@ -2,7 +2,7 @@
 
 Canaries are due at moments a fixed time apart, as far as a window is open then. One that is late
 stands for the last of the moments that have passed; those before it were missed, and are
-counted."""
+counted, and so are those that pass while it is taken."""
 
 from __future__ import annotations
 
@@ -44,10 +44,13 @@ def due(stored: datetime | None, every: timedelta, times: OpenTimes, now: dateti
     return Due(times.next_open(now))
 
 
-def after(at: datetime, every: timedelta, times: OpenTimes, now: datetime) -> datetime | None:
-    """The moment after that which a canary has just stood for: later than `now`, and open."""
+def after(at: datetime, every: timedelta, times: OpenTimes, now: datetime) -> Due:
+    """The moment after that which a canary has just stood for: later than `now`, and open. Those
+    that have passed while it was taken were missed."""
     number = max(1, (now - at) // every + 1)
-    return times.next_open(at + number * every)
+    passed = (at + later * every for later in range(1, min(number, _MOST_MOMENTS)))
+    missed = sum(not times.closed(moment) for moment in passed)
+    return Due(times.next_open(at + number * every), missed)
 
 
 def _implausible(stored: datetime, every: timedelta, times: OpenTimes, now: datetime) -> bool:

@@ -28,6 +28,10 @@ from plumbline_exporters import registry
 from plumbline_exporters.bundle import load_bundle
 
 
+class HopelessError(PlumblineError):
+    """Whoever searches again comes to the same end."""
+
+
 def under_way(work: Work) -> tuple[int, Retuning] | None:
     """The search that was opened and has not ended, or what it has applied and nobody confirmed."""
     every = alarms.retunings(work.db, work.campaign.id)
@@ -115,7 +119,7 @@ def run_campaign(
     """To its end, or on from where it stood. Raises PlumblineError."""
     toolchain = work.here.toolchain
     if site := set_by_site(toolchain):
-        raise PlumblineError(f"{'; '.join(site)}: {OUT}")
+        raise HopelessError(f"{'; '.join(site)}: {OUT}")
     starter = work.here.starter
     starter.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
     where = folder or export_folder.claim(work.db, work.db.path, campaign)
@@ -149,7 +153,7 @@ def finish(work: Work, number: int, row: Retuning) -> tuple[Retuning, Found]:
     opened_by = [of_alarm(alarm) for _, alarm in alarms.of_retuning(db, number)]
     there = {(one.function, one.bytes) for one in searches.all_searches(db, begun.id)}
     if there.isdisjoint((cell.function, cell.bytes) for cell in opened_by):
-        raise PlumblineError(
+        raise HopelessError(
             f"{begun.id}: search.budget_seconds ({settings.budget:g}) was used up before these "
             "cells were searched: raise it"
         )

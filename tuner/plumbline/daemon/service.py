@@ -15,7 +15,6 @@ import msgspec
 from plumbline.daemon import configuration_file, itself, notify, told
 from plumbline.daemon.backups import Backups, Made
 from plumbline.daemon.configuration import Configuration
-from plumbline.daemon.lock import WatchLock
 from plumbline.daemon.sd_notify import Notifier, Watchdog
 from plumbline.daemon.signals import Signals
 from plumbline.daemon.step import Step
@@ -25,9 +24,9 @@ from plumbline.daemon.watched import find as find_installed
 from plumbline.daemon.watcher import Watcher
 from plumbline.daemon.work import Clock, iso
 from plumbline.system import ending
-from plumbline_db import watching
+from plumbline_db import lock, watching
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError, TryLaterError, UsageError
+from plumbline_db.errors import PlumblineError, TryLaterError, UsageError, of_machine
 from plumbline_db.watch_records import Watch, WatchDay
 from plumbline_db.way_back import DamagedError
 
@@ -85,7 +84,7 @@ class Service:
 
     def run(self, signals: Signals, beside: Beside | None = None) -> None:
         """Until a signal ends it. Raises TryLaterError where another daemon watches already."""
-        lock = WatchLock(self._database, self._watch.started)
+        held = lock.to_watch(self._database)
         self._beside = beside
         try:
             if beside is not None:
@@ -102,11 +101,11 @@ class Service:
         finally:
             self._notifier.stopping()
             self._keep(state="stopped")
-            lock.release()
+            held.release()
 
     def once(self) -> Advance:
         """What is due now, to its end; what is said of the last step."""
-        lock = WatchLock(self._database, self._watch.started)
+        held = lock.to_watch(self._database)
         try:
             for _ in range(_MOST_STEPS):
                 done = self._step(raises=True)
@@ -115,7 +114,7 @@ class Service:
             return done
         finally:
             self._keep(state="stopped")
-            lock.release()
+            held.release()
 
     # --- a step ----------------------------------------------------------------------------------
 
@@ -255,7 +254,7 @@ class Service:
 def _writing(path: Path) -> Iterator[Database]:
     """A signal that ends the daemon while this opens leaves no lock behind: what has become of it
     is written then."""
-    with ExitStack() as stack:
+    with of_machine(), ExitStack() as stack:
         with ending.held():
             db = stack.enter_context(Database.open(path, write=True))
         yield db

@@ -8,24 +8,34 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.daemon import lock
-from plumbline.daemon.lock import Holder
 from plumbline.daemon.work import iso, moment_of
 from plumbline.watch.design import Design
-from plumbline.watch.resolution import found_change
+from plumbline.watch.resolution import found_change, largest_scale
 from plumbline.watch.state import CellState
-from plumbline_db import alarms, campaigns, cost, watching, way_back
+from plumbline_db import alarms, campaigns, cost, lock, watching, way_back
 from plumbline_db.connection import Database
+from plumbline_db.lock import Holder
 from plumbline_db.watch_records import Canary, CellAlarm, Retuning, Watch, WatchDay, WatchedCell
 
 RECENT = timedelta(days=30)
+
+
+class NoisyCell(msgspec.Struct, frozen=True):
+    """`launches` of a canary would show ten per cent within six canaries, by the cell's noise with
+    those that there are."""
+
+    function: str
+    variant: str
+    bytes: int
+    launches: int
 
 
 class CampaignStatus(msgspec.Struct, frozen=True):
     """`cells` are watched besides `references`; so many of them are still `learning`. `age_seconds`
     of the whole table, which canaries do not replace; `table_cells` are in it. `resolution`: the
     smallest slow-down (0.1: ten per cent) that is found within six canaries in half of the cells;
-    None: they are still learning, or not even a tenfold one is."""
+    None: they are still learning, or not even a tenfold one is. `noisy`: cells in which one of ten
+    per cent is not found so."""
 
     campaign: str
     table_finished: str
@@ -39,6 +49,7 @@ class CampaignStatus(msgspec.Struct, frozen=True):
     learning: int
     slowest: float
     resolution: float | None
+    noisy: list[NoisyCell]
     canaries: int
     last: Canary | None
 
@@ -70,7 +81,7 @@ def read(database: Path, now: datetime) -> Status:
         searches = [one for _, one in alarms.retunings(db)]
         return Status(
             watch=watching.get(db),
-            holder=lock.holder(database),
+            holder=lock.watcher(database),
             campaigns=[_campaign(db, row.campaign, now) for row in watching.watched(db)],
             alarms=[one for one in found if one.is_open or one.found >= since],
             retunings=[one for one in searches if not one.ended or one.opened >= since],
@@ -108,6 +119,7 @@ def _campaign(db: Database, id: str, now: datetime) -> CampaignStatus:
         learning=sum(state.baseline is None for state in states.values()),
         slowest=max((cell.ratio for cell in own), default=1.0),
         resolution=_resolution(design, states),
+        noisy=_noisy(design, states, last[0][1].launches if last else 0),
         canaries=row.canaries,
         last=last[0][1] if last else None,
     )
@@ -121,3 +133,17 @@ def _resolution(design: Design, states: dict[WatchedCell, CellState]) -> float |
     middle = sorted(known, key=lambda baseline: baseline.scale)[len(known) // 2]
     change = found_change(design, middle)
     return change if math.isfinite(change) else None
+
+
+def _noisy(design: Design, states: dict[WatchedCell, CellState], launches: int) -> list[NoisyCell]:
+    """The worst one first. Scales fall with the root of the number of launches."""
+    most = largest_scale(design)
+    scales = [
+        (state.baseline.scale / most, cell)
+        for cell, state in states.items()
+        if state.baseline is not None and state.baseline.scale > most
+    ]
+    return [
+        NoisyCell(cell.function, cell.variant, cell.bytes, math.ceil(launches * times**2))
+        for times, cell in sorted(scales, key=lambda pair: -pair[0])
+    ]

@@ -56,13 +56,12 @@ def _canary(work: Work, due: schedule.Due) -> Advance:
     at = due.at or work.clock()
     said = []
     if due.missed:
-        watching.add(work.db, WatchDay(work.now()[:10], missed=due.missed))
         missed = "1 canary was" if due.missed == 1 else f"{due.missed} canaries were"
         said.append(f"{work.campaign.id}: {missed} missed before {iso(at)}")
     try:
         taken = canary.take(work, at)
     finally:
-        _next_is_due(work, at)
+        _next_is_due(work, at, due.missed)
     about = f"{taken.cells} cells, {counted(taken.alarms, 'alarm')}"
     detail = f" ({taken.detail})" if taken.detail else ""
     said.append(f"{work.campaign.id}: canary {taken.round} {taken.outcome}: {about}{detail}")
@@ -71,8 +70,9 @@ def _canary(work: Work, due: schedule.Due) -> Advance:
     return Advance(Step.CANARY, work.campaign.id, said=said, told=news)
 
 
-def _next_is_due(work: Work, at: datetime) -> None:
-    """Unless the one that was begun is to go on."""
+def _next_is_due(work: Work, at: datetime, missed: int) -> None:
+    """Unless the one that was begun is to go on. What was missed before it is counted with that,
+    once, though this process may have been killed in between."""
     row = watching.campaign(work.db, work.campaign.id)
     if row is None or watching.under_way(work.db, work.campaign.id) is not None:
         return
@@ -80,7 +80,11 @@ def _next_is_due(work: Work, at: datetime) -> None:
     following = schedule.after(
         at, configuration.canary.interval, configuration.schedule.times, work.clock()
     )
-    watching.put_campaign(work.db, msgspec.structs.replace(row, due=iso(following)))
+    with work.db.transaction():
+        if missed + following.missed:
+            day = WatchDay(work.now()[:10], missed=missed + following.missed)
+            watching.add(work.db, day)
+        watching.put_campaign(work.db, msgspec.structs.replace(row, due=iso(following.at)))
 
 
 def _search(work: Work) -> Advance:
@@ -95,6 +99,8 @@ def _search(work: Work) -> Advance:
     except TryLaterError:
         raise
     except PlumblineError as error:
+        if work.tries_again and not isinstance(error, searching.HopelessError):
+            raise
         row = msgspec.structs.replace(row, state="failed", ended=work.now(), detail=str(error))
         applying.end(work, number, row, "stays", f"the search failed: {error}")
     opened_by = [one for _, one in alarms.of_retuning(work.db, number)]

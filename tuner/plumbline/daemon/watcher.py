@@ -18,7 +18,7 @@ from plumbline.daemon.watched import Finder, Here, WatchedTask
 from plumbline.daemon.work import Clock, Work, iso, moment_of
 from plumbline_db import alarms, watching
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, of_machine
 from plumbline_db.records import Campaign
 from plumbline_db.watch_records import WatchDay, WatchedCampaign
 
@@ -86,7 +86,8 @@ class Watcher:
         if following.step is Step.WAIT and (row is None or now - looked < LOOK_EVERY):
             return Advance(Step.WAIT, asked.name, following.because, due.at)
         try:
-            done = self._taken(db, asked, following, due)
+            with of_machine():
+                done = self._taken(db, asked, following, due)
         except Paused as pause:
             return Advance(Step.WAIT, asked.name, str(pause), due.at)
         except PlumblineError as error:
@@ -140,6 +141,7 @@ class Watcher:
             in_force=in_force.find(db, campaign, here.toolchain, here.starter, applying),
             clock=self._clock,
             progress=progress,
+            tries_again=self._rest(asked) < LONGEST_REST,
         )
 
     # --- what is known ---------------------------------------------------------------------------
@@ -184,12 +186,15 @@ class Watcher:
         nodes = asked.settings.ranks.node_count
         return neighbour.why_not(self.configuration.neighbour, seen, nodes)
 
+    def _rest(self, asked: WatchedTask) -> timedelta:
+        """After the last error."""
+        return self._resting[asked.name][1] if asked.name in self._resting else REST / 2
+
     def _failed(
         self, db: Database, asked: WatchedTask, following: Next, error: PlumblineError
     ) -> Advance:
         now = self._clock()
-        _, before = self._resting.get(asked.name, (now, REST / 2))
-        rest = min(2 * before, LONGEST_REST)
+        rest = min(2 * self._rest(asked), LONGEST_REST)
         self._resting[asked.name] = now + rest, rest
         watching.add(db, WatchDay(iso(now)[:10], errors=1))
         text = f"{asked.name}: {following.step.value}: {error}"

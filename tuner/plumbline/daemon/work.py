@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 
 import msgspec
+import numpy as np
 
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.daemon.cells import Cell
@@ -21,6 +23,9 @@ from plumbline_db.records import Campaign, Suite
 
 Clock = Callable[[], datetime]
 
+# Of the calls of a launch; why: docs/design/change-detection.md.
+QUARTILE = 0.25
+
 
 def iso(moment: datetime | None) -> str:
     """As the database keeps times of day; None: never."""
@@ -33,8 +38,9 @@ def moment_of(text: str) -> datetime | None:
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """Seconds of each cell, one a launch, of those that all finished launches have; `seconds`: what
-    the launches have taken."""
+    """Seconds of each cell, one a launch, of those that all finished launches have: the lower
+    quartile of its calls, which others on the machine move least. `seconds`: what the launches
+    have taken."""
 
     times: dict[Cell, list[float]]
     launches: int
@@ -42,7 +48,8 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """`campaign` is finished; `settings` are its own."""
+    """`campaign` is finished; `settings` are its own. `tries_again`: a search that an error ends
+    is taken up again; else it has failed."""
 
     db: Database
     campaign: Campaign
@@ -52,6 +59,7 @@ class Work(msgspec.Struct, frozen=True):
     in_force: InForce
     clock: Clock
     progress: Progress
+    tries_again: bool = False
 
     def now(self) -> str:
         return iso(self.clock())
@@ -62,7 +70,12 @@ class Work(msgspec.Struct, frozen=True):
         return LaunchStore(self.db, self.campaign.id, starter, self.progress)
 
     def plan(self, cases: list[PlanCase]) -> Plan:
-        return tables.plan(self.settings, list(dict.fromkeys(cases)))
+        """With as many calls as canaries ask for; simulated ones are all the same."""
+        plan = tables.plan(self.settings, list(dict.fromkeys(cases)))
+        if self.settings.ranks.simulate is not None:
+            return plan
+        blocks = math.ceil(self.configuration.canary.samples / plan.reps)
+        return msgspec.structs.replace(plan, blocks=max(plan.blocks, blocks))
 
     def measure(self, suite: Suite, plan: Plan, launches: int) -> Measured:
         """Launches with what is in force for users. Those that are stored are taken from there.
@@ -76,8 +89,10 @@ class Work(msgspec.Struct, frozen=True):
         listed = runs.listing(self.db, self.campaign.id, [suite.name])
         finished = sum(run.finished for run in listed)
         times = {
-            Cell(found.case.function, found.case.variant, found.case.bytes): found.seconds
-            for found in runs.medians(self.db, self.campaign.id, [suite.name])
-            if not found.case.ranks and len(found.seconds) == finished
+            Cell(found.case.function, found.case.variant, found.case.bytes): [
+                1e-9 * float(np.quantile(ns, QUARTILE)) for ns in found.ns
+            ]
+            for found in runs.launch_samples(self.db, self.campaign.id, [suite.name])
+            if not found.case.ranks and len(found.ns) == finished
         }
         return Measured(times, finished, sum(run.seconds for run in listed))

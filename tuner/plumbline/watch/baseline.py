@@ -42,8 +42,19 @@ def baseline_of(logs: Sequence[float]) -> Baseline:
     return Baseline(float(middle), float(scale), len(logs))
 
 
-def learn(values: ArrayLike) -> tuple[Vector, Vector]:
+def baselines_of(logs: Sequence[Sequence[float]]) -> list[Baseline]:
+    """Of cells that were learnt together: the log ratios of each, one a canary."""
+    middles, scales = learn(np.array(logs).T, together=True)
+    canaries = len(logs[0])
+    return [
+        Baseline(float(middle), float(scale), canaries)
+        for middle, scale in zip(middles, scales, strict=True)
+    ]
+
+
+def learn(values: ArrayLike, *, together: bool = False) -> tuple[Vector, Vector]:
     """Middles and scales of cells: `values` are log ratios, a row a canary and a column a cell.
+    `together`: of cells of one machine, whose memory is taken for that of each, too.
 
     The scale is the smallest one whose tails cover those of the values at all LEVELS, and a margin:
     one that is too small by chance costs more false alarms than one that is too large saves (what
@@ -57,16 +68,21 @@ def learn(values: ArrayLike) -> tuple[Vector, Vector]:
     covered = distances[at] / stdtrit(FREEDOM, (1 + levels) / 2)[:, None]
     scales = covered.max(axis=0) * (1 + SCALE_MARGIN / math.sqrt(canaries))
     scales = np.maximum(scales, LEAST_SCALE)
-    return middles, scales * _remembered((every - middles) / scales)
+    return middles, scales * _remembered((every - middles) / scales, together=together)
 
 
-def _remembered(values: Vector) -> Vector:
+def _remembered(values: Vector, *, together: bool) -> Vector:
     """How much wider sums of values lie that follow each other than sums of values that know
     nothing of each other: by the correlation of neighbours, as far as it is more than chance (a
-    standard error), and as if it went on (Johnson and Bagshaw, Technometrics 16 (1974)). Outliers
-    are drawn in to where they say no more than others."""
+    standard error), and as if it went on (Johnson and Bagshaw, Technometrics 16 (1974)). One cell
+    says little of it, all of a machine say much. Outliers are drawn in to where they say no more
+    than others."""
     near = np.clip(values, -2.0, 2.0)
     squares = np.maximum((near**2).sum(axis=0), np.finfo(np.float64).tiny)
     correlation = (near[1:] * near[:-1]).sum(axis=0) / squares
-    share = np.clip(correlation - 1 / math.sqrt(len(values)), 0.0, 0.9)
+    error = 1 / math.sqrt(len(values))
+    share = correlation - error
+    if together:
+        share = np.maximum(share, correlation.mean() - error / math.sqrt(len(correlation)))
+    share = np.clip(share, 0.0, 0.9)
     return np.asarray(np.sqrt((1 + share) / (1 - share)))

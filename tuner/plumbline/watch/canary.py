@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from plumbline.measure.experiment import REFERENCE_CELLS, without_shared_factor
 from plumbline.watch import chart
-from plumbline.watch.baseline import Baseline
+from plumbline.watch.baseline import Baseline, baselines_of
 from plumbline.watch.design import Design
 from plumbline.watch.disturbance import disturbance
 from plumbline.watch.launches import of_launches
@@ -62,14 +62,27 @@ def observe(
     for key, log in own.items():
         state = states.get(key, CellState())
         if state.baseline is None:
-            after[key] = state.after_learning(log, design.learning)
+            after[key] = CellState((*state.learning, log))
         else:
             watched[key] = state.baseline
+    after |= _learnt(design, {key: after[key] for key in own if key not in watched})
     for key, (state, alarm) in _step(design, states, watched, own).items():
         after[key] = state
         if alarm:
             alarms[key] = alarm
     return Watched(after, alarms, disturbed)
+
+
+def _learnt(design: Design, states: Mapping[Key, CellState]) -> dict[Key, CellState]:
+    """Those of cells that have learnt for long enough."""
+    ready = {key: one.learning for key, one in states.items()}
+    ready = {key: logs for key, logs in ready.items() if len(logs) >= design.learning}
+    found: dict[Key, CellState] = {}
+    for length in {len(logs) for logs in ready.values()}:  # a design may have become shorter
+        keys = [key for key, logs in ready.items() if len(logs) == length]
+        baselines = baselines_of([ready[key] for key in keys])
+        found |= {key: CellState((), one) for key, one in zip(keys, baselines, strict=True)}
+    return found
 
 
 def _disturbance(own: Mapping[Key, float], known: Mapping[Key, Baseline]) -> float:

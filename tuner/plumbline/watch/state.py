@@ -40,11 +40,6 @@ class CellState(msgspec.Struct, frozen=True):
     slower: Cusum = Cusum()
     faster: Cusum = Cusum()
 
-    def after_learning(self, log: float, canaries: int) -> CellState:
-        """One more of `canaries`; the last one brings the baseline."""
-        values = (*self.learning, log)
-        return CellState(values) if len(values) < canaries else CellState((), baseline_of(values))
-
     def known(self) -> Baseline | None:
         """The baseline, or what it looks like so far; None: it is too early to say."""
         if self.baseline is None and len(self.learning) >= LEAST_LEARNING:
