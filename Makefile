@@ -44,8 +44,8 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts \
-        test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
-        bench-detector bench-search bench-search-machine lock install clean distclean
+        test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages screenshot fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
+        bench-detector bench-refinement bench-search bench-search-machine lock install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -56,9 +56,10 @@ help:  ## this list
 
 setup: $(STAMPS)/python $(STAMPS)/run-packages  ## Debian packages, Python environment
 
-build: $(STAMPS)/run-packages  ## probes, variants and preload library for the MPI behind MPICC
+build: $(STAMPS)/run-packages  ## probes, variants and preload library for the MPI behind MPICC; the core of `detect`
 	@$(MAKE) --no-print-directory -j $(CORES) -C collectives-alt all
 	@$(MAKE) --no-print-directory -j $(CORES) -C probes all
+	@$(MAKE) --no-print-directory -j $(CORES) -C detection all
 
 probes: build  ## the same: make probes MPICC=… MPI_ID=… (the id: what probes/mpi-id.sh prints)
 
@@ -107,6 +108,9 @@ test-pages: setup $(STAMPS)/browser-packages $(STAMPS)/browser  ## pages in a re
 	$(BIN)/python -m pytest tests/tuner/pages/in_browser.py $(ARGS)
 	PLUMBLINE_PAGE_REQUESTS=100000 $(BIN)/python -m pytest --timeout 3600 tests/tuner/pages/test_hostile.py $(ARGS)
 
+screenshot: setup $(STAMPS)/browser-packages $(STAMPS)/browser  ## a page as a picture (ARGS="--db FILE --output PNG /curves?…")
+	$(BIN)/python -m tests.tuner.pages.screenshot $(ARGS)
+
 fuzz: setup $(STAMPS)/test-packages $(STAMPS)/fuzz-packages $(STAMPS)/fuzz build  ## every reader of what comes from outside (ARGS="plan rules" FUZZ_SECONDS=60; docs/extend.md)
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) $(ARGS)
 
@@ -114,6 +118,8 @@ check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings ar
 	clang-format --dry-run -Werror $(C_FILES)
 	@$(MAKE) --no-print-directory -C collectives-alt all BUILD=$(CURDIR)/build/check EXTRA_CFLAGS=-Werror
 	@$(MAKE) --no-print-directory -C probes all BUILD=$(CURDIR)/build/check EXTRA_CFLAGS=-Werror
+	@$(MAKE) --no-print-directory -C detection all BUILD=$(CURDIR)/build/check/detection \
+	    EXTRA_CFLAGS=-Werror
 	@$(MAKE) --no-print-directory -C collectives-alt all BUILD=$(CURDIR)/build/check-simulated \
 	    EXTRA_CFLAGS=-Werror MPICC=smpicc
 	@$(MAKE) --no-print-directory -C probes all BUILD=$(CURDIR)/build/check-simulated \
@@ -153,6 +159,9 @@ bench-search: setup build  ## the search on recorded sweeps, against others (doc
 bench-power: setup  ## power of the final check, from recorded launches (docs/design/verification.md; two minutes)
 	$(BIN)/python -m tests.bench.power $(ARGS)
 
+bench-refinement: setup build  ## how many points find a planted threshold, beside a grid (docs/design/suites.md; ARGS=--real: of the library here)
+	$(BIN)/python -m tests.bench.refinement $(ARGS)
+
 bench-detector: setup  ## false alarms and delays of the change detector (docs/design/change-detection.md; two minutes)
 	$(BIN)/python -m tests.bench.detector $(ARGS)
 
@@ -182,6 +191,8 @@ install: setup build  ## into DESTDIR/PREFIX
 	    $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
 	install build/$(MPI_ID)/probe build/$(MPI_ID)/$(PRELOAD) $(LOOPS) \
 	    $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID)
+	install -D build/detection/libdetection.so \
+	    $(DESTDIR)$(PREFIX)/libexec/plumbline/detection/libdetection.so
 	install -m 644 search-spaces/*.toml $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
 	install -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/plumbline
 	for file in $$(find exporters/prometheus exporters/grafana -type f); do \

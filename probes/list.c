@@ -8,6 +8,7 @@
 #include "measure/types.h"
 #include "nrep/nrep.h"
 #include "overlap/bench.h"
+#include "pattern/pattern.h"
 #include "restrictions.h"
 #include "sync/sync.h"
 #include "use/use.h"
@@ -65,6 +66,26 @@ static void list_variant(struct pl_json *json, const struct pl_variant *variant)
     pl_json_end(json);
 }
 
+static void list_pattern(struct pl_json *json, const struct pl_pattern *pattern)
+{
+    pl_json_object(json, NULL);
+    pl_json_text(json, "name", pattern->name);
+    pl_json_text(json, "summary", pattern->summary);
+    pl_json_integer(json, "least_ranks", pattern->least_ranks);
+    pl_json_array(json, "operations");
+    for (int i = 0; i < pl_operation_count; i++) {
+        if (pl_operations[i]->pattern != pattern)
+            continue;
+        pl_json_object(json, NULL);
+        pl_json_text(json, "name", pl_operations[i]->name);
+        pl_json_text(json, "summary", pl_operations[i]->summary);
+        pl_json_bool(json, "data", pl_operations[i]->landing != PL_LANDS_NOTHING);
+        pl_json_end(json);
+    }
+    pl_json_end(json);
+    pl_json_end(json);
+}
+
 void pl_list(FILE *out)
 {
     struct pl_json json;
@@ -101,6 +122,10 @@ void pl_list(FILE *out)
         pl_json_text(&json, "summary", pl_uses[i]->summary);
         pl_json_end(&json);
     }
+    pl_json_end(&json);
+    pl_json_array(&json, "patterns");
+    for (int i = 0; i < pl_pattern_count; i++)
+        list_pattern(&json, pl_patterns[i]);
     pl_json_end(&json);
     pl_json_array(&json, "clocks");
     for (int i = 0; i < pl_clock_count; i++)

@@ -157,6 +157,12 @@ static bool take_overlap(struct pl_parser *parser, char **rest)
            pl_finish_overlap(parser);
 }
 
+static bool take_messages(struct pl_parser *parser, char **rest)
+{
+    return take_tokens(parser, "messages", pl_messages_keys, pl_messages_key_count, rest) &&
+           pl_finish_messages(parser);
+}
+
 static bool take_config_id(struct pl_parser *parser, const char *id)
 {
     for (int i = 0; i < parser->plan->config_count - 1; i++)
@@ -213,8 +219,11 @@ static bool take_line(struct pl_parser *parser, char *line, bool *set_seen)
         return take_pingpong(parser, &rest);
     if (strcmp(word, "overlap") == 0)
         return take_overlap(parser, &rest);
+    if (strcmp(word, "messages") == 0)
+        return take_messages(parser, &rest);
     if (strcmp(word, "set") != 0)
-        return pl_refuse(parser, "a line starts with set, config, case, pingpong, overlap or #");
+        return pl_refuse(parser,
+                         "a line starts with set, config, case, messages, pingpong, overlap or #");
     if (*set_seen)
         return pl_refuse(parser, "'set' stands twice; put all keys on one line");
     *set_seen = true;
@@ -297,7 +306,7 @@ bool pl_plan_parse(struct pl_plan *plan, char *text, size_t size, int nprocs,
     if (plan->case_count == 0 && plan->config_count == 1 && plan->pingpong_count == 0 &&
         plan->overlap_count == 0)
         return pl_refuse(&parser, "there is none; add a line 'case id=0 function=… bytes=…'");
-    return ids_are_unique(&parser) && pl_finish_plan(&parser);
+    return ids_are_unique(&parser) && pl_finish_all_messages(&parser) && pl_finish_plan(&parser);
 }
 
 void pl_plan_free(struct pl_plan *plan)
@@ -308,6 +317,7 @@ void pl_plan_free(struct pl_plan *plan)
     free(plan->cases);
     free(plan->pingpongs);
     free(plan->overlaps);
+    pl_messages_free(plan->messages);
     free(plan->arrivals.list);
     free(plan->text);
     *plan = (struct pl_plan){0};

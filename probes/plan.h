@@ -14,6 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct pl_messages;  /* measure/replay.h */
+struct pl_operation; /* pattern/pattern.h */
+struct pl_pattern;
 struct pl_plain; /* measure/plain.h */
 struct pl_use;   /* use/use.h */
 
@@ -33,11 +36,15 @@ struct pl_config {
 struct pl_case {
     int line;
     int id;
-    enum pl_function function;
-    const char *variant_name; /* as the plan has it: default, library, empty, or of the catalogue */
-    const struct pl_variant *variant; /* NULL for default, library and empty */
-    struct pl_spec spec;              /* the variant with its parameters */
-    bool empty;                       /* nothing is called: what timer and start scheme leave */
+    enum pl_function function;            /* PL_FUNCTION_COUNT where there is a pattern */
+    const struct pl_pattern *pattern;     /* NULL: a collective */
+    const struct pl_operation *operation; /* of the pattern */
+    const char *variant_name; /* as the plan has it: default, library, empty, of the catalogue, or
+                                 an operation */
+    const struct pl_variant *variant;   /* NULL for default, library and empty */
+    struct pl_spec spec;                /* the variant with its parameters */
+    bool empty;                         /* nothing is called: what timer and start scheme leave */
+    const struct pl_messages *messages; /* messages that are played in its place; NULL: none */
     int (*run)(const struct pl_call *call);
     int config; /* index into configs */
     long long bytes;
@@ -49,6 +56,7 @@ struct pl_case {
     long long least;          /* of a trial: its volumes are between this and `bytes` */
     long long mean;           /* of a trial: of its volumes, at most, where they are drawn */
     int64_t delay_ns;         /* planted: a busy wait after the call, on every rank */
+    bool by_rank;             /* each rank's own times are recorded too */
     const struct pl_use *use; /* NULL: start scheme and run time are the plan's */
 };
 
@@ -115,6 +123,7 @@ struct pl_plan {
     struct pl_case *cases;
     struct pl_pingpong *pingpongs;
     struct pl_overlap *overlaps;
+    struct pl_messages *messages;
 };
 
 /* Start scheme or run time of the case, or of some case, are by the global clock. */

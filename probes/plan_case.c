@@ -1,8 +1,10 @@
 /* The keys of `case` and `pingpong` lines: a key is one function and one line of a table. */
 #include "plan_parser.h"
 
+#include "measure/replay.h"
 #include "measure/shape.h"
 #include "measure/types.h"
+#include "pattern/pattern.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -16,8 +18,9 @@ static bool take_id(struct pl_parser *parser, const char *value)
 static bool take_function(struct pl_parser *parser, const char *value)
 {
     parser->current->function = pl_function_by_name(value);
-    return parser->current->function != PL_FUNCTION_COUNT ||
-           pl_refuse(parser, "no such function; 'probe --list' names them (functions)");
+    parser->current->pattern = pl_pattern_by_name(value);
+    return parser->current->function != PL_FUNCTION_COUNT || parser->current->pattern ||
+           pl_refuse(parser, "no such function; 'probe --list' names them (functions, patterns)");
 }
 
 static int call_nothing(const struct pl_call *call)
@@ -26,23 +29,46 @@ static int call_nothing(const struct pl_call *call)
     return MPI_SUCCESS;
 }
 
+static bool is_operation(const char *name)
+{
+    for (int i = 0; i < pl_operation_count; i++)
+        if (strcmp(pl_operations[i]->name, name) == 0)
+            return true;
+    return false;
+}
+
+#define REPLAY "replay:messages="
+
+static bool take_replay(struct pl_parser *parser, const char *id)
+{
+    struct pl_case *c = parser->current;
+    c->messages = pl_messages_by_id(parser->plan, id);
+    c->run = pl_replay_run;
+    return c->messages ||
+           pl_refuse(parser, "no such messages; put lines 'messages id=%.64s …' above", id);
+}
+
 static bool take_variant(struct pl_parser *parser, const char *value)
 {
     struct pl_case *c = parser->current;
     char why[200];
     c->variant_name = value;
-    if (strcmp(value, "default") == 0)
+    if (is_operation(value)) /* finish_pattern looks whether it is of the pattern */
+        c->run = NULL;
+    else if (strcmp(value, "default") == 0)
         c->run = pl_call_mpi;
     else if (strcmp(value, "library") == 0)
         c->run = pl_call_next;
     else if (strcmp(value, "empty") == 0) {
         c->empty = true;
         c->run = call_nothing;
+    } else if (strncmp(value, REPLAY, strlen(REPLAY)) == 0) {
+        return take_replay(parser, value + strlen(REPLAY));
     } else if (pl_spec_parse(value, &c->spec, why, sizeof why)) {
         c->variant = c->spec.variant;
         c->run = c->variant->run;
     } else
-        return pl_refuse(parser, "%s (or write 'default', 'library', 'empty')", why);
+        return pl_refuse(parser, "%s (or write 'default', 'library', 'empty', '" REPLAY "…')", why);
     return true;
 }
 
@@ -142,6 +168,15 @@ static bool take_delay(struct pl_parser *parser, const char *value)
     return true;
 }
 
+static bool take_by_rank(struct pl_parser *parser, const char *value)
+{
+    int by_rank;
+    if (!pl_take_int(parser, value, 0, 1, &by_rank))
+        return false;
+    parser->current->by_rank = by_rank;
+    return true;
+}
+
 const struct pl_key pl_case_keys[] = {
     {"id", take_id, true},
     {"function", take_function, true},
@@ -158,6 +193,7 @@ const struct pl_key pl_case_keys[] = {
     {"mean", take_mean, false},
     {"delay_ns", take_delay, false},
     {"use", pl_take_use, false},
+    {"by_rank", take_by_rank, false},
 };
 const int pl_case_key_count = sizeof pl_case_keys / sizeof *pl_case_keys;
 
@@ -180,10 +216,38 @@ static bool finish_trial(struct pl_parser *parser)
         return pl_refuse_token(parser, "least", "…", "it is above bytes; write a smaller number");
     if (c->mean < c->least || c->mean > c->bytes)
         return pl_refuse_token(parser, "mean", "…", "it is not between least and bytes");
-    if (c->reps > 0 || c->delay_ns > 0 || c->use || c->empty)
+    if (c->reps > 0 || c->delay_ns > 0 || c->use || c->empty || c->by_rank || c->pattern ||
+        c->messages)
         return pl_refuse_token(parser, "calls", "…",
-                               "a trial is only checked; leave out reps, delay_ns, use and "
-                               "variant=empty, or calls");
+                               "a trial is only checked, and of a function; leave out reps, "
+                               "delay_ns, use, by_rank and variant=empty or replay, or calls");
+    return true;
+}
+
+/* A pattern and an operation belong together, and no other case has an operation. */
+static bool finish_pattern(struct pl_parser *parser)
+{
+    struct pl_case *c = parser->current;
+    if (!c->pattern)
+        return c->run || pl_refuse_token(parser, "variant", c->variant_name,
+                                         "it is an operation of a pattern, not a variant of %s",
+                                         pl_function_name(c->function));
+    if (c->empty)
+        return true;
+    c->operation = pl_operation_of(c->pattern, c->variant_name);
+    if (!c->operation)
+        return pl_refuse_token(parser, "variant", c->variant_name,
+                               "no operation of %s; 'probe --list' names them (patterns)",
+                               c->pattern->name);
+    c->run = c->operation->run;
+    const int ranks = c->ranks ? c->ranks : parser->nprocs;
+    if (ranks > 0 && ranks < c->pattern->least_ranks)
+        return pl_refuse_token(parser, "function", c->pattern->name,
+                               "it takes %d ranks; start more, or raise ranks",
+                               c->pattern->least_ranks);
+    if (c->operation->landing == PL_LANDS_SLOTS && c->bytes == 0)
+        return pl_refuse_token(parser, "bytes", "0",
+                               "a message without data ends a worker's part; write 1 or more");
     return true;
 }
 
@@ -192,7 +256,7 @@ bool pl_finish_case(struct pl_parser *parser)
     const struct pl_case *c = parser->current;
     const char *type = pl_types[c->type].name, *op = pl_ops[c->op].name;
 
-    if (!finish_trial(parser))
+    if (!finish_trial(parser) || !finish_pattern(parser))
         return false;
 
     if (c->variant && c->variant->function != c->function)
@@ -216,7 +280,16 @@ bool pl_finish_case(struct pl_parser *parser)
                                c->ranks - 1);
     }
     int ranks = c->ranks ? c->ranks : parser->nprocs;
-    if (!pl_shape_fits(c->function, c->bytes, pl_types[c->type].size, ranks ? ranks : 1)) {
+    if (c->messages && pl_types[c->type].size != 1)
+        return pl_refuse_token(parser, "type", type, "messages are played as bytes; leave it out");
+    if (c->messages && ranks > 0 && c->messages->ranks > ranks)
+        return pl_refuse_token(parser, "variant", c->variant_name,
+                               "its messages are of %d ranks, and the case has %d",
+                               c->messages->ranks, ranks);
+    const bool fits = c->pattern ? pl_pattern_fits(c, ranks)
+                                 : pl_shape_fits(c->function, c->bytes, pl_types[c->type].size,
+                                                 ranks ? ranks : 1);
+    if (!fits) {
         char bytes[32];
         snprintf(bytes, sizeof bytes, "%lld", c->bytes);
         return pl_refuse_token(parser, "bytes", bytes,

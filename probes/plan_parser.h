@@ -12,6 +12,10 @@ struct pl_parser {
     int nprocs;
     struct pl_case *current;         /* the case whose line is read */
     const char *type_name, *op_name; /* of that case; NULL where the defaults hold */
+    struct {
+        const char *id, *steps;
+        int rank;
+    } messages;                      /* the line `messages` that is read */
     int set_line;                    /* 0: none yet */
     int reps_line, reps;             /* of the first case that says how many; 0: none */
     const char *given[PL_MOST_KEYS]; /* by key of the set line: its value there; NULL: none */
@@ -23,8 +27,10 @@ struct pl_key {
     bool required;
 };
 
-extern const struct pl_key pl_set_keys[], pl_case_keys[], pl_pingpong_keys[], pl_overlap_keys[];
-extern const int pl_set_key_count, pl_case_key_count, pl_pingpong_key_count, pl_overlap_key_count;
+extern const struct pl_key pl_set_keys[], pl_case_keys[], pl_pingpong_keys[], pl_overlap_keys[],
+    pl_messages_keys[];
+extern const int pl_set_key_count, pl_case_key_count, pl_pingpong_key_count, pl_overlap_key_count,
+    pl_messages_key_count;
 
 /* What only the whole line can tell: does the variant compute the function, is the op defined … */
 bool pl_finish_case(struct pl_parser *parser);
@@ -38,6 +44,13 @@ bool pl_take_use(struct pl_parser *parser, const char *value);
 bool pl_take_plan_use(struct pl_parser *parser, const char *value);
 bool pl_take_arrival(struct pl_parser *parser, const char *value);
 bool pl_finish_uses(struct pl_parser *parser);
+
+/* Messages that are played again: a line, what only all lines can tell, and one of them by its id
+ * (NULL: there is none). */
+bool pl_finish_messages(struct pl_parser *parser);
+bool pl_finish_all_messages(struct pl_parser *parser);
+const struct pl_messages *pl_messages_by_id(const struct pl_plan *plan, const char *id);
+void pl_messages_free(struct pl_messages *messages);
 
 /* Decimal digits only: no sign, no blank, no other base. False: refused with the range. */
 bool pl_take_number(struct pl_parser *parser, const char *text, uint64_t least, uint64_t most,

@@ -1,6 +1,7 @@
 /* The keys of ways of use, and what only the whole plan can tell of them. */
 #include "plan_parser.h"
 
+#include "pattern/pattern.h"
 #include "use/use.h"
 
 #include <stdio.h>
@@ -90,6 +91,26 @@ static bool list_fits(struct pl_parser *parser, const struct pl_case *c)
                            arrivals->count, c->line, ranks);
 }
 
+static const char no_times[] = "where calls have no time of their own a rank has none either; "
+                               "leave out by_rank, or choose another use";
+
+/* Why a case does not go with the way it is used, with plain loops or with the state of the caches;
+ * NULL: it does. */
+static const char *misfit(const struct pl_plan *plan, const struct pl_case *c)
+{
+    const bool streams = pl_way_of(plan, c).stream;
+    if (c->by_rank && (streams || plan->plain || plan->cycle))
+        return no_times;
+    if (c->pattern && plan->plain)
+        return "plain loops call collectives; leave out plain in the set line";
+    if (c->pattern && plan->cache != PL_CACHE_WARM)
+        return "patterns keep their buffers; leave out cache in the set line";
+    if (c->operation && c->operation->after && streams)
+        return "what it makes is given back after each call, which a stream has no room for; "
+               "choose another use";
+    return NULL;
+}
+
 /* Why the plan as a whole does not go with this use; NULL: it does. */
 static const char *unfit(const struct pl_plan *plan, const struct pl_use *use)
 {
@@ -116,6 +137,13 @@ bool pl_finish_uses(struct pl_parser *parser)
     for (int i = 0; i < plan->case_count; i++) {
         const struct pl_case *c = &plan->cases[i];
         const char *why = c->use ? unfit(plan, c->use) : NULL;
+        const char *other = misfit(plan, c);
+        if (other) {
+            parser->error->line = c->line;
+            return other == no_times
+                       ? pl_refuse_token(parser, "by_rank", "1", "%s", other)
+                       : pl_refuse_token(parser, "function", c->pattern->name, "%s", other);
+        }
         if (!why) {
             if (!list_fits(parser, c))
                 return false;

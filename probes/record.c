@@ -4,6 +4,7 @@
 #include "measure/series.h"
 #include "measure/types.h"
 #include "overlap/bench.h"
+#include "pattern/pattern.h"
 #include "system/facts.h"
 #include "use/use.h"
 
@@ -173,7 +174,7 @@ void pl_record_case(struct pl_record *record, const struct pl_plan *plan, const 
 {
     struct pl_json *json = start(record, "case");
     pl_json_integer(json, "case", c->id);
-    pl_json_text(json, "function", pl_function_name(c->function));
+    pl_json_text(json, "function", pl_case_function(c));
     pl_json_text(json, "variant", c->variant_name);
     pl_json_text(json, "config", plan->configs[c->config].id);
     pl_json_integer(json, "bytes", c->bytes);
@@ -191,6 +192,8 @@ void pl_record_case(struct pl_record *record, const struct pl_plan *plan, const 
     }
     if (c->use)
         pl_json_text(json, "use", c->use->name);
+    if (c->by_rank)
+        pl_json_integer(json, "by_rank", 1);
     end(record);
 }
 
@@ -243,6 +246,24 @@ void pl_record_samples(struct pl_record *record, int case_id, int block,
     pl_json_bool(json, "budget_spent", series->budget_spent);
     pl_json_bool(json, "settled", series->settled);
     pl_counters_json(json, counters);
+    end(record);
+}
+
+void pl_record_rank_samples(struct pl_record *record, int case_id, int block,
+                            const struct pl_series *series)
+{
+    struct pl_json *json = start(record, "rank_samples");
+    pl_json_integer(json, "case", case_id);
+    pl_json_integer(json, "block", block);
+    pl_json_array(json, "ns");
+    for (int rank = 0; rank < series->world->size; rank++) {
+        const int64_t *ns = series->ranks_ns + (size_t)rank * ((size_t)series->room + 1);
+        pl_json_array(json, NULL);
+        for (int i = 0; i < series->count; i++)
+            pl_json_integer(json, NULL, ns[i]);
+        pl_json_end(json);
+    }
+    pl_json_end(json);
     end(record);
 }
 

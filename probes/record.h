@@ -52,6 +52,8 @@ void pl_record_check(struct pl_record *record, int case_id, const char *outcome,
 void pl_record_order(struct pl_record *record, int block, const struct pl_plan *plan,
                      const int *order, int count);
 struct pl_series; /* what its last run found */
+void pl_record_rank_samples(struct pl_record *record, int case_id, int block,
+                            const struct pl_series *series);
 void pl_record_samples(struct pl_record *record, int case_id, int block,
                        const struct pl_series *series, const struct pl_counters *counters);
 /* A case is at its end: after so many samples, ended by criteria, maximum or budget. */

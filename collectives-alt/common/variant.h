@@ -52,7 +52,8 @@ struct pl_call {
     MPI_Op op;
     int root;
     MPI_Comm comm;
-    const int *values; /* of the running variant's parameters, in the order of its table */
+    const int *values;    /* of the running variant's parameters, in the order of its table */
+    const void *messages; /* of a replay, which is no collective (probes/measure/replay.h) */
 };
 
 /* Communication volume n of a call in bytes, as the guidelines count it (seed 000, section 2). Uses

@@ -11,7 +11,7 @@ import msgspec
 
 from plumbline_db import coverage_renewal, layout
 from plumbline_db.errors import PlumblineError
-from plumbline_db.layout import FOREIGN, OVERLAP_TUNE
+from plumbline_db.layout import FOREIGN, OVERLAP_TUNE, SUITES
 from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
 
@@ -115,8 +115,9 @@ def get(db: Statements, id: str | None) -> Campaign:
 
 def known(db: Statements, id: str) -> Campaign | None:
     """The same by its id, or what another program has printed; None where there is none."""
-    condition = f"WHERE id = :id AND ({_LOOPS} OR {_COMMAND} IN (:tune, :foreign))"
-    row = db.row(_SELECT + condition, {"id": id, "tune": OVERLAP_TUNE, "foreign": FOREIGN})
+    condition = f"WHERE id = :id AND ({_LOOPS} OR {_COMMAND} IN (:tune, :suites, :foreign))"
+    commands = {"tune": OVERLAP_TUNE, "suites": SUITES, "foreign": FOREIGN}
+    row = db.row(_SELECT + condition, {"id": id} | commands)
     return None if row is None else _record(row)
 
 
@@ -150,6 +151,12 @@ def tuned_overlap(db: Statements) -> list[Campaign]:
 def foreign(db: Statements) -> list[Campaign]:
     """What other programs have printed, in the order in which it was imported."""
     found = db.rows(_SELECT + f"WHERE {_COMMAND} = :foreign ORDER BY number", {"foreign": FOREIGN})
+    return [_record(row) for row in found]
+
+
+def of_suites(db: Statements) -> list[Campaign]:
+    """Runs of `plumbline suite`, in the order in which they were started."""
+    found = db.rows(_SELECT + f"WHERE {_COMMAND} = :suites ORDER BY number", {"suites": SUITES})
     return [_record(row) for row in found]
 
 

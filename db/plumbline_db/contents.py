@@ -16,6 +16,7 @@ from plumbline_db import (
     machines,
     measurements,
     old_samples,
+    points,
     runs,
     searches,
     suites,
@@ -34,6 +35,7 @@ from plumbline_db.records import (
     Run,
     Search,
     Suite,
+    SuitePoint,
     Verdict,
     Winner,
 )
@@ -56,6 +58,7 @@ class Conclusions(NamedTuple):
     fits: list[Hockney]
     events: list[Event]
     pruned: Pruned | None
+    points: list[SuitePoint]
 
 
 class Content(NamedTuple):
@@ -77,6 +80,7 @@ def read(db: Statements, campaign: Campaign) -> Content:
         hockney.get(db, id),
         events.get(db, id),
         old_samples.of(db, id),
+        points.get(db, id),
     )
     return Content(
         machines.machine(db, campaign.machine),
@@ -144,5 +148,6 @@ def _conclude(db: Statements, name: str, of: Conclusions, renamed: Callable[[str
     hockney.put(db, name, of.fits)
     for event in of.events:
         events.put(db, name, msgspec.structs.replace(event, run=renamed(event.run)))
+    points.put(db, name, of.points)
     if of.pruned is not None:
         old_samples.put(db, msgspec.structs.replace(of.pruned, campaign=name))

@@ -1,5 +1,5 @@
-"""Tables for other programs: samples, medians, verdicts and winners, a row a thing, part by part,
-so that one part is in memory at a time."""
+"""Tables for other programs: samples, medians, times of ranks, verdicts and winners, a row a thing,
+part by part, so that one part is in memory at a time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from plumbline_db import campaigns, series, summaries, verdicts, winners
+from plumbline_db import campaigns, rank_series, series, suites, summaries, verdicts, winners
 from plumbline_db.errors import UsageError
+from plumbline_db.rank_series import RankTimes
 from plumbline_db.records import Verdict, Winner
 from plumbline_db.statements import Statements
 
@@ -46,6 +47,7 @@ COLUMNS: dict[str, dict[str, type]] = {
     "samples": _CASE
     | {"is_result": bool, "is_warmup": bool, "block": int, "place": int, "ns": int},
     "medians": _CASE | _SUMMARY,
+    "ranks": {"campaign": str} | _kinds(RankTimes),
     "verdicts": {"campaign": str} | _kinds(Verdict),
     "winners": {"campaign": str} | _kinds(Winner),
 }
@@ -113,6 +115,13 @@ def _medians(db: Statements, campaign: str) -> Iterator[Part]:
         yield dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
+def _ranks(db: Statements, campaign: str) -> Iterator[Part]:
+    """The medians of what single ranks took, where launches kept that."""
+    found = rank_series.medians(db, campaign, list(suites.get(db, campaign)))
+    if found:
+        yield _of_records(campaign, found)
+
+
 def _verdicts(db: Statements, campaign: str) -> Iterator[Part]:
     for stage in verdicts.stages(db, campaign):
         yield _of_records(campaign, verdicts.get(db, campaign, stage))
@@ -138,6 +147,7 @@ def _of_records(campaign: str, records: Sequence[msgspec.Struct]) -> Part:
 _TABLES: dict[str, Callable[[Statements, str], Iterator[Part]]] = {
     "samples": _samples,
     "medians": _medians,
+    "ranks": _ranks,
     "verdicts": _verdicts,
     "winners": _winners,
 }

@@ -11,6 +11,7 @@ from plumbline_db import (
     alarms,
     campaigns,
     cost,
+    detections,
     events,
     exports,
     hockney,
@@ -124,6 +125,10 @@ def _contents(db: Statements) -> Iterator[str]:
         watching.get(db), watching.days(db), watching.watched(db), notices.since(db, "")
     except (ValueError, TypeError, LookupError) as error:
         yield f"what watching has left cannot be read: {error}"
+    try:
+        detections.every(db)
+    except (ValueError, TypeError, LookupError) as error:
+        yield f"what was found in recordings cannot be read: {error}"
 
 
 def _launches(db: Statements, campaign: Campaign) -> None:

@@ -12,6 +12,8 @@ from plumbline_db.records import Campaign
 OVERLAP_TUNE = "overlap tune"
 # What another program has measured and printed: summaries without samples, nothing to compare with.
 FOREIGN = "foreign"
+# The same of `plumbline suite`: has no verdicts, and curves as a campaign has.
+SUITES = "suite"
 
 _BOUND = {"none": "not bound", "plain": "bound as mpirun binds by itself"}
 

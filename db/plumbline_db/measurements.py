@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db import configurations, overlaps, series, summaries, trust
+from plumbline_db import configurations, overlaps, rank_series, series, summaries, trust
 from plumbline_db.blobs import blob, text, times
 from plumbline_db.probe_records import (
     Begin,
@@ -74,6 +74,7 @@ def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
     summaries.put(db, rows, records)
     trust.put(db, run, others, rows)
     overlaps.put(db, run, others)
+    rank_series.put(db, rows, others)
 
 
 def _put_cases(
@@ -170,6 +171,7 @@ def _blocks(db: Statements, key: dict[str, Any]) -> list[ProbeRecord]:
         for block, cases in db.rows("SELECT block, cases FROM block_order WHERE run = :run", key)
     }
     every = samples(db, key["run"])
+    by_rank = {(each.case, each.block): each for each in rank_series.of_run(db, key["run"])}
     result: list[ProbeRecord] = []
     for block in sorted(orders.keys() | {record.block for record in every}):
         rank: dict[int, int] = {}
@@ -177,7 +179,10 @@ def _blocks(db: Statements, key: dict[str, Any]) -> list[ProbeRecord]:
             result.append(orders[block])
             rank = {case: position for position, case in enumerate(orders[block].cases)}
         here = [(rank.get(s.case, len(rank)), s.case, s) for s in every if s.block == block]
-        result += [record for _, _, record in sorted(here, key=lambda ranked: ranked[:2])]
+        for _, case, record in sorted(here, key=lambda ranked: ranked[:2]):
+            result.append(record)
+            if (case, block) in by_rank:
+                result.append(by_rank[case, block])
     return result
 
 

@@ -63,7 +63,7 @@ def _read(connection: apsw.Connection) -> Seen:
     if not there >= _TABLES:
         raise ValueError(f"it has no table {min(_TABLES - there)}")
     calls = [
-        SeenCalls(*_ints(row[:1]), str(row[1]), *_ints(row[2:3]), str(row[3]), *_numbers(row[4:]))
+        SeenCalls(_int(row[0]), str(row[1]), _int(row[2]), str(row[3]), *_numbers(row[4:]))
         for row in _rows(
             connection,
             """SELECT d.rank, c.name, c.size, o.operation, d.buffer_size_min, d.calls, d.time,
@@ -85,18 +85,16 @@ def _rows(connection: apsw.Connection, sql: str) -> list[tuple[Any, ...]]:
     return found
 
 
-def _ints(values: tuple[Any, ...]) -> list[int]:
-    if not all(type(value) is int and value >= 0 for value in values):
-        raise ValueError(f"{values!r:.60} are no whole numbers")
-    return list(values)
+def _int(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r:.60} is no whole number")
+    return value
 
 
 def _numbers(values: tuple[Any, ...]) -> tuple[int, int, float, int]:
     """Least bytes, calls, seconds, bytes."""
     least, calls, time, volume = values
-    (bytes,) = _ints((volume,))
-    (count,) = _ints((calls,))
     seconds = float(time)
     if not 0 <= seconds <= 1e12:
         raise ValueError(f"{time!r:.40} are no seconds")
-    return least if type(least) is int else 0, count, seconds, bytes
+    return least if type(least) is int else 0, _int(calls), seconds, _int(volume)

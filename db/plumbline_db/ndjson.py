@@ -24,6 +24,7 @@ from plumbline_db.probe_records import (
     Nrep,
     Order,
     ProbeRecord,
+    RankSamples,
     Refused,
     Samples,
     Transit,
@@ -102,6 +103,10 @@ class _Grammar:
         match record:
             case Samples():  # first, as most are
                 self._of_case("samples", record.case, record.block)
+            case RankSamples():
+                if ("samples", record.case, record.block) not in self.seen:
+                    raise ValueError(f"rank_samples of case {record.case} before its samples")
+                self._of_case("rank_samples", record.case, record.block)
             case Header():
                 if record.schema != SCHEMA:
                     raise ValueError(

@@ -106,6 +106,11 @@ def prune(db: Statements, campaign: str, why: str, time: str) -> Pruned:
         pruned = would_go(db, campaign, why, time)
         db.rows(f"DELETE {_OLD}", _key(db, campaign))
         db.rows(
+            f"""DELETE FROM rank_series WHERE measurement IN (
+                   SELECT number FROM measurement WHERE run IN ({_OF_CAMPAIGN}))""",  # noqa: S608
+            {"campaign": campaign},
+        )
+        db.rows(
             f"DELETE FROM block_order WHERE run IN ({_OF_CAMPAIGN})",  # noqa: S608
             {"campaign": campaign},
         )

@@ -25,6 +25,7 @@ from plumbline_db.probe_records import (
     OverlapTrace,
     PingPong,
     ProbeRecord,
+    RankSamples,
     Refused,
     Samples,
     Transit,
@@ -118,6 +119,7 @@ class Planned:
         self._turns: deque[tuple[int, int]] = deque()  # block, case: whose samples come next
         self._taken: Counter[int] = Counter()  # samples by case
         self._seen: set[tuple[str, object]] = set()
+        self._last: Samples | None = None
 
     def _case(self, values: dict[str, str]) -> CaseRecord:
         number, reps = values.pop("id"), self._set.nrep_max if self._set.nrep else 10
@@ -155,6 +157,8 @@ class Planned:
                     self._good.add(record.case)
             case Order():
                 self._order(record)
+            case RankSamples():
+                self._rank_samples(record)
             case Refused():
                 if record.case not in self._good:
                     raise UnplannedError(f"case {record.case} is refused, which was not timed")
@@ -243,6 +247,8 @@ class Planned:
             )
         if len(record.ns) + invalid < most and not record.budget_spent:
             _require(f"the number of samples of {_where(record)}", len(record.ns), most - invalid)
+        self._require_ranks_of_last()
+        self._last = record
         self._taken[record.case] += len(record.ns)
         self._times(record.warmup_ns, record.ns)
         if use == "stream" or self._set.plain:  # rounded means of a series; rank 0's stands first
@@ -250,6 +256,24 @@ class Planned:
             self._timed_ns += sum(max(0, ns * reps - reps // 2) for ns in record.ns[:1])
         else:  # of a cycle the sample is a mean of what stands before it
             self._timed_ns += sum(record.warmup_ns) + (0 if self._set.cycle else sum(record.ns))
+
+    def _require_ranks_of_last(self) -> None:
+        last, self._last = self._last, None
+        if last is not None and self._cases[last.case].by_rank:
+            raise UnplannedError(f"no ranks' times of {_where(last)}", last.case)
+
+    def _rank_samples(self, record: RankSamples) -> None:
+        last, planned = self._last, self._cases.get(record.case)
+        if planned is None or not planned.by_rank:
+            raise UnplannedError(f"ranks' times of {_where(record)}, which did not ask for them")
+        if last is None or (last.case, last.block) != (record.case, record.block):
+            raise UnplannedError(f"ranks' times of {_where(record)}, not behind its samples")
+        ranks = planned.ranks or self._nprocs
+        _require(f"the number of ranks of {_where(record)}", len(record.ns), ranks)
+        for ns in record.ns:
+            _require(f"the number of times of a rank in {_where(record)}", len(ns), len(last.ns))
+        self._times(*record.ns)
+        self._last = None
 
     def _room(self, case: int, block: int) -> tuple[int, int]:
         """How many repetitions to warm up, and how many samples, a case can have in a block."""
@@ -332,12 +356,13 @@ class Planned:
                 if (kind, record) not in self._seen:
                     raise UnplannedError(f"no {kind} record of {record}")
         self._require_all_sampled()
+        self._require_ranks_of_last()
         for block in range(0 if self._set.nrep else 1 if self._set.plain else self._set.blocks):
             for case in sorted(self._good - self._orders.get(block, frozenset())):
                 raise UnplannedError(f"no samples of case {case} in block {block}", case)
 
 
-def _where(record: Samples) -> str:
+def _where(record: Samples | RankSamples) -> str:
     return f"case {record.case} in block {record.block}"
 
 

@@ -88,6 +88,7 @@ class CaseRecord(Record, frozen=True, tag_field="record", tag="case"):
     calls: Count = 0
     least: Count = 0
     mean: Count = 0
+    by_rank: Count = 0
 
 
 class Begin(Record, frozen=True, tag_field="record", tag="begin"):
@@ -127,6 +128,15 @@ class Samples(Record, frozen=True, tag_field="record", tag="samples"):
     window_ns: Count = 0
     budget_spent: bool = False
     settled: bool = True
+
+
+class RankSamples(Record, frozen=True, tag_field="record", tag="rank_samples"):
+    """The samples of a case in a block, as each rank timed them: a list a rank of the case, in
+    their order, each as long as `ns` of the record before it."""
+
+    case: Count
+    block: Count
+    ns: list[list[Count]]
 
 
 class ClockModel(Record, frozen=True, tag_field="record", tag="clock_model"):
@@ -297,6 +307,7 @@ ProbeRecord = (
     | Check
     | Order
     | Samples
+    | RankSamples
     | ClockModel
     | ClockSync
     | ClockError

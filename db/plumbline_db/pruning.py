@@ -8,7 +8,7 @@ import msgspec
 from plumbline_db.statements import Statements
 
 # Tables of a launch, those that refer to others first.
-_OF_MEASUREMENTS = ("series", "summary", "nrep", "refusal", "transit")
+_OF_MEASUREMENTS = ("series", "rank_series", "summary", "nrep", "refusal", "transit")
 _OF_LAUNCHES = (
     "measurement",
     "run_configuration",

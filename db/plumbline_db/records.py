@@ -118,6 +118,22 @@ class Suite(Record, frozen=True):
         return msgspec.structs.replace(self, arm=f"{self.arm}-{arm}" if self.arm else arm)
 
 
+Axis = Literal["bytes", "ranks"]
+Why = Literal["asked", "curvature", "crossover", "jump"]
+
+
+class SuitePoint(Record, frozen=True):
+    """A place on the axis of the curves of a suite, and why it was measured: it was asked for, or
+    after a look at the curves there was most to learn there. `look`: 1 of what was asked for."""
+
+    suite: str
+    axis: Axis
+    place: int
+    look: int = 1
+    why: Why = "asked"
+    detail: str = ""
+
+
 FailureKind = Literal["hung", "too long", "ended", "bad records", "no records", "not in force"]
 
 

@@ -126,7 +126,8 @@ CREATE TABLE planned_case (
     calls         INTEGER NOT NULL,                                    -- of a case that is only checked: how many calls; 0: it is timed
     least         INTEGER NOT NULL,                                    -- smallest volume of these calls, bytes
     mean          INTEGER NOT NULL,                                    -- mean volume of these calls at most, bytes
-    UNIQUE (function, bytes, variant, configuration, config, bytes_moved, type, op, root, reps, delay_ns, ranks, use, calls, least, mean)
+    by_rank       INTEGER NOT NULL CHECK (by_rank IN (0, 1)),          -- 1: each rank's own times are kept too
+    UNIQUE (function, bytes, variant, configuration, config, bytes_moved, type, op, root, reps, delay_ns, ranks, use, calls, least, mean, by_rank)
 ) STRICT;
 
 -- One case of a launch and the outcome of its check.
@@ -166,6 +167,29 @@ CREATE TABLE series (
     samples         BLOB NOT NULL,     -- times of calls, less that: as many bytes each as are needed
     notes           BLOB NOT NULL      -- by block: what start scheme, kernel and processor counted, what ended it, whether it had settled
 ) STRICT;
+
+-- The samples of a case in a launch as each rank timed them, block by block, where the plan asked for it.
+CREATE TABLE rank_series (
+    measurement INTEGER NOT NULL REFERENCES measurement (number),  -- case
+    block       INTEGER NOT NULL,                                  -- number of the block, from 0
+    rank        INTEGER NOT NULL,                                  -- whose times
+    n           INTEGER NOT NULL,                                  -- how many
+    least_ns    INTEGER NOT NULL,                                  -- shortest of them, nanoseconds; 0: none
+    samples     BLOB NOT NULL,                                     -- times, less that: as many bytes each as are needed
+    PRIMARY KEY (measurement, block, rank)
+) STRICT, WITHOUT ROWID;
+
+-- A place on the axis of a suite's curves, and why it was measured.
+CREATE TABLE point (
+    campaign TEXT NOT NULL REFERENCES campaign (id),  -- run that it is of
+    suite    TEXT NOT NULL,                           -- name of the suite
+    axis     TEXT NOT NULL CHECK (axis IN ('bytes', 'ranks')),  -- what is varied
+    place    INTEGER NOT NULL CHECK (place >= 0),     -- bytes, or ranks
+    look     INTEGER NOT NULL CHECK (look > 0),       -- 1: it was asked for; else by how many looks at the curves it was found
+    why      TEXT NOT NULL CHECK (why IN ('asked', 'curvature', 'crossover', 'jump')),  -- what it was to tell
+    detail   TEXT NOT NULL,                           -- of which curve, and how sure, for people; '': asked
+    PRIMARY KEY (campaign, suite, axis, place)
+) STRICT, WITHOUT ROWID;
 
 -- Samples that are results (of no transit) in short: what stays when a series is thrown away.
 CREATE TABLE summary (
@@ -646,6 +670,20 @@ CREATE TABLE notice (
     subject TEXT NOT NULL,                                                   -- its first line
     state   TEXT NOT NULL CHECK (state IN ('sent', 'failed', 'held back')),  -- held back: too many before it
     detail  TEXT NOT NULL                                                    -- why it failed; '': it did not
+) STRICT;
+
+-- A recording in which collectives that are made by hand were looked for, as it was done last.
+CREATE TABLE detection (
+    number    INTEGER PRIMARY KEY,                          -- in the order in which recordings were seen first
+    id        TEXT NOT NULL UNIQUE,                         -- of the recording: by what is in it
+    recording TEXT NOT NULL,                                -- its folder
+    command   TEXT NOT NULL,                                -- what was recorded, as it was typed
+    library   TEXT NOT NULL,                                -- what the MPI library said about itself
+    nprocs    INTEGER NOT NULL CHECK (nprocs > 0),          -- ranks
+    seconds   REAL NOT NULL,                                -- from the first MPI_Init to the last MPI_Finalize, seconds
+    looked    TEXT NOT NULL,                                -- time of day
+    replayed  INTEGER NOT NULL CHECK (replayed IN (0, 1)),  -- 1: messages were played again beside the collectives
+    findings  BLOB NOT NULL                                 -- what was found: JSON, as `plumbline detect --json` prints it, zlib
 ) STRICT;
 
 -- Measurements with what was measured, and where.

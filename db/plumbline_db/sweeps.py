@@ -1,4 +1,4 @@
-"""Which curves over message sizes a campaign has: by suite, function, variant and knobs."""
+"""Which curves a campaign has: by suite, function, variant and knobs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Collection
 
 import msgspec
 
-from plumbline_db import configurations
+from plumbline_db import configurations, points
 from plumbline_db.record import Record
+from plumbline_db.records import Axis
 from plumbline_db.statements import Statements
 
 
@@ -71,3 +72,56 @@ def sizes(db: Statements, campaign: str, function: str, suites: Collection[str])
         },
     )
     return [size for (size,) in found]
+
+
+class DescribedSuite(Record, frozen=True):
+    """A suite of `plumbline suite`, all looks at it together. `by_rank`: sizes at which the times
+    of single ranks were kept."""
+
+    name: str
+    axis: Axis
+    sweeps: list[Sweep]
+    by_rank: list[int]
+
+
+def described(db: Statements, campaign: str) -> list[DescribedSuite]:
+    """Those of a run of suites that have results, in the order in which they were begun; none of
+    other campaigns."""
+    axes = {point.suite: point.axis for point in points.get(db, campaign)}
+    if not axes:
+        return []
+    rows = db.rows(
+        """SELECT suite.step, p.function, p.variant, c.knobs, p.ranks, p.bytes, max(p.by_rank),
+                  min(suite.number)
+           FROM suite JOIN run ON run.suite = suite.number AND run.failure IS NULL
+           JOIN measurement m ON m.run = run.number
+           JOIN summary s ON s.measurement = m.number
+           JOIN planned_case p ON p.number = m.planned_case
+           JOIN configuration c ON c.number = p.configuration
+           WHERE suite.campaign = :campaign AND suite.parted = 0 AND suite.stage = 'suite'
+             AND m.outcome = 'ok'
+           GROUP BY suite.step, p.function, p.variant, c.number, p.ranks, p.bytes
+           ORDER BY min(suite.number), min(m.number)""",
+        {"campaign": campaign},
+    )
+    places: dict[str, dict[tuple[str, str, str, int], set[int]]] = {}
+    sizes: dict[str, set[int]] = {}
+    for step, function, variant, knobs, ranks, size, by_rank, _ in rows:
+        name = f"suite-{step}"
+        over_ranks = axes[name] == "ranks"
+        key = (function, variant, knobs, 0 if over_ranks else ranks)
+        places.setdefault(name, {}).setdefault(key, set()).add(ranks if over_ranks else size)
+        if by_rank and not over_ranks:
+            sizes.setdefault(name, set()).add(size)
+    return [
+        DescribedSuite(
+            name,
+            axes[name],
+            [
+                Sweep(name, function, variant, configurations.knobs(knobs), ranks, len(at))
+                for (function, variant, knobs, ranks), at in known.items()
+            ],
+            sorted(sizes.get(name, ())),
+        )
+        for name, known in places.items()
+    ]

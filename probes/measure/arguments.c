@@ -1,17 +1,30 @@
 #include "measure/arguments.h"
 
 #include "measure/data.h"
+#include "measure/replay.h"
 #include "measure/types.h"
+#include "pattern/pattern.h"
 #include "simulated.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+/* The messages of this rank that a case plays; NULL: none. */
+static const struct pl_rank_steps *steps_of(const struct pl_case *c, const struct pl_world *world)
+{
+    const bool plays = c->messages && world->rank < c->messages->ranks;
+    return plays ? &c->messages->of_rank[world->rank] : NULL;
+}
+
+/* Of messages: what buffers they need. */
 static struct pl_shape shape_of(const struct pl_case *c, const struct pl_world *world)
 {
-    return pl_shape_of(c->function, c->bytes, pl_types[c->type].size,
-                       c->ranks ? c->ranks : world->size, world->rank, c->root);
+    const struct pl_rank_steps *played = steps_of(c, world);
+    if (c->messages)
+        return (struct pl_shape){.send = played ? (long long)played->send_bytes : 0,
+                                 .recv = played ? (long long)played->recv_bytes : 0};
+    return pl_case_shape(c, c->ranks ? c->ranks : world->size, world->rank);
 }
 
 struct pl_arguments_size pl_arguments_size(const struct pl_case *c, const struct pl_world *world)
@@ -111,8 +124,9 @@ void pl_arguments_set(struct pl_arguments *arguments, const struct pl_case *c,
                              .recvbuf = buffers->recv,
                              .recvtype = pl_type_handle(c->type),
                              .comm = comm,
-                             .values = c->spec.values};
-    if (pl_function_has_root(c->function))
+                             .values = c->spec.values,
+                             .messages = steps_of(c, world)};
+    if (pl_case_has_root(c))
         call->root = c->root;
     if (arguments->op >= 0)
         call->op = pl_op_handle(c->op);

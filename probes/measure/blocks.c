@@ -36,6 +36,7 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
     else
         pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, reps);
     pl_counters_stop(timing->counters, world);
+    pl_series_end(series);
     pl_config_leave(config);
     pl_rounds_add(rounds, index, reps, series, pl_world_elapsed_ns(timing->world) - began_ns);
     if (world->rank > 0 || series->failures > 0)
@@ -44,6 +45,8 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
     for (int i = 0; i < series->warmup; i++)
         timing->spent.warmup_ns += series->ns[i];
     pl_record_samples(timing->record, c->id, block, series, timing->counters);
+    if (series->ranks_ns)
+        pl_record_rank_samples(timing->record, c->id, block, series);
     return true;
 }
 

@@ -3,7 +3,9 @@
 #include "measure/data.h"
 #include "measure/early.h"
 #include "measure/expected.h"
+#include "measure/replay.h"
 #include "measure/types.h"
+#include "pattern/pattern.h"
 #include "restrictions.h"
 #include "system/facts.h"
 
@@ -102,8 +104,8 @@ static enum pl_outcome look_at_obstacles(const struct pl_case *c, const struct p
 /* Whether the result is the same for both. */
 static bool same_result(const struct pl_case *a, const struct pl_case *b)
 {
-    return a->function == b->function && a->bytes == b->bytes && a->type == b->type &&
-           a->op == b->op && a->root == b->root && a->ranks == b->ranks;
+    return a->function == b->function && a->operation == b->operation && a->bytes == b->bytes &&
+           a->type == b->type && a->op == b->op && a->root == b->root && a->ranks == b->ranks;
 }
 
 /* A case on the ranks that it runs on. */
@@ -128,6 +130,19 @@ static int refer(struct pl_arguments *arguments, const struct pl_case *c, const 
     return rc;
 }
 
+static int call_once(const struct pl_case *c, const struct pl_call *call)
+{
+    const struct pl_operation *operation = c->operation;
+    int rc = operation && operation->begin ? operation->begin(call) : MPI_SUCCESS;
+    if (rc == MPI_SUCCESS)
+        rc = c->run(call);
+    if (operation && operation->after)
+        operation->after();
+    if (operation && operation->end)
+        operation->end();
+    return rc;
+}
+
 /* The call itself, and what came of it on this rank. */
 static enum pl_outcome call(const struct pl_arguments *arguments, const struct pl_case *c,
                             const struct place *place, const struct pl_buffers *buffers,
@@ -140,7 +155,7 @@ static enum pl_outcome call(const struct pl_arguments *arguments, const struct p
     memcpy(buffers->pristine, buffers->send, arguments->send_bytes);
     const int early = waits ? pl_early_before(place->world, late) : -1;
     pl_config_enter(place->config);
-    int rc = c->run(&arguments->call);
+    int rc = call_once(c, &arguments->call);
     pl_config_leave(place->config);
     if (waits)
         pl_early_after(place->world, late);
@@ -243,6 +258,27 @@ static enum pl_outcome try_out(const struct pl_case *c, const struct place *plac
     return conclude(worst, place->world, detail, finding);
 }
 
+/* Messages come as they were sent; what a rank does with them is not looked at. */
+static enum pl_outcome play(const struct pl_case *c, const struct place *place,
+                            struct pl_buffers *buffers, uint64_t seed, struct pl_finding *finding)
+{
+    struct pl_arguments arguments;
+    char detail[sizeof finding->detail - 24] = "", text[MPI_MAX_ERROR_STRING];
+    int rc;
+    (void)seed;
+    buffers->referred = NULL;
+    pl_arguments_set(&arguments, c, place->world, buffers, place->comm);
+    bool right = pl_replay_check(&arguments, place->world, &rc, detail, sizeof detail);
+    if (rc != MPI_SUCCESS) {
+        pl_error_text(rc, text);
+        snprintf(detail, sizeof detail, "%.200s", text);
+    }
+    return conclude(rc != MPI_SUCCESS ? PL_ERROR
+                    : right           ? PL_OK
+                                      : PL_WRONG,
+                    place->world, detail, finding);
+}
+
 enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *config,
                          const struct pl_groups *groups, struct pl_buffers *buffers, uint64_t seed,
                          struct pl_finding *finding)
@@ -260,7 +296,9 @@ enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *
             snprintf(finding->detail, sizeof finding->detail, "%.300s", config->reason);
             outcome = PL_NOT_IN_FORCE;
         } else if (!c->empty) {
-            outcome = (c->calls ? try_out : check)(c, &place, buffers, seed, finding);
+            outcome = (c->calls      ? try_out
+                       : c->messages ? play
+                                     : check)(c, &place, buffers, seed, finding);
         }
         pl_groups_leave(groups, index);
     }

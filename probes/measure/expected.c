@@ -2,6 +2,7 @@
 
 #include "measure/data.h"
 #include "measure/types.h"
+#include "pattern/pattern.h"
 #include "simulated.h"
 
 #include <string.h>
@@ -14,6 +15,8 @@
 bool pl_expected_is_cheap(const struct pl_arguments *arguments, const struct pl_case *c)
 {
     double bytes = (double)arguments->shape.total * (double)pl_types[c->type].size;
+    if (c->pattern)
+        return true;
     if (c->function == PL_FN_reduce_local)
         return false;
     return PL_SIMULATED || bytes * arguments->nprocs <= (c->calls ? MOST_BYTES_TRIED : MOST_BYTES);
@@ -186,7 +189,10 @@ int pl_expected(const struct pl_arguments *arguments, const struct pl_case *c,
         if (c->calls) /* no agreement comes between a comparison and what is written next */
             pl_p2p_barrier(world);
     }
-    if (maker.first < maker.last)
+    if (c->pattern)
+        for (int rank = maker.first; rank < maker.last; rank++)
+            pl_pattern_expect(arguments, c, world->size, rank, seed, buffers->references[rank]);
+    else if (maker.first < maker.last)
         rc = make(&maker);
     if (PL_SIMULATED && c->calls)
         pl_p2p_barrier(world);

@@ -11,6 +11,7 @@
 #include "measure/types.h"
 #include "overlap/overlap.h"
 #include "overlap/threads.h"
+#include "pattern/pattern.h"
 #include "simulated.h"
 #include "system/facts.h"
 #include "system/refuse.h"
@@ -241,8 +242,7 @@ static void write_cases(struct launch *launch)
     for (int i = 0; i < plan->case_count; i++) {
         const struct pl_case *c = &plan->cases[i];
         size_t size = pl_types[c->type].size;
-        struct pl_shape shape = pl_shape_of(c->function, c->bytes, size,
-                                            c->ranks ? c->ranks : launch->world.size, 0, c->root);
+        struct pl_shape shape = pl_case_shape(c, c->ranks ? c->ranks : launch->world.size, c->root);
         int64_t moved = c->empty ? 0 : shape.total * (int64_t)size;
         pl_record_case(&launch->record, plan, c, moved);
     }

@@ -6,6 +6,7 @@
 #include "measure/series.h"
 
 #include "measure/settle.h"
+#include "pattern/pattern.h"
 #include "simulated.h"
 #include "use/stream.h"
 
@@ -40,6 +41,14 @@ static bool open_starts(struct pl_series *series, const struct pl_start *common)
     return good;
 }
 
+static bool any_by_rank(const struct pl_plan *plan)
+{
+    for (int i = 0; i < plan->case_count; i++)
+        if (plan->cases[i].by_rank)
+            return true;
+    return false;
+}
+
 bool pl_series_open(struct pl_series *series, int64_t room, const struct pl_start *common)
 {
     if (room > INT_MAX / 4) /* counts of messages are ints */
@@ -49,6 +58,9 @@ bool pl_series_open(struct pl_series *series, int64_t room, const struct pl_star
         room = plan->cycle;
     size_t count = (size_t)room + 1, settle = (size_t)plan->settle;
     series->room = (int)room;
+    const size_t ranks =
+        series->world->rank == 0 && any_by_rank(plan) ? (size_t)series->world->size : 1;
+    series->by_rank = calloc(ranks * count, sizeof *series->by_rank);
     series->begin_ns = calloc(count, sizeof *series->begin_ns);
     series->end_ns = calloc(count, sizeof *series->end_ns);
     series->ns = calloc(count + settle, sizeof *series->ns);
@@ -57,8 +69,9 @@ bool pl_series_open(struct pl_series *series, int64_t room, const struct pl_star
     series->validity = calloc(count, sizeof *series->validity);
     series->windows = calloc((size_t)plan->case_count + 1, sizeof *series->windows);
     series->starts = calloc((size_t)(pl_sync_count + pl_use_count), sizeof *series->starts);
-    bool good = series->begin_ns && series->end_ns && series->ns && series->seen &&
-                series->values && series->validity && series->windows && series->starts;
+    bool good = series->by_rank && series->begin_ns && series->end_ns && series->ns &&
+                series->seen && series->values && series->validity && series->windows &&
+                series->starts;
     if (pl_p2p_agree(series->world, !good) ||
         (plan->cycle && !pl_cycle_open(&series->cycle, series->world, plan->cycle)))
         return false;
@@ -80,10 +93,18 @@ void pl_series_close(struct pl_series *series)
     free(series->end_ns);
     free(series->ns);
     free(series->seen);
+    free(series->by_rank);
     pl_cycle_close(&series->cycle);
     free(series->values);
     free(series->validity);
     free(series->windows);
+}
+
+/* What an operation has made in a repetition, when its time is taken. */
+static void give_back(const struct pl_case *c)
+{
+    if (c->operation && c->operation->after)
+        c->operation->after();
 }
 
 /* About what a repetition takes: the median of some, each the largest of all ranks' times, started
@@ -100,6 +121,7 @@ static int64_t estimate(struct pl_series *series)
         series->c->run(&series->arguments.call);
         pl_delay_wait(pl_delay_rounds(&series->delay, series->c->delay_ns));
         ns[i] = now_ns() - begin;
+        give_back(series->c);
     }
     pl_p2p_maximum(series->world, ns, TRIALS);
     for (int i = 1; i < TRIALS; i++)
@@ -128,10 +150,19 @@ void pl_series_begin(struct pl_series *series, const struct pl_case *c, int bloc
     pl_arguments_set(&series->arguments, c, series->world, series->buffers,
                      series->configs[c->config].comms[series->group]);
     pl_arguments_fill(&series->arguments, c, series->world, series->plan->seed);
+    series->unready = 0;
+    if (c->operation && c->operation->begin)
+        series->unready = c->operation->begin(&series->arguments.call) != MPI_SUCCESS;
     if ((start->scheme->windows || start->scheme->arrivals) && start->window_ns == 0)
         about = estimate(series);
     if (start->scheme->begin)
         start->scheme->begin(start, about);
+}
+
+void pl_series_end(struct pl_series *series)
+{
+    if (series->c->operation && series->c->operation->end)
+        series->c->operation->end();
 }
 
 /* Repetitions until they repeat themselves; returns how many, and in `length` those of the cycle
@@ -155,6 +186,7 @@ static int repeat_itself(struct pl_series *series, int *length)
         series->failures += series->c->run(&series->arguments.call) != MPI_SUCCESS;
         pl_delay_wait(pl_delay_rounds(&series->delay, series->c->delay_ns));
         series->end_ns[i] = state->clock->now_ns();
+        give_back(series->c);
         pl_cycle_add(cycle, i, series->end_ns[i] - series->begin_ns[i]);
     }
 }
@@ -189,6 +221,7 @@ static int repeat(struct pl_series *series, int warmup, int count)
         pl_delay_wait(wait);
         int64_t end = now_ns();
 
+        give_back(series->c);
         series->begin_ns[i] = begin;
         series->end_ns[i] = end;
         series->failures += rc != MPI_SUCCESS;
@@ -228,7 +261,7 @@ static int stream(struct pl_series *series, int warmup, int count)
 
 /* All ranks' times, to rank 0, as maxima: the local times, or the starts (for the first one with
  * their sign turned) and the ends; then the validities; then the number of failures. For a mean as
- * sums, where no start scheme has validities. */
+ * sums, where no start scheme has validities; of the root's own time nobody else has any. */
 static void exchange(struct pl_series *series, int count)
 {
     const enum pl_span span = series->way.span;
@@ -237,15 +270,17 @@ static void exchange(struct pl_series *series, int count)
     const int sign = span == PL_SPAN_FIRST_TO_LAST ? -1 : 1, ranks = series->world->size;
     int64_t *values = series->values, *last = values;
 
+    const bool counts = span != PL_SPAN_ROOT || series->world->rank == series->c->root;
     for (int i = 0; i < count; i++)
-        *last++ = global ? sign * pl_model_apply(model, series->begin_ns[i])
-                         : series->end_ns[i] - series->begin_ns[i];
+        *last++ = !counts  ? 0
+                  : global ? sign * pl_model_apply(model, series->begin_ns[i])
+                           : series->end_ns[i] - series->begin_ns[i];
     for (int i = 0; i < count && global; i++)
         *last++ = pl_model_apply(model, series->end_ns[i]);
     const int64_t *validity = last;
     for (int i = 0; i < count && checked; i++)
         *last++ = series->validity[i];
-    *last++ = series->failures;
+    *last++ = series->failures + series->unready;
     if (span == PL_SPAN_MEAN)
         pl_p2p_sum(series->world, values, (int)(last - values));
     else
@@ -258,6 +293,31 @@ static void exchange(struct pl_series *series, int count)
                                                : values[i];
         series->validity[i] = checked ? (unsigned char)validity[i] : (unsigned char)PL_VALID;
     }
+}
+
+/* Each rank's own times to rank 0, without those of invalid repetitions and of the first `warmup`.
+ */
+static void gather_ranks(struct pl_series *series, int warmup, int count)
+{
+    const int ranks = series->world->size;
+    int64_t *const mine = series->values;
+    int valid = 0;
+
+    series->ranks_ns = NULL;
+    if (!series->c->by_rank)
+        return;
+    if (series->start->scheme->finish) /* rank 0 knows of all ranks which are valid */
+        pl_p2p_broadcast(series->world, series->validity, count);
+    for (int i = warmup; i < count; i++)
+        if (series->validity[i] == PL_VALID)
+            mine[valid++] = series->end_ns[i] - series->begin_ns[i];
+    pl_p2p_gather(series->world, mine, valid * (int)sizeof *mine, series->by_rank);
+    if (series->world->rank > 0)
+        return;
+    for (int rank = ranks - 1; rank > 0; rank--) /* to where each has its room */
+        memmove(series->by_rank + (size_t)rank * ((size_t)series->room + 1),
+                series->by_rank + (size_t)rank * (size_t)valid, (size_t)valid * sizeof *mine);
+    series->ranks_ns = series->by_rank;
 }
 
 /* Invalid repetitions leave; samples among them are counted. */
@@ -306,6 +366,7 @@ void pl_series_run(struct pl_series *series, int warmup, int reps)
     exchange(series, count);
     if (series->way.stream || cycles)
         warmup = 0;
+    gather_ranks(series, warmup < count ? warmup : count, count);
     drop(series, warmup < count ? warmup : count, count);
     series->timed_ns = 0;
     for (int i = 0; i < series->warmup + series->count; i++)

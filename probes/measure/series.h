@@ -37,17 +37,22 @@ struct pl_series {
     int64_t budget_ns;          /* of the case in this block, from its first sample on */
     struct pl_cycle cycle;      /* where the plan asks for cycles */
     int64_t *seen;              /* rank 0: what a case has taken until it has settled */
+    int64_t *by_rank;           /* rank 0, where cases ask for it: room a rank */
     int64_t *windows; /* by case of the plan: window_ns of its starts; 0: not chosen yet */
 
     /* What pl_series_run found; on rank 0. `ns` holds `warmup` values and then `count` samples of
      * valid repetitions; of a stream, one sample; of a cycle, one sample behind all repetitions. */
     int64_t *ns;
     int64_t timed_ns; /* all that was timed */
+    /* Of a case with `by_rank`: the samples as each rank timed them, `count` a rank, those of rank
+     * r from r (room + 1) on; NULL: it did not ask. */
+    const int64_t *ranks_ns;
     int warmup, count;
     int late, overrun;
     bool settled; /* the last repetitions were as those before them, as far as that was asked */
     bool budget_spent; /* the time limit ended the series early: on all ranks */
     int failures;      /* calls that returned an error */
+    int unready;       /* 1: what a series needs could not be made on this rank */
 };
 
 /* Collective. `room`: the longest series, without what lets a case settle. `common`: what all start
@@ -58,6 +63,9 @@ void pl_series_close(struct pl_series *series);
 
 /* Sets up a case for a block: arguments, data, start scheme, budget. Collective. */
 void pl_series_begin(struct pl_series *series, const struct pl_case *c, int block);
+
+/* When a case has had its samples of the block: what it keeps for a series is given back. */
+void pl_series_end(struct pl_series *series);
 
 /* `warmup` repetitions and then `reps` (together at most `room`), timed alike; where the plan asks
  * for cycles and ranks meet before each repetition, as many as there are until one is found, and

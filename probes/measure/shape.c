@@ -15,7 +15,7 @@ struct traits {
     bool reduces, has_root, inout;
 };
 
-static const struct traits table[PL_FUNCTION_COUNT] = {
+static const struct traits table[PL_FUNCTION_COUNT + 1] = {
     /* n divided as, send, recv, result at, reduces, has_root, inout */
     [PL_FN_barrier] = {NOTHING, NO_BUFFER, NO_BUFFER, NOWHERE, false, false, false},
     [PL_FN_bcast] = {VECTOR, NO_BUFFER, TOTAL, EVERYWHERE, false, true, true},
@@ -34,6 +34,8 @@ static const struct traits table[PL_FUNCTION_COUNT] = {
     [PL_FN_scan] = {VECTOR, TOTAL, TOTAL, EVERYWHERE, true, false, false},
     [PL_FN_exscan] = {VECTOR, TOTAL, TOTAL, ALL_BUT_FIRST, true, false, false},
     [PL_FN_reduce_local] = {VECTOR, TOTAL, TOTAL, EVERYWHERE, true, false, true},
+    [PL_FUNCTION_COUNT] = {NOTHING, NO_BUFFER, NO_BUFFER, NOWHERE, false, false,
+                           false}, /* pattern/ */
 };
 
 long long pl_split_count(long long total, int nprocs, int rank)

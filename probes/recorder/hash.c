@@ -182,17 +182,25 @@ static struct values values_of(enum pl_element element)
     }
 }
 
-static uint64_t poly_of(const void *content, size_t bytes, enum pl_element element)
+/* Of what has been looked at: its polynomial, and the power of the next value. */
+struct running {
+    uint64_t total, power;
+};
+
+/* More of a content, whole blocks unless it is the last. */
+static void add_poly(struct running *running, const uint8_t *at, size_t bytes,
+                     enum pl_element element)
 {
     const struct values values = values_of(element);
-    const uint8_t *at = content, *const end = at + bytes;
+    const uint8_t *const end = at + bytes;
     const size_t block_bytes = BLOCK * values.width;
-    uint64_t total = 0, power = 1;
     for (; at + block_bytes <= end; at += block_bytes) {
-        total = pl_plus(total, pl_times(power, values.block(at, BLOCK)));
-        power = pl_times(power, table.step);
+        running->total = pl_plus(running->total, pl_times(running->power, values.block(at, BLOCK)));
+        running->power = pl_times(running->power, table.step);
     }
     const int whole = (int)((size_t)(end - at) / values.width);
+    if (at == end)
+        return;
     uint64_t rest = values.block(at, whole);
     at += (size_t)whole * values.width;
     if (at < end) { /* the last value is filled up with zeros */
@@ -200,7 +208,7 @@ static uint64_t poly_of(const void *content, size_t bytes, enum pl_element eleme
         memcpy(&last, at, (size_t)(end - at));
         rest = pl_plus(rest, pl_reduce((unsigned __int128)last * table.powers[whole]));
     }
-    return pl_plus(total, pl_times(power, rest));
+    running->total = pl_plus(running->total, pl_times(running->power, rest));
 }
 
 enum { LANES = 4, CHAINS = 2, STEP = LANES * CHAINS };
@@ -263,57 +271,66 @@ static void add_block(const uint8_t *at, size_t count, bool wide, double factor,
     sketch[2] += totals[2];
 }
 
-static void sketch_of(const void *content, size_t bytes, enum pl_element element,
-                      double sketch[PL_SKETCH])
+/* The same; `before`: bytes that came before. */
+static void add_sketch(const uint8_t *at, size_t bytes, size_t before, enum pl_element element,
+                       double sketch[PL_SKETCH])
 {
     const bool wide = element == PL_FLOAT64 || element == PL_COMPLEX128;
-    memset(sketch, 0, PL_SKETCH * sizeof *sketch);
     if (!wide && element != PL_FLOAT32 && element != PL_COMPLEX64)
         return;
     const size_t width = wide ? sizeof(double) : sizeof(float), count = bytes / width;
     for (size_t i = 0; i < count; i += BLOCK) {
-        const double factor = 0.5 + (double)(pl_mix(~(uint64_t)(i / BLOCK)) >> 11) * 0x1p-54;
-        add_block((const uint8_t *)content + i * width, count - i < BLOCK ? count - i : BLOCK, wide,
-                  factor, sketch);
+        const uint64_t block = before / width / BLOCK + i / BLOCK;
+        const double factor = 0.5 + (double)(pl_mix(~block) >> 11) * 0x1p-54;
+        add_block(at + i * width, count - i < BLOCK ? count - i : BLOCK, wide, factor, sketch);
     }
 }
 
-enum { CLASSES = PL_EXTREMES / 2 };
-_Static_assert((int)CLASSES == (int)LANES, "a class is a lane");
+enum { CLASSES = PL_EXTREMES / 2, VECTOR_BYTES = 32, VECTORS = 4 };
 
-static inline lanes chosen(bits mask, lanes yes, lanes no)
-{
-    return (lanes)(((bits)yes & mask) | ((bits)no & ~mask));
-}
-
+/* Number by number in several vectors at a time, whose lanes are folded into classes at the end. */
 #define EXTREMES_OF(name, type)                                                                    \
     static void name(const uint8_t *at, size_t count, double extremes[PL_EXTREMES])                \
     {                                                                                              \
-        typedef type few __attribute__((vector_size(LANES * sizeof(type))));                       \
-        few given;                                                                                 \
-        memcpy(&given, at, sizeof given);                                                          \
-        lanes largest = __builtin_convertvector(given, lanes), smallest = largest;                 \
-        for (size_t i = LANES; i < count; i += LANES) {                                            \
-            const size_t place = i + LANES <= count ? i : count - LANES;                           \
-            memcpy(&given, at + place * sizeof(type), sizeof given);                               \
-            lanes numbers = __builtin_convertvector(given, lanes);                                 \
-            if (place < i)                                                                         \
-                numbers = turned(numbers, (int)(count % LANES));                                   \
-            largest = chosen(numbers > largest, numbers, largest);                                 \
-            smallest = chosen(numbers < smallest, numbers, smallest);                              \
+        typedef type vector __attribute__((vector_size(VECTOR_BYTES)));                            \
+        typedef __typeof__((vector){0} > (vector){0}) mask;                                        \
+        enum { LANE_COUNT = VECTOR_BYTES / sizeof(type), SPAN = VECTORS * LANE_COUNT };            \
+        vector largest[VECTORS], smallest[VECTORS], given;                                         \
+        type most[CLASSES], least[CLASSES];                                                        \
+        size_t i = 0;                                                                              \
+        memcpy(most, at, sizeof most);                                                             \
+        memcpy(least, at, sizeof least);                                                           \
+        if (count >= SPAN) {                                                                       \
+            memcpy(largest, at, sizeof largest);                                                   \
+            memcpy(smallest, at, sizeof smallest);                                                 \
+            for (i = SPAN; i + SPAN <= count; i += SPAN) {                                         \
+                for (int k = 0; k < VECTORS; k++) {                                                \
+                    memcpy(&given, at + (i + (size_t)k * LANE_COUNT) * sizeof(type),               \
+                           sizeof given);                                                          \
+                    const mask more = given > largest[k], less = given < smallest[k];              \
+                    largest[k] = (vector)(((mask)given & more) | ((mask)largest[k] & ~more));      \
+                    smallest[k] = (vector)(((mask)given & less) | ((mask)smallest[k] & ~less));    \
+                }                                                                                  \
+            }                                                                                      \
+            for (int k = 0; k < SPAN; k++) {                                                       \
+                const type high = largest[k / LANE_COUNT][k % LANE_COUNT];                         \
+                const type low = smallest[k / LANE_COUNT][k % LANE_COUNT];                         \
+                type *top = &most[k % CLASSES], *bottom = &least[k % CLASSES];                     \
+                *top = high > *top ? high : *top;                                                  \
+                *bottom = low < *bottom ? low : *bottom;                                           \
+            }                                                                                      \
         }                                                                                          \
-        memcpy(extremes, &largest, sizeof largest);                                                \
-        memcpy(extremes + CLASSES, &smallest, sizeof smallest);                                    \
+        for (; i < count; i++) {                                                                   \
+            type number, *top = &most[i % CLASSES], *bottom = &least[i % CLASSES];                 \
+            memcpy(&number, at + i * sizeof(type), sizeof number);                                 \
+            *top = number > *top ? number : *top;                                                  \
+            *bottom = number < *bottom ? number : *bottom;                                         \
+        }                                                                                          \
+        for (int k = 0; k < CLASSES; k++) {                                                        \
+            extremes[k] = (double)most[k];                                                         \
+            extremes[CLASSES + k] = (double)least[k];                                              \
+        }                                                                                          \
     }
-
-/* The last LANES numbers, each in the lane of its class. */
-static inline lanes turned(lanes numbers, int by)
-{
-    lanes found = {0};
-    for (int lane = 0; lane < LANES; lane++)
-        found[(lane + by) % LANES] = numbers[lane];
-    return found;
-}
 
 EXTREMES_OF(of_int8, int8_t)
 EXTREMES_OF(of_uint8, uint8_t)
@@ -336,28 +353,62 @@ static const struct {
     [PL_FLOAT64] = {8, of_float64},
 };
 
-static void extremes_of(const void *content, size_t bytes, enum pl_element element,
-                        double extremes[PL_EXTREMES])
+/* The same: extremes of what came `before` are there already. */
+static void add_extremes(const uint8_t *at, size_t bytes, size_t before, enum pl_element element,
+                         double extremes[PL_EXTREMES])
 {
-    memset(extremes, 0, PL_EXTREMES * sizeof *extremes);
     if (element > PL_FLOAT64 || !ordered[element].of)
         return;
+    double own[PL_EXTREMES];
     const size_t count = bytes / ordered[element].width;
-    if (count >= CLASSES)
-        ordered[element].of(content, count, extremes);
+    if (count < CLASSES) /* the last few numbers of many are their own piece */
+        return;
+    ordered[element].of(at, count, own);
+    for (int k = 0; k < CLASSES; k++) {
+        const double most = own[k], least = own[CLASSES + k];
+        extremes[k] = before && extremes[k] > most ? extremes[k] : most;
+        extremes[CLASSES + k] =
+            before && extremes[CLASSES + k] < least ? extremes[CLASSES + k] : least;
+    }
+}
+
+/* A content is gone through in pieces that stay in a cache until all have looked at them. The last
+ * one is not shorter than the others. */
+enum { PIECE_BYTES = 1 << 16 };
+
+static void hash_pieces(struct pl_slot *slot, const uint8_t *content, size_t bytes)
+{
+    const enum pl_element element = (enum pl_element)slot->element;
+    struct running running = {0, 1};
+    XXH3_state_t state;
+    XXH3_64bits_reset(&state);
+    for (size_t at = 0, size; at < bytes; at += size) {
+        size = bytes - at < 2 * PIECE_BYTES ? bytes - at : PIECE_BYTES;
+        XXH3_64bits_update(&state, content + at, size);
+        add_poly(&running, content + at, size, element);
+        add_sketch(content + at, size, at, element, slot->sketch);
+        add_extremes(content + at, size, at, element, slot->extremes);
+    }
+    slot->content = XXH3_64bits_digest(&state);
+    slot->poly = running.total;
 }
 
 void PL_HASH(struct pl_slot *slot, const void *content, size_t bytes)
 {
     const enum pl_element element = (enum pl_element)slot->element;
-    slot->content = XXH3_64bits(content, bytes);
-    slot->poly = poly_of(content, bytes, element);
-    sketch_of(content, bytes, element, slot->sketch);
-    if (bytes > PL_PAYLOAD) {
-        extremes_of(content, bytes, element, slot->extremes);
-    } else {
-        memset(slot->payload, 0, PL_PAYLOAD);
-        if (bytes > 0)
-            memcpy(slot->payload, content, bytes);
+    memset(slot->sketch, 0, sizeof slot->sketch);
+    memset(slot->payload, 0, PL_PAYLOAD); /* or extremes */
+    if (bytes >= 2 * PIECE_BYTES) {
+        hash_pieces(slot, content, bytes);
+        return;
     }
+    struct running running = {0, 1};
+    slot->content = XXH3_64bits(content, bytes);
+    add_poly(&running, content, bytes, element);
+    slot->poly = running.total;
+    add_sketch(content, bytes, 0, element, slot->sketch);
+    if (bytes > PL_PAYLOAD)
+        add_extremes(content, bytes, 0, element, slot->extremes);
+    else if (bytes > 0)
+        memcpy(slot->payload, content, bytes);
 }

@@ -11,6 +11,7 @@
 enum pl_span {
     PL_SPAN_LONGEST,       /* the largest of the ranks' own times */
     PL_SPAN_MEAN,          /* their mean */
+    PL_SPAN_ROOT,          /* the root's own time; rank 0's, where there is no root */
     PL_SPAN_FIRST_TO_LAST, /* from the first start to the last end, on the global clock */
     PL_SPAN_LAST_TO_LAST,  /* from the last start to the last end, on the global clock */
 };

@@ -50,6 +50,7 @@ PAGES = {
     "environment": "/environment?a=RUN",
     "report": "/report/RUN",
     "advise": "/advise?function=bcast&bytes=1&nprocs=4",
+    "recordings": "/recordings",
     "overlap": "/overlap",
 }
 

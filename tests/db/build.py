@@ -22,6 +22,7 @@ from plumbline_db.probe_records import (
     KnobReading,
     Order,
     ProbeRecord,
+    RankSamples,
     Samples,
 )
 from plumbline_db.records import Campaign, Failure, Library, Machine, Run, Verdict, Winner
@@ -71,6 +72,8 @@ class Timed:
     bytes: int = 16384
     median_ns: int = 43_000
     outcome: Literal["ok", "wrong", "not_in_force"] = "ok"
+    ranks: int = 0
+    by_rank: bool = False  # of four ranks, rank r takes r + 1 times the median
 
 
 def started(db: Database, campaign: Campaign = CAMPAIGN) -> Campaign:
@@ -143,7 +146,9 @@ def records(
         written.append(ConfigRecord(id, True, "", readings))
     written += [
         CaseRecord(
-            i, c.function, c.variant, c.config, c.bytes, c.bytes, "MPI_BYTE", "MPI_BOR", 0, reps
+            *(i, c.function, c.variant, c.config, c.bytes, c.bytes, "MPI_BYTE", "MPI_BOR", 0, reps),
+            ranks=c.ranks,
+            by_rank=int(c.by_rank),
         )
         for i, c in enumerate(cases)
     ]
@@ -161,6 +166,9 @@ def records(
             )
             timed += sum(warmup) + sum(ns)
             written.append(Samples(i, block, warmup, ns))
+            if cases[i].by_rank:
+                each = [[(rank + 1) * cases[i].median_ns] * reps for rank in range(4)]
+                written.append(RankSamples(i, block, each))
     written.append(Footer(len(cases), timed, 2 * timed + 1000))
     return written
 
@@ -183,6 +191,8 @@ def plan(records: Iterable[ProbeRecord]) -> str:
                     f"case id={one.case} function={one.function} variant={one.variant} "
                     f"config={one.config} bytes={one.bytes} type={one.type} op={one.op} "
                     f"root={one.root} reps={one.reps}"
+                    + (f" ranks={one.ranks}" if one.ranks else "")
+                    + (" by_rank=1" if one.by_rank else "")
                 )
     return "\n".join(lines) + "\n"
 

@@ -31,6 +31,7 @@ from plumbline_db.probe_records import (
     OverlapTrace,
     PingPong,
     ProbeRecord,
+    RankSamples,
     Refused,
     Samples,
     Transit,
@@ -209,6 +210,7 @@ def launches(draw: st.DrawFn) -> list[ProbeRecord]:
             calls=small,
             least=counts,
             mean=counts,
+            by_rank=st.integers(0, 1),
         )
         written.append(draw(built))
     outcomes = ["ok", "wrong", "unsupported", "error", "not_in_force"]
@@ -222,7 +224,11 @@ def launches(draw: st.DrawFn) -> list[ProbeRecord]:
         times = st.lists(counts, max_size=5)
         events = st.dictionaries(text, counts, max_size=2)
         fields = (times, times, small, small, events, counts, *[st.booleans()] * 2)
-        written += [draw(whole(Samples, st.just(case), st.just(block), *fields)) for case in order]
+        ranks = st.lists(st.lists(counts, max_size=3), min_size=1, max_size=3)
+        for case in order:
+            written.append(draw(whole(Samples, st.just(case), st.just(block), *fields)))
+            if draw(st.booleans()):
+                written.append(draw(whole(RankSamples, st.just(case), st.just(block), ranks)))
     written += draw(_aftermath(cases))
     written.append(draw(whole(Footer, small, *[counts] * 5)))
     return written[: draw(st.integers(1, len(written)))] if draw(st.booleans()) else written

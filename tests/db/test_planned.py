@@ -23,6 +23,7 @@ from plumbline_db.probe_records import (
     OverlapTrace,
     PingPong,
     ProbeRecord,
+    RankSamples,
     Refused,
     Samples,
     Transit,
@@ -285,3 +286,33 @@ def test_round_trips_and_overlap_cells(
 def test_what_was_not_timed_is_not_refused() -> None:
     refused(PLAN, [*RECORDS[:-1], Refused(2, "too short"), RECORDS[-1]], "case 2 is refused")
     refused(PLAN + MORE, RECORDS, "no overlap record of 4")
+
+
+def by_rank(*ranks: RankSamples) -> list[ProbeRecord]:
+    """A launch of one case that asks for the times of its three ranks."""
+    launch = build.records(build.run(), [Timed()], blocks=1, reps=2)
+    (case,) = [record for record in launch if isinstance(record, CaseRecord)]
+    asked = replace(case, by_rank=1, ranks=3)
+    found = [asked if record is case else record for record in launch]
+    (place,) = [number for number, record in enumerate(found) if isinstance(record, Samples)]
+    return [*found[: place + 1], *ranks, *found[place + 1 :]]
+
+
+def test_times_of_ranks_stand_behind_the_samples() -> None:
+    good = by_rank(RankSamples(0, 0, [[1, 2]] * 3))
+    plan = build.plan(good)
+    assert "by_rank=1" in plan
+    judge(plan, good)
+    refused(plan, by_rank(), "no ranks' times of case 0 in block 0")
+    for times, message in (
+        ([[1, 2]] * 4, "the number of ranks of case 0 in block 0 is 4, 3"),
+        ([[1, 2], [1, 2], [1]], "the number of times of a rank in case 0 in block 0 is 1, 2"),
+    ):
+        refused(plan, by_rank(RankSamples(0, 0, times)), message)
+    once = RankSamples(0, 0, [[1, 2]] * 3)
+    refused(plan, by_rank(once, once), "not behind its samples")
+    refused(plan, by_rank(RankSamples(0, 1, [[1, 2]] * 3)), "not behind its samples")
+    refused(plan, by_rank(RankSamples(0, 0, [[1, 2]] * 2 + [[1, 10**12]])), "longer than", 1.0)
+    silent = replace(by_rank()[1], by_rank=0)
+    quiet = build.plan([good[0], silent, *good[2:]])
+    refused(quiet, [good[0], silent, *good[2:]], "which did not ask for them")

@@ -24,6 +24,7 @@ from plumbline.libraries import known_parameters, openmpi, space_file
 from plumbline.libraries.openmpi import info
 from plumbline.results import recorded
 from plumbline.settings import campaign_file
+from plumbline.suites import description as suites_file
 from plumbline_db import ndjson, runs, scratch
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
@@ -252,6 +253,10 @@ READERS: dict[str, Reader] = {
     "campaign": Reader(
         lambda data: campaign_file.tasks(_file(data, "campaign.toml"), {}, None),
         _all("docs/examples/*.toml"),
+    ),
+    "suites": Reader(
+        lambda data: suites_file.read(_file(data, "suites.toml")),
+        _all("tuner/plumbline/suites/standard/*.toml"),
     ),
     "watch": Reader(
         lambda data: configuration_file.read(_file(data, "watch.toml")),

@@ -229,7 +229,8 @@ def test_what_is_installed_works(installed: Path, tmp_path: Path) -> None:
     command = installed / "bin" / "plumbline"
     assert said(command, "--version").startswith("plumbline, version ")
     checks = said(command, "doctor", "--db", tmp_path / "plumbline.db")
-    (programs,) = (installed / "libexec" / "plumbline").iterdir()
+    found = (installed / "libexec" / "plumbline").iterdir()
+    (programs,) = (folder for folder in found if folder.name != "detection")
     assert f"{programs}/probe" in checks and f"{programs}/libplumbline.so" in checks
     measured = said(command, "measure", "MPI_Bcast", "--launches", "1", "--nprocs", "2")
     assert "default" in measured
@@ -241,6 +242,12 @@ def test_what_is_installed_works(installed: Path, tmp_path: Path) -> None:
         "        print(importlib.import_module(one.name).__file__)\n"
     )
     python = installed / "lib" / "plumbline" / "python"
+    detect = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from plumbline.detect import analysis, program\n"
+        "print(analysis.analysis(program.RankProgram(3).recording()))\n"
+    )
+    assert said(sys.executable, "-I", "-c", detect, python) == "[]\n"
     files = said(sys.executable, "-I", "-c", script, python).splitlines()
     assert len(files) > 50
     assert all(Path(one).is_relative_to(python) for one in files)

@@ -15,13 +15,16 @@ from tests.probes.launch import ROOT
 from tests.probes.recorder.programs import HERE, recorder
 
 SIZES = [0, 1, 3, 8, 12, 63, 64, 65, 72, 100, 128, 513, 4095, 4096, 4104, 8200, 30011]
+# Gone through in several pieces.
+LARGE = [131072, 131080, 200011]
+IN_PIECES = (Element.INT8, Element.INT32, Element.FLOAT64, Element.COMPLEX128, Element.BYTE)
 
 
 def contents() -> list[tuple[Element, bytes]]:
     random = np.random.default_rng(1)
     found = []
     for element in Element:
-        for size in SIZES:
+        for size in [*SIZES, *(LARGE if element in IN_PIECES else [])]:
             content = random.bytes(size)
             dtype = dtype_of(element)
             if dtype is not None and np.dtype(dtype).kind in "fc":

@@ -119,7 +119,7 @@ static void check_lines(void)
     CHECK(refused("plumbline-plan 10\n" CASE, 1, "plumbline-plan 10", "first line"));
     CHECK(refused("# comment\n" FIRST CASE, 1, "# comment", "first line"));
     CHECK(refused(FIRST, 0, "case", "there is none"));
-    CHECK(refused(FIRST "cases id=0\n", 2, "cases", "set, config, case, pingpong"));
+    CHECK(refused(FIRST "cases id=0\n", 2, "cases", "set, config, case, messages, pingpong"));
     CHECK(refused(FIRST "set seed=1\nset seed=2\n" CASE, 3, "set", "twice"));
     CHECK(refused(FIRST CASE CASE, 3, "id=0", "line 2 has the same id"));
     CHECK(!parse_bytes(FIRST "set run=a\0b\n" CASE, sizeof FIRST "set run=a\0b\n" CASE - 1, 4));

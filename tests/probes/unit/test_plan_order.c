@@ -57,6 +57,7 @@ static const char *const case_tokens[] = {
     "reps=9",
     "delay_ns=55",
     "use=loop",
+    "by_rank=1",
     "calls=7",
     "least=404",
     "mean=606",
@@ -127,10 +128,10 @@ static void describe(const char *source, struct text *text)
         for (int i = 0; i < plan.case_count; i++) {
             const struct pl_case *c = &plan.cases[i];
             snprintf(line, sizeof line,
-                     "%d %d %s %d %d %lld %d %d %d %d %" PRId64 " %d %s %d %lld %lld\n", c->id,
+                     "%d %d %s %d %d %lld %d %d %d %d %" PRId64 " %d %s %d %d %lld %lld\n", c->id,
                      (int)c->function, c->variant_name, c->variant != NULL, c->config, c->bytes,
                      c->type, c->op, c->root, c->reps, c->delay_ns, c->ranks,
-                     c->use ? c->use->name : "-", c->calls, c->least, c->mean);
+                     c->use ? c->use->name : "-", c->by_rank, c->calls, c->least, c->mean);
             add(text, line);
         }
     }
@@ -265,6 +266,7 @@ int main(void)
     int trial_count = without(case_tokens, CASE_TOKENS, "reps", trial);
     trial_count = without(trial, trial_count, "delay_ns", trial);
     trial_count = without(trial, trial_count, "use", trial);
+    trial_count = without(trial, trial_count, "by_rank", trial);
     CHECK(same_in_any_order("case", trial, trial_count, false));
     other_lines = PLAIN;
     CHECK(each_key_counts(loops, loop_count));

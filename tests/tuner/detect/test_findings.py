@@ -10,13 +10,15 @@ import pytest
 from click.testing import CliRunner
 
 from plumbline.cli import plumbline
-from plumbline.detect import call_sites, read, words
+from plumbline.detect import call_sites, kept, read, words
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import HandMade
 from plumbline.detect.graph import graph
 from plumbline.detect.patch import sketch
 from plumbline.detect.program import RankProgram
 from plumbline.detect.recording import Recording
+from plumbline_db import detections
+from plumbline_db.connection import Database
 from tests.bench.detection import broadcasts, exchanges, negatives, rooted, spmd
 
 
@@ -109,12 +111,17 @@ def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
+def _kept(folder: Path) -> list[str]:
+    return ["--db", str(folder / "found.db")]
+
+
 def test_the_command(recorded: Path) -> None:
     folder = recorded / "graphs"
-    given = ["detect", str(recorded), "--output", str(folder)]
+    given = [*_kept(recorded), "detect", str(recorded), "--output", str(folder)]
     told = CliRunner().invoke(plumbline, given)
     assert told.exit_code == 0, told.output
     assert ". MPI_Bcast, 8000 bytes" in told.output
+    assert "--replay measures it" in told.output
     sketches = "".join(path.read_text() for path in folder.glob("*.c"))
     assert "MPI_Bcast(BUFFER, COUNT, TYPE, 0, comm);" in sketches
     assert sorted(path.name for path in folder.glob("*.svg")) == [
@@ -124,7 +131,26 @@ def test_the_command(recorded: Path) -> None:
 
 
 def test_the_command_as_json(recorded: Path) -> None:
-    told = CliRunner().invoke(plumbline, ["--json", "detect", str(recorded)])
+    told = CliRunner().invoke(plumbline, [*_kept(recorded), "--json", "detect", str(recorded)])
     found = msgspec.json.decode(told.output, type=list[HandMade])
     assert {finding.function for finding in found} == {"MPI_Bcast", "MPI_Gather"}
     assert found[0].seconds >= found[1].seconds
+
+
+def test_what_was_found_is_kept_once_a_recording(recorded: Path) -> None:
+    for _ in range(2):
+        told = CliRunner().invoke(plumbline, [*_kept(recorded), "detect", str(recorded)])
+        assert told.exit_code == 0, told.output
+    with Database.open(recorded / "found.db") as db:
+        (detection,) = detections.every(db)
+    assert (detection.nprocs, detection.replayed) == (6, False)
+    assert {each.function for each in kept.findings(detection)} == {"MPI_Bcast", "MPI_Gather"}
+
+
+@pytest.mark.parametrize(
+    ("option", "asks"), [("--launches", "--replay"), ("--nprocs", "--simulate")]
+)
+def test_options_of_what_is_not_asked_for(recorded: Path, option: str, asks: str) -> None:
+    told = CliRunner().invoke(plumbline, [*_kept(recorded), "detect", str(recorded), option, "3"])
+    assert told.exit_code != 0
+    assert f"{option} is of {asks}: add it" in str(told.exception)

@@ -19,7 +19,7 @@ from plumbline.pages import frozen, printed
 from tests.exporters.test_web import serving
 from tests.tuner.overlap import two_campaigns as overlap
 from tests.tuner.pages import site
-from tests.tuner.pages.site import FIRST, SECOND
+from tests.tuner.pages.site import DESCRIBED, FIRST, SECOND, SUITES
 
 playwright = pytest.importorskip("playwright.sync_api", reason="make test-pages installs it")
 axe = pytest.importorskip("axe_playwright_python.base", reason="make test-pages installs it")
@@ -32,6 +32,11 @@ CURVES = f"run={FIRST}&run={SECOND}&" + "&".join(
         f"{SECOND}:after|MPI_Alltoall|default",
     )
 )
+GATHER = f"run={SUITES}&" + "&".join(
+    "curve=" + quote(f"{DESCRIBED[0]}|MPI_Gather|{name}")
+    for name in ("default", "gather_naive_irecv")
+)
+OVER_RANKS = GATHER.replace("suite-gather", "suite-ranks")
 PAGES = {
     "overview": "/",
     "runs": "/runs",
@@ -43,10 +48,16 @@ PAGES = {
     "guideline": "/guideline/GL1",
     "map": "/map",
     "curves": f"/curves?{CURVES}",
+    "run-of-suites": f"/run/{SUITES}",
+    "suite": f"/curves?{GATHER}",
+    "suite-over-ranks": f"/curves?{OVER_RANKS}",
+    "suite-by-rank": f"/curves?{GATHER}&at=4096",
     "compare": f"/compare?a={FIRST}:before&b={SECOND}:before",
     "environment": f"/environment?a={FIRST}&b={SECOND}",
     "report": f"/report/{FIRST}",
     "advise": "/advise?function=bcast&bytes=1&nprocs=4",
+    "recordings": "/recordings",
+    "recording": "/recordings/first",
     "overlap": "/overlap",
     "overlap-campaign": "/overlap/first",
     "overlap-difference": f"/overlap/first/with/{quote(overlap.SECOND)}",
@@ -129,6 +140,35 @@ def test_three_steps_lead_to_a_picture(window: Window) -> None:
     assert sorted(query["run"]) == [FIRST, SECOND] and len(query["curve"]) == 2
     legend = page.text_content("figure svg")
     assert "MPI_Bcast" in legend and "MPI_Alltoall" in legend
+
+
+def test_suites_of_a_file_lead_to_pictures(window: Window) -> None:
+    """From the run to all curves of a suite, then rank by rank, then other operations of another
+    run beside them."""
+    page = window.page
+    window.open("/runs")
+    page.click(f"a:text('{SUITES}')")
+    page.click("a:text('suite-gather')")
+    page.wait_for_selector('figure[data-drawn="yes"] svg')
+    assert len(page.query_selector_all('input[name="curve"]:checked')) == 2
+    page.select_option('select[name="at"]', "4096")
+    page.click("fieldset:has-text('Scales') button")
+    page.wait_for_selector('figure[data-drawn="yes"] svg')
+    assert "at=4096" in page.url and "rank" in page.text_content("figure svg")
+    window.open(f"/curves?{GATHER}&run={FIRST}&curve=" + quote(f"{FIRST}:before|MPI_Bcast|default"))
+    legend = page.text_content("figure svg")
+    assert "MPI_Gather" in legend and "MPI_Bcast" in legend
+
+
+def test_hovering_tells_why_a_point_was_added(window: Window) -> None:
+    window.open(f"/curves?{GATHER}")
+    told = []
+    for number in range(8):
+        window.page.hover(f"figure svg .mark-symbol.role-mark path >> nth={number}", force=True)
+        window.page.wait_for_selector("#vg-tooltip-element.visible")
+        told.append(window.page.inner_text("#vg-tooltip-element"))
+    assert any("jump: MPI_Gather, between 4096" in text for text in told)
+    assert any("it was asked for" in text for text in told)
 
 
 def test_an_address_holds_the_choice(window: Window, browser: object, url: str) -> None:

@@ -1,5 +1,5 @@
-"""A database as a site has it: two campaigns, one of them with what hostile names can hold, and two
-of overlap."""
+"""A database as a site has it: two campaigns, one of them with what hostile names can hold, a run
+of suites, two of overlap, and recordings."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ import msgspec
 from starlette.testclient import TestClient
 
 from plumbline.pages import rooms
-from plumbline_db import campaigns, events, exports, machines, runs, verdicts, winners
+from plumbline_db import campaigns, events, exports, machines, points, runs, verdicts, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Event, Export, OtherUse
+from plumbline_db.records import Campaign, Event, Export, OtherUse, Suite, SuitePoint
 from plumbline_exporters import web
 from tests.db import build, generate
 from tests.db.generate import Size
+from tests.tuner.detect import detected
 from tests.tuner.overlap import two_campaigns as overlap
 
 SIZE = Size(launches=6, cases=40, blocks=2, reps=3, warmup=2, rewarm=1)
 FIRST, SECOND = "openmpi-4.1.4-4x000000", "openmpi-4.1.4-4x000001"
+SUITES = "openmpi-4.1.4-4s000002"
+DESCRIBED = (f"{SUITES}/suite-gather", f"{SUITES}/suite-ranks", f"{SUITES}/suite-modes")
 MARKUP = '"><script>alert(1)</script>&{{ 7 * 7 }}'
 HOSTILE = f"h/{MARKUP}/x?y#z"
 
@@ -27,8 +30,10 @@ def store(path: Path) -> None:
     overlap.store(path)
     with Database.open(path, write=True) as db:
         generate.fill(db, 2, SIZE)
+        detected.store(db)
         exports.put(db, FIRST, Export("env", "/out/plumbline.sh", "00", "2025-03-01"))
         _changed(db)
+        _described(db)
         _hostile(db)
 
 
@@ -42,6 +47,47 @@ def _changed(db: Database) -> None:
     worse = {"verdict": "violated", "ratio": 3.5, "ratio_low": 3.0, "ratio_high": 4.0}
     table[0] = msgspec.structs.replace(table[0], **worse)
     verdicts.put(db, SECOND, "after", table)
+
+
+def _described(db: Database) -> None:
+    """Gather over bytes in two looks, with the times of ranks; over ranks; sends of two ranks."""
+    campaign = msgspec.structs.replace(
+        build.started(db),
+        id=SUITES,
+        key="k-suites",
+        settings='{"command":"suite"}',
+        state="finished",
+        finished="2025-03-01T11:00:00Z",
+    )
+    campaigns.put(db, campaign)
+    gather, ranks, modes = (Suite("suite", step=name) for name in ("gather", "ranks", "modes"))
+    why = "MPI_Gather, between 4096 and 16384: 2.00 times what slopes beside it explain"
+    asked = [SuitePoint(gather.name, "bytes", size) for size in (256, 4096, 16384)]
+    asked += [SuitePoint(gather.name, "bytes", 8192, 2, "jump", why)]
+    asked += [SuitePoint(ranks.name, "ranks", count) for count in (2, 3, 4)]
+    asked += [SuitePoint(modes.name, "bytes", size) for size in (256, 4096)]
+    points.put(db, SUITES, asked)
+
+    def both(size: int, **more: object) -> list[build.Timed]:
+        known = {"function": "MPI_Gather", "bytes": size} | more
+        slower = known | {"variant": "gather_naive_irecv", "median_ns": 9 * size + 3000}
+        return [build.Timed(**known, median_ns=8 * size + 3000), build.Timed(**slower)]  # type: ignore[arg-type]
+
+    sends = [
+        build.Timed("point_to_point", name, "default", size, 900 + size, ranks=2)
+        for name in ("send_recv", "ssend_recv")
+        for size in (256, 4096)
+    ]
+    over = [case for size in (256, 4096, 16384) for case in both(size, by_rank=True)]
+    for suite, cases in (
+        (gather, over),
+        (gather.at(2), both(8192, by_rank=True)),
+        (ranks, [case for count in (2, 3, 0) for case in both(300 * (count or 4), ranks=count)]),
+        (modes, sends),
+    ):
+        for sequence in range(6):
+            launch = build.run(suite.name, sequence, campaign=campaign)
+            runs.put(db, launch, build.records(launch, cases, blocks=2, reps=3), suite)
 
 
 def _hostile(db: Database) -> Campaign:

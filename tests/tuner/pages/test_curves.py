@@ -11,11 +11,12 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from plumbline.pages import curve, curves_chart
+from plumbline.pages.offered import offered
 from plumbline.system import chart
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from tests.db import build
-from tests.tuner.pages.site import FIRST, SECOND
+from tests.tuner.pages.site import DESCRIBED, FIRST, SECOND, SUITES
 
 OURS = f"{FIRST}:before|MPI_Bcast|allreduce_as_reduce_plus_bcast"
 DEFAULT = f"{FIRST}:before|MPI_Bcast|default"
@@ -36,7 +37,7 @@ def test_a_point_is_the_median_of_the_launches_medians(db: Database) -> None:
         for found in runs.medians(db, FIRST, ["before"])
         if found.case.function == "MPI_Bcast"
         and found.case.variant == "default"
-        and found.case.bytes == read.points[0].bytes
+        and found.case.bytes == read.points[0].place
     ]
     point = read.points[0]
     assert point.seconds == statistics.median(medians.seconds) and point.n == 6
@@ -47,7 +48,7 @@ def test_a_point_is_the_median_of_the_launches_medians(db: Database) -> None:
 
 def test_curves_of_the_same_launches_are_compared_launch_by_launch(db: Database) -> None:
     ours, default = curve.read(db, [OURS, DEFAULT], DEFAULT, ALL)
-    assert [point.bytes for point in ours.points] == [point.bytes for point in default.points]
+    assert [point.place for point in ours.points] == [point.place for point in default.points]
     for point in ours.points:
         assert point.factor.together and point.factor.low <= point.factor.ratio <= point.factor.high
     assert curve.together([ours, default])
@@ -66,8 +67,8 @@ def test_curves_of_other_launches_have_a_factor_without_an_interval(db: Database
 def test_bounds_leave_sizes_out(db: Database) -> None:
     (whole,) = curve.read(db, [DEFAULT], DEFAULT, ALL)
     (part,) = curve.read(db, [DEFAULT], DEFAULT, (4, 16))
-    sizes = [point.bytes for point in whole.points]
-    assert [point.bytes for point in part.points] == [size for size in sizes if 4 <= size <= 16]
+    sizes = [point.place for point in whole.points]
+    assert [point.place for point in part.points] == [size for size in sizes if 4 <= size <= 16]
 
 
 @pytest.mark.parametrize(
@@ -93,8 +94,8 @@ def test_names_that_name_nothing(db: Database, name: str, status: int) -> None:
 
 def test_whatever_is_offered_can_be_read(db: Database) -> None:
     for every in (False, True):
-        for offered in curve.offered(db, FIRST, every=every):
-            names = [name for of in offered.functions.values() for name, _ in of]
+        for source in offered(db, FIRST, every=every):
+            names = [name for of in source.functions.values() for name, _ in of]
             assert all(each.points for each in curve.read(db, names, names[0], ALL))
 
 
@@ -103,10 +104,10 @@ def test_a_suite_is_offered_where_there_is_no_table_yet(tmp_path: Path) -> None:
         campaign = build.started(db)
         launch = build.run("search-1")
         runs.put(db, launch, build.records(launch, [build.Timed()]))
-        (offered,) = curve.offered(db, campaign.id, every=False)
-    assert offered.side == f"{campaign.id}/search-1"
-    assert offered.functions == {
-        "MPI_Allreduce": [(f"{offered.side}|MPI_Allreduce|default", "default")]
+        (source,) = offered(db, campaign.id, every=False)
+    assert source.side == f"{campaign.id}/search-1"
+    assert source.functions == {
+        "MPI_Allreduce": [(f"{source.side}|MPI_Allreduce|default", "default")]
     }
 
 
@@ -131,3 +132,54 @@ def test_the_picture_has_all_curves(db: Database, scale: str, ratios: bool) -> N
 def _values(found: list[curve.Curve]) -> list[dict[str, str]]:
     spec = curves_chart.specification(found, x="log", y="log", ratios=False, zoom=True)
     return spec["data"]["values"]
+
+
+def test_all_looks_at_a_suite_are_one_curve_that_knows_why_it_has_its_points(db: Database) -> None:
+    gather, ranks, modes = offered(db, SUITES, every=False)
+    assert [gather.side, ranks.side, modes.side] == list(DESCRIBED)
+    assert (gather.axis, ranks.axis) == ("bytes", "ranks")
+    assert (gather.by_rank, ranks.by_rank) == ([256, 4096, 8192, 16384], [])
+    assert modes.functions["point_to_point"][0][1] == "send_recv on 2 ranks"
+    names = [name for name, _ in gather.functions["MPI_Gather"]]
+    default, ours = curve.read(db, names, names[0], ALL)
+    assert [point.place for point in default.points] == [256, 4096, 8192, 16384]
+    assert [point.why[:4] for point in default.points] == ["", "", "jump", ""]
+    assert all(point.factor.together for point in ours.points)
+    assert "jump: MPI_Gather, between 4096" in curve.csv_of([default])
+    spec = curves_chart.specification([default], x="log", y="log", ratios=False, zoom=True)
+    assert {row["why"][:4] for row in spec["data"]["values"]} == {"it w", "jump"}
+
+
+def test_curves_over_ranks(db: Database) -> None:
+    source = offered(db, SUITES, every=False)[1]
+    names = [name for name, _ in source.functions["MPI_Gather"]]
+    found = curve.read(db, names, names[0], ALL)
+    assert [[point.place for point in each.points] for each in found] == [[2, 3, 4]] * 2
+    spec = curves_chart.specification(found, x="log", y="log", ratios=False, zoom=False)
+    assert "ranks" in chart.render(spec)
+    with pytest.raises(HTTPException, match="do not share an axis"):
+        curve.read(db, [*names, DEFAULT], DEFAULT, ALL)
+
+
+def test_rank_by_rank(db: Database) -> None:
+    source = offered(db, SUITES, every=False)[0]
+    names = [name for name, _ in source.functions["MPI_Gather"]]
+    default, ours = curve.read(db, names, "", ALL, 4096)
+    assert (default.axis, [point.place for point in default.points]) == ("rank", [0, 1, 2, 3])
+    seconds = [point.seconds for point in ours.points]
+    assert seconds[3] == pytest.approx(2 * seconds[1])
+    assert "rank" in chart.render(
+        curves_chart.specification([default], x="log", y="linear", ratios=False, zoom=False)
+    )
+    for names_, at in ((names, 4097), ([DEFAULT], 4096)):
+        with pytest.raises(HTTPException) as refused:
+            curve.read(db, names_, "", ALL, at)
+        assert refused.value.status_code == 404
+
+
+def test_several_pictures_below_each_other(db: Database) -> None:
+    found = curve.read(db, [OURS, DEFAULT], DEFAULT, ALL)
+    one = curves_chart.specification(found, x="log", y="log", ratios=False, zoom=False)
+    picture = chart.render(curves_chart.below_each_other([one | {"title": "above"}, one]))
+    alone = chart.render(one).count("1. MPI_Bcast")
+    assert "above" in picture and picture.count("1. MPI_Bcast") == 2 * alone

@@ -15,7 +15,7 @@ from plumbline_db import campaigns, coverage
 from plumbline_db.connection import Database
 from tests.db import build
 from tests.tuner.pages import site
-from tests.tuner.pages.site import FIRST, HOSTILE, MARKUP, SECOND
+from tests.tuner.pages.site import FIRST, HOSTILE, MARKUP, SECOND, SUITES
 
 CURVE = f"{FIRST}:before|MPI_Bcast|default"
 
@@ -245,3 +245,31 @@ def test_what_to_do_next(stored: Path) -> None:
     assert any("older than 90 days" in text for text in texts)
     commands = [step.command for step in steps]
     assert f"plumbline apply --user --campaign {SECOND}" in commands
+
+
+def test_a_run_of_suites_says_what_they_are_and_leads_to_their_curves(client: TestClient) -> None:
+    assert SUITES in shown(client, "/runs").text
+    page = shown(client, f"/run/{SUITES}")
+    assert "Why 1 point was added to suite-gather" in page.text
+    assert "8192 bytes, look 2, jump: MPI_Gather, between 4096 and 16384" in page.text
+    assert "Violation tables" not in page.text
+    (gather, ranks, modes) = [link for link in page.links() if "curve=" in link]
+    for link, legend in (
+        (gather, "gather_naive_irecv"),
+        (ranks, "by ranks"),
+        (modes, "ssend_recv"),
+    ):
+        curves = shown(client, urljoin(f"/run/{SUITES}", link))
+        (picture,) = [found for tag, found in curves.elements if tag == "img"]
+        assert legend in (picture["alt"] or "")
+
+
+def test_each_rank_alone(client: TestClient) -> None:
+    (link, *_) = [to for to in shown(client, f"/run/{SUITES}").links() if "curve=" in to]
+    address = urljoin(f"/run/{SUITES}", link)
+    assert "at 4096 bytes" in shown(client, address).text
+    page = shown(client, f"{address}&at=4096")
+    (picture,) = [found for tag, found in page.elements if tag == "img"]
+    assert "by rank" in (picture["alt"] or "")
+    for at, status in (("x", 400), ("-1", 400), ("4097", 404)):
+        assert client.get(f"{address}&at={at}").status_code == status

@@ -25,6 +25,7 @@ COMMANDS = {
     "campaign": "Measure, verify, search, confirm, export: the whole loop.",
     "verify": "Measure the library as it is and print its violation table.",
     "measure": "Measure one function side by side in several variants.",
+    "suite": "Run suites of measurements that a file describes.",
     "variants": "Our alternatives to each function, and the best of them.",
     "nrep": "How many repetitions each function and size needs.",
     "pingpong": "Latency and bandwidth between ranks, by class of pair.",

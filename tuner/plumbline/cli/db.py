@@ -183,7 +183,7 @@ def _show(program: Program, path: Path, moved: Sequence[Moved]) -> None:
 
 
 @command.command("table", takes="db json")
-@click.argument("what", type=click.Choice(["samples", "medians", "verdicts", "winners"]))
+@click.argument("what", type=click.Choice(["samples", "medians", "ranks", "verdicts", "winners"]))
 @click.argument("campaigns", nargs=-1)
 @click.option(
     "--output",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,42 +13,201 @@ from .base import Program
 
 if TYPE_CHECKING:
     from plumbline.detect.findings import HandMade
+    from plumbline.detect.known_costs import Winners
+    from plumbline.detect.recording import Recording
+    from plumbline.settings import Settings
+    from plumbline.settings.toolchain import Toolchain
 
 
-@base.command("detect", takes="json")
+@base.command("detect", takes="mpi db json")
 @click.argument("recording", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @options.option(
     "--output",
     type=options.NewFolder(),
     help="Folder for pictures of who sends to whom, and sketches of replacements.",
 )
-def command(program: Program, recording: Path, output: Path | None) -> int:
+@options.option(
+    "--replay",
+    is_flag=True,
+    help="Play the messages again, beside MPI's own collective, in --launches launches.",
+)
+@options.launches(unset="8", help="Launches, with --replay; each is started anew.")
+@options.simulate
+@options.key(
+    "nprocs",
+    type=options.Numbers(),
+    unset="none",
+    help="With --simulate: one call on so many ranks, too; with commas between.",
+)
+def command(
+    program: Program,
+    recording: Path,
+    output: Path | None,
+    replay: bool,
+    launches: int | None,
+    simulate: str | None,
+    nprocs: list[int] | None,
+) -> int:
     """Find collectives that an application makes by hand of sends and receives.
 
     Reads what `plumbline record` has written, and looks at who had which content when, whatever
     way messages took. Says where in the source, among which ranks, how often, how long it took,
-    and what to mind before MPI's own collective takes the place. Also names collectives that are
-    called where another one, or none, would do.
+    what MPI's own collective would save, and what to mind before it takes the place. Also names
+    collectives that are called where another one, or none, would do.
+
+    What would be saved is known from campaigns, or measured with --replay. With --simulate the
+    whole recording is replayed on a simulated machine, as it is and with the collectives in place.
+    The database keeps what was found, for the pages of `plumbline serve`.
 
     \b
     Example:
       plumbline record --output my-recording -- mpirun -np 4 ./application
-      plumbline detect my-recording
+      plumbline detect my-recording --replay
+      plumbline detect my-recording --simulate ompi --nprocs 16,64
     """
-    from plumbline.detect import analysis, call_sites, read, words
+    from plumbline.detect import analysis, call_sites, findings, read, words
+    from plumbline_db.errors import UsageError
 
-    found = analysis.analysis(call_sites.resolved(read.read(recording)))
+    if launches and not replay:
+        raise UsageError("--launches is of --replay: add it")
+    if nprocs and simulate is None:
+        raise UsageError("--nprocs is of --simulate: add it")
+    recorded = call_sites.resolved(read.read(recording))
+    found = _predicted(program, recorded, analysis.analysis(recorded))
+    failures: list[str] = []
+    if replay:
+        found, failures = _replayed(program, recorded, found, launches)
+    if simulate is not None:
+        found = _simulated(program, recorded, found, simulate, nprocs or [])
+    found = findings.ordered(found)
     if output is not None:
         _write(output, found)
+    failures += _keep(program, recorded, recording, found, replayed=replay)
+    for failure in failures:
+        click.echo(f"plumbline: {failure}", err=True)
     if program.json:
         common.print_json(found)
         return 0
     for line in words.lines(found):
         click.echo(line)
+    if not replay and any(_unknown(finding) for finding in found):
+        click.echo("\nwhat MPI's own would save no campaign tells: --replay measures it")
     return 0
 
 
-def _write(folder: Path, found: list[HandMade]) -> None:
+def _unknown(finding: HandMade) -> bool:
+    return finding.category == "collective" and finding.saving is None
+
+
+def _predicted(program: Program, recording: Recording, found: Sequence[HandMade]) -> list[HandMade]:
+    """With what campaigns know, where there are any."""
+    from plumbline.detect import known_costs
+    from plumbline_db.connection import Database
+
+    if not program.database.exists():
+        return list(found)
+    with Database.open(program.database) as db, db.snapshot():
+        return known_costs.predicted(db, recording, found)
+
+
+def _keep(
+    program: Program,
+    recorded: Recording,
+    folder: Path,
+    found: Sequence[HandMade],
+    *,
+    replayed: bool,
+) -> list[str]:
+    """For the pages of `plumbline serve`; what was replayed before says more than what was not.
+    Returns why it is not kept, where it cannot be: nothing else needs it."""
+    from plumbline.detect import kept
+    from plumbline_db import detections
+    from plumbline_db.connection import Database
+    from plumbline_db.errors import PlumblineError
+
+    try:
+        with Database.open(program.database, write=True) as db:
+            detection = kept.kept(recorded, folder, found, replayed=replayed)
+            known = detections.get(db, detection.id)
+            if replayed or known is None or not known.replayed:
+                detections.put(db, detection)
+    except PlumblineError as error:
+        return [f"not kept for the pages: {error}"]
+    return []
+
+
+def _replayed(
+    program: Program, recording: Recording, found: Sequence[HandMade], launches: int | None
+) -> tuple[list[HandMade], list[str]]:
+    from plumbline.detect import replay
+    from plumbline.measure import unkept
+    from plumbline.settings import campaign_file, starting
+    from plumbline.settings.toolchain import find_toolchain
+
+    settings = campaign_file.load(None, {"nprocs": recording.nprocs})
+    toolchain = find_toolchain(program.mpi, settings=settings)
+    settings = settings.on(toolchain.launcher.processing_units())
+    starter = starting.starter(toolchain, settings)
+    count = launches or replay.LAUNCHES
+    with (
+        common.Bar(in_all=count) as bar,
+        unkept.store_for(toolchain, starter, "detect", bar) as store,
+    ):
+        store.progress.step("replaying")
+        answer = replay.replayed(
+            *(store, found, recording.nprocs, settings.way.use),
+            _winners(program, recording, found, toolchain),
+            launches=count,
+            knobs=toolchain.space.switch,
+            hot=toolchain.space.hot_environment,
+        )
+    return answer.findings, answer.failures
+
+
+def _winners(
+    program: Program, recording: Recording, found: Sequence[HandMade], toolchain: Toolchain
+) -> Winners:
+    """What a campaign has chosen, and can be put in force in the launches of a replay."""
+    from plumbline.detect import known_costs
+    from plumbline_db.connection import Database
+
+    if not program.database.exists():
+        return {}
+    with Database.open(program.database) as db, db.snapshot():
+        return known_costs.chosen(db, recording, found, toolchain.space.is_hot)
+
+
+def _simulated(
+    program: Program,
+    recording: Recording,
+    found: Sequence[HandMade],
+    library: str,
+    more: Sequence[int],
+) -> list[HandMade]:
+    """The findings that are made by hand are looked for again, as what they are made of is needed;
+    what is known of them stays."""
+    from plumbline.detect import simulated_replay
+    from plumbline.measure import unkept
+    from plumbline.settings import campaign_file, starting
+    from plumbline.settings.toolchain import find_toolchain
+
+    def settings_of(nprocs: int) -> Settings:
+        return campaign_file.load(None, {"simulate": library, "nprocs": nprocs})
+
+    settings = settings_of(recording.nprocs)
+    toolchain = find_toolchain(program.mpi, settings=settings)
+    simulated = simulated_replay.of_recording(toolchain, settings, recording, found)
+    for nprocs in more:
+        starter = starting.starter(toolchain, settings_of(nprocs))
+        with (
+            common.Bar(in_all=1) as bar,
+            unkept.store_for(toolchain, starter, "detect", bar) as store,
+        ):
+            simulated = simulated_replay.more_ranks(store, simulated, nprocs)
+    return simulated
+
+
+def _write(folder: Path, found: Sequence[HandMade]) -> None:
     """`finding-01.svg`, and `finding-01.c` or `.f90`, in the order in which they are told."""
     from plumbline.detect import graph, patch
 

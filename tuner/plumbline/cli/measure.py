@@ -14,12 +14,16 @@ from . import base, common, options
 from .base import Program
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.table import Table
 
     from plumbline.measure.side_by_side import MeasuredCase
+    from plumbline_db.records import SuitePoint
 
 
 LAUNCHES = 8
+_REFINED = 8  # sizes that may be added, beside as many as were asked for
 
 # What a plan says of all its cases.
 _OF_PLAN = {
@@ -42,6 +46,7 @@ _OF_PLAN = {
     default="",
     help="Variants beside the default (`plumbline variants`), with commas between; or 'all'.",
 )
+@options.refine
 @options.knob
 @options.keys("nprocs", "nodes", "bind", "map_by")
 @options.launches(unset=f"{LAUNCHES}; 1 on a simulated machine, as all repeat")
@@ -67,11 +72,12 @@ def command(
     variants: str,
     knobs: tuple[str, ...],
     launches: int | None,
+    refine: bool,
     rule: str | None,
     output: Path | None,
     **asked: Any,
 ) -> int:
-    """Measure one function side by side in several variants.
+    """Measure one function, or one pattern, side by side in several variants.
 
     All cases run in the same launches, in random order; the ratio to the default is paired by
     launch. Knobs that the library reads when it starts have launches of their own, which take turns
@@ -82,11 +88,15 @@ def command(
     Example:
       plumbline measure MPI_Allreduce --sizes 1024,16384 --variants all \\
         --knob coll_tuned_allreduce_algorithm=ring
+      plumbline measure point_to_point -n 2 --variants ssend_recv --sizes 64,65536 --refine
     """
+    import msgspec
     from rich.text import Text
 
-    from plumbline.core.plan import Plan, PlanCase, StoppingRule
-    from plumbline.measure import conditions, settling, side_by_side, unkept
+    from plumbline.core.plan import Plan, PlanCase, StoppingRule, least_bytes
+    from plumbline.measure import conditions, refined, settling, side_by_side, unkept
+    from plumbline.measure.refine import Refinement
+    from plumbline.search.outcome import label
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
     from plumbline.verify.statistics import exact_ratio, paired_ratio
@@ -95,18 +105,14 @@ def command(
     of_plan = {name: asked.pop(name) for name in (*_OF_PLAN, "cache", "window_us")}
     all_settings = campaign_file.load(None, asked)
     toolchain = find_toolchain(program.mpi, settings=all_settings)
-    known = toolchain.catalogue.variants_of()
     common.require_functions(toolchain.catalogue, [function])
-    chosen = known.get(function, []) if variants == "all" else common.specs_of(variants)
-    unknown = (
-        {variant_name(word) for word in chosen}
-        - set(known.get(function, []))
-        - {"library", "empty"}
-    )
+    known = toolchain.catalogue.choices(function)
+    chosen = known if variants == "all" else common.specs_of(variants)
+    unknown = {variant_name(word) for word in chosen} - set(known) - {"library", "empty"}
     if unknown:
         raise UsageError(
             f"{function} has no variant {', '.join(sorted(unknown))}; "
-            f"it has {', '.join(known.get(function, [])) or 'none'}"
+            f"it has {', '.join(known) or 'none'}"
         )
     hot: list[Configuration] = []
     cold: list[Configuration] = []
@@ -149,19 +155,35 @@ def command(
     ):
         store.progress.step(f"measuring {function}")
         compare = exact_ratio if simulated else paired_ratio
-        lines = side_by_side.run(store, plan, count, environment, cold, compare=compare)
+        added: list[SuitePoint] = []
+        if refine:
+            data = common.data_of(all_settings)
+            unit = least_bytes(function, all_settings.ranks.nprocs, data)
+            how = Refinement(most=2 * len(sizes) + _REFINED, unit=unit or 1)
+            more = refined.run(
+                *(store, plan, count, environment, cold), how=how, label=label, compare=compare
+            )
+            lines, added = more.cases, more.added
+        else:
+            lines = side_by_side.run(store, plan, count, environment, cold, compare=compare)
         raw = unkept.records(store)
     common.write_records(output, "measure", raw)
     told = conditions.of_starts(settling.starts(raw), simulated=simulated)
     for weakness in [*conditions.of_records(raw), *told]:
         click.echo(f"plumbline: {weakness.text}", err=True)
     if program.json:
-        common.print_json(lines)
+        why = {point.place: point for point in added}
+        common.print_json(
+            [
+                msgspec.to_builtins(line) | {"added": msgspec.to_builtins(why.get(line.bytes))}
+                for line in lines
+            ]
+        )
     else:
         reasons = common.Reasons()
         common.show(
             _table(lines, reasons, tested=not simulated),
-            *map(Text, [*reasons.lines(), *_remarks(lines)]),
+            *map(Text, [*reasons.lines(), *_remarks(lines), *_added(added)]),
         )
     return 0 if all(line.outcome == "ok" for line in lines) else 1
 
@@ -182,6 +204,10 @@ def _remarks(lines: list[MeasuredCase]) -> list[str]:
     if error is not None:
         remarks.append(f"global clock: residual error at most {1e6 * error:.2f} µs")
     return remarks
+
+
+def _added(points: Sequence[SuitePoint]) -> list[str]:
+    return [f"{point.place} B, look {point.look}: {point.why}: {point.detail}" for point in points]
 
 
 def _table(lines: list[MeasuredCase], reasons: common.Reasons, *, tested: bool) -> Table:

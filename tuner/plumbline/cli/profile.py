@@ -33,27 +33,43 @@ def command(program: Program, application: tuple[str, ...], output: Path) -> int
     Starts the application's mpirun as it is, with the preload library in its ranks, which counts
     and times calls by function, volume and communicator; what is sent is not looked at. A campaign
     with this file (--profile) spends its budget where the application spends its time. The exit
-    status is the application's.
+    status is the application's. The folder of a recording (plumbline record) in the place of the
+    command is counted instead, and nothing is started.
 
     \b
     Example:
       plumbline profile --output my.json -- mpirun -np 4 ./application
+      plumbline profile --output my.json my-recording
       plumbline campaign -n 4 --profile my.json
     """
     from plumbline.core.application import write
-    from plumbline.results import profiling
 
-    binary = shutil.which(application[0])
-    if binary is None:
-        raise click.UsageError(f"{application[0]} is not on PATH")
-    found = profiling.profile(application, Path(binary), program.mpi, output.absolute().parent)
+    found = _found(program, application, output)
     write(output, found)
     console = common.console(stderr=True)
     console.print(_table(found))
     for line in _remarks(found):
         click.echo(f"plumbline: {line}", err=True)
     click.echo(f"plumbline: {output}: {len(found.calls)} kinds of calls", err=True)
-    return found.status
+    return 0 if _is_recording(application) else found.status
+
+
+def _is_recording(application: tuple[str, ...]) -> bool:
+    return len(application) == 1 and Path(application[0]).is_dir()
+
+
+def _found(program: Program, application: tuple[str, ...], output: Path) -> Application:
+    """Of a recording, or of a run."""
+    if _is_recording(application):
+        from plumbline.detect import application as of_recording
+
+        return of_recording.application(Path(application[0]))
+    from plumbline.results import profiling
+
+    binary = shutil.which(application[0])
+    if binary is None:
+        raise click.UsageError(f"{application[0]} is not on PATH")
+    return profiling.profile(application, Path(binary), program.mpi, output.absolute().parent)
 
 
 def _table(found: Application) -> Table:

@@ -2,25 +2,77 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from . import base, campaign, common, options, running
 from .base import Program
 
+if TYPE_CHECKING:
+    from plumbline.suites.report import MeasuredSuite
+
 
 @base.command("verify", takes="mpi db json", also=campaign.command.but(*campaign.SEARCHING))
 @options.all_rows
-def command(program: Program, all_rows: bool, **asked: Any) -> int:
+@options.refine
+def command(program: Program, all_rows: bool, refine: bool, **asked: Any) -> int:
     """Measure the library as it is and print its violation table.
 
-    A campaign that searches nothing. Exit code 3 if a guideline is violated or a result is wrong.
+    A campaign that searches nothing. With --refine, sizes are added first where the library's call
+    and what guidelines compare it with bend, jump or cross; which and why is a run of suites of its
+    own. Exit code 3 if a guideline is violated or a result is wrong.
 
     \b
     Example:
       plumbline verify --guidelines GL3,GL8 --json
+      plumbline verify --guidelines GL8 --sizes 64,4096,65536 --refine
     """
+    if refine:
+        asked["sizes"] = _refined(program, **asked)
     ran = running.run(program, rounds=0, **asked)
     found = running.show(program, ran, all_rows=all_rows)
     violated = any(verdict.verdict == "violated" for each in found for verdict in each.before)
     wrong = any(each.wrong for each in found)
     return common.VIOLATIONS_FOUND if violated or wrong else 0
+
+
+def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked: Any) -> list[int]:
+    """The sizes that are asked for, and those that a run of suites adds. Raises UsageError where
+    several campaigns are asked for, as each would have its own."""
+    from plumbline.settings import campaign_file as files
+    from plumbline.settings.identity import chosen
+    from plumbline.settings.toolchain import find_toolchain
+    from plumbline.suites import of_guidelines
+    from plumbline_db.errors import UsageError
+
+    from . import running_suites
+
+    given = {name: value for name, value in asked.items() if value is not None}
+    tasks = files.tasks(campaign_file, given, program.mpi)
+    if len(tasks) > 1:
+        raise UsageError("--refine is of one library and one layout: name them")
+    (task,) = tasks
+    toolchain = find_toolchain(
+        task.mpi_prefix, settings=task.settings, beside=program.database.parent
+    )
+    settings = task.settings.on(toolchain.launcher.processing_units())
+    suites = of_guidelines.suites(chosen(toolchain, settings), settings)
+    there = program._replace(mpi=task.mpi_prefix)
+    ran = running_suites.run(there, settings, "sizes of a violation table", suites, new=new)
+    added = _added(ran.suites)
+    for size, why in added.items():
+        click.echo(f"plumbline: {size} B is added: {why}", err=True)
+    click.echo(f"plumbline: {len(added)} sizes were added by run {ran.campaign.id}", err=True)
+    return sorted({*settings.cases.sizes, *added})
+
+
+def _added(suites: list[MeasuredSuite]) -> dict[int, str]:
+    return {
+        measured.place: f"{measured.why}: {measured.detail}"
+        for suite in suites
+        for operation in suite.operations
+        for measured in operation.measurements
+        if measured.why != "asked"
+    }

@@ -56,7 +56,7 @@ STREAM_CALLS = 100
 _STREAM_BYTES = 8192
 _VALUE = re.compile(r"[^\s#=]+\Z")
 # Between whose calls the harness calls the library's own barrier (probes/sync, probes/use).
-_WITH_BARRIER = frozenset({"after_barrier", "loop", "stream"})
+_WITH_BARRIER = frozenset({"after_barrier", "at_root", "loop", "stream"})
 
 
 class Data(msgspec.Struct, frozen=True):
@@ -71,8 +71,9 @@ class PlanCase(msgspec.Struct, frozen=True):
     """One case: without a `configuration` it is the library as it is, on MPI_COMM_WORLD; others are
     in force on a duplicate of it. `delay_ns` is planted into every repetition; `reps` 0 means those
     of the plan; `ranks` 0 means all, else the first ones; `use` is the way it is called ("": the
-    plan's); `data` None means the plan's. A trial has `calls`: it is only checked, at volumes from
-    `least` to `bytes`, which are `mean` on average, at most."""
+    plan's); `data` None means the plan's; `by_rank`: each rank's own times are kept too. A trial
+    has `calls`: it is only checked, at volumes from `least` to `bytes`, which are `mean` on
+    average, at most."""
 
     function: str
     bytes: int
@@ -87,6 +88,7 @@ class PlanCase(msgspec.Struct, frozen=True):
     calls: int = 0
     least: int = 0
     mean: int = 0
+    by_rank: bool = False
 
 
 class StoppingRule(msgspec.Struct, frozen=True):
@@ -148,6 +150,25 @@ class OverlapCell(msgspec.Struct, frozen=True):
         )
 
 
+class MessagePattern(msgspec.Struct, frozen=True):
+    """Messages that a case with the variant `replay:messages=ID` plays: by rank, its steps with
+    commas between ("": none)."""
+
+    id: str
+    steps: tuple[str, ...]
+
+    @property
+    def variant(self) -> str:
+        return f"replay:messages={self.id}"
+
+    def lines(self) -> list[str]:
+        return [
+            f"messages id={_value(self.id)} rank={rank} steps={_value(steps)}"
+            for rank, steps in enumerate(self.steps)
+            if steps
+        ]
+
+
 class Plan(msgspec.Struct, frozen=True):
     """All cases of one launch, in the order of their ids. `plain` names a loop of the probe that
     takes the place of the blocks (`set plain=`), with the timer that such programs read. From
@@ -178,6 +199,7 @@ class Plan(msgspec.Struct, frozen=True):
     knobs: str = "communicator"
     use: str = ""
     arrival: str = ""
+    patterns: tuple[MessagePattern, ...] = ()
 
     @property
     def harness(self) -> tuple[str, ...]:
@@ -221,6 +243,8 @@ class Plan(msgspec.Struct, frozen=True):
             elif name != "default":
                 words = " ".join(f"{_value(k)}={_value(v)}" for k, v in configuration.values)
                 lines.append(f"config id={name} {words}")
+        for pattern in self.patterns:
+            lines += pattern.lines()
         for number, case in enumerate(self.cases):
             data = case.data or self.data
             config = configs[None if case.plain_duplicate else case.configuration]
@@ -232,6 +256,7 @@ class Plan(msgspec.Struct, frozen=True):
                 + (f" delay_ns={case.delay_ns}" if case.delay_ns else "")
                 + (f" ranks={case.ranks}" if case.ranks else "")
                 + (f" use={_value(case.use)}" if case.use else "")
+                + (" by_rank=1" if case.by_rank else "")
             )
         lines += [
             f"pingpong bytes={pingpong.bytes} reps={pingpong.reps}" for pingpong in self.pingpongs

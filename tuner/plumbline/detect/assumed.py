@@ -4,12 +4,12 @@ must be like the terms that were sent."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 import numpy as np
 
 from plumbline.detect import operators
+from plumbline.detect.columns import Indices
+from plumbline.detect.combined import Combined
 from plumbline.detect.traffic import Traffic
 
 # Bits of evidence at which a chain is no pipeline.
@@ -29,39 +29,33 @@ class Assumed(msgspec.Struct, frozen=True):
     bits: float
 
 
-def assumed(
-    traffic: Traffic, whole: Sequence[int], combined: Sequence[tuple[int, Sequence[int]]]
-) -> Assumed | None:
-    """`whole`: messages that are a rank's own term; `combined`: messages, and what their senders
-    had got for them. None: contents contradict all operators that are looked at."""
-    if not combined:
+def assumed(traffic: Traffic, whole: Indices, combined: Combined) -> Assumed | None:
+    """`whole`: messages that are a rank's own term. None: contents contradict all operators that
+    are looked at."""
+    if not len(combined):
         return Assumed("", 0.0)
-    bits: dict[str, float] | None = None
-    for message, operands in combined:
-        possible = operators.partly(traffic, message, operands)
-        if bits is None:
-            bits = possible
-        else:
-            bits = {name: bits[name] + possible[name] for name in bits if name in possible}
-    same = np.mean([operators.handed_on(traffic, *each) for each in combined])
-    if bits and same >= HANDED_ON:
+    bits = {
+        name: speaking.bits * len(combined.operands.at)
+        for name, speaking in operators.partly(traffic, combined).items()
+        if speaking.agree.all()
+    }
+    if bits and operators.handed_on(traffic, combined) >= HANDED_ON:
         name = max(bits, key=lambda each: bits[each])
         return Assumed(name, bits[name])
     summed = _sum_bits(traffic, whole, combined)
     return None if summed is None else Assumed("SUM", summed)
 
 
-def _sum_bits(
-    traffic: Traffic, whole: Sequence[int], combined: Sequence[tuple[int, Sequence[int]]]
-) -> float | None:
+def _sum_bits(traffic: Traffic, whole: Indices, combined: Combined) -> float | None:
     """A bit for each term that has the sign of all that were sent, and their size; None: terms
     lie where none was sent."""
-    sent = np.concatenate([operators.terms(traffic, message, []) for message in whole])
-    left = np.concatenate([operators.terms(traffic, *each) for each in combined])
+    if not len(whole):
+        return 0.0
+    sent, left = operators.terms(traffic, whole), operators.left(traffic, combined)
     if not sent.size or not left.size:
         return 0.0
     low, high = float(sent.min()), float(sent.max())
-    if not operators.exact(traffic, combined[0][0]):
+    if not operators.exact(traffic, int(combined.messages[0])):
         likely = (left >= low / 2) & (left <= 2 * high)
         return BITS_OF_A_NORM * len(combined) if low > 0 and likely.mean() >= MOST else 0.0
     slack = 1.25 * (high - low) + 0.5 * max(abs(low), abs(high))

@@ -3,90 +3,95 @@ had it when."""
 
 from __future__ import annotations
 
-import itertools
-from collections import defaultdict
+import functools
 
 import msgspec
+import numpy as np
 
+from plumbline.detect import core
+from plumbline.detect.columns import Indices, Rows
 from plumbline.detect.provenance import Provenance
 from plumbline.detect.traffic import Traffic
 
 
-class Atom(msgspec.Struct, frozen=True, eq=False):
-    """Bytes [low, high) of an item on one communicator. `messages` carried it, in causal order;
-    `origin` had it first there; `receivers` are all ranks but the origin that they reached;
-    `keepers` are those that did not hand it on."""
+class Atoms(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """A number an atom: bytes [low, high) of an item on one communicator. `messages` carried it, in
+    causal order; `origin` had it first there; `group` numbers the origin and all ranks that they
+    reached, which are `groups`; `keepers`: how many did not hand it on, and which one if it is
+    one."""
 
-    item: int
-    origin: int
-    low: int
-    high: int
-    address: int  # in the memory of the item's origin
-    messages: tuple[int, ...]
-    receivers: frozenset[int]
-    keepers: frozenset[int]
+    item: Indices
+    origin: Indices
+    low: Indices
+    high: Indices
+    address: Indices  # in the memory of the item's origin
+    group: Indices
+    keepers: Indices
+    keeper: Indices
+    messages: Rows
+    groups: Rows
 
-    @property
-    def bytes(self) -> int:
-        return self.high - self.low
+    def __len__(self) -> int:
+        return len(self.item)
+
+    @functools.cached_property
+    def first_message(self) -> Indices:
+        return self.messages.at[self.messages.first[:-1]]
+
+    @functools.cached_property
+    def sizes(self) -> Indices:
+        """By group: its ranks."""
+        return self.groups.lengths
+
+    @functools.cached_property
+    def members(self) -> list[tuple[int, ...]]:
+        """By group."""
+        return [tuple(self.groups[group].tolist()) for group in range(len(self.groups))]
+
+    @functools.cached_property
+    def passed(self) -> core.Passed:
+        passed = _Passed()
+        for name in _COLUMNS.split():
+            passed.keep(name, getattr(self, name))
+        passed.nest("messages", self.messages.passed)
+        passed.nest("groups", self.groups.passed)
+        return passed
+
+    def in_order(self, traffic: Traffic, which: Indices) -> Indices:
+        """By their first sends, and by address of those that set out together."""
+        first = traffic.sent[self.first_message[which]]
+        return which[np.lexsort((self.low[which], first))]
 
 
-def atoms(traffic: Traffic, provenance: Provenance) -> list[Atom]:
+_COLUMNS = "item origin low high address group keepers keeper"
+
+
+class _Passed(core.Passed):
+    """`struct pl_atoms`."""
+
+    _fields_ = (
+        *core.fields("", _COLUMNS),
+        ("messages", core.Rows),
+        ("groups", core.Rows),
+    )
+
+
+def atoms(traffic: Traffic, provenance: Provenance) -> Atoms:
     """In the order of their items' first sends."""
-    carried: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-    for message, parts in enumerate(provenance.parts):
-        for item, low, high in parts:
-            carried[item].append((message, low, high))
-    found = []
-    for item in sorted(carried):
-        pieces = carried[item]
-        cuts = sorted({edge for _, low, high in pieces for edge in (low, high)})
-        if len(cuts) == 2:
-            found += _of_comms(traffic, provenance, item, cuts, [each[0] for each in pieces])
-            continue
-        for edges in itertools.pairwise(cuts):
-            having = [m for m, low, high in pieces if low <= edges[0] and edges[1] <= high]
-            if having:
-                found += _of_comms(traffic, provenance, item, list(edges), having)
-    return found
-
-
-def _of_comms(
-    traffic: Traffic, provenance: Provenance, item: int, edges: list[int], messages: list[int]
-) -> list[Atom]:
-    """An atom for each communicator: what went along a row and then along columns are several
-    broadcasts, each by the rank that had it first there."""
-    comms = {traffic.comm[message] for message in messages}
-    if len(comms) == 1:
-        return [_atom(traffic, provenance, item, edges, messages)]
-    return [
-        _atom(traffic, provenance, item, edges, [m for m in messages if traffic.comm[m] == comm])
-        for comm in sorted(comms)
-    ]
-
-
-def _atom(
-    traffic: Traffic, provenance: Provenance, item: int, edges: list[int], messages: list[int]
-) -> Atom:
-    source, target = traffic.source, traffic.target
-    origin = source[messages[0]]
-    last: dict[int, int] = {}
-    for message in messages:
-        last.setdefault(target[message], message)
-        if source[message] in last:
-            last[source[message]] = -1
-    receivers = frozenset(last) - {origin}
-    keepers = frozenset(rank for rank in receivers if last[rank] >= 0)
-    address = provenance.items[item].address + edges[0]
-    low, high = edges
-    return Atom(item, origin, low, high, address, tuple(messages), receivers, keepers)
-
-
-def arrival(traffic: Traffic, provenance: Provenance, atom: Atom, message: int) -> int:
-    """Where it lies at the rank that got it with a message."""
-    offset = 0
-    for item, low, high in provenance.parts[message]:
-        if item == atom.item and low <= atom.low < high:
-            return traffic.to_address[message] + offset + atom.low - low
-        offset += high - low
-    return traffic.to_address[message]
+    items = provenance.items
+    *columns, first, at, group_first, group_at = core.call(
+        "pl_cut", traffic.passed, provenance.parts.passed, len(items), items.address
+    )
+    item, origin, low, high, address, group, keepers, keeper = columns
+    return Atoms(
+        item=item,
+        origin=origin,
+        low=low,
+        high=high,
+        address=address,
+        group=group,
+        keepers=keepers,
+        keeper=keeper,
+        messages=Rows(first, at),
+        groups=Rows(group_first, group_at),
+    )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
 from functools import partial
 
+import numpy as np
+
 from plumbline.detect.classes import Key, in_classes, in_groups
-from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
-from plumbline.detect.knowledge import Phase, phases
+from plumbline.detect.columns import Indices, Mask
+from plumbline.detect.instances import Instance
+from plumbline.detect.knowledge import Phases, phases
 from plumbline.detect.traffic import Traffic
 
 # A message of so few bytes, that says the same each time, is a signal.
@@ -19,48 +20,64 @@ EXPLAINED = 0.5
 BESIDE = 4
 
 
-def barriers(traffic: Traffic, messages: Iterable[int]) -> list[Instance]:
+def barriers(traffic: Traffic, messages: Indices) -> list[Instance]:
     """Barriers among messages of one size that always say the same: on a communicator as a whole,
     from a call site, with a tag."""
-    small = [message for message in messages if traffic.bytes[message] <= SIGNAL]
+    small = messages[traffic.bytes[messages] <= SIGNAL]
     keys: list[Key] = [
-        lambda m: (traffic.comm[m], traffic.bytes[m], traffic.tag[m]),
-        lambda m: (traffic.comm[m], traffic.bytes[m], traffic.send_site[m]),
-        lambda m: (traffic.comm[m], traffic.bytes[m]),
+        lambda some: traffic.with_tag(traffic.bytes[some], some),
+        lambda some: traffic.with_site(traffic.bytes[some], some),
+        lambda some: traffic.bytes[some],
     ]
-    return in_classes(small, keys, partial(_of_class, traffic))
+    return in_classes(traffic, small, keys, partial(_of_class, traffic))
 
 
-def _of_class(traffic: Traffic, comm: int, members: Sequence[int]) -> list[Instance]:
-    if len({traffic.content[message] for message in members}) > 1:
+def _of_class(traffic: Traffic, comm: int, members: Indices) -> list[Instance]:
+    content = traffic.content[members]
+    if (content != content[0]).any():
         return []
     found: list[Instance] = []
     for group, own in in_groups(traffic, comm, members):
-        good = [
-            phase
-            for phase in phases(traffic, own, group, rooted=False)
-            if phase.complete == (1 << len(group)) - 1
-            and _once(traffic, phase, group)
-            and _at_once(traffic, phase)
-        ]
-        if sum(len(phase.messages) for phase in good) < EXPLAINED * len(own):
+        every = phases(traffic, own, group, rooted=False)
+        good = every.picked(
+            (every.complete == len(group))
+            & _once(traffic, every, len(group))
+            & _at_once(traffic, every)
+        )
+        if len(good.messages.at) < EXPLAINED * len(own):
             continue
-        found += [Instance("barrier", comm, group, in_order(phase.messages), 0) for phase in good]
-    return [each for each in found if len(each.group) >= SMALLEST_GROUP]
+        found += [
+            Instance("barrier", comm, group, messages, 0) for messages in good.messages.tuples()
+        ]
+    return found
 
 
-def _once(traffic: Traffic, phase: Phase, group: Sequence[int]) -> bool:
+def _once(traffic: Traffic, every: Phases, size: int) -> Mask:
     """Whether no rank tells another one twice, but in a ring that goes round twice from two call
     sites: else neighbours tell each other, and news only gets about in time."""
-    channels = Counter((traffic.source[m], traffic.target[m]) for m in phase.messages)
-    if max(channels.values()) == 1:
-        return True
-    apart = {(traffic.source[m], traffic.target[m], traffic.send_site[m]) for m in phase.messages}
-    return len(apart) == len(phase.messages) <= 2 * len(group)
+    messages, phase = every.messages.at, every.messages.owners
+    pairs = traffic.pairs(messages)
+    with_site = traffic.with_site(pairs, messages)
+    twice = _repeated(phase, pairs, len(every))
+    again = _repeated(phase, with_site, len(every))
+    return ~twice | (~again & (every.messages.lengths <= 2 * size))
 
 
-def _at_once(traffic: Traffic, phase: Phase) -> bool:
+def _repeated(owners: Indices, values: Indices, count: int) -> Mask:
+    """By owner: whether two of its values are equal."""
+    order = np.lexsort((values, owners))
+    owners, values = owners[order], values[order]
+    same = (owners[1:] == owners[:-1]) & (values[1:] == values[:-1])
+    return np.asarray(np.bincount(owners[1:][same], minlength=count) > 0)
+
+
+def _at_once(traffic: Traffic, every: Phases) -> Mask:
     """Whether ranks do little else from their first message of it to their last."""
-    first = min(traffic.sent[message] for message in phase.messages)
-    last = max(traffic.received[message] for message in phase.messages)
-    return last - first <= BESIDE * 2 * len(phase.messages)
+    messages, count = every.messages, every.messages.lengths
+    some = count > 0
+    firsts = messages.first[:-1][some]
+    lasting = np.zeros(len(every), np.int64)
+    if some.any():
+        lasting[some] = np.maximum.reduceat(traffic.received[messages.at], firsts)
+        lasting[some] -= np.minimum.reduceat(traffic.sent[messages.at], firsts)
+    return np.asarray(lasting <= BESIDE * 2 * count)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from plumbline.detect.instances import Instance, first_sent, in_order, last_received
+from plumbline.detect.instances import Instance, in_order, last_received
 from plumbline.detect.traffic import Traffic
 
 # So many instances of a group may lie between two halves.
@@ -27,7 +27,7 @@ def composed(traffic: Traffic, instances: Sequence[Instance]) -> list[Instance]:
         by_group[instance.comm, instance.group].append(instance)
     found: list[Instance] = []
     for listed in by_group.values():
-        listed.sort(key=lambda instance: first_sent(traffic, instance))
+        listed.sort(key=_first)
         used: set[int] = set()
         for at, right in enumerate(listed):
             first = _first_half(traffic, listed, at, used)
@@ -36,8 +36,12 @@ def composed(traffic: Traffic, instances: Sequence[Instance]) -> list[Instance]:
                 found.append(_both(listed[first], right))
         found += [instance for at, instance in enumerate(listed) if at not in used]
     found = [instance for instance in found if instance.evidence != "weak"]
-    found.sort(key=lambda instance: first_sent(traffic, instance))
+    found.sort(key=_first)
     return found
+
+
+def _first(instance: Instance) -> int:
+    return instance.messages[0]
 
 
 def _first_half(

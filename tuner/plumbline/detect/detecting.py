@@ -6,21 +6,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import msgspec
+import numpy as np
 
 from plumbline.detect.answers import Answers
-from plumbline.detect.atoms import Atom, atoms
+from plumbline.detect.atoms import Atoms, atoms
 from plumbline.detect.barriers import SIGNAL, barriers
+from plumbline.detect.columns import Indices
 from plumbline.detect.composites import composed
-from plumbline.detect.instances import Instance, first_sent, in_order
+from plumbline.detect.instances import Instance, messages_of
 from plumbline.detect.personal import deliveries, personal
 from plumbline.detect.phased import Memo
 from plumbline.detect.provenance import Provenance, provenance
 from plumbline.detect.recording import Recording
 from plumbline.detect.reductions import reductions
 from plumbline.detect.spread import (
-    Spread,
+    Spreads,
     allgathers,
-    broadcast,
+    broadcasts,
     complete,
     passing,
     spreads,
@@ -41,123 +43,159 @@ def detect(recording: Recording) -> Detected:
     """Each message is claimed by one instance at most, but where collectives are nested."""
     state = _Detecting(traffic(recording))
     memo: Memo = {}
-    state.add(barriers(state.traffic, range(len(state.traffic))))
+    state.add(barriers(state.traffic, state.unclaimed()))
     # The larger one of two values is handed on as it is: that is no broadcast by who had it.
     state.add(reductions(state.traffic, state.unclaimed(), memo, surely=True))
     found = provenance(state.traffic, state.claimed)
-    news = [atom for atom in atoms(state.traffic, found) if atom.item not in found.common]
-    full, partial = complete(state.traffic, news)
-    left = _gathered(state, found, full)
-    passed = [spread.atoms[0] for spread in left if passing(found, spread)]
-    direct = personal(
-        state.traffic, deliveries(state.traffic, found, state.free([*partial, *passed]))
+    cut = atoms(state.traffic, found)
+    news = np.flatnonzero(found.items.common[cut.item] == 0)
+    full, partial = complete(state.traffic, cut, news)
+    left = _gathered(state, found, cut, full)
+    passed = passing(found, left)
+    delivered = deliveries(
+        state.traffic, found, cut, state.free(cut, np.concatenate([partial, passed]))
     )
+    direct = personal(state.traffic, delivered)
     state.add(instance for instance in direct if not instance.missing)
-    left = [spread for spread in left if not state.claimed.issuperset(spread.messages)]
+    left = left.picked(state.not_wholly_claimed(left))
     state.add(_broadcasts(state, found, left, partial))
-    grouped, others = of_groups(state.traffic, state.free(partial))
-    state.add(_broadcasts(state, found, _gathered(state, found, grouped), others))
+    grouped, others = of_groups(state.traffic, cut, state.free(cut, partial))
+    state.add(_broadcasts(state, found, _gathered(state, found, cut, grouped), others))
     state.add(reductions(state.traffic, state.unclaimed(), memo))
-    state.found = composed(state.traffic, state.found)
-    state.claimed = {message for each in state.found for message in each.messages}
-    state.add(_incomplete(state, direct, others))
-    state.found.sort(key=lambda instance: first_sent(state.traffic, instance))
-    return Detected(state.traffic, state.found, state.unclaimed())
+    state.settle(composed(state.traffic, state.found))
+    state.add(_incomplete(state, direct, cut, others))
+    state.found.sort(key=lambda instance: instance.messages[0])
+    return Detected(state.traffic, state.found, state.unclaimed().tolist())
 
 
 class _Detecting:
     def __init__(self, traffic: Traffic) -> None:
         self.traffic = traffic
         self.found: list[Instance] = []
-        self.claimed: set[int] = set()
+        self.claimed = np.zeros(len(traffic), bool)
 
     def add(self, instances: Iterable[Instance]) -> None:
-        for instance in instances:
-            self.found.append(instance)
-            self.claimed.update(instance.messages)
+        new = list(instances)
+        self.found += new
+        self.claimed[messages_of(new)] = True
 
-    def free(self, atoms: Iterable[Atom]) -> list[Atom]:
-        return [atom for atom in atoms if not self.claimed.intersection(atom.messages)]
+    def settle(self, instances: Iterable[Instance]) -> None:
+        """These in the place of all others."""
+        self.found = []
+        self.claimed[:] = False
+        self.add(instances)
 
-    def unclaimed(self) -> list[int]:
-        return [m for m in range(len(self.traffic)) if m not in self.claimed]
+    def free(self, cut: Atoms, which: Indices) -> Indices:
+        """Atoms none of whose messages is claimed."""
+        return which[~cut.messages.picked(which).with_any(self.claimed)]
+
+    def not_wholly_claimed(self, found: Spreads) -> Indices:
+        return np.flatnonzero(found.messages.with_any(~self.claimed))
+
+    def unclaimed(self) -> Indices:
+        return np.flatnonzero(~self.claimed)
 
 
-def _gathered(state: _Detecting, found: Provenance, atoms: Sequence[Atom]) -> list[Spread]:
+def _gathered(state: _Detecting, found: Provenance, cut: Atoms, which: Indices) -> Spreads:
     """Allgathers are added; spreads of other atoms are returned. What belongs to a rotation is
     claimed by nobody else."""
-    gathered, left, turned = allgathers(state.traffic, spreads(state.traffic, found, atoms))
+    gathered, left, turned = allgathers(state.traffic, spreads(state.traffic, found, cut, which))
     state.add(gathered)
-    for spread in turned:
-        state.claimed.update(spread.messages)
+    state.claimed[turned.messages.at] = True
     return left
 
 
 def _broadcasts(
-    state: _Detecting, found: Provenance, spreads: Sequence[Spread], partial: Sequence[Atom]
+    state: _Detecting, found: Provenance, spreads: Spreads, partial: Indices
 ) -> list[Instance]:
+    if not len(spreads):
+        return []
     again = _again(state.traffic, found, spreads, partial)
-    answers = Answers(state.traffic, found)
-    instances = []
-    for spread in spreads:
-        more = _alike(state.traffic, spread, again.get(spread.atoms[0].item, []))
-        instance = broadcast(state.traffic, spread, more)
-        if instance is None or answers.most(spread.messages):
-            state.claimed.update(spread.messages)
-        else:
-            instances.append(instance)
-    return instances
-
-
-def _alike(traffic: Traffic, spread: Spread, messages: Sequence[int]) -> list[int]:
-    """Of messages with the content of a broadcast those that may belong to it: a short content is
-    met anywhere."""
-    tags = {traffic.tag[message] for message in spread.messages}
-    long = spread.bytes > SIGNAL
-    return [message for message in messages if long or traffic.tag[message] in tags]
+    answered = Answers(state.traffic, found).most(spreads.messages).tolist()
+    instances = broadcasts(state.traffic, spreads, again)
+    kept = [
+        None if is_answered else instance
+        for instance, is_answered in zip(instances, answered, strict=True)
+    ]
+    nothing = np.array([instance is None for instance in kept], bool)
+    state.claimed[spreads.messages.picked(np.flatnonzero(nothing)).at] = True
+    return [instance for instance in kept if instance is not None]
 
 
 def _again(
-    traffic: Traffic, found: Provenance, spreads: Sequence[Spread], partial: Sequence[Atom]
+    traffic: Traffic, found: Provenance, spreads: Spreads, partial: Indices
 ) -> dict[int, list[int]]:
-    """Messages that carried the content of a broadcast besides, by its item: they set out from a
-    rank that had it already, or that had it by itself."""
-    items = {spread.atoms[0].item for spread in spreads if len(spread.atoms) == 1}
+    """Messages that carried the content of a spread of one atom besides: they set out from a rank
+    that had it already, or that had it by itself. Where a content is short, which is met anywhere,
+    those with another tag do not belong to it."""
+    cut, ones = spreads.all_atoms, np.flatnonzero(spreads.is_one)
+    spreads_of: dict[int, list[int]] = defaultdict(list)
+    for at, item in zip(ones.tolist(), cut.item[spreads.first_atom[ones]].tolist(), strict=True):
+        spreads_of[item].append(at)
+    again = _of_items(found, cut, spreads_of, partial)
+    sizes = spreads.bytes
+    more: dict[int, list[int]] = {}
+    for item, atoms_of_item in again.items():
+        carried = np.unique(cut.messages.picked(np.array(atoms_of_item)).at)
+        for at in spreads_of[item]:
+            own = traffic.tag[spreads.messages[at]]
+            fits = (sizes[at] > SIGNAL) | np.isin(traffic.tag[carried], own)
+            more[at] = carried[fits].tolist()
+    return more
+
+
+def _of_items(
+    found: Provenance, cut: Atoms, wanted: Iterable[int], partial: Indices
+) -> dict[int, list[int]]:
+    """Atoms with the content of each wanted item besides it: of the item that its origin had
+    before, of those that its origin had behind it, and of those that other ranks had."""
+    items = found.items
+    is_wanted = np.zeros(len(items), bool)
+    is_wanted[list(wanted)] = True
     linked: dict[int, set[int]] = defaultdict(set)
     for left, right in found.meets:
         linked[left].add(right)
         linked[right].add(left)
-    messages: dict[int, list[int]] = defaultdict(list)
-    for atom in partial:
-        earlier = found.items[atom.item].again_of
-        for item in {*linked[atom.item], earlier} & items:
-            messages[item] += atom.messages
-            break
+    item, earlier = cut.item[partial], items.again_of[cut.item[partial]]
+    follows = (earlier >= 0) & is_wanted[earlier]
+    near = np.zeros(len(items), bool)
+    near[list(linked)] = True
+    atoms_of: dict[int, list[int]] = defaultdict(list)
+    for at in np.flatnonzero(follows | near[item]).tolist():
+        others = {*linked[int(item[at])], int(earlier[at])}
+        named = next((other for other in others if other >= 0 and is_wanted[other]), -1)
+        if named >= 0:
+            atoms_of[named].append(int(partial[at]))
+    before = {int(items.again_of[each]): each for each in wanted if items.again_of[each] >= 0}
+    is_before = np.zeros(len(items), bool)
+    is_before[list(before)] = True
     by_item: dict[int, list[int]] = defaultdict(list)
-    for atom in partial:
-        by_item[atom.item] += atom.messages
-    for item in items:
-        messages[item] += by_item.get(found.items[item].again_of, [])
-    return {item: list(in_order(listed)) for item, listed in messages.items()}
+    for at in np.flatnonzero(is_before[item]).tolist():
+        by_item[int(item[at])].append(int(partial[at]))
+    for each in wanted:
+        earlier_ones = by_item.get(int(items.again_of[each]))
+        if earlier_ones:
+            atoms_of[each] += earlier_ones
+    return atoms_of
 
 
 def _incomplete(
-    state: _Detecting, direct: Sequence[Instance], others: Sequence[Atom]
+    state: _Detecting, direct: Sequence[Instance], cut: Atoms, others: Indices
 ) -> list[Instance]:
     instances = [
         instance
         for instance in direct
-        if instance.missing and not state.claimed.intersection(instance.messages)
+        if instance.missing and not state.claimed[list(instance.messages)].any()
     ]
-    for atom, missing in nearly(state.traffic, state.free(others)):
+    for atom, missing in nearly(state.traffic, cut, state.free(cut, others)):
         instances.append(
             Instance(
                 "bcast",
-                state.traffic.comm[atom.messages[0]],
-                tuple(sorted(atom.receivers | {atom.origin})),
-                atom.messages,
-                atom.bytes,
-                (atom.origin,),
+                int(state.traffic.comm[cut.first_message[atom]]),
+                cut.members[int(cut.group[atom])],
+                tuple(cut.messages[atom].tolist()),
+                int(cut.high[atom] - cut.low[atom]),
+                (int(cut.origin[atom]),),
                 missing=missing,
             )
         )

@@ -3,19 +3,25 @@ each, the longest first."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import msgspec
+import numpy as np
 
 from plumbline.detect import operators
+from plumbline.detect.columns import Indices, Rows, classes, distinct, rows
 from plumbline.detect.detecting import Detected
 from plumbline.detect.groups import described, split
 from plumbline.detect.instances import Instance
 from plumbline.detect.kinds import Flag
+from plumbline.detect.patterns import Pattern, patterns
 from plumbline.detect.recording import Frame
+from plumbline.detect.savings import Saving, SimulatedSaving
 from plumbline.detect.traffic import Traffic
+from plumbline.detect.work import in_a_row, work_seconds
 
 Category = Literal["collective", "incomplete", "neighbourhood", "use"]
 
@@ -49,7 +55,10 @@ class HandMade(msgspec.Struct, frozen=True):
     `bytes`: as MPI counts them for `function`, the middle of all instances; `instances`: their
     times. `seconds`: of each from the first post to the last completion, added up;
     `call_seconds`: those that a rank spent in these calls, on the average. `instance_bytes`,
-    `instance_seconds`: by instance, for predictions."""
+    `instance_seconds`: by instance. `work_seconds`: what all take when nobody is late (work.py), of
+    a group on the average; `in_a_row`: the share of instances that begin about when the one before
+    ends; `patterns`: some of them, to be played again; `saving`: what MPI's own collective would
+    save a run, where that is known; `simulated`: the same by a simulator."""
 
     category: Category
     function: str
@@ -76,21 +85,45 @@ class HandMade(msgspec.Struct, frozen=True):
     edges: tuple[Edge, ...] = ()
     instance_bytes: tuple[int, ...] = ()
     instance_seconds: tuple[float, ...] = ()
+    work_seconds: float = 0.0
+    in_a_row: float = 0.0
+    patterns: tuple[Pattern, ...] = ()
+    saving: Saving | None = None
+    simulated: SimulatedSaving | None = None
 
 
 def findings(detected: Detected) -> list[HandMade]:
     """Of all instances, folded by call sites, sorted by category and seconds."""
-    found = [_finding(detected.traffic, folded) for folded in _folded(detected)]
-    return ordered(found)
+    return ordered(finding for finding, _ in with_instances(detected))
+
+
+def with_instances(detected: Detected) -> list[tuple[HandMade, list[Instance]]]:
+    """The same in no order, each with the instances that it is made of."""
+    if not detected.instances:
+        return []
+    messages = rows(each.messages for each in detected.instances)
+    begins, ends = (times.tolist() for times in detected.traffic.spans_ns(messages))
+    found = []
+    for places in _folded(detected, messages):
+        instances = [detected.instances[at] for at in places]
+        spans = [(begins[at], ends[at]) for at in places]
+        own = messages.picked(np.array(places))
+        found.append((_finding(detected.traffic, instances, own, spans), instances))
+    return found
 
 
 def ordered(found: Iterable[HandMade]) -> list[HandMade]:
-    return sorted(found, key=lambda each: (_CATEGORIES.index(each.category), -each.seconds))
+    """By category; what saves most first, then what takes longest."""
+
+    def place(finding: HandMade) -> tuple[int, float, float]:
+        saved = finding.saving.best.seconds if finding.saving else 0.0
+        return _CATEGORIES.index(finding.category), -saved, -finding.seconds
+
+    return sorted(found, key=place)
 
 
-def _folded(detected: Detected) -> list[list[Instance]]:
+def _folded(detected: Detected, messages: Rows) -> list[list[int]]:
     """Instances of a collective that have a call site in common are from one place."""
-    traffic = detected.traffic
     top: dict[tuple[object, ...], tuple[object, ...]] = {}
 
     def root(key: tuple[object, ...]) -> tuple[object, ...]:
@@ -100,17 +133,18 @@ def _folded(detected: Detected) -> list[list[Instance]]:
             key = top[key]
         return key
 
-    keys = []
-    for instance in detected.instances:
-        kind = (instance.collective, instance.irregular, bool(instance.missing))
-        sites = {traffic.send_site[m] for m in instance.messages}
-        named = [(*kind, site) for site in sorted(sites)]
-        for key in named[1:]:
-            top[root(key)] = root(named[0])
-        keys.append(named[0])
-    folded: dict[tuple[object, ...], list[Instance]] = defaultdict(list)
-    for key, instance in zip(keys, detected.instances, strict=True):
-        folded[root(key)].append(instance)
+    owners, sites = messages.owners, detected.traffic.send_site[messages.at]
+    used = classes(owners, sites)
+    heads = used.at[used.first[:-1]]
+    keys: dict[int, tuple[object, ...]] = {}
+    for at, site in zip(owners[heads].tolist(), sites[heads].tolist(), strict=True):
+        instance = detected.instances[at]
+        key = (instance.collective, instance.irregular, bool(instance.missing), site)
+        if keys.setdefault(at, key) != key:
+            top[root(key)] = root(keys[at])
+    folded: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for at in range(len(detected.instances)):
+        folded[root(keys[at])].append(at)
     return list(folded.values())
 
 
@@ -122,15 +156,17 @@ def function_of(instance: Instance) -> str:
     return f"MPI_{name}{'v' if instance.irregular and instance.collective in vector else ''}"
 
 
-def _finding(traffic: Traffic, folded: Sequence[Instance]) -> HandMade:
-    first = folded[0]
+def _finding(
+    traffic: Traffic,
+    folded: Sequence[Instance],
+    rows_of: Rows,
+    spans: Sequence[tuple[int, int]],
+) -> HandMade:
+    first, messages = folded[0], rows_of.at
     comm = traffic.recording.communicators[first.comm]
     groups = sorted({each.group for each in folded})
     sizes = sorted(each.bytes for each in folded)
-    seconds = tuple(
-        (traffic.end_ns(each.messages) - traffic.begin_ns(each.messages)) / 1e9 for each in folded
-    )
-    messages = [message for each in folded for message in each.messages]
+    seconds = tuple((end - begin) / 1e9 for begin, end in spans)
     certain = [each.roots[0] for each in folded if len(each.roots) == 1]
     ambiguous = {rank for each in folded if len(each.roots) > 1 for rank in each.roots}
     comms = {each.comm for each in folded}
@@ -160,12 +196,15 @@ def _finding(traffic: Traffic, folded: Sequence[Instance]) -> HandMade:
         edges=_edges(traffic, messages),
         instance_bytes=tuple(each.bytes for each in folded),
         instance_seconds=seconds,
+        work_seconds=work_seconds(traffic, folded),
+        in_a_row=in_a_row(folded, spans),
+        patterns=patterns(traffic, folded),
     )
 
 
 def described_messages(
     traffic: Traffic,
-    messages: Sequence[int],
+    messages: Indices,
     *,
     category: Category,
     function: str,
@@ -174,8 +213,8 @@ def described_messages(
     remarks: tuple[str, ...],
 ) -> HandMade:
     """A finding of messages that are no instances."""
-    group = tuple(sorted({traffic.source[m] for m in messages}))
-    sizes = sorted(traffic.bytes[message] for message in messages)
+    group = tuple(np.unique(traffic.source[messages]).tolist())
+    sizes = np.sort(traffic.bytes[messages]).tolist()
     called = _in_calls(traffic, messages) / max(1, len(group))
     return HandMade(
         category=category,
@@ -208,51 +247,57 @@ def _operation(folded: Sequence[Instance]) -> str:
     return names.most_common(1)[0][0] if names else ""
 
 
-def _in_calls(traffic: Traffic, messages: Sequence[int]) -> float:
+def _in_calls(traffic: Traffic, messages: Indices) -> float:
     """Seconds in the calls that begin and complete messages, of all ranks."""
-    total = 0
+    columns, total = traffic.recording.columns, 0
     for indices in (traffic.send_event[messages], traffic.receive_event[messages]):
-        events = traffic.recording.events[indices]
-        total += int((events["end_ns"] - events["start_ns"]).sum())
+        total += int((columns["end_ns"][indices] - columns["start_ns"][indices]).sum())
     return total / 1e9
 
 
-def _sites(traffic: Traffic, messages: Sequence[int]) -> tuple[Site, ...]:
-    ranks: dict[tuple[str, int], Counter[int]] = defaultdict(Counter)
-    for message in messages:
-        ranks["send", traffic.send_site[message]][traffic.source[message]] += 1
-        ranks["receive", traffic.receive_site[message]][traffic.target[message]] += 1
-    found = []
-    for (role, site), counted in ranks.items():
+def _sites(traffic: Traffic, messages: Indices) -> tuple[Site, ...]:
+    found = [
+        *_of_role(traffic, "send", traffic.send_site[messages], traffic.source[messages]),
+        *_of_role(traffic, "receive", traffic.receive_site[messages], traffic.target[messages]),
+    ]
+    return tuple(sorted(found, key=lambda each: (each.role != "send", -each.messages)))
+
+
+def _of_role(traffic: Traffic, role: str, sites: Indices, ranks: Indices) -> Iterator[Site]:
+    """By call site: who was there how often."""
+    rows_of = classes(sites, np.zeros(len(sites), np.int64))
+    for row in range(len(rows_of)):
+        site = int(sites[rows_of[row][0]])
+        there = tuple(distinct(ranks[rows_of[row]], traffic.nprocs).tolist())
         if site < 0:
-            found.append(Site(role, "?", (), tuple(sorted(counted)), counted.total()))
+            yield Site(role, "?", (), there, len(rows_of[row]))
             continue
         known = traffic.recording.call_sites[site]
         stack = tuple(f"{frame.function or '?'} at {_place(frame)}" for frame in known.frames)
-        found.append(Site(role, str(known), stack, tuple(sorted(counted)), counted.total()))
-    return tuple(sorted(found, key=lambda each: (each.role != "send", -each.messages)))
+        yield Site(role, str(known), stack, there, len(rows_of[row]))
 
 
 def _place(frame: Frame) -> str:
     return f"{frame.file}:{frame.line}" if frame.file else f"{frame.module}+{frame.address:#x}"
 
 
-def _edges(traffic: Traffic, messages: Sequence[int]) -> tuple[Edge, ...]:
-    count: Counter[tuple[int, int]] = Counter()
-    size: Counter[tuple[int, int]] = Counter()
-    for message in messages:
-        pair = (traffic.source[message], traffic.target[message])
-        count[pair] += 1
-        size[pair] += traffic.bytes[message]
-    return tuple(Edge(*pair, count[pair], size[pair]) for pair in sorted(count)[:MOST_EDGES])
+def _edges(traffic: Traffic, messages: Indices) -> tuple[Edge, ...]:
+    pairs, inverse, counts = np.unique(
+        traffic.pairs(messages), return_inverse=True, return_counts=True
+    )
+    sizes = np.zeros(len(pairs), np.int64)
+    np.add.at(sizes, inverse.reshape(-1), traffic.bytes[messages])
+    listed = zip(pairs.tolist(), counts.tolist(), sizes.tolist(), strict=True)
+    return tuple(
+        Edge(pair // traffic.nprocs, pair % traffic.nprocs, count, size)
+        for pair, count, size in itertools.islice(listed, MOST_EDGES)
+    )
 
 
-def _remarks(
-    traffic: Traffic, folded: Sequence[Instance], messages: Sequence[int]
-) -> tuple[str, ...]:
-    events = traffic.recording.events
-    flags = events["flags"][traffic.receive_event[messages]]
-    both = flags | events["flags"][traffic.send_event[messages]]
+def _remarks(traffic: Traffic, folded: Sequence[Instance], messages: Indices) -> tuple[str, ...]:
+    flags_of = traffic.recording.columns["flags"]
+    flags = flags_of[traffic.receive_event[messages]]
+    both = flags | flags_of[traffic.send_event[messages]]
     name = function_of(folded[0])
     found = list(dict.fromkeys(remark for each in folded for remark in each.remarks))
     if (both & Flag.NONBLOCKING).any():
@@ -262,23 +307,24 @@ def _remarks(
         )
     if (flags & Flag.ANY_SOURCE).any():
         found.append("messages are received from any source: the order of ranks does not matter")
-    elements = {traffic.element[message] for message in messages}
+    elements = set(np.unique(traffic.element[messages]).tolist())
     if "educe" in name and elements & operators.FLOATS:
         found.append("floating numbers are combined in another order: results differ by rounding")
     if folded[0].irregular:
         found.append("blocks differ in size: counts and displacements have to be known beforehand")
     if any(len(each.roots) > 1 for each in folded):
         found.append("more messages than it takes: several ranks may have been the root")
-    contents = [_content(traffic, each) for each in folded]
-    if name == "MPI_Bcast" and len(set(contents)) < len(contents):
-        again = len(contents) - len(set(contents))
-        found.append(
-            f"{again} of {len(contents)} times a content that was sent before: once is enough"
-        )
+    if name == "MPI_Bcast":
+        contents = {_content(traffic, each) for each in folded}
+        again = len(folded) - len(contents)
+        if again:
+            found.append(
+                f"{again} of {len(folded)} times a content that was sent before: once is enough"
+            )
     if len({each.roots for each in folded if each.roots}) > 1:
         found.append("the root changes")
     return tuple(found)
 
 
-def _content(traffic: Traffic, instance: Instance) -> tuple[int, ...]:
-    return tuple(sorted({traffic.content[message] for message in instance.messages}))
+def _content(traffic: Traffic, instance: Instance) -> frozenset[int]:
+    return frozenset(traffic.content[list(instance.messages)].tolist())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
+import numpy as np
 
+from plumbline.detect.columns import Indices
 from plumbline.detect.traffic import Traffic
 
 Evidence = Literal["proved", "assumed", "weak"]
@@ -16,10 +19,10 @@ SMALLEST_GROUP = 3
 
 
 class Instance(msgspec.Struct, frozen=True):
-    """`group` and `roots` are world ranks; of several roots each may have been it. `bytes` is what
-    MPI calls the size: what each rank gives (gather), gets (scatter), or both; of an irregular one
-    the total. `evidence`: *assumed* where a term that was never sent had to be inferred,
-    *weak* where only what follows can make it a collective.
+    """`messages` are in the order of their sends. `group` and `roots` are world ranks; of several
+    roots each may have been it. `bytes` is what MPI calls the size: what each rank gives (gather),
+    gets (scatter), or both; of an irregular one the total. `evidence`: *assumed* where a term that
+    was never sent had to be inferred, *weak* where only what follows can make it a collective.
     `missing`: of an incomplete one, the ranks that had no part."""
 
     collective: str
@@ -40,13 +43,15 @@ class Instance(msgspec.Struct, frozen=True):
         return len(self.group) / (len(self.group) + len(self.missing))
 
 
-def first_sent(traffic: Traffic, instance: Instance) -> int:
-    return min(traffic.sent[message] for message in instance.messages)
-
-
 def last_received(traffic: Traffic, instance: Instance) -> int:
-    return max(traffic.received[message] for message in instance.messages)
+    return int(traffic.received[list(instance.messages)].max())
 
 
-def in_order(messages: Sequence[int] | set[int]) -> tuple[int, ...]:
+def messages_of(instances: Iterable[Instance]) -> Indices:
+    """All messages of all of them, one behind the other."""
+    every = itertools.chain.from_iterable(instance.messages for instance in instances)
+    return np.fromiter(every, np.int64)
+
+
+def in_order(messages: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted(set(messages)))

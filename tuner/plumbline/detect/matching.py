@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from plumbline.detect.columns import by_owner, numbered, ranges
 from plumbline.detect.kinds import Flag, Kind
 from plumbline.detect.recording import MESSAGE, Events, Messages
 
@@ -19,7 +20,7 @@ _Columns = dict[str, npt.NDArray[Any]]
 
 
 def match(events: Events) -> Messages:
-    """The messages of `events` (sorted by rank, then serial), sorted by send. O(n log n)."""
+    """The messages of `events` (sorted by rank, then serial), sorted by send."""
     columns = _columns(events)
     sends, receives = _sides(columns)
     ranks = int(max(columns["rank"].max(initial=0), columns["peer"].max(initial=0))) + 1
@@ -30,16 +31,14 @@ def match(events: Events) -> Messages:
         ]
     )
     tags = np.concatenate([columns["tag"][sends], columns["tag"][receives]]).astype(np.int64)
-    _, channel = np.unique(channels, return_inverse=True)
-    groups, group = np.unique(channel.reshape(-1) << 32 | tags, return_inverse=True)
-    group = group.reshape(-1)
+    group = numbered(channels, tags)
     send_group, receive_group = group[: len(sends)], group[len(sends) :]
-    sent = np.bincount(send_group, minlength=len(groups))
-    received = np.bincount(receive_group, minlength=len(groups))
-    both = np.minimum(sent, received)
-    left = sends[np.argsort(send_group, kind="stable")[_leading(sent, both)]]
-    right = receives[np.argsort(receive_group, kind="stable")[_leading(received, both)]]
-    right = _mended(columns, left, right, np.repeat(np.arange(len(groups)), both))
+    groups = int(group.max(initial=-1)) + 1
+    sent, received = by_owner(send_group, groups), by_owner(receive_group, groups)
+    both = np.minimum(sent.lengths, received.lengths)
+    left = sends[sent.at[ranges(sent.first[:-1], both)]]
+    right = receives[received.at[ranges(received.first[:-1], both)]]
+    right = _mended(columns, left, right, np.repeat(np.arange(groups), both))
     matched = np.empty(len(left), MESSAGE)
     matched["send"], matched["receive"] = left, right
     matched["verified"] = _equal(columns, left, right)
@@ -67,13 +66,6 @@ def _channels(
     """A number for each (communicator, source, target)."""
     comm = events["comm"][indices].astype(np.int64)
     return np.asarray((comm * ranks + events[source][indices]) * ranks + events[target][indices])
-
-
-def _leading(counts: npt.NDArray[np.int64], kept: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Of groups that lie behind each other, `counts` long: where the first `kept` of each lie."""
-    firsts = np.cumsum(counts) - counts
-    before = np.cumsum(kept) - kept
-    return np.arange(int(kept.sum())) - np.repeat(before, kept) + np.repeat(firsts, kept)
 
 
 def _known(events: _Columns, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

@@ -3,58 +3,52 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from itertools import pairwise
 
-from plumbline.detect import operators
-from plumbline.detect.instances import Instance, in_order
-from plumbline.detect.knowledge import Phase
+import numpy as np
+
+from plumbline.detect import core, operators
+from plumbline.detect.columns import Indices, Mask, Rows, numbered, starts
+from plumbline.detect.instances import Instance
+from plumbline.detect.knowledge import Phases
 from plumbline.detect.phased import MessageClass
 from plumbline.detect.traffic import Traffic
+
+_IDEMPOTENT = frozenset({"MAX", "MIN", "BAND", "BOR", "LAND", "LOR", "MAXLOC", "MINLOC"})
+_FIRST = ("SUM", "MAX", "MIN", "MAXLOC", "MINLOC", "PROD", "LAND", "LOR", "BAND", "BOR")
 
 
 def mutual(which: MessageClass) -> list[Instance]:
     """Allreduces in which ranks exchange partial results until all have the whole."""
     traffic, group, messages = which.traffic, which.group, which.messages
 
-    def is_whole(phase: Phase) -> bool:
-        return phase.complete == which.everybody and len(phase.messages) >= len(group)
+    def is_whole(every: Phases) -> Mask:
+        enough = every.messages.lengths >= len(group)
+        return np.asarray((every.complete == len(group)) & enough)
 
     good = which.good("allreduce", False, is_whole)
-    if not good:
+    if good is None or which.says_one_thing:
         return []
-    if len({traffic.content[message] for message in messages}) == 1:
+    agreed = _agreement(traffic, good)
+    if agreed is None:
         return []
-    names: frozenset[str] | None = None
-    agreed = 0
-    for phase in good:
-        agreement = _agreement(traffic, phase)
-        possible = _proved(traffic, phase)
-        if agreement is None or possible == frozenset():
-            return []
-        agreed += agreement
-        if possible is not None:
-            names = possible if names is None else names & possible
+    names = _proved(traffic, good, len(group))
     if names == frozenset() or (names is None and not agreed):
         return []
-    if any(phase.overlaps for phase in good) and not (names or frozenset()) & _IDEMPOTENT:
+    if good.overlaps.any() and not (names or frozenset()) & _IDEMPOTENT:
         return []
+    nbytes, name = int(traffic.bytes[messages[0]]), _named(names)
     return [
         Instance(
             "allreduce",
             which.comm,
             group,
-            in_order(phase.messages),
-            traffic.bytes[phase.messages[0]],
-            operation=_named(names),
+            own,
+            nbytes,
+            operation=name,
             evidence="proved" if names else "assumed",
         )
-        for phase in good
+        for own in good.messages.tuples()
     ]
-
-
-_IDEMPOTENT = frozenset({"MAX", "MIN", "BAND", "BOR", "LAND", "LOR", "MAXLOC", "MINLOC"})
-_FIRST = ("SUM", "MAX", "MIN", "MAXLOC", "MINLOC", "PROD", "LAND", "LOR", "BAND", "BOR")
 
 
 def _named(names: frozenset[str] | None) -> str:
@@ -64,36 +58,38 @@ def _named(names: frozenset[str] | None) -> str:
     return next((name for name in _FIRST if name in names), min(names))
 
 
-def _agreement(traffic: Traffic, phase: Phase) -> int | None:
+def _agreement(traffic: Traffic, good: Phases) -> int | None:
     """How often ranks that know of the same contributions send the same; None: they differ."""
-    sent: dict[int, int] = {}
-    count = 0
-    for message in sorted(phase.messages, key=lambda each: traffic.sent[each]):
-        known, content = phase.known[message], traffic.content[message]
-        if known in sent and sent[known] != content:
-            return None
-        count += known in sent and known.bit_count() > 1
-        sent[known] = content
-    return count
+    told = numbered(good.messages.owners, good.known)
+    contents = traffic.content[good.messages.at]
+    first = np.unique(told, return_index=True)[1]
+    if (contents != contents[first][told]).any():
+        return None
+    several = good.set_sizes[good.known] > 1
+    return int(several.sum() - several[first].sum())
 
 
-def _proved(traffic: Traffic, phase: Phase) -> frozenset[str] | None:
+def _proved(traffic: Traffic, good: Phases, size: int) -> frozenset[str] | None:
     """Operators that give each partial result of which all operands were sent; None: there is no
     such one."""
-    by_known: dict[int, int] = {}
-    for message in phase.messages:
-        by_known.setdefault(phase.known[message], message)
-    found: frozenset[str] | None = None
-    for known, message in by_known.items():
-        if known.bit_count() < 2:
-            continue
-        for left, operand in by_known.items():
-            right = known & ~left
-            if left & ~known or left == known or left > right or right not in by_known:
-                continue
-            possible = operators.names(traffic, message, [operand, by_known[right]])
-            found = possible if found is None else found & possible
-    return found
+    told = numbered(good.messages.owners, good.known)
+    first = np.unique(told, return_index=True)[1]
+    owners = good.messages.owners[first]
+    known = Rows(starts(np.bincount(owners, minlength=len(good))), good.known[first])
+    phases, whole, left, right = core.call(
+        "pl_partials", known.passed, size, len(good.set_sizes), good.set_bits
+    )
+    if not len(phases):
+        return None
+    sets = len(good.set_sizes)
+    keys = owners * sets + known.at
+    order = np.argsort(keys)
+    messages = good.messages.at[first]
+
+    def message_of(numbers: Indices) -> Indices:
+        return messages[order[np.searchsorted(keys[order], phases * sets + numbers)]]
+
+    return operators.names(traffic, message_of(whole), message_of(left), message_of(right))
 
 
 def halving(which: MessageClass) -> list[Instance]:
@@ -101,28 +97,34 @@ def halving(which: MessageClass) -> list[Instance]:
     traffic, group = which.traffic, which.group
     most = (math.ceil(math.log2(len(group))) + 2) * len(group)
 
-    def is_halving(phase: Phase) -> bool:
-        whole = phase.complete == which.everybody and not phase.overlaps
-        return whole and len(phase.messages) <= most and _shrinks(traffic, phase)
+    def is_halving(every: Phases) -> Mask:
+        whole = (every.complete == len(group)) & ~every.overlaps
+        few = every.messages.lengths <= most
+        return np.asarray(whole & few & _shrinks(traffic, every))
 
     good = which.good("reduce_scatter", False, is_halving)
+    if good is None:
+        return []
     return [
         Instance(
             "reduce_scatter",
             which.comm,
             group,
-            in_order(phase.messages),
-            min(traffic.bytes[message] for message in phase.messages),
+            own,
+            int(traffic.bytes[list(own)].min()),
             operation="",
             evidence="assumed",
         )
-        for phase in good
+        for own in good.messages.tuples()
     ]
 
 
-def _shrinks(traffic: Traffic, phase: Phase) -> bool:
+def _shrinks(traffic: Traffic, every: Phases) -> Mask:
     """Whether each rank sends less, the more it knows."""
-    sizes: dict[int, list[int]] = defaultdict(list)
-    for message in sorted(phase.messages, key=lambda each: traffic.sent[each]):
-        sizes[traffic.source[message]].append(traffic.bytes[message])
-    return all(right < left for listed in sizes.values() for left, right in pairwise(listed))
+    messages, phase = every.messages.at, every.messages.owners
+    order = np.lexsort((messages, traffic.source[messages], phase))
+    messages, phase = messages[order], phase[order]
+    source, nbytes = traffic.source[messages], traffic.bytes[messages]
+    same = (phase[1:] == phase[:-1]) & (source[1:] == source[:-1])
+    grows = same & (nbytes[1:] >= nbytes[:-1])
+    return np.asarray(np.bincount(phase[1:][grows], minlength=len(every)) == 0)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 
+import numpy as np
+
+from plumbline.detect.columns import Indices, classes, numbered
 from plumbline.detect.detecting import Detected
 from plumbline.detect.findings import HandMade, described_messages
 from plumbline.detect.groups import components
+from plumbline.detect.recording import Recording
 from plumbline.detect.traffic import Traffic
 
 # Rounds after which an exchange is a habit.
@@ -18,29 +22,37 @@ def neighbourhoods(detected: Detected) -> list[HandMade]:
     """Of messages that belong to no collective, by communicator: each edge of the graph is used
     equally often, in both directions, and nobody is the centre of it."""
     traffic = detected.traffic
-    classes: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for message in detected.unclaimed:
-        if traffic.bytes[message]:
-            classes[traffic.comm[message], _function(traffic, message)].append(message)
-    return [
-        found
-        for (comm, _), messages in classes.items()
-        if (found := _neighbourhood(traffic, comm, messages)) is not None
-    ]
+    messages = np.array(detected.unclaimed, np.int64)
+    messages = messages[traffic.bytes[messages] > 0]
+    functions = _functions(traffic.recording)[traffic.send_site[messages]]
+    rows = classes(traffic.comm[messages], functions)
+    found = (_neighbourhood(traffic, messages[rows[row]]) for row in range(len(rows)))
+    return [each for each in found if each is not None]
 
 
-def _function(traffic: Traffic, message: int) -> int:
-    """Where the function was called that sends: its lines belong together."""
-    site = traffic.send_site[message]
-    if site < 0:
-        return -1
-    frames = traffic.recording.call_sites[site].frames
-    return hash((frames[0].module, frames[0].function)) if frames else -1
+def _functions(recording: Recording) -> Indices:
+    """By call site where the function was called that sends: its lines belong together. The last
+    one is of those that are not known."""
+    known: dict[tuple[str, str], int] = {}
+    frames = [site.frames[0] if site.frames else None for site in recording.call_sites]
+    return np.array(
+        [
+            -1 if each is None else known.setdefault((each.module, each.function), len(known))
+            for each in (*frames, None)
+        ],
+        np.int64,
+    )
 
 
-def _neighbourhood(traffic: Traffic, comm: int, messages: Sequence[int]) -> HandMade | None:
-    edges = Counter((traffic.source[m], traffic.target[m]) for m in messages)
-    edges = Counter({pair: count for pair, count in edges.items() if pair[0] != pair[1]})
+def _neighbourhood(traffic: Traffic, messages: Indices) -> HandMade | None:
+    comm = int(traffic.comm[messages[0]])
+    pairs, counts = np.unique(traffic.pairs(messages), return_counts=True)
+    named = [divmod(pair, traffic.nprocs) for pair in pairs.tolist()]
+    edges = {
+        pair: count
+        for pair, count in zip(named, counts.tolist(), strict=True)
+        if pair[0] != pair[1]
+    }
     if not edges or components(edges) != [tuple(sorted({r for pair in edges for r in pair}))]:
         return None
     degrees = Counter(source for source, _ in edges)
@@ -56,7 +68,7 @@ def _neighbourhood(traffic: Traffic, comm: int, messages: Sequence[int]) -> Hand
         return None
     alike = _same_to_all(traffic, messages)
     name = "MPI_Neighbor_allgather" if alike else "MPI_Neighbor_alltoall"
-    sizes = {traffic.bytes[message] for message in messages}
+    sizes = np.unique(traffic.bytes[messages])
     return described_messages(
         traffic,
         messages,
@@ -76,12 +88,13 @@ def _range(degrees: Iterable[int]) -> str:
     return str(values[0]) if values[0] == values[-1] else f"{values[0]} to {values[-1]}"
 
 
-def _same_to_all(traffic: Traffic, messages: Sequence[int]) -> bool:
+def _same_to_all(traffic: Traffic, messages: Indices) -> bool:
     """Whether each rank sends each content to all of its neighbours."""
-    targets: dict[int, set[int]] = defaultdict(set)
-    told: dict[tuple[int, int], set[int]] = defaultdict(set)
-    for message in messages:
-        source = traffic.source[message]
-        targets[source].add(traffic.target[message])
-        told[source, traffic.content[message]].add(traffic.target[message])
-    return all(ranks == targets[source] for (source, _), ranks in told.items())
+    sources, targets = traffic.source[messages], traffic.target[messages]
+    told = numbered(sources, traffic.content[messages])
+    ways = classes(told, targets)
+    heads = ways.at[ways.first[:-1]]  # a message for each content and neighbour
+    reached = np.bincount(told[heads])
+    pairs = np.unique(traffic.pairs(messages))
+    degrees = np.bincount(pairs // traffic.nprocs, minlength=traffic.nprocs)
+    return bool((reached[told] == degrees[sources]).all())

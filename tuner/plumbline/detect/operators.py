@@ -1,25 +1,30 @@
-"""Whether a content is a reduction of others, by what a recording keeps: bytes of short messages,
-polynomials of integers, sketches of floating numbers, extremes."""
+"""Whether contents are reductions of others, by what a recording keeps: bytes of short messages,
+polynomials of integers, sketches of floating numbers, extremes. All messages that are looked at
+together are of one kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from plumbline.detect import hashes
+from plumbline.detect.columns import Indices, Mask
+from plumbline.detect.combined import Combined
 from plumbline.detect.kinds import Element, dtype_of
 from plumbline.detect.recording import PAYLOAD
 from plumbline.detect.traffic import Traffic
 
-Values = npt.NDArray[Any]
+Values = npt.NDArray[Any]  # shape (messages, elements)
 
 INTEGERS = frozenset(range(Element.INT8, Element.UINT64 + 1))
 FLOATS = frozenset({Element.FLOAT32, Element.FLOAT64, Element.COMPLEX64, Element.COMPLEX128})
 PAIRS = frozenset(range(Element.FLOAT32_INT32, Element.FLOAT64_FLOAT64 + 1))
 NUMERIC = INTEGERS | FLOATS | PAIRS | {Element.LOGICAL}
+_ORDERED = INTEGERS | {Element.FLOAT32, Element.FLOAT64}
 
 # Floating sums in another order differ by some roundings.
 SLACK = 16
@@ -43,168 +48,168 @@ _OF_INTEGERS: dict[str, Callable[..., Values]] = {
 }
 
 
-def values(traffic: Traffic, message: int) -> Values | None:
-    """The elements of a message whose bytes are kept; None of others."""
-    if traffic.bytes[message] > PAYLOAD:
-        return None
-    dtype = dtype_of(traffic.element[message])
-    data = traffic.payload(message)
-    if dtype is None or not data or len(data) % np.dtype(dtype).itemsize:
-        return None
-    return np.frombuffer(data, dtype)
+class Speaking(msgspec.Struct, frozen=True, eq=False):
+    """By combination: whether contents agree with an operator, and how much that says, in bits."""
+
+    agree: Mask
+    bits: float  # an operand
 
 
-def names(traffic: Traffic, message: int, operands: Sequence[int]) -> frozenset[str]:
-    """Operators by which the content of `message` may have come from those of `operands`, all of
-    one kind: none where no predefined one gives it."""
-    element = traffic.element[message]
-    listed = [values(traffic, each) for each in operands]
-    result = values(traffic, message)
-    if result is not None and all(each is not None for each in listed):
-        return _by_value(result, [each for each in listed if each is not None], element)
-    events = traffic.recording.events[traffic.send_event[[message, *operands]]]
+def values(traffic: Traffic, messages: Indices) -> Values | None:
+    """The elements of messages whose bytes are kept; None of others."""
+    first = messages[0]
+    nbytes, dtype = int(traffic.bytes[first]), dtype_of(int(traffic.element[first]))
+    if dtype is None or not 0 < nbytes <= PAYLOAD or nbytes % np.dtype(dtype).itemsize:
+        return None
+    return np.ascontiguousarray(traffic.payload[messages, :nbytes]).view(dtype)
+
+
+def names(traffic: Traffic, whole: Indices, left: Indices, right: Indices) -> frozenset[str]:
+    """Operators by which each content of `whole` may have come from those of `left` and `right`:
+    none where no predefined one gives all of them."""
+    element = int(traffic.element[whole[0]])
+    result = values(traffic, whole)
+    operands = [values(traffic, left), values(traffic, right)]
+    if result is not None and operands[0] is not None and operands[1] is not None:
+        if element in PAIRS:
+            return _of_pairs(result, operands[0], operands[1])
+        return _by_value(result, operands[0], operands[1], element)
     found = set()
-    if element in INTEGERS:
-        total = hashes.added(*(int(poly) for poly in events["poly"][1:]))
-        if total == int(events["poly"][0]):
-            found.add("SUM")
-    elif element in FLOATS:
-        sketches = events["sketch"].astype(np.float64)
-        epsilon = np.finfo(np.float32 if element in (9, 11) else np.float64).eps
-        bound = SLACK * epsilon * len(operands) * sketches[:, 2].sum()
-        if (np.abs(sketches[1:, :2].sum(axis=0) - sketches[0, :2]) <= bound).all():
-            found.add("SUM")
-    if element in INTEGERS or element in (Element.FLOAT32, Element.FLOAT64):
-        extremes = events["extremes"]
-        if (extremes[0, :4] == extremes[1:, :4].max(axis=0)).all():
+    if _is_sum(traffic, element, whole, left, right):
+        found.add("SUM")
+    if element in _ORDERED:
+        result, first, second = (_extremes(traffic, each) for each in (whole, left, right))
+        if np.array_equal(result[:, :4], np.maximum(first, second)[:, :4]):
             found.add("MAX")
-        if (extremes[0, 4:] == extremes[1:, 4:].min(axis=0)).all():
+        if np.array_equal(result[:, 4:], np.minimum(first, second)[:, 4:]):
             found.add("MIN")
     return frozenset(found)
 
 
-def _by_value(result: Values, operands: Sequence[Values], element: int) -> frozenset[str]:
-    if element in PAIRS:
-        return _of_pairs(result, operands)
+def _is_sum(traffic: Traffic, element: int, whole: Indices, left: Indices, right: Indices) -> bool:
+    """By polynomials of integers, or sketches of floating numbers."""
+    if element in INTEGERS:
+        total = (traffic.poly[left] + traffic.poly[right]) % hashes.PRIME
+        return bool((total == traffic.poly[whole]).all())
+    if element not in FLOATS:
+        return False
+    result, first, second = (_sketches(traffic, each) for each in (whole, left, right))
+    epsilon = np.finfo(np.float32 if element in (9, 11) else np.float64).eps
+    bound = SLACK * epsilon * 2 * (result + first + second)[:, 2:]
+    return bool((np.abs((first + second - result)[:, :2]) <= bound).all())
+
+
+def _by_value(result: Values, left: Values, right: Values, element: int) -> frozenset[str]:
     found = set()
     table = _ELEMENTWISE | (_OF_INTEGERS if element in INTEGERS | {Element.LOGICAL} else {})
     with np.errstate(all="ignore"):
         for name, operator in table.items():
-            total = operands[0]
-            for operand in operands[1:]:
-                total = operator(total, operand)
-            if _equal(name, result, total, operands, element):
+            total = operator(left, right)
+            if _equal(name, result, total, np.abs(left) + np.abs(right), element):
                 found.add(name)
     return frozenset(found)
 
 
-def _equal(
-    name: str, result: Values, total: Values, operands: Sequence[Values], element: int
-) -> bool:
+def _equal(name: str, result: Values, total: Values, size: Values, element: int) -> bool:
     if element not in FLOATS or name in ("MAX", "MIN"):
         return bool(np.array_equal(result, total))
     epsilon = np.finfo(np.float32 if element in (9, 11) else np.float64).eps
-    size = np.abs(total) if name == "PROD" else sum(np.abs(operand) for operand in operands)
-    return bool((np.abs(result - total) <= SLACK * epsilon * len(operands) * size).all())
+    size = np.abs(total) if name == "PROD" else size
+    return bool((np.abs(result - total) <= SLACK * epsilon * 2 * size).all())
 
 
-def _of_pairs(result: Values, operands: Sequence[Values]) -> frozenset[str]:
+def _of_pairs(result: Values, left: Values, right: Values) -> frozenset[str]:
     """Of equal values the smallest index."""
     found = set()
-    for name, sign in (("MAXLOC", -1), ("MINLOC", 1)):
-        best = [
-            min((sign * pair["value"], pair["index"]) for pair in column)
-            for column in zip(*operands, strict=True)
-        ]
-        if all(
-            (sign * pair["value"], pair["index"]) == least
-            for pair, least in zip(result, best, strict=True)
-        ):
+    equal = (left["value"] == right["value"]) & (left["index"] <= right["index"])
+    for name, is_first in (
+        ("MAXLOC", left["value"] > right["value"]),
+        ("MINLOC", left["value"] < right["value"]),
+    ):
+        if np.array_equal(result, np.where(is_first | equal, left, right)):
             found.add(name)
     return frozenset(found)
 
 
-def partly(traffic: Traffic, message: int, operands: Sequence[int]) -> dict[str, float]:
-    """Operators by which the content may have come from `operands` and one more that was never
-    sent, with how much speaks for each, in bits. An operator that the contents contradict is not
-    there. Of sums nothing is said here: what would be left has to be looked at."""
-    result, listed = values(traffic, message), [values(traffic, each) for each in operands]
-    element = traffic.element[message]
+def partly(traffic: Traffic, which: Combined) -> dict[str, Speaking]:
+    """Operators by which contents may have come from their operands and one more that was never
+    sent. Of sums nothing is said here: what would be left has to be looked at."""
+    element = int(traffic.element[which.messages[0]])
     if element in PAIRS or element in (Element.COMPLEX64, Element.COMPLEX128):
         return {}
-    if result is None or any(each is None for each in listed):
-        return _partly_by_extremes(traffic, message, operands)
-    found = {}
-    bits = float(result.size * len(operands))
-    known = [each for each in listed if each is not None]
-    if all((result >= each).all() for each in known):
-        found["MAX"] = bits
-    if all((result <= each).all() for each in known):
-        found["MIN"] = bits
+    result, operands = values(traffic, which.of_operand), values(traffic, which.operands.at)
+    if result is None or operands is None:
+        if element not in _ORDERED:
+            return {}
+        result, operands = (
+            _extremes(traffic, which.of_operand),
+            _extremes(traffic, which.operands.at),
+        )
+        return {
+            "MAX": _speaking(which, result[:, :4] >= operands[:, :4], BITS_OF_EXTREMES),
+            "MIN": _speaking(which, result[:, 4:] <= operands[:, 4:], BITS_OF_EXTREMES),
+        }
+    bits = float(result.shape[1])
+    found = {
+        "MAX": _speaking(which, result >= operands, bits),
+        "MIN": _speaking(which, result <= operands, bits),
+    }
     if element in INTEGERS:
-        if all((result & each == result).all() for each in known):
-            found["BAND"] = bits
-        if all((result | each == result).all() for each in known):
-            found["BOR"] = bits
+        found["BAND"] = _speaking(which, result & operands == result, bits)
+        found["BOR"] = _speaking(which, result | operands == result, bits)
     return found
 
 
-def _partly_by_extremes(
-    traffic: Traffic, message: int, operands: Sequence[int]
-) -> dict[str, float]:
-    found: dict[str, float] = {}
-    if not _has_extremes(traffic, message):
-        return found
-    extremes = _extremes(traffic, [message, *operands])
-    if (extremes[0, :4] >= extremes[1:, :4].max(axis=0)).all():
-        found["MAX"] = BITS_OF_EXTREMES * len(operands)
-    if (extremes[0, 4:] <= extremes[1:, 4:].min(axis=0)).all():
-        found["MIN"] = BITS_OF_EXTREMES * len(operands)
-    return found
+def _speaking(which: Combined, holds: Mask, bits: float) -> Speaking:
+    of_operand = holds.all(axis=1)
+    return Speaking(np.logical_and.reduceat(of_operand, which.operands.first[:-1]), bits)
 
 
-def handed_on(traffic: Traffic, message: int, operands: Sequence[int]) -> float:
-    """The share of elements (or extremes) that are those of an operand: many of the larger of two
-    values, hardly any of a sum."""
-    result, listed = values(traffic, message), [values(traffic, each) for each in operands]
-    if result is not None and all(each is not None for each in listed):
-        same = np.zeros(result.shape, bool)
-        for each in listed:
-            same |= result == each
-        return float(same.mean())
-    if not _has_extremes(traffic, message):
-        return 0.0
-    extremes = _extremes(traffic, [message, *operands])
-    return float((extremes[0] == extremes[1:]).any(axis=0).mean())
+def handed_on(traffic: Traffic, which: Combined) -> float:
+    """The share of elements (or extremes) that are those of an operand, on the average: many of
+    the larger of two values, hardly any of a sum."""
+    result, operands = values(traffic, which.of_operand), values(traffic, which.operands.at)
+    if result is None or operands is None:
+        if int(traffic.element[which.messages[0]]) not in _ORDERED:
+            return 0.0
+        result, operands = (
+            _extremes(traffic, which.of_operand),
+            _extremes(traffic, which.operands.at),
+        )
+    same = np.logical_or.reduceat(result == operands, which.operands.first[:-1], axis=0)
+    return float(same.mean())
 
 
 def exact(traffic: Traffic, message: int) -> bool:
     """Whether `terms` are elements, of which all bytes are known."""
-    return values(traffic, message) is not None
+    return values(traffic, np.array([message])) is not None
 
 
-def terms(traffic: Traffic, message: int, operands: Sequence[int]) -> npt.NDArray[np.float64]:
-    """What a sum leaves for the term that was never sent, or what a content is where there are no
-    operands: elements, or the L1 norm of floating numbers, which adds up where all have one sign;
-    empty where nothing is known."""
-    result, listed = values(traffic, message), [values(traffic, each) for each in operands]
-    if traffic.element[message] in PAIRS:
-        return np.zeros(0)
-    if result is not None and all(each is not None for each in listed):
-        left = result.astype(np.complex128)
-        for each in listed:
-            left = left - np.asarray(each, np.complex128)
-        return np.asarray(left.real, np.float64)
-    if traffic.element[message] in FLOATS:
-        norms = traffic.recording.events["sketch"][traffic.send_event[[message, *operands]]][:, 2]
-        return np.array([norms[0] - norms[1:].sum()])
-    return np.zeros(0)
+def terms(traffic: Traffic, messages: Indices) -> npt.NDArray[np.float64]:
+    """What contents are: elements, or the L1 norm of floating numbers, which adds up where all have
+    one sign; empty where nothing is known. Shape (messages, …)."""
+    element = int(traffic.element[messages[0]])
+    if element in PAIRS:
+        return np.zeros((len(messages), 0))
+    known = values(traffic, messages)
+    if known is not None:
+        return np.asarray(known.real, np.float64)
+    if element in FLOATS:
+        return _sketches(traffic, messages)[:, 2:]
+    return np.zeros((len(messages), 0))
 
 
-def _has_extremes(traffic: Traffic, message: int) -> bool:
-    return traffic.element[message] in INTEGERS | {Element.FLOAT32, Element.FLOAT64}
+def left(traffic: Traffic, which: Combined) -> npt.NDArray[np.float64]:
+    """What a sum leaves for the term that was never sent, as `terms`."""
+    sent = np.add.reduceat(terms(traffic, which.operands.at), which.operands.first[:-1], axis=0)
+    return np.asarray(terms(traffic, which.messages) - sent)
 
 
-def _extremes(traffic: Traffic, messages: Sequence[int]) -> npt.NDArray[np.float64]:
-    found = traffic.recording.events["extremes"][traffic.send_event[list(messages)]]
+def _sketches(traffic: Traffic, messages: Indices) -> npt.NDArray[np.float64]:
+    found = traffic.recording.events["sketch"][traffic.send_event[messages]]
+    return np.asarray(found, np.float64)
+
+
+def _extremes(traffic: Traffic, messages: Indices) -> npt.NDArray[np.float64]:
+    found = traffic.recording.events["extremes"][traffic.send_event[messages]]
     return np.asarray(found, np.float64)

@@ -3,16 +3,21 @@ had what together, and when, is told by addresses: a root owns all parts at once
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
+from typing import Literal
 
 import msgspec
+import numpy as np
 
-from plumbline.detect import hashes
-from plumbline.detect.atoms import Atom, arrival
+from plumbline.detect import core
+from plumbline.detect.atoms import Atoms
+from plumbline.detect.classes import Looked, ways
+from plumbline.detect.columns import Indices, Rows, classes
 from plumbline.detect.groups import components, partition
-from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
-from plumbline.detect.places import Layout, layout
+from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order, messages_of
+from plumbline.detect.places import Arrangement, layouts
 from plumbline.detect.provenance import Provenance
 from plumbline.detect.traffic import Traffic
 
@@ -21,184 +26,194 @@ EXPLAINED = 0.5
 # Of an incomplete one so many of the group must be there.
 LEAST_COVERAGE = 0.75
 
-Pair = tuple[int, int]  # origin, keeper
+Pairs = dict[tuple[int, int], Indices]  # deliveries by origin and keeper, in order
 
 
-class Delivery(msgspec.Struct, frozen=True, eq=False):
-    """Parts of an atom that belong together: all that one rank has for another one, in one go."""
+class Deliveries(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """A number each: all that one rank has for another one, in one go. `…_gaps`: bytes of an
+    element, where there are gaps; `first`: the message with which it set out."""
 
-    origin: int
-    keeper: int
-    atoms: tuple[Atom, ...]
-    from_address: int
-    to_address: int
-    from_gaps: int = 0  # bytes of an element, where there are gaps
-    to_gaps: int = 0
+    origin: Indices
+    keeper: Indices
+    from_address: Indices
+    to_address: Indices
+    bytes: Indices
+    from_gaps: Indices
+    to_gaps: Indices
+    first: Indices
+    messages: Rows
 
-    @property
-    def bytes(self) -> int:
-        return sum(atom.bytes for atom in self.atoms)
+    def __len__(self) -> int:
+        return len(self.origin)
 
-    @property
-    def messages(self) -> set[int]:
-        return {message for atom in self.atoms for message in atom.messages}
+    def count_messages(self, which: Indices) -> int:
+        """How many they are, each once."""
+        messages = np.sort(self.messages.picked(which).at)
+        return 1 + int((messages[1:] != messages[:-1]).sum())
 
 
-def deliveries(traffic: Traffic, provenance: Provenance, atoms: Iterable[Atom]) -> list[Delivery]:
+def deliveries(
+    traffic: Traffic, provenance: Provenance, atoms: Atoms, which: Indices
+) -> Deliveries:
     """Of atoms that one rank keeps; neighbouring ones of a pair of ranks that are sent behind each
     other from one call site are one."""
-    found: list[Delivery] = []
-    last: dict[tuple[Pair, int], int] = {}
-    for atom in sorted(atoms, key=lambda atom: (traffic.sent[atom.messages[0]], atom.low)):
-        if len(atom.keepers) != 1:
-            continue
-        keeper = next(iter(atom.keepers))
-        message = next(m for m in reversed(atom.messages) if traffic.target[m] == keeper)
-        there = arrival(traffic, provenance, atom, message)
-        key = ((atom.origin, keeper), traffic.send_site[atom.messages[0]])
-        before = found[last[key]] if key in last else None
-        if before is not None and _goes_on(before, atom, there):
-            found[last[key]] = msgspec.structs.replace(before, atoms=(*before.atoms, atom))
-            continue
-        last[key] = len(found)
-        width = hashes.width(traffic.element[message])
-        gaps = (width * traffic.from_gaps[atom.messages[0]], width * traffic.to_gaps[message])
-        found.append(Delivery(atom.origin, keeper, (atom,), atom.address, there, *gaps))
-    return found
+    which = atoms.in_order(traffic, which[atoms.keepers[which] == 1])
+    atom, *columns, first, at = core.call(
+        "pl_deliveries",
+        traffic.passed,
+        provenance.parts.passed,
+        atoms.passed,
+        which,
+        len(which),
+    )
+    from_address, to_address, nbytes, from_gaps, to_gaps = columns
+    return Deliveries(
+        origin=atoms.origin[atom],
+        keeper=atoms.keeper[atom],
+        from_address=from_address,
+        to_address=to_address,
+        bytes=nbytes,
+        from_gaps=from_gaps,
+        to_gaps=to_gaps,
+        first=atoms.first_message[atom],
+        messages=Rows(first, at),
+    )
 
 
-def _goes_on(before: Delivery, atom: Atom, arrival: int) -> bool:
-    there = before.to_address + before.bytes == arrival
-    return there and before.from_address + before.bytes == atom.address
+class _Class(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """Deliveries that have something in common."""
+
+    traffic: Traffic
+    all: Deliveries
+    comm: int
+    members: Indices
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        return self.traffic.recording.communicators[self.comm].ranks
+
+    @functools.cached_property
+    def pairs(self) -> Pairs:
+        origin, keeper = self.all.origin[self.members], self.all.keeper[self.members]
+        rows = classes(origin, keeper)
+        heads = rows.at[rows.first[:-1]]
+        named = zip(origin[heads].tolist(), keeper[heads].tolist(), strict=True)
+        return {pair: self.members[rows[row]] for row, pair in enumerate(named)}
 
 
-Key = Callable[[Delivery], tuple[int, ...]]
-
-
-def personal(traffic: Traffic, candidates: Sequence[Delivery]) -> list[Instance]:
+def personal(traffic: Traffic, candidates: Deliveries) -> list[Instance]:
     """Collectives among deliveries: in classes of a call site first, then of a tag, then of a
     communicator as a whole."""
-    keys: list[Key] = [
-        lambda each: (traffic.comm[_first(each)], traffic.send_site[_first(each)]),
-        lambda each: (traffic.comm[_first(each)], traffic.tag[_first(each)]),
-        lambda each: (traffic.comm[_first(each)],),
-    ]
     found: list[Instance] = []
-    taken: set[int] = set()
-    for key in keys:
-        classes: dict[tuple[int, ...], list[Delivery]] = defaultdict(list)
-        for each in candidates:
-            if not each.messages & taken:
-                classes[key(each)].append(each)
-        for (comm, *_), members in classes.items():
-            new = _of_class(traffic, comm, members)
+    taken = np.zeros(len(traffic), bool)
+    looked = Looked()
+    for key in ways(traffic):
+        left = np.flatnonzero(~candidates.messages.with_any(taken))
+        first = candidates.first[left]
+        rows = classes(traffic.comm[first], key(first))
+        for row in range(len(rows)):
+            members = left[rows[row]]
+            if not looked.first_time(members):
+                continue
+            comm = int(traffic.comm[candidates.first[members[0]]])
+            new = _of_class(_Class(traffic, candidates, comm, members))
             found += new
-            taken |= {message for instance in new for message in instance.messages}
+            taken[messages_of(new)] = True
     return found
 
 
-def _first(delivery: Delivery) -> int:
-    return delivery.atoms[0].messages[0]
-
-
-def _of_class(traffic: Traffic, comm: int, members: Sequence[Delivery]) -> list[Instance]:
-    pairs: dict[Pair, list[Delivery]] = defaultdict(list)
-    for each in members:
-        pairs[each.origin, each.keeper].append(each)
-    ranks = traffic.recording.communicators[comm].ranks
-    found: list[Instance] = []
+def _of_class(which: _Class) -> list[Instance]:
+    everything = which.all.count_messages(which.members)
     for finder in (_exchanges, _gathers, _scatters):
-        found = list(finder(traffic, comm, ranks, pairs))
-        explained = sum(len(instance.messages) for instance in found)
-        everything = len({message for each in members for message in each.messages})
-        if explained >= EXPLAINED * everything:
+        found = list(finder(which))
+        if sum(len(instance.messages) for instance in found) >= EXPLAINED * everything:
             return found
     return []
 
 
-def _exchanges(
-    traffic: Traffic, comm: int, ranks: tuple[int, ...], pairs: dict[Pair, list[Delivery]]
-) -> Iterator[Instance]:
+def _exchanges(which: _Class) -> Iterator[Instance]:
+    pairs = which.pairs
     groups = components(pairs)
-    if not partition(groups, ranks):
+    if not partition(groups, which.ranks):
         return
     for group in groups:
         wanted = [(left, right) for left in group for right in group if left != right]
-        if len(group) < SMALLEST_GROUP or any(pair not in pairs for pair in wanted):
+        if any(pair not in pairs for pair in wanted):
             continue
-        for number in range(min(len(pairs[pair]) for pair in wanted)):
-            blocks = [pairs[pair][number] for pair in wanted]
-            kinds = _both_sides(blocks, group)
-            if kinds is not None:
-                yield _exchange(traffic, comm, group, blocks, kinds)
+        times = min(len(pairs[pair]) for pair in wanted)
+        # By time, origin and keeper.
+        blocks = np.array([pairs[pair][:times] for pair in wanted]).T
+        leaving, coming = _sides(which.all, blocks, group)
+        for time in range(times):
+            if max(leaving[time], coming[time]) >= Arrangement.ORDER:
+                kinds = (Arrangement(leaving[time]), Arrangement(coming[time]))
+                yield _exchange(which, group, blocks[time], kinds)
 
 
-def _both_sides(blocks: Sequence[Delivery], group: tuple[int, ...]) -> list[Layout] | None:
-    """How blocks lie at senders and at receivers, the worst of each; None: on neither side as an
-    array."""
-    worst: list[Layout] = []
-    for side in ("from", "to"):
-        kinds = set()
-        for rank in group:
-            if side == "from":
-                lie = {b.keeper: (b.from_address, b.bytes) for b in blocks if b.origin == rank}
-                gaps = max(block.from_gaps for block in blocks)
-            else:
-                lie = {b.origin: (b.to_address, b.bytes) for b in blocks if b.keeper == rank}
-                gaps = max(block.to_gaps for block in blocks)
-            kinds.add(layout(lie, group, rank, gaps))
-        order: tuple[Layout, ...] = ("overlapping", "apart", "order", "regular", "array")
-        worst.append(next(kind for kind in order if kind in kinds))
-    return worst if set(worst) & {"array", "regular", "order"} else None
+def _sides(every: Deliveries, blocks: Indices, group: tuple[int, ...]) -> tuple[Indices, Indices]:
+    """By time: how blocks lie at senders and at receivers, the worst of all ranks each."""
+    times, size = len(blocks), len(group)
+    origin, keeper = np.divmod(np.flatnonzero(~np.eye(size, dtype=bool)), size)
+    worst = []
+    for own, other, address, gaps in (
+        (origin, keeper, every.from_address, every.from_gaps),
+        (keeper, origin, every.to_address, every.to_gaps),
+    ):
+        order = np.lexsort((other, own))
+        mine = blocks[:, order].reshape(times * size, size - 1)
+        places = np.broadcast_to(other[order].reshape(size, size - 1), (times, size, size - 1))
+        kinds = layouts(
+            address[mine],
+            every.bytes[mine],
+            places,
+            np.tile(np.arange(size), times),
+            np.repeat(gaps[blocks].max(axis=1), size),
+            size,
+        )
+        worst.append(kinds.reshape(times, size).min(axis=1))
+    return worst[0], worst[1]
 
 
 def _exchange(
-    traffic: Traffic,
-    comm: int,
-    group: tuple[int, ...],
-    blocks: Sequence[Delivery],
-    kinds: Sequence[Layout],
+    which: _Class, group: tuple[int, ...], blocks: Indices, kinds: tuple[Arrangement, Arrangement]
 ) -> Instance:
-    sizes = {block.bytes for block in blocks}
-    numeric = traffic.element[_first(blocks[0])] not in (0, 14, 15)
-    summed = kinds[1] == "overlapping" and kinds[0] == "array" and numeric
+    sizes = which.all.bytes[blocks]
+    irregular = bool((sizes != sizes[0]).any())
+    numeric = int(which.traffic.element[which.all.first[blocks[0]]]) not in (0, 14, 15)
+    summed = kinds == (Arrangement.ARRAY, Arrangement.OVERLAPPING) and numeric
     return Instance(
         "reduce_scatter" if summed else "alltoall",
-        comm,
+        which.comm,
         group,
-        in_order({message for block in blocks for message in block.messages}),
-        sum(block.bytes for block in blocks) if len(sizes) > 1 else blocks[0].bytes,
-        irregular=len(sizes) > 1,
+        in_order(which.all.messages.picked(blocks).at.tolist()),
+        int(sizes.sum() if irregular else sizes[0]),
+        irregular=irregular,
         evidence="assumed" if summed else "proved",
         remarks=("blocks are received into one place: summed, presumably",) if summed else (),
     )
 
 
-def _gathers(
-    traffic: Traffic, comm: int, ranks: tuple[int, ...], pairs: dict[Pair, list[Delivery]]
-) -> Iterator[Instance]:
-    by_root: dict[int, dict[int, list[Delivery]]] = defaultdict(dict)
-    for (origin, keeper), listed in pairs.items():
+_Rooted = Literal["gather", "scatter"]
+
+
+def _gathers(which: _Class) -> Iterator[Instance]:
+    by_root: dict[int, dict[int, Indices]] = defaultdict(dict)
+    for (origin, keeper), listed in which.pairs.items():
         by_root[keeper][origin] = listed
-    yield from _rooted("gather", traffic, comm, ranks, by_root)
+    yield from _rooted("gather", which, by_root)
 
 
-def _scatters(
-    traffic: Traffic, comm: int, ranks: tuple[int, ...], pairs: dict[Pair, list[Delivery]]
-) -> Iterator[Instance]:
-    by_root: dict[int, dict[int, list[Delivery]]] = defaultdict(dict)
-    for (origin, keeper), listed in pairs.items():
+def _scatters(which: _Class) -> Iterator[Instance]:
+    by_root: dict[int, dict[int, Indices]] = defaultdict(dict)
+    for (origin, keeper), listed in which.pairs.items():
         by_root[origin][keeper] = listed
-    yield from _rooted("scatter", traffic, comm, ranks, by_root)
+    yield from _rooted("scatter", which, by_root)
 
 
 def _rooted(
-    name: str,
-    traffic: Traffic,
-    comm: int,
-    ranks: tuple[int, ...],
-    by_root: dict[int, dict[int, list[Delivery]]],
+    name: _Rooted, which: _Class, by_root: dict[int, dict[int, Indices]]
 ) -> Iterator[Instance]:
+    ranks = which.ranks
     groups = [tuple(sorted({root, *others})) for root, others in by_root.items()]
     rows = partition(sorted(set(groups)), ranks)
     for (root, others), group in zip(by_root.items(), groups, strict=True):
@@ -206,48 +221,56 @@ def _rooted(
         nearly = len(group) >= max(SMALLEST_GROUP + 1, LEAST_COVERAGE * len(ranks))
         if len(group) < SMALLEST_GROUP or (missing and not rows and not nearly):
             continue
-        for number in range(min(len(listed) for listed in others.values())):
-            blocks = {rank: listed[number] for rank, listed in others.items()}
-            kind = _root_side(name, blocks, group, root)
-            if kind is None or (kind == "apart" and (missing or len(group) < 4)):
+        times = min(len(listed) for listed in others.values())
+        blocks = np.array([listed[:times] for listed in others.values()]).T
+        place = [group.index(rank) for rank in others]
+        kinds = _root_side(name, which.all, blocks, place, group.index(root), len(group))
+        for time in range(times):
+            kind = Arrangement(kinds[time])
+            few = bool(missing) or len(group) < 4
+            if kind == Arrangement.OVERLAPPING or (kind == Arrangement.APART and few):
                 continue
-            yield _rooted_instance(name, comm, (group, root), blocks, kind, missing, rows)
+            absent = () if rows else missing
+            yield _rooted_instance(name, which, (group, root), blocks[time], kind, absent)
 
 
 def _root_side(
-    name: str, blocks: dict[int, Delivery], group: tuple[int, ...], root: int
-) -> Layout | None:
-    if name == "scatter":
-        lie = {rank: (block.from_address, block.bytes) for rank, block in blocks.items()}
-        gaps = max(block.from_gaps for block in blocks.values())
-    else:
-        lie = {rank: (block.to_address, block.bytes) for rank, block in blocks.items()}
-        gaps = max(block.to_gaps for block in blocks.values())
-    kind = layout(lie, group, root, gaps)
-    return None if kind == "overlapping" else kind
+    name: _Rooted, every: Deliveries, blocks: Indices, place: list[int], own: int, size: int
+) -> Indices:
+    """By time: how blocks lie at the root."""
+    address = every.from_address if name == "scatter" else every.to_address
+    gaps = every.from_gaps if name == "scatter" else every.to_gaps
+    times = len(blocks)
+    return layouts(
+        address[blocks],
+        every.bytes[blocks],
+        np.broadcast_to(np.array(place), blocks.shape),
+        np.full(times, own),
+        gaps[blocks].max(axis=1),
+        size,
+    )
 
 
 def _rooted_instance(
-    name: str,
-    comm: int,
+    name: _Rooted,
+    which: _Class,
     where: tuple[tuple[int, ...], int],
-    blocks: dict[int, Delivery],
-    kind: Layout,
+    blocks: Indices,
+    kind: Arrangement,
     missing: tuple[int, ...],
-    rows: bool,
 ) -> Instance:
     group, root = where
-    sizes = {block.bytes for block in blocks.values()}
-    irregular = len(sizes) > 1 or kind == "order"
+    sizes = which.all.bytes[blocks]
+    irregular = bool((sizes != sizes[0]).any()) or kind == Arrangement.ORDER
     remarks = ("the root has its blocks in places of their own, not in one array",)
     return Instance(
         name,
-        comm,
+        which.comm,
         group,
-        in_order({message for block in blocks.values() for message in block.messages}),
-        sum(block.bytes for block in blocks.values()) if irregular else next(iter(sizes)),
+        in_order(which.all.messages.picked(blocks).at.tolist()),
+        int(sizes.sum() if irregular else sizes[0]),
         (root,),
         irregular=irregular,
-        missing=() if rows else missing,
-        remarks=remarks if kind == "apart" else (),
+        missing=missing,
+        remarks=remarks if kind == Arrangement.APART else (),
     )

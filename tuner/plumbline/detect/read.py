@@ -33,6 +33,9 @@ _SAME = (
 )
 _MPI = ("libmpi", "libpmpi", "libopen-", "libmpich")
 _AT_ONCE = 1024  # events whose fields stay in a cache
+# Plain numbers: NumPy asks members of an enumeration for many things before it takes them for one.
+_UNKNOWN = int(Flag.UNKNOWN_CONTENT | Flag.CANCELLED)
+_INCOMPLETE, _SEND, _RECEIVE = int(Flag.INCOMPLETE), int(Kind.SEND), int(Kind.RECEIVE)
 _START = ("libc.so", "libc-", "ld-linux", "ld-")
 
 
@@ -184,9 +187,8 @@ def _fill_part(
         events[f"{name}_ns"] = clock.on_rank_0(slots[name]) - zero
     events["peer"] = _peers(slots, file.communicators)
     small = events["bytes"] <= PAYLOAD
-    unknown = Flag.UNKNOWN_CONTENT | Flag.CANCELLED
-    known = (events["flags"] & unknown) == 0
-    known &= ((events["flags"] & Flag.INCOMPLETE) == 0) | (events["kind"] == Kind.SEND)
+    known = (events["flags"] & _UNKNOWN) == 0
+    known &= ((events["flags"] & _INCOMPLETE) == 0) | (events["kind"] == _SEND)
     for name in ("content", "poly", "sketch"):
         events[name][~known] = 0
     events["payload"] = slots["payload"]
@@ -214,7 +216,7 @@ def _peers(
     """World ranks. The other side of a message on an inter-communicator is in its other group; a
     collective's root there is not known."""
     peers = np.full(len(slots), -1, np.int32)
-    message = (slots["kind"] == Kind.SEND) | (slots["kind"] == Kind.RECEIVE)
+    message = (slots["kind"] == _SEND) | (slots["kind"] == _RECEIVE)
     for key, members in communicators.items():
         table = np.array([*(members.remote or members.ranks), -1], np.int32)
         here = slots["comm"] == key

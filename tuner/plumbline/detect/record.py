@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,11 +9,10 @@ import msgspec
 
 from plumbline.detect.read import ABOUT, About
 from plumbline.detect.record_file import SUFFIX
-from plumbline.libraries import into_ranks
-from plumbline.results.profiling import library_of
-from plumbline.system import paths, process, version
+from plumbline.results.profiling import library_of, recorded_run
+from plumbline.system import paths, version
 from plumbline_db import scratch
-from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.errors import UsageError
 
 LIMIT_BYTES = 256 << 20
 
@@ -38,18 +35,10 @@ def record(
         "PLUMBLINE_RECORD": str(folder.absolute()),
         "PLUMBLINE_RECORD_BYTES": str(limit_bytes),
     }
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     with scratch.folder(folder.absolute()) as own:
-        given = os.environ | installation.environment | family.environment(installation)
-        added = into_ranks.environment(installation, recorder, variables, given, own)
-        status = process.in_foreground(command, given | added)
-    if not any(folder.glob(f"rank-*{SUFFIX}")):
-        raise PlumblineError(
-            f"no rank was recorded (the command ended with status {status}): it starts no ranks of "
-            f"{installation.library.id}, or its program is linked statically, or mpirun was told "
-            "another LD_PRELOAD"
-        )
-    about = About(1, version.PLUMBLINE, list(command), started, status)
+        run = recorded_run(command, family, installation, recorder, variables, own)
+    run.require(any(folder.glob(f"rank-*{SUFFIX}")))
+    about = About(1, version.PLUMBLINE, list(command), run.started, run.status)
     with scratch.replacing(folder / ABOUT) as path:
         path.write_bytes(msgspec.json.format(msgspec.json.encode(about), indent=2))
     return about

@@ -71,6 +71,19 @@ Events = npt.NDArray[np.void]  # of EVENT
 Messages = npt.NDArray[np.void]  # of MESSAGE
 
 
+class EventColumns:
+    """Fields of all events as int64, each by itself in memory: made when it is first asked for."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self._made: dict[str, npt.NDArray[np.int64]] = {}
+
+    def __getitem__(self, name: str) -> npt.NDArray[np.int64]:
+        if name not in self._made:
+            self._made[name] = self._events[name].astype(np.int64)
+        return self._made[name]
+
+
 class Communicator(msgspec.Struct, frozen=True):
     """One communicator, the same on all its ranks. `ranks[i]` is the world rank of its rank i. Of
     an inter-communicator `ranks` are the one group and `remote` the other; else `remote` is
@@ -151,6 +164,10 @@ class Recording(msgspec.Struct, frozen=True, eq=False, weakref=True, dict=True):
         found[self.messages["send"]] = self.messages["receive"]
         found[self.messages["receive"]] = self.messages["send"]
         return found
+
+    @functools.cached_property
+    def columns(self) -> EventColumns:
+        return EventColumns(self.events)
 
     def of_rank(self, rank: int) -> slice:
         """Where a rank's events lie in `events`."""

@@ -4,11 +4,13 @@ tells. A rank's own operand is mostly never sent: then the operator is assumed, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from functools import partial
 
+import numpy as np
+
 from plumbline.detect import operators
-from plumbline.detect.classes import Key, in_classes, in_groups
+from plumbline.detect.classes import Key, in_classes, in_groups, ways
+from plumbline.detect.columns import Indices
 from plumbline.detect.instances import Instance
 from plumbline.detect.mutual import halving, mutual
 from plumbline.detect.phased import Memo, MessageClass
@@ -18,29 +20,31 @@ from plumbline.detect.traffic import Traffic
 
 
 def reductions(
-    traffic: Traffic, messages: Iterable[int], memo: Memo, *, surely: bool = False
+    traffic: Traffic, messages: Indices, memo: Memo, *, surely: bool = False
 ) -> list[Instance]:
     """Reductions to a root, to all, and along a chain. `surely`: only those of which contents
     prove the operator, or speak for it where it hands on values as they are.
     `memo`: what is known of classes that were looked at before."""
-    numbers = [m for m in messages if traffic.bytes[m] and traffic.element[m] in operators.NUMERIC]
+    numeric = np.isin(traffic.element[messages], list(operators.NUMERIC))
+    numbers = messages[(traffic.bytes[messages] > 0) & numeric]
+    kind = traffic.kind
     keys: list[Key] = [
-        lambda m: (traffic.comm[m], traffic.kind[m], traffic.send_site[m]),
-        lambda m: (traffic.comm[m], traffic.kind[m], traffic.tag[m]),
-        lambda m: (traffic.comm[m], traffic.kind[m]),
-        lambda m: (traffic.comm[m], traffic.send_site[m]),
-        lambda m: (traffic.comm[m], traffic.tag[m]),
+        lambda some: traffic.with_site(kind[some], some),
+        lambda some: traffic.with_tag(kind[some], some),
+        lambda some: kind[some],
+        *ways(traffic)[:2],
     ]
-    return in_classes(numbers, keys, partial(_of_class, traffic, surely, memo))
+    return in_classes(traffic, numbers, keys, partial(_of_class, traffic, surely, memo))
 
 
 def _of_class(
-    traffic: Traffic, surely: bool, memo: Memo, comm: int, members: Sequence[int]
+    traffic: Traffic, surely: bool, memo: Memo, comm: int, members: Indices
 ) -> list[Instance]:
     found: list[Instance] = []
     for group, own in in_groups(traffic, comm, members):
         which = MessageClass(traffic, comm, group, own, memo)
-        if len({traffic.kind[message] for message in own}) == 1:
+        kinds = traffic.kind[own]
+        if (kinds == kinds[0]).all():
             found += _surely(which) if surely else rooted(which) or mutual(which) or rings(which)
         elif not surely:
             found += halving(which)

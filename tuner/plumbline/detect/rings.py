@@ -2,71 +2,70 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import numpy as np
+import numpy.typing as npt
 
 from plumbline.detect.assumed import ENOUGH, assumed
+from plumbline.detect.columns import Indices, Rows
+from plumbline.detect.combined import Combined
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
 from plumbline.detect.phased import MessageClass
-from plumbline.detect.traffic import Traffic
 
 
 def rings(which: MessageClass) -> list[Instance]:
     """Of messages of one size: each rank sends to one other, which is a ring, and once less than
     there are ranks. Weak, where contents do not say that terms were added."""
     traffic, group, messages = which.traffic, which.group, which.messages
-    following = {traffic.source[message]: traffic.target[message] for message in messages}
-    by_rank: dict[int, list[int]] = defaultdict(list)
-    for message in sorted(messages, key=lambda each: traffic.sent[each]):
-        if following[traffic.source[message]] != traffic.target[message]:
-            return []
-        by_rank[traffic.source[message]].append(message)
-    steps = len(group) - 1
-    counts = {len(by_rank[rank]) for rank in group}
-    if steps + 1 < SMALLEST_GROUP or len(counts) != 1 or next(iter(counts)) % steps:
+    steps, size = len(group) - 1, len(group)
+    if size < SMALLEST_GROUP or len(messages) % (size * steps):
         return []
-    if not _round(following, group):
+    following = _following(which)
+    if following is None:
         return []
-    times = [
-        {rank: by_rank[rank][first : first + steps] for rank in group}
-        for first in range(0, next(iter(counts)), steps)
-    ]
-    whole = [time[rank][0] for time in times for rank in group]
-    combined = [
-        (time[following[rank]][step + 1], [time[rank][step]])
-        for time in times
-        for rank in group
-        for step in range(steps - 1)
-    ]
-    operation = assumed(traffic, whole, combined)
-    if operation is None or not _in_time(traffic, combined):
+    place = np.zeros(traffic.nprocs, np.int64)
+    place[list(group)] = np.arange(size)
+    order = np.argsort(place[traffic.source[messages]], kind="stable")
+    # By rank's place, time and step.
+    turns: npt.NDArray[np.int64] = messages[order].reshape(size, -1, steps)
+    senders = traffic.source[turns]
+    if (senders != np.array(group)[:, None, None]).any():
+        return []
+    operands, made = turns[:, :, :-1].ravel(), turns[following][:, :, 1:].ravel()
+    combined = Combined(made, Rows(np.arange(len(made) + 1), operands))
+    operation = assumed(traffic, turns[:, :, 0].ravel(), combined)
+    if operation is None or (traffic.received[operands] >= traffic.sent[made]).any():
         return []
     return [
         Instance(
             "reduce_scatter",
             which.comm,
             group,
-            in_order({message for listed in time.values() for message in listed}),
-            traffic.bytes[messages[0]],
+            in_order(turns[:, time].ravel().tolist()),
+            int(traffic.bytes[messages[0]]),
             operation=operation.name,
             evidence="assumed" if operation.bits >= ENOUGH else "weak",
         )
-        for time in times
+        for time in range(turns.shape[1])
     ]
 
 
-def _round(following: dict[int, int], group: Sequence[int]) -> bool:
-    at, seen = group[0], set()
-    while at not in seen and at in following:
-        seen.add(at)
-        at = following[at]
-    return at == group[0] and len(seen) == len(group)
+def _following(which: MessageClass) -> Indices | None:
+    """By place in the group: the place of the one rank that it sends to; None: they are no ring."""
+    traffic, group, messages = which.traffic, which.group, which.messages
+    target = np.full(traffic.nprocs, -1, np.int64)
+    target[traffic.source[messages]] = traffic.target[messages]
+    if (target[traffic.source[messages]] != traffic.target[messages]).any():
+        return None
+    place = {rank: at for at, rank in enumerate(group)}
+    following = [place.get(int(target[rank]), -1) for rank in group]
+    if min(following) < 0 or len(set(following)) < len(group) or not _is_one_round(following):
+        return None
+    return np.array(following, np.int64)
 
 
-def _in_time(traffic: Traffic, combined: Sequence[tuple[int, Sequence[int]]]) -> bool:
-    """Whether each rank had what it is thought to have added to."""
-    return all(
-        traffic.received[operand] < traffic.sent[message]
-        for message, operands in combined
-        for operand in operands
-    )
+def _is_one_round(following: list[int]) -> bool:
+    """Whether a permutation passes all before it comes back to the first."""
+    at, length = following[0], 1
+    while at:
+        at, length = following[at], length + 1
+    return length == len(following)

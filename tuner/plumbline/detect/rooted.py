@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect
-from collections import defaultdict
-from collections.abc import Sequence
 from itertools import pairwise
 
-from plumbline.detect import operators
+import numpy as np
+
+from plumbline.detect import core, operators
 from plumbline.detect.assumed import ENOUGH, assumed
-from plumbline.detect.instances import Instance, in_order
-from plumbline.detect.knowledge import Phase
+from plumbline.detect.columns import Mask
+from plumbline.detect.combined import Combined, combined
+from plumbline.detect.instances import Instance
+from plumbline.detect.knowledge import Phases
 from plumbline.detect.phased import MessageClass
 from plumbline.detect.traffic import Traffic
 
@@ -20,126 +21,86 @@ def rooted(which: MessageClass, *, surely: bool = False) -> list[Instance]:
     speak for an operator that hands on values as they are."""
     traffic, group, messages = which.traffic, which.group, which.messages
 
-    def is_tree(phase: Phase) -> bool:
-        once = len(phase.messages) == len(group) - 1
-        return once and bool(phase.complete) and not phase.overlaps
+    def is_tree(every: Phases) -> Mask:
+        once = every.messages.lengths == len(group) - 1
+        return np.asarray(once & (every.complete > 0) & ~every.overlaps)
 
     good = which.good("reduce", True, is_tree)
-    constant = len({traffic.content[message] for message in messages}) == 1
-    if not good or constant:
+    if good is None or which.says_one_thing:
         return []
-    chains = [len({traffic.target[m] for m in phase.messages}) > len(group) - 2 for phase in good]
-    stars = [len({traffic.target[m] for m in phase.messages}) == 1 for phase in good]
-    if any(chains) or all(stars):  # what anything looks like: then it must be all of the class
-        if sum(len(phase.messages) for phase in good) < len(messages):
+    targets = which.distinct(traffic.target[good.messages.at], good)
+    chains = targets > len(group) - 2
+    if chains.any() or (targets == 1).all():  # what anything looks like: then it must be all of it
+        if len(good.messages.at) < len(messages):
             return []
-        if 2 * sum(_is_dialogue(traffic, phase) for phase in good) > len(good):
+        if 2 * _dialogues(traffic, good) > len(good):
             return []
-    whole = [m for phase in good for m in phase.messages if phase.known[m].bit_count() == 1]
-    operation = assumed(traffic, whole, _combinations(traffic, good))
-    if operation is None or (surely and not _handing_on(traffic, good, messages, operation.name)):
+    whole = good.messages.at[good.set_sizes[good.known] == 1]
+    made = combined(traffic, good)
+    operation = assumed(traffic, whole, made)
+    if operation is None:
         return []
+    if surely and not _handing_on(which, good, made, operation.name):
+        return []
+    weak = chains & (operation.bits < ENOUGH)
+    scans = chains & _upwards(traffic, good, group)
+    nbytes = int(traffic.bytes[messages[0]])
     found = []
-    for phase, chain in zip(good, chains, strict=True):
-        root = group[phase.complete.bit_length() - 1]
-        scan = chain and _upwards(traffic, phase, group)
-        weak = chain and operation.bits < ENOUGH
+    listed = (each.tolist() for each in (good.last, scans, weak, targets))
+    for own, last, scan, is_weak, target in zip(good.messages.tuples(), *listed, strict=True):
+        root = group[last]
         found.append(
             Instance(
-                "scan" if scan and not weak else "reduce",
+                "scan" if scan and not is_weak else "reduce",
                 which.comm,
                 group,
-                in_order(phase.messages),
-                traffic.bytes[phase.messages[0]],
-                () if scan and not weak else (root,),
+                own,
+                nbytes,
+                () if scan and not is_weak else (root,),
                 operation=operation.name,
-                evidence="weak" if weak else "assumed",
-                remarks=_rooted_remarks(traffic, phase, scan, root),
+                evidence="weak" if is_weak else "assumed",
+                remarks=_remarks(target, scan, root),
             )
         )
     return found
 
 
-def _is_dialogue(traffic: Traffic, phase: Phase) -> bool:
-    """Whether the root answers a rank before it has heard of all: a master and his workers."""
-    got: dict[int, dict[int, int]] = defaultdict(dict)
-    for message in phase.messages:
-        got[traffic.target[message]][traffic.source[message]] = traffic.received[message]
-    root, heard = max(got.items(), key=lambda each: len(each[1]))
-    last = max(heard.values())
-    sent = traffic.sent_by(root)
-    first = bisect(sent, min(heard.values()), key=lambda message: traffic.sent[message])
-    for message in sent[first:]:
-        if traffic.sent[message] > last:
-            return False
-        if heard.get(traffic.target[message], last) < traffic.sent[message]:
-            return True
-    return False
+def _dialogues(traffic: Traffic, good: Phases) -> int:
+    """How often the root answers a rank before it has heard of all: a master and his workers."""
+    passed, sent_by = good.messages.passed, traffic.sent_by.passed
+    return int(core.call("pl_dialogues", traffic.passed, passed, sent_by)[0].sum())
 
 
-def _rooted_remarks(traffic: Traffic, phase: Phase, scan: bool, root: int) -> tuple[str, ...]:
-    if len({traffic.target[message] for message in phase.messages}) == 1:
+def _remarks(targets: int, scan: bool, root: int) -> tuple[str, ...]:
+    if targets == 1:
         return ("or a gather, if the root keeps what it gets: it receives into one place",)
     if scan:
         return (f"or a reduce to rank {root}, if only that one uses what it gets",)
     return ()
 
 
-def _upwards(traffic: Traffic, phase: Phase, group: Sequence[int]) -> bool:
+def _upwards(traffic: Traffic, good: Phases, group: tuple[int, ...]) -> Mask:
     """Whether a chain goes from the first rank of the group to the last."""
-    hops = {(traffic.source[message], traffic.target[message]) for message in phase.messages}
-    return hops == set(pairwise(group))
+    hops = [left * traffic.nprocs + right for left, right in pairwise(group)]
+    along = np.isin(traffic.pairs(good.messages.at), hops)
+    return np.asarray(np.logical_and.reduceat(along, good.messages.first[:-1]))
 
 
-def _handing_on(
-    traffic: Traffic, good: Sequence[Phase], messages: Sequence[int], name: str
-) -> bool:
+def _handing_on(which: MessageClass, good: Phases, made: Combined, name: str) -> bool:
     """Whether ranks hand on the larger value, or the like, rather than all the same one: what
     speaks for it is where something else goes on than came."""
-    differ = [len({traffic.content[m] for m in phase.messages}) > 1 for phase in good]
-    everything = sum(len(phase.messages) for phase in good) == len(messages)
-    if name in ("", "SUM") or not everything or 2 * sum(differ) <= len(good):
+    content = which.traffic.content
+    differ = int((which.distinct(content[good.messages.at], good) > 1).sum())
+    everything = len(good.messages.at) == len(which.messages)
+    if name in ("", "SUM") or not everything or 2 * differ <= len(good):
         return False
-    bits = 0.0
-    for message, operands in _combinations(traffic, good):
-        if traffic.content[message] not in {traffic.content[each] for each in operands}:
-            bits += operators.partly(traffic, message, operands).get(name, 0.0)
+    same = content[made.of_operand] == content[made.operands.at]
+    other = ~np.logical_or.reduceat(same, made.operands.first[:-1])
+    if not other.any():
+        return False
+    made = made.picked(other)
+    speaking = operators.partly(which.traffic, made).get(name)
+    if speaking is None:
+        return False
+    bits = speaking.bits * float(made.operands.lengths[speaking.agree].sum())
     return bits >= ENOUGH / 2
-
-
-def _combinations(traffic: Traffic, good: Sequence[Phase]) -> list[tuple[int, list[int]]]:
-    """What ranks have sent, and what they had got for it: also the root, if he sends something
-    of the kind before it goes on."""
-    found = _results(traffic, good)
-    for phase in good:
-        into: dict[int, list[int]] = defaultdict(list)
-        for message in phase.messages:
-            into[traffic.target[message]].append(message)
-        for message in phase.messages:
-            operands = into.get(traffic.source[message])
-            if operands:
-                found.append((message, operands))
-    return found
-
-
-def _results(traffic: Traffic, good: Sequence[Phase]) -> list[tuple[int, list[int]]]:
-    sent: dict[tuple[int, int], list[int]] = {}
-    for phase in good:
-        last = max(phase.messages, key=lambda each: traffic.received[each])
-        sent.setdefault((traffic.target[last], traffic.kind[last]), [])
-    for message in range(len(traffic)):
-        listed = sent.get((traffic.source[message], traffic.kind[message]))
-        if listed is not None:
-            listed.append(message)
-    found = []
-    for phase, following in zip(good, [*good[1:], None], strict=True):
-        last = max(phase.messages, key=lambda each: traffic.received[each])
-        root = traffic.target[last]
-        listed = sent[root, traffic.kind[last]]
-        at = bisect(listed, traffic.received[last], key=lambda each: traffic.sent[each])
-        until = (
-            min((traffic.received[m] for m in following.messages), default=0) if following else 0
-        )
-        if at < len(listed) and (not following or traffic.sent[listed[at]] < until):
-            found.append((listed[at], [m for m in phase.messages if traffic.target[m] == root]))
-    return found

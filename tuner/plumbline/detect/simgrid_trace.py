@@ -3,7 +3,7 @@ computation in flop. Ranks send as they have sent; waiting is the simulator's.""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -38,14 +38,43 @@ class Written(msgspec.Struct, frozen=True):
     left_out: dict[str, int]
 
 
-def write(recording: Recording, folder: Path, flops: float = FLOPS) -> Written:
+class Instead(msgspec.Struct, frozen=True):
+    """A collective that stands in place of events: which one of all (`number`), and its action."""
+
+    number: int
+    action: str
+
+
+class _Rank:
+    """What is needed to write a rank's actions."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        rank: int,
+        tags: npt.NDArray[np.int64],
+        instead: Mapping[int, Instead],
+        left_out: dict[str, int],
+    ) -> None:
+        self.recording, self.rank, self.tags = recording, rank, tags
+        self.instead, self.left_out = instead, left_out
+        self.done: set[int] = set()
+
+
+def write(
+    recording: Recording,
+    folder: Path,
+    flops: float = FLOPS,
+    instead: Mapping[int, Instead] = {},
+) -> Written:
     """Files `rank-N.trace` and the list of them, `simgrid.txt`, in `folder`. `flops`: of a second
-    of what a rank does between its calls."""
+    of what a rank does between its calls; `instead`, by event: a rank calls a collective where it
+    would have sent, or have received, the first of that one's messages."""
     folder.mkdir(parents=True, exist_ok=True)
     tags, left_out, count = _numbers(recording), dict[str, int](), 0
     names = []
     for rank in range(recording.nprocs):
-        lines = list(_lines(recording, rank, flops, tags, left_out))
+        lines = list(_lines(_Rank(recording, rank, tags, instead, left_out), flops))
         count += len(lines)
         names.append(f"rank-{rank}.trace")
         with scratch.replacing(folder / names[-1]) as path:
@@ -68,38 +97,31 @@ def _numbers(recording: Recording) -> npt.NDArray[np.int64]:
     return numbers
 
 
-def _lines(
-    recording: Recording,
-    rank: int,
-    flops: float,
-    tags: npt.NDArray[np.int64],
-    left_out: dict[str, int],
-) -> Iterator[str]:
+def _lines(own: _Rank, flops: float) -> Iterator[str]:
+    recording, rank = own.recording, own.rank
     yield f"{rank} init"
     last = recording.ranks[rank].begin_ns
     for step in steps(recording, rank):
         if step.start_ns > last:
             yield f"{rank} compute {(step.start_ns - last) * 1e-9 * flops:.0f}"
         last = max(last, step.end_ns)
-        yield from _actions(recording, rank, step, tags, left_out)
+        yield from _actions(own, step)
     if recording.ranks[rank].end_ns > last:
         yield f"{rank} compute {(recording.ranks[rank].end_ns - last) * 1e-9 * flops:.0f}"
     yield f"{rank} finalize"
 
 
-def _actions(
-    recording: Recording,
-    rank: int,
-    step: TraceCall,
-    tags: npt.NDArray[np.int64],
-    left_out: dict[str, int],
-) -> Iterator[str]:
+def _actions(own: _Rank, step: TraceCall) -> Iterator[str]:
+    recording, rank, tags = own.recording, own.rank, own.tags
     events = recording.events
     both = len(step.begun) == 2
     for index in step.begun:
         event = events[index]
-        if event["kind"] == Kind.INPUT:
-            yield from _collective(recording, index, rank, left_out)
+        if index in own.instead:
+            if event["kind"] == Kind.SEND or index in step.completed:
+                yield from _once(own, index)
+        elif event["kind"] == Kind.INPUT:
+            yield from _collective(recording, index, rank, own.left_out)
         elif event["kind"] != Kind.OUTPUT and tags[index] >= 0:
             apart = both or event["flags"] & Flag.NONBLOCKING
             word = "send" if event["kind"] == Kind.SEND else "recv"
@@ -108,11 +130,20 @@ def _actions(
     for index in step.completed:
         event = events[index]
         message = event["kind"] in (Kind.SEND, Kind.RECEIVE) and tags[index] >= 0
-        if message and (both or not step.begun):
+        if index in own.instead:
+            yield from _once(own, index)
+        elif message and (both or not step.begun):
             source, target = rank, int(event["peer"])
             if event["kind"] == Kind.RECEIVE:
                 source, target = target, source
             yield f"{rank} wait {source} {target} {tags[index]}"
+
+
+def _once(own: _Rank, index: int) -> Iterator[str]:
+    collective = own.instead[index]
+    if collective.number not in own.done:
+        own.done.add(collective.number)
+        yield f"{own.rank} {collective.action}"
 
 
 def _collective(

@@ -1,283 +1,174 @@
 """Contents that one rank had and at last all of a group have: broadcasts, whatever way they took,
-and allgathers, which are a broadcast by each rank at once."""
+and allgathers, which are a broadcast by each rank at once. Loops are detection/spreads.c,
+allgathers.c and broadcasts.c."""
 
 from __future__ import annotations
 
-import itertools
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 
 import msgspec
+import numpy as np
 
-from plumbline.detect.atoms import Atom, arrival
+from plumbline.detect import core
+from plumbline.detect.atoms import Atoms
+from plumbline.detect.columns import Indices, Mask, Rows, classes, ranges, rows, starts
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
 from plumbline.detect.provenance import Provenance
 from plumbline.detect.traffic import Traffic
 
 # Where more ranks may have been the root, they only say the same to each other.
 MOST_ROOTS = 2
-# So many segments of a broadcast are looked at together.
-MOST_SEGMENTS = 1024
-# So many other messages may come and go for each of its own while a rank hands on a content.
-BESIDE = 4
 
 
-class Spread(msgspec.Struct, frozen=True, eq=False):
-    """Neighbouring atoms of one origin that all reached the same ranks: a broadcast's data."""
+class Spreads(msgspec.Struct, frozen=True, eq=False):
+    """A row each: neighbouring atoms of one origin that all reached the same ranks, which is a
+    broadcast's data, and their messages. In the order of their sends."""
 
-    origin: int
-    comm: int
-    group: frozenset[int]
-    atoms: tuple[Atom, ...]
+    all_atoms: Atoms
+    atoms: Rows
+    messages: Rows
 
-    @property
-    def messages(self) -> tuple[int, ...]:
-        return in_order({message for atom in self.atoms for message in atom.messages})
+    def __len__(self) -> int:
+        return len(self.atoms)
 
     @property
-    def bytes(self) -> int:
-        return sum(atom.bytes for atom in self.atoms)
+    def first_atom(self) -> Indices:
+        return self.atoms.at[self.atoms.first[:-1]]
+
+    @property
+    def origin(self) -> Indices:
+        return self.all_atoms.origin[self.first_atom]
+
+    @property
+    def group(self) -> Indices:
+        return self.all_atoms.group[self.first_atom]
+
+    @property
+    def is_one(self) -> Mask:
+        return np.asarray(self.atoms.lengths == 1)
+
+    @property
+    def bytes(self) -> Indices:
+        atoms = self.all_atoms
+        sizes = (atoms.high - atoms.low)[self.atoms.at]
+        return np.asarray(np.add.reduceat(sizes, self.atoms.first[:-1]) if len(self) else sizes)
+
+    def picked(self, which: Indices) -> Spreads:
+        return Spreads(self.all_atoms, self.atoms.picked(which), self.messages.picked(which))
 
 
-def spreads(traffic: Traffic, provenance: Provenance, atoms: Iterable[Atom]) -> list[Spread]:
+def spreads(traffic: Traffic, provenance: Provenance, atoms: Atoms, which: Indices) -> Spreads:
     """Of atoms that reached the same group each. Those that lie side by side, at their origin or
     where they arrive, are one, where they took different ways (scatter and allgather) or set out
     from one call site (segments); an origin's memory that is sent again begins another one."""
-    by_origin: dict[tuple[int, int, frozenset[int]], list[Atom]] = defaultdict(list)
-    for atom in atoms:
-        group = atom.receivers | {atom.origin}
-        by_origin[atom.origin, traffic.comm[atom.messages[0]], group].append(atom)
-    found = []
-    for (origin, comm, group), own in by_origin.items():
-        own.sort(key=lambda atom: (traffic.sent[atom.messages[0]], atom.low))
-        for epoch in _epochs(own):
-            for run in _runs(traffic, provenance, epoch):
-                found.append(Spread(origin, comm, group, tuple(run)))
-    found.sort(key=lambda spread: traffic.sent[spread.messages[0]])
-    return found
-
-
-def _epochs(atoms: Sequence[Atom]) -> list[list[Atom]]:
-    """Runs in which no address comes twice."""
-    epochs: list[list[Atom]] = []
-    starts: set[int] = set()
-    for atom in atoms:
-        if not epochs or atom.address in starts or len(epochs[-1]) >= MOST_SEGMENTS:
-            epochs.append([])
-            starts = set()
-        epochs[-1].append(atom)
-        starts.add(atom.address)
-    return epochs
-
-
-def _runs(traffic: Traffic, provenance: Provenance, atoms: Sequence[Atom]) -> list[list[Atom]]:
-    """Atoms that belong together, each run in the order of sends."""
-    if len(atoms) == 1:
-        return [list(atoms)]
-    run_of = list(range(len(atoms)))
-    reference = min(atoms[0].receivers)
-    places = [
-        [atom.address for atom in atoms],
-        [_place(traffic, provenance, atom, reference) for atom in atoms],
-    ]
-    for listed in places:
-        order = sorted(range(len(atoms)), key=lambda at: listed[at])
-        for left, right in itertools.pairwise(order):
-            side_by_side = listed[left] + atoms[left].bytes == listed[right]
-            if side_by_side and _belongs(traffic, atoms[left], atoms[right]):
-                old, new = run_of[right], run_of[left]
-                if old != new:
-                    run_of = [new if run == old else run for run in run_of]
-    runs: dict[int, list[Atom]] = defaultdict(list)
-    for run, atom in zip(run_of, atoms, strict=True):
-        runs[run].append(atom)
-    return list(runs.values())
-
-
-def _place(traffic: Traffic, provenance: Provenance, atom: Atom, rank: int) -> int:
-    """Where an atom lies at a rank in the end."""
-    message = next(m for m in reversed(atom.messages) if traffic.target[m] == rank)
-    return arrival(traffic, provenance, atom, message)
-
-
-def _belongs(traffic: Traffic, left: Atom, right: Atom) -> bool:
-    if left.item == right.item:
-        return True
-    sites = [traffic.send_site[atom.messages[0]] for atom in (left, right)]
-    return sites[0] == sites[1] or _ways(traffic, left) != _ways(traffic, right)
-
-
-def _ways(traffic: Traffic, atom: Atom) -> set[tuple[int, int]]:
-    return {(traffic.source[message], traffic.target[message]) for message in atom.messages}
-
-
-def passing(provenance: Provenance, spread: Spread) -> bool:
-    """Whether a content may only have passed by most of those that it reached: one part of longer
-    messages, that went from rank to rank (the last block of a gather along a chain)."""
-    atom = spread.atoms[0]
-    return (
-        len(spread.atoms) == 1
-        and len(atom.keepers) == 1
-        and len(atom.messages) == len(atom.receivers)
-        and any(len(provenance.parts[message]) > 1 for message in atom.messages)
+    which = atoms.in_order(traffic, which)
+    comms = traffic.comm[atoms.first_message[which]]
+    ranks = traffic.nprocs
+    alike = classes(comms * ranks + atoms.origin[which], atoms.group[which])
+    first, at, message_first, messages = core.call(
+        "pl_spreads",
+        traffic.passed,
+        provenance.parts.passed,
+        atoms.passed,
+        core.rows(alike.first, which[alike.at]),
     )
+    found = Spreads(atoms, Rows(first, at), Rows(message_first, messages))
+    firsts = messages[message_first[:-1]]
+    return found.picked(np.argsort(traffic.sent[firsts], kind="stable"))
 
 
-def broadcast(traffic: Traffic, spread: Spread, more: Sequence[int]) -> Instance | None:
-    """The broadcast that a spread is. `more`: messages that carried the same content besides,
+def passing(provenance: Provenance, found: Spreads) -> Indices:
+    """Atoms that may only have passed by most of those that they reached: one part of longer
+    messages, that went from rank to rank (the last block of a gather along a chain)."""
+    atom, atoms = found.first_atom, found.all_atoms
+    bundled = found.messages.with_any(provenance.parts.count > 1)
+    along = found.messages.lengths == atoms.sizes[found.group] - 1
+    return np.asarray(atom[found.is_one & (atoms.keepers[atom] == 1) & along & bundled])
+
+
+def broadcasts(
+    traffic: Traffic, found: Spreads, more: Mapping[int, list[int]]
+) -> list[Instance | None]:
+    """The broadcast that each spread is. `more`: messages that carried the same content besides,
     because of which other ranks may have been the root. None: a token that went round, or a
     content that all have anyhow."""
-    messages = spread.messages
-    roots: tuple[int, ...] = (spread.origin,)
-    if len(spread.atoms) == 1:
-        messages = in_order({*messages, *more})
-        if _came_round(traffic, spread.atoms[0].messages, spread.origin):
-            return None
-        if _long_while(traffic, spread.atoms[0].messages):
-            return None
-        if len(messages) >= len(spread.group):
-            roots = _roots(traffic, messages, spread)
-        if len(roots) > MOST_ROOTS:
-            return None
-    return Instance(
-        "bcast", spread.comm, tuple(sorted(spread.group)), messages, spread.bytes, roots
+    messages = found.messages
+    if more:
+        listed = [messages[at] for at in range(len(found))]
+        for spread, others in more.items():
+            listed[spread] = np.union1d(listed[spread], np.array(others, np.int64))
+        messages = rows(listed)
+    own = np.where(found.is_one, found.messages.lengths, 0)
+    first, at = core.call(
+        "pl_roots",
+        traffic.passed,
+        found.all_atoms.groups.passed,
+        found.origin,
+        found.group,
+        Rows(starts(own), found.messages.at[ranges(found.messages.first[:-1], own)]).passed,
+        messages.passed,
     )
+    comms = traffic.comm[found.messages.at[found.messages.first[:-1]]].tolist()
+    columns = (messages.tuples(), comms, found.group.tolist(), found.bytes.tolist())
+    roots = Rows(first, at).tuples()
+    origins = found.origin.tolist()
+    return [
+        Instance(
+            "bcast",
+            comm,
+            found.all_atoms.members[group],
+            own_messages,
+            nbytes,
+            (origin, *(root for root in own_roots if root != origin))
+            if origin in own_roots
+            else own_roots,
+        )
+        if 1 <= len(own_roots) <= MOST_ROOTS
+        else None
+        for own_messages, comm, group, nbytes, own_roots, origin in zip(
+            *columns, roots, origins, strict=True
+        )
+    ]
 
 
-def _came_round(traffic: Traffic, messages: Sequence[int], origin: int) -> bool:
-    """Whether each rank handed it to one other, and the last one back to where it began."""
-    ordered = sorted(messages, key=lambda message: traffic.sent[message])
-    at = origin
-    for message in ordered:
-        if traffic.source[message] != at:
-            return False
-        at = traffic.target[message]
-    return at == origin and len(ordered) > 2
-
-
-def _long_while(traffic: Traffic, messages: Sequence[int]) -> bool:
-    """Whether a rank does many other things between sending a content to one and to the next."""
-    places: dict[int, list[int]] = defaultdict(list)
-    for message in messages:
-        places[traffic.source[message]].append(traffic.sent_as[message])
-    return any(max(at) - min(at) > BESIDE * len(at) + 2 * BESIDE for at in places.values())
-
-
-def _roots(traffic: Traffic, messages: Sequence[int], spread: Spread) -> tuple[int, ...]:
-    """All ranks from which the content reached all others: the origin first."""
-    senders = dict.fromkeys([spread.origin, *(traffic.source[message] for message in messages)])
-    found = [rank for rank in senders if _reached(traffic, messages, rank) >= spread.group]
-    return tuple(found) or (spread.origin,)
-
-
-def _reached(traffic: Traffic, messages: Sequence[int], start: int) -> set[int]:
-    """Who had a content in the end, if `start` had it first."""
-    since = {start: -1}
-    for message in sorted(messages, key=lambda message: traffic.sent[message]):
-        begun = since.get(traffic.source[message])
-        if begun is not None and begun <= traffic.sent[message]:
-            target = traffic.target[message]
-            since[target] = min(since.get(target, len(traffic.points)), traffic.received[message])
-    return set(since)
-
-
-def allgathers(
-    traffic: Traffic, candidates: Sequence[Spread]
-) -> tuple[list[Instance], list[Spread], list[Spread]]:
+def allgathers(traffic: Traffic, found: Spreads) -> tuple[list[Instance], Spreads, Spreads]:
     """Allgathers; spreads that belong to none; and those of a rotation, whose receivers did not
-    keep what they had: that is no collective. Candidates are in the order of their sends."""
-    found: list[Instance] = []
-    turned: list[Spread] = []
-    left = list(candidates)
-    for with_site in (True, False):
-        waiting: dict[tuple[object, ...], dict[int, Spread]] = defaultdict(dict)
-        rest: list[Spread] = []
-        for spread in left:
-            site = traffic.send_site[spread.messages[0]] if with_site else 0
-            mine = waiting[spread.comm, spread.group, site]
-            if spread.origin in mine:
-                rest += mine.values()
-                mine.clear()
-            mine[spread.origin] = spread
-            if len(mine) == len(spread.group):
-                members = list(mine.values())
-                mine.clear()
-                if not _together(traffic, members):
-                    rest += members
-                elif not _kept(traffic, members):
-                    turned += members
-                else:
-                    found.append(_allgather(members))
-        for mine in waiting.values():
-            rest += mine.values()
-        left = sorted(rest, key=lambda spread: traffic.sent[spread.messages[0]])
-    return found, left, turned
+    keep what they had: that is no collective."""
+    first, members, left, turned = core.call(
+        "pl_allgathers",
+        traffic.passed,
+        found.all_atoms.passed,
+        found.atoms.passed,
+        found.messages.passed,
+    )
+    gathered = Rows(first, members)
+    instances = [_allgather(traffic, found, gathered[at]) for at in range(len(gathered))]
+    return instances, found.picked(left), found.picked(turned)
 
 
-def _together(traffic: Traffic, members: Sequence[Spread]) -> bool:
-    """Whether ranks gave what they had of their own, rather than one after the other when they
-    had got the others': then at most one rank waits for all others, or each for one."""
-    waited = 0
-    for member in members:
-        first = member.messages[0]
-        bundled = {
-            atom.item
-            for other in members
-            for atom in other.atoms
-            if other is not member and first in atom.messages
-        }
-        if bundled:
-            continue
-        for other in members:
-            if other is not member:
-                waited += any(
-                    traffic.target[message] == member.origin
-                    and traffic.received[message] < traffic.sent[first]
-                    for atom in other.atoms
-                    for message in atom.messages
-                )
-    return waited < len(members)
-
-
-def _kept(traffic: Traffic, members: Sequence[Spread]) -> bool:
-    """Whether what ranks received lies side by side in the end, and not in one place after the
-    other."""
-    places: dict[int, set[int]] = defaultdict(set)
-    count: dict[int, int] = defaultdict(int)
-    for member in members:
-        for atom in member.atoms:
-            got: dict[int, int] = {}
-            for message in atom.messages:
-                if traffic.bytes[message] == atom.bytes:
-                    got[traffic.target[message]] = traffic.to_address[message]
-            for rank, address in got.items():
-                if rank != atom.origin:
-                    places[rank].add(address)
-                    count[rank] += 1
-    return all(len(places[rank]) == count[rank] for rank in places)
-
-
-def _allgather(members: Sequence[Spread]) -> Instance:
-    sizes = {member.bytes for member in members}
-    messages = in_order({message for member in members for message in member.messages})
-    total = sum(member.bytes for member in members)
+def _allgather(traffic: Traffic, found: Spreads, members: Indices) -> Instance:
+    own = found.picked(members)
+    sizes = own.bytes
+    irregular = bool((sizes != sizes[0]).any())
     return Instance(
         "allgather",
-        members[0].comm,
-        tuple(sorted(members[0].group)),
-        messages,
-        total if len(sizes) > 1 else members[0].bytes,
-        irregular=len(sizes) > 1,
+        int(traffic.comm[own.messages.at[0]]),
+        found.all_atoms.members[int(own.group[0])],
+        in_order(own.messages.at.tolist()),
+        int(sizes.sum() if irregular else sizes[0]),
+        irregular=irregular,
     )
 
 
-def complete(traffic: Traffic, atoms: Iterable[Atom]) -> tuple[list[Atom], list[Atom]]:
+def complete(traffic: Traffic, atoms: Atoms, which: Indices) -> tuple[Indices, Indices]:
     """Atoms that reached all ranks of their communicator, and the others."""
-    comms = [frozenset(comm.ranks) for comm in traffic.recording.communicators]
-    full: list[Atom] = []
-    partial: list[Atom] = []
-    for atom in atoms:
-        group = comms[traffic.comm[atom.messages[0]]]
-        whole = len(group) >= SMALLEST_GROUP and atom.receivers | {atom.origin} == group
-        (full if whole else partial).append(atom)
-    return full, partial
+    groups = {group: number for number, group in enumerate(atoms.members)}
+    whole = np.array(
+        [
+            groups.get(tuple(sorted(comm.ranks)), -1) if comm.size >= SMALLEST_GROUP else -1
+            for comm in traffic.recording.communicators
+        ],
+        np.int64,
+    )
+    full = atoms.group[which] == whole[traffic.comm[atoms.first_message[which]]]
+    return which[full], which[~full]

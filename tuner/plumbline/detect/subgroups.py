@@ -3,10 +3,13 @@ come again. A few ranks that once had the same content are no group."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
-from plumbline.detect.atoms import Atom
+import numpy as np
+
+from plumbline.detect.atoms import Atoms
+from plumbline.detect.classes import ways
+from plumbline.detect.columns import Indices, classes
 from plumbline.detect.groups import partition
 from plumbline.detect.instances import SMALLEST_GROUP
 from plumbline.detect.traffic import Traffic
@@ -18,48 +21,54 @@ LARGE = 4
 LEAST_COVERAGE = 0.75
 
 
-def of_groups(traffic: Traffic, atoms: Iterable[Atom]) -> tuple[list[Atom], list[Atom]]:
+def of_groups(traffic: Traffic, atoms: Atoms, which: Indices) -> tuple[Indices, Indices]:
     """Atoms that reached a group of their communicator, and the others."""
-    keys: list[Callable[[Atom], tuple[int, ...]]] = [
-        lambda atom: (traffic.comm[atom.messages[0]], traffic.send_site[atom.messages[0]]),
-        lambda atom: (traffic.comm[atom.messages[0]], traffic.tag[atom.messages[0]]),
-        lambda atom: (traffic.comm[atom.messages[0]],),
-    ]
-    found: list[Atom] = []
-    left = [atom for atom in atoms if len(atom.receivers) + 1 >= SMALLEST_GROUP]
-    for key in keys:
-        classes: dict[tuple[int, ...], list[Atom]] = defaultdict(list)
-        for atom in left:
-            classes[key(atom)].append(atom)
-        left = []
-        for (comm, *_), members in classes.items():
-            good = _is_class(members, traffic.recording.communicators[comm].ranks)
-            (found if good else left).extend(members)
-    return found, left
+    found: list[Indices] = []
+    left = which[_reached(atoms, which) >= SMALLEST_GROUP]
+    for key in ways(traffic):
+        first = atoms.first_message[left]
+        rows = classes(traffic.comm[first], key(first))
+        rest: list[Indices] = []
+        for row in range(len(rows)):
+            members = left[rows[row]]
+            comm = int(traffic.comm[atoms.first_message[members[0]]])
+            ranks = traffic.recording.communicators[comm].ranks
+            (found if _is_class(atoms, members, ranks) else rest).append(members)
+        left = _joined(rest)
+    return _joined(found), left
 
 
-def _is_class(members: Sequence[Atom], ranks: Sequence[int]) -> bool:
+def _joined(listed: list[Indices]) -> Indices:
+    return np.concatenate(listed) if listed else np.zeros(0, np.int64)
+
+
+def _reached(atoms: Atoms, which: Indices) -> Indices:
+    """By atom: how many ranks have it."""
+    return atoms.sizes[atoms.group[which]]
+
+
+def _is_class(atoms: Atoms, members: Indices, ranks: Sequence[int]) -> bool:
     """Whether the groups of a class are a partition, or apart from each other and used often."""
-    times: dict[tuple[int, ...], int] = defaultdict(int)
-    for atom in members:
-        times[tuple(sorted(atom.receivers | {atom.origin}))] += 1
-    groups = list(times)
+    numbers, times = np.unique(atoms.group[members], return_counts=True)
+    groups = [atoms.members[number] for number in numbers.tolist()]
     if partition(groups, ranks):
         return True
     listed = [rank for group in groups for rank in group]
     apart = len(listed) == len(set(listed))
     return apart and all(
         len(group) >= LARGE and count >= OFTEN and len(group) <= len(ranks) / 2
-        for group, count in times.items()
+        for group, count in zip(groups, times.tolist(), strict=True)
     )
 
 
-def nearly(traffic: Traffic, atoms: Iterable[Atom]) -> list[tuple[Atom, tuple[int, ...]]]:
+def nearly(traffic: Traffic, atoms: Atoms, which: Indices) -> list[tuple[int, tuple[int, ...]]]:
     """Atoms that reached nearly all ranks of their communicator, and those that they missed."""
+    comms = traffic.comm[atoms.first_message[which]]
+    sizes = np.array([comm.size for comm in traffic.recording.communicators], np.int64)
+    reached = _reached(atoms, which)
+    some = (reached > SMALLEST_GROUP) & (reached >= LEAST_COVERAGE * sizes[comms])
     found = []
-    for atom in atoms:
-        ranks = set(traffic.recording.communicators[traffic.comm[atom.messages[0]]].ranks)
-        group = atom.receivers | {atom.origin}
-        if len(group) > SMALLEST_GROUP and len(group) >= LEAST_COVERAGE * len(ranks):
-            found.append((atom, tuple(sorted(ranks - group))))
+    for atom, comm in zip(which[some].tolist(), comms[some].tolist(), strict=True):
+        ranks = set(traffic.recording.communicators[comm].ranks)
+        found.append((atom, tuple(sorted(ranks - set(atoms.members[int(atoms.group[atom])])))))
     return found

@@ -1,214 +1,224 @@
-"""The messages of a recording as they are analysed: lists by message, in the order in which they
+"""The messages of a recording as they are analysed: a column a field, in the order in which they
 were sent, and the order of all sends and receives, in which nothing is received before it is
 sent."""
 
 from __future__ import annotations
 
-import builtins
-import heapq
+import functools
 from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from plumbline.detect.kinds import Flag
+from plumbline.detect import core, hashes
+from plumbline.detect.columns import Indices, Rows, by_owner, classes, numbered, starts
+from plumbline.detect.kinds import Element, Flag
 from plumbline.detect.recording import Recording
-
-Indices = npt.NDArray[np.int64]
 
 _UNKNOWN = Flag.UNKNOWN_CONTENT | Flag.FAILED
 
+_WIDTHS = np.array([hashes.width(element) for element in Element], np.int64)
 
-class Traffic(msgspec.Struct, frozen=True, eq=False):
-    """Lists have an item a message. Ranks are world ranks. `points` are sends (2·message) and
+
+class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """Columns have a number a message. Ranks are world ranks. `points` are sends (2·message) and
     receives (2·message + 1), in causal order; `sent` and `received` are places in it."""
 
     recording: Recording
-    source: list[int]
-    target: list[int]
-    comm: list[int]
-    tag: list[int]
-    bytes: list[int]
-    kind: list[int]  # signature and bytes, numbered
-    content: list[int]  # contents numbered; equal where they are. Unknown ones have one each
-    element: list[int]
-    from_address: list[int]
-    to_address: list[int]
-    from_gaps: list[bool]  # not contiguous at the sender
-    to_gaps: list[bool]
-    send_site: list[int]
-    receive_site: list[int]
-    sent: list[int]
-    received: list[int]
-    points: list[int]
-    sent_as: list[int]  # the place of the send among all points of its rank
-    by_source: dict[int, list[int]]
+    source: Indices
+    target: Indices
+    comm: Indices
+    tag: Indices
+    bytes: Indices
+    kind: Indices  # signature and bytes, numbered
+    content: Indices  # contents numbered; equal where they are. Unknown ones have one each
+    element: Indices
+    from_address: Indices
+    to_address: Indices
+    from_gaps: Indices  # 1: not contiguous at the sender
+    to_gaps: Indices
+    send_site: Indices
+    receive_site: Indices
+    sent: Indices
+    received: Indices
+    points: Indices
+    sent_as: Indices  # the place of the send among all points of its rank
     send_event: Indices
     receive_event: Indices
-
-    def sent_by(self, rank: int) -> list[int]:
-        """A rank's messages, in the order in which it sent them."""
-        return self.by_source.get(rank, [])
 
     def __len__(self) -> int:
         return len(self.source)
 
-    def payload(self, message: int) -> builtins.bytes:
-        """The packed bytes; of longer messages than a recording keeps nothing."""
-        event = self.recording.events[self.send_event[message]]
-        if self.bytes[message] > len(event["payload"]):
-            return b""
-        return bytes(event["payload"].tobytes()[: self.bytes[message]])
+    @property
+    def nprocs(self) -> int:
+        return self.recording.nprocs
+
+    @functools.cached_property
+    def payload(self) -> npt.NDArray[np.uint8]:
+        """Shape (n, PAYLOAD): packed bytes, then zeros; zeros of longer messages."""
+        return np.ascontiguousarray(self.recording.events["payload"][self.send_event])
+
+    @functools.cached_property
+    def poly(self) -> Indices:
+        return self.recording.columns["poly"][self.send_event]
+
+    @functools.cached_property
+    def tag_number(self) -> Indices:
+        """Tags, numbered without gaps."""
+        return numbered(self.tag, self.tag)
+
+    @functools.cached_property
+    def sent_by(self) -> Rows:
+        """A rank's messages, in the order in which it sent them."""
+        return by_owner(self.source, self.nprocs)
+
+    def sent_of_kind(self, rank: int, kind: int) -> Indices:
+        """A rank's messages of a kind, in the order in which it sent them."""
+        rows, row_of = self._by_source_and_kind
+        row = row_of.get((rank, kind))
+        return np.zeros(0, np.int64) if row is None else rows[row]
+
+    @functools.cached_property
+    def _by_source_and_kind(self) -> tuple[Rows, dict[tuple[int, int], int]]:
+        rows = classes(self.source, self.kind)
+        firsts = rows.at[rows.first[:-1]]
+        pairs = zip(self.source[firsts].tolist(), self.kind[firsts].tolist(), strict=True)
+        return rows, {pair: row for row, pair in enumerate(pairs)}
+
+    def pairs(self, messages: Indices) -> Indices:
+        """Source and target as one number."""
+        return self.source[messages] * self.nprocs + self.target[messages]
+
+    def with_site(self, numbers: Indices, messages: Indices) -> Indices:
+        """Numbers and call sites of sends as one number."""
+        return numbers * (len(self.recording.call_sites) + 1) + self.send_site[messages] + 1
+
+    def with_tag(self, numbers: Indices, messages: Indices) -> Indices:
+        """Numbers and tags as one number."""
+        return numbers * (int(self.tag_number.max(initial=0)) + 1) + self.tag_number[messages]
+
+    @functools.cached_property
+    def passed(self) -> core.Passed:
+        """For the core."""
+        passed = _Passed()
+        passed.count, passed.ranks = len(self), self.nprocs
+        passed.keep("width", _WIDTHS[self.element])
+        for name, _ in _Passed._fields_[2:]:
+            if name != "width":
+                passed.keep(name, getattr(self, name))
+        return passed
+
+    def spans_ns(self, messages: Rows) -> tuple[Indices, Indices]:
+        """By row: when the first of its messages was begun to be sent, or to be received; and when
+        the last one was completed on both sides."""
+        posts, ends_of = self.recording.columns["post_ns"], self.recording.columns["end_ns"]
+        sends, receives = self.send_event[messages.at], self.receive_event[messages.at]
+        begins = np.minimum(posts[sends], posts[receives])
+        ends = np.maximum(ends_of[sends], ends_of[receives])
+        firsts = messages.first[:-1]
+        return np.minimum.reduceat(begins, firsts), np.maximum.reduceat(ends, firsts)
 
     def begin_ns(self, messages: Sequence[int]) -> int:
         """When the first of them was begun to be sent, or to be received."""
-        events = self.recording.events
-        return int(
-            min(
-                events["post_ns"][self.send_event[list(messages)]].min(),
-                events["post_ns"][self.receive_event[list(messages)]].min(),
-            )
-        )
+        return int(self.spans_ns(_one_row(messages))[0][0])
 
     def end_ns(self, messages: Sequence[int]) -> int:
         """When the last of them was completed on both sides."""
-        events = self.recording.events
-        return int(
-            max(
-                events["end_ns"][self.send_event[list(messages)]].max(),
-                events["end_ns"][self.receive_event[list(messages)]].max(),
-            )
-        )
+        return int(self.spans_ns(_one_row(messages))[1][0])
+
+
+class _Passed(core.Passed):
+    """`struct pl_traffic`."""
+
+    _fields_ = core.fields(
+        "count ranks",
+        "source target comm tag bytes kind content element width from_address to_address from_gaps "
+        "to_gaps send_site receive_site sent received points sent_as poly payload",
+    )
+
+
+def _one_row(messages: Sequence[int]) -> Rows:
+    return Rows(starts(np.array([len(messages)])), np.asarray(messages, np.int64))
 
 
 def traffic(recording: Recording) -> Traffic:
     """All matched messages. O(n log n) in events."""
-    events, messages = recording.events, recording.messages
-    order = np.argsort(events["post_ns"][messages["send"]], kind="stable")
+    columns, messages = recording.columns, recording.messages
+    posts = columns["post_ns"][messages["send"]]
+    order = np.argsort(posts, kind="stable")
     sends, receives = messages["send"][order], messages["receive"][order]
-    points = _causal(events[sends], events[receives])
+    points = _causal(recording, sends, receives)
     behind = points[points % 2 == 0] // 2  # messages in the order of their sends
     sends, receives = sends[behind], receives[behind]
     number = np.empty(len(behind), np.int64)
     number[behind] = np.arange(len(behind))
     points = 2 * number[points // 2] + points % 2
-    left, right = events[sends], events[receives]
     place = np.empty(len(points), np.int64)
     place[points] = np.arange(len(points))
-    by_source: dict[int, list[int]] = {}
-    for message, rank in enumerate(left["rank"].tolist()):
-        by_source.setdefault(rank, []).append(message)
-    flags = left["flags"] | right["flags"]
+
+    def left(name: str) -> Indices:
+        return np.asarray(columns[name][sends])
+
+    def right(name: str) -> Indices:
+        return np.asarray(columns[name][receives])
+
+    sources, targets, nbytes = left("rank"), right("rank"), left("bytes")
+    flags, other_flags = left("flags"), right("flags")
+    content = numbered(left("content"), nbytes)
+    # Unknown ones, and those that changed on their way, are equal to no other. Types do not matter:
+    # what came as doubles may go on as bytes.
+    apart = (flags | other_flags) & _UNKNOWN != 0
+    apart |= (left("content") != right("content")) | (nbytes != right("bytes"))
+    content[apart] = len(content) + np.flatnonzero(apart)
     return Traffic(
         recording=recording,
-        source=left["rank"].tolist(),
-        target=right["rank"].tolist(),
-        comm=left["comm"].tolist(),
-        tag=left["tag"].tolist(),
-        bytes=left["bytes"].tolist(),
-        kind=_numbered(left["signature"], left["bytes"]).tolist(),
-        content=_contents(left, right, (flags & _UNKNOWN) != 0).tolist(),
-        element=left["element"].tolist(),
-        from_address=left["address"].tolist(),
-        to_address=right["address"].tolist(),
-        from_gaps=((left["flags"] & Flag.NOT_CONTIGUOUS) != 0).tolist(),
-        to_gaps=((right["flags"] & Flag.NOT_CONTIGUOUS) != 0).tolist(),
-        send_site=left["call_site"].tolist(),
-        receive_site=right["call_site"].tolist(),
-        sent=place[0::2].tolist(),
-        received=place[1::2].tolist(),
-        points=points.tolist(),
-        sent_as=_by_rank(left["rank"], right["rank"], points, place)[0::2].tolist(),
-        by_source=by_source,
+        source=sources,
+        target=targets,
+        comm=left("comm"),
+        tag=left("tag"),
+        bytes=nbytes,
+        kind=numbered(left("signature"), nbytes),
+        content=content,
+        element=left("element"),
+        from_address=left("address"),
+        to_address=right("address"),
+        from_gaps=((flags & Flag.NOT_CONTIGUOUS) != 0).astype(np.int64),
+        to_gaps=((other_flags & Flag.NOT_CONTIGUOUS) != 0).astype(np.int64),
+        send_site=left("call_site"),
+        receive_site=right("call_site"),
+        sent=place[0::2],
+        received=place[1::2],
+        points=points,
+        sent_as=_by_rank(sources, targets, points, recording.nprocs)[0::2],
         send_event=sends,
         receive_event=receives,
     )
 
 
-def _by_rank(
-    sources: npt.NDArray[np.int32],
-    targets: npt.NDArray[np.int32],
-    points: Indices,
-    place: Indices,
-) -> Indices:
+def _by_rank(sources: Indices, targets: Indices, points: Indices, nprocs: int) -> Indices:
     """By point: its place among the points of its rank."""
     ranks = np.empty(len(points), np.int64)
     ranks[0::2], ranks[1::2] = sources, targets
-    order = np.lexsort((place, ranks))
-    firsts = np.searchsorted(ranks[order], ranks[order])
+    mine = by_owner(ranks[points], nprocs)
     found = np.empty(len(points), np.int64)
-    found[order] = np.arange(len(points)) - firsts
+    found[points[mine.at]] = np.arange(len(points)) - np.repeat(mine.first[:-1], mine.lengths)
     return found
 
 
-def _numbered(*columns: npt.NDArray[np.void]) -> Indices:
-    """Rows of columns, numbered so that equal ones have one number."""
-    total = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        values, inverse = np.unique(column, return_inverse=True)
-        _, total = np.unique(total * len(values) + inverse.reshape(-1), return_inverse=True)
-        total = total.reshape(-1)
-    return total
-
-
-def _contents(
-    left: npt.NDArray[np.void], right: npt.NDArray[np.void], unknown: npt.NDArray[np.bool_]
-) -> Indices:
-    """Unknown ones, and those that changed on their way, are equal to no other. Types do not
-    matter: what came as doubles may go on as bytes."""
-    numbers = _numbered(left["content"], left["bytes"])
-    apart = unknown | (left["content"] != right["content"]) | (left["bytes"] != right["bytes"])
-    numbers[apart] = len(numbers) + np.flatnonzero(apart)
-    return numbers
-
-
-def _causal(left: npt.NDArray[np.void], right: npt.NDArray[np.void]) -> Indices:
+def _causal(recording: Recording, sends: Indices, receives: Indices) -> Indices:
     """By time; where clocks let a message be received before it is sent, by what every rank did
     behind each other and by messages alone."""
-    count = len(left)
+    columns, count = recording.columns, len(sends)
     times = np.empty(2 * count, np.int64)
-    times[0::2], times[1::2] = left["post_ns"], right["end_ns"]
+    times[0::2], times[1::2] = columns["post_ns"][sends], columns["end_ns"][receives]
     # A rank may post when a receive has just ended: at one time what is received comes first.
-    begins = np.arange(2 * count) % 2 == 0
+    begins = (np.arange(2 * count) + 1) % 2
+    in_time = np.argsort(2 * times + begins, kind="stable")
     if (times[1::2] > times[0::2]).all():
-        return np.lexsort((begins, times))
+        return in_time
     ranks = np.empty(2 * count, np.int64)
-    ranks[0::2], ranks[1::2] = left["rank"], right["rank"]
-    return _sorted_by_cause(times, ranks)
-
-
-def _sorted_by_cause(times: Indices, ranks: Indices) -> Indices:
-    """Points of every rank in the order of its own clock, and no receive before its send; among
-    those that may come next the earliest."""
-    begins = np.arange(len(times)) % 2 == 0
-    in_order = np.lexsort((begins, times, ranks)).tolist()
-    lists: dict[int, list[int]] = {}
-    for point in in_order:
-        lists.setdefault(int(ranks[point]), []).append(point)
-    heads = dict.fromkeys(lists, 0)
-    waiting: dict[int, int] = {}
-    ready: list[tuple[int, int, int]] = []
-    done = np.zeros(len(times), bool)
-
-    def offer(rank: int) -> None:
-        if heads[rank] < len(lists[rank]):
-            point = lists[rank][heads[rank]]
-            if point % 2 and not done[point - 1]:
-                waiting[point - 1] = rank
-            else:
-                heapq.heappush(ready, (int(times[point]), point, rank))
-
-    for rank in lists:
-        offer(rank)
-    found: list[int] = []
-    while ready:
-        _, point, rank = heapq.heappop(ready)
-        done[point] = True
-        found.append(point)
-        heads[rank] += 1
-        offer(rank)
-        if point in waiting:
-            offer(waiting.pop(point))
-    left = [point for point in in_order if not done[point]]  # circles: clocks of threads
-    return np.array(found + left, np.int64)
+    ranks[0::2], ranks[1::2] = columns["rank"][sends], columns["rank"][receives]
+    mine = by_owner(ranks[in_time], recording.nprocs)
+    own = in_time[mine.at]
+    return core.call("pl_causal", 2 * count, recording.nprocs, times, mine.first, own)[0]

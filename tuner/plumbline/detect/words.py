@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plumbline.detect.findings import HandMade, Site
+from plumbline.detect.savings import Saved, SizeSaving
 
 _HEADS = {
     "collective": "made by hand",
@@ -17,24 +18,87 @@ _HEADS = {
 def lines(found: Sequence[HandMade]) -> list[str]:
     """All of them, under a head for each category."""
     listed: list[str] = []
-    for category, head in _HEADS.items():
-        members = [finding for finding in found if finding.category == category]
-        if members:
-            listed += ([""] if listed else []) + [f"{head}:"]
-            for number, finding in enumerate(members, 1):
-                listed += of(finding, number)
+    for head, members in by_category(found):
+        listed += ([""] if listed else []) + [f"{head}:"]
+        for number, finding in enumerate(members, 1):
+            listed += of(finding, number)
     return listed or ["no collective is made by hand"]
+
+
+def by_category(found: Sequence[HandMade]) -> list[tuple[str, list[HandMade]]]:
+    """The head of each category that has findings, and these."""
+    every = [
+        (head, [finding for finding in found if finding.category == category])
+        for category, head in _HEADS.items()
+    ]
+    return [(head, members) for head, members in every if members]
 
 
 def of(finding: HandMade, number: int) -> list[str]:
     """A finding: what it is, then where, then what to mind."""
-    head = f"{number}. {what(finding)}: {_times(finding.instances)}, {_seconds(finding.seconds)}"
+    head = f"{number}. {what(finding)}: {_times(finding.instances)}, {seconds(finding.seconds)}"
     told = [head]
     told += [f"   {site.role} at {site.place}{_callers(site)}" for site in finding.sites]
+    told += [f"   {line}" for line in (*_saving(finding), *_simulated(finding))]
     if finding.split:
         told.append(f"   a communicator of its own: {finding.split}")
     told += [f"   {remark}" for remark in finding.remarks]
     return told
+
+
+def _saving(finding: HandMade) -> list[str]:
+    saving = finding.saving
+    if saving is None and finding.category == "use":
+        return [f"without waiting it takes {seconds(finding.work_seconds)} a run"]
+    if saving is None:
+        return []
+    told = [f"without waiting it takes {seconds(finding.work_seconds)} a run"]
+    if saving.replayed_seconds is not None:
+        told[0] += f", replayed {seconds(saving.replayed_seconds)}"
+    told.append(_saved(saving.default, "MPI's own collective"))
+    if saving.tuned is not None:
+        names = dict.fromkeys(each.configuration for each in saving.sizes if each.configuration)
+        told.append(_saved(saving.tuned, " or ".join(names)))
+    if saving.replayed_seconds is not None:
+        told += [_size(each) for each in saving.sizes]
+    else:
+        told[-1] += f" (by campaign {saving.campaign})"
+    if saving.share < 1:
+        told.append(f"of {1 - saving.share:.0%} of its times nothing is known")
+    return told
+
+
+def _simulated(finding: HandMade) -> list[str]:
+    simulated = finding.simulated
+    if simulated is None:
+        return []
+    run = f"simulated ({simulated.library}): the run takes {seconds(simulated.recorded_seconds)}"
+    if simulated.seconds is None:
+        told = [f"{run}; with this collective it is not known: {simulated.why}"]
+    else:
+        told = [f"{run}, with this collective {seconds(simulated.seconds)}"]
+    return told + [
+        f"simulated, {each.nprocs} ranks, {each.bytes} bytes: {each.shape} "
+        f"{seconds(each.by_hand_seconds)}, {finding.function} {seconds(each.default_seconds)}"
+        for each in simulated.more_ranks
+    ]
+
+
+def _saved(saved: Saved, by: str) -> str:
+    if saved.low_seconds > 0:
+        low, high = seconds(saved.low_seconds), seconds(saved.high_seconds)
+        return f"{by} saves {seconds(saved.seconds)} [{low}, {high}] a run"
+    if saved.high_seconds <= 0:
+        return f"{by} saves nothing: it takes {seconds(-saved.seconds)} longer a run"
+    return f"{by} saves no time that could be told from 0"
+
+
+def _size(size: SizeSaving) -> str:
+    told = f"{size.instances} of {size.bytes} bytes: "
+    if size.by_hand is not None:
+        told += f"replayed {seconds(size.by_hand.seconds)}, "
+    told += f"MPI's own {seconds(size.default.seconds)}"
+    return told + (f", tuned {seconds(size.tuned.seconds)}" if size.tuned else "")
 
 
 def what(finding: HandMade) -> str:
@@ -74,11 +138,12 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def _seconds(seconds: float) -> str:
+def seconds(value: float) -> str:
+    """`13.8 ms`."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value * 1e9:.3g} ns"
 
 
 def _callers(site: Site) -> str:

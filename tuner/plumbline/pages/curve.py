@@ -1,7 +1,8 @@
-"""Curves over message sizes: which there are, what they are called in an address, their points, and
-how those stand to the points of another curve.
+"""Curves over message sizes, over numbers of ranks, or rank by rank: what they are called in an
+address, their points, and how those stand to the points of another curve.
 
-A name is SIDE|FUNCTION|CONFIGURATION, the side as in `plumbline compare`: RUN:TABLE, RUN/SUITE."""
+A name is SIDE|FUNCTION|CONFIGURATION, the side as in `plumbline compare`: RUN:TABLE, RUN/SUITE. A
+suite of `plumbline suite` is one, whatever the looks at it: its points know why they are there."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import csv
 import io
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -18,16 +20,20 @@ from plumbline.measure.hockney import median_interval
 from plumbline.results import sides
 from plumbline.search.outcome import label
 from plumbline.verify.statistics import paired_ratio
-from plumbline_db import campaigns, runs, suites, sweeps, table_samples, verdicts
+from plumbline_db import campaigns, points, rank_series, runs, suites, table_samples, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
-from plumbline_db.records import Case, Medians
+from plumbline_db.records import Campaign, Case, Medians, Suite, SuitePoint
 
 _BAR = "|"
+EVERYWHERE = (0, 2**63 - 1)
+
+# What the axis of a curve is: `rank` has the times of single ranks at one size.
+CurveAxis = Literal["bytes", "ranks", "rank"]
 
 
 class Factor(msgspec.Struct, frozen=True):
-    """The time of a point over that of the base at this size. `together`: over launches that both
+    """The time of a point over that of the base at this place. `together`: over launches that both
     share, with its interval; else of the medians alone."""
 
     ratio: float
@@ -37,15 +43,17 @@ class Factor(msgspec.Struct, frozen=True):
 
 
 class Point(msgspec.Struct, frozen=True):
-    """The median over `n` launches of their medians, seconds, with its interval of 95 % (None: too
-    few launches). `factor`: None where the base has no such size."""
+    """At a place of the axis the median over `n` launches of their medians, seconds, with its
+    interval of 95 % (None: too few launches). `factor`: None where the base has no such place.
+    `why`: of a suite's points, those that were added."""
 
-    bytes: int
+    place: int
     n: int
     seconds: float
     low: float | None
     high: float | None
     factor: Factor | None
+    why: str = ""
 
 
 class Curve(msgspec.Struct, frozen=True):
@@ -60,48 +68,19 @@ class Curve(msgspec.Struct, frozen=True):
     nprocs: int
     is_base: bool
     points: list[Point]
-
-
-class Offered(msgspec.Struct, frozen=True):
-    """What can be chosen of a table or a suite: names with words, by function."""
-
-    side: str
-    functions: dict[str, list[tuple[str, str]]]
+    axis: CurveAxis = "bytes"
 
 
 def named(side: str, function: str, configuration: str) -> str:
     return _BAR.join((side, function, configuration))
 
 
-def _label(variant: str, knobs: dict[str, str], ranks: int) -> str:
+def configuration_of(variant: str, knobs: dict[str, str], ranks: int) -> str:
     return label(variant, knobs) + (f" on {ranks} ranks" if ranks else "")
 
 
-def offered(db: Database, campaign: str, *, every: bool) -> list[Offered]:
-    """Of its tables; with `every` of all its suites too."""
-    found = []
-    for stage in verdicts.stages(db, campaign):
-        names = table_samples.suites(verdicts.get(db, campaign, stage))
-        found.append(_offered(f"{campaign}:{stage}", sweeps.listed(db, campaign, names)))
-    if every or not found:
-        by_suite: dict[str, list[sweeps.Sweep]] = {}
-        for sweep in sweeps.listed(db, campaign):
-            by_suite.setdefault(sweep.suite, []).append(sweep)
-        found += [_offered(f"{campaign}/{name}", listed) for name, listed in by_suite.items()]
-    return [each for each in found if each.functions]
-
-
-def _offered(side: str, listed: Sequence[sweeps.Sweep]) -> Offered:
-    functions: dict[str, dict[str, str]] = {}
-    for sweep in listed:
-        words = _label(sweep.variant, sweep.knobs, sweep.ranks)
-        known = functions.setdefault(sweep.function, {})
-        known[named(side, sweep.function, words)] = words
-    return Offered(side, {name: list(known.items()) for name, known in sorted(functions.items())})
-
-
 class _Read(msgspec.Struct, frozen=True):
-    """Seconds by launch number, by size."""
+    """Seconds by launch number, by place."""
 
     name: str
     run: str
@@ -109,18 +88,57 @@ class _Read(msgspec.Struct, frozen=True):
     function: str
     configuration: str
     nprocs: int
-    sizes: dict[int, dict[int, float]]
+    axis: CurveAxis
+    places: dict[int, dict[int, float]]
+    why: dict[int, str]
 
 
-def read(db: Database, names: Sequence[str], base: str, bounds: tuple[int, int]) -> list[Curve]:
-    """In the order of the names; `bounds`: the smallest and the largest size. Raises HTTPException
-    for a name that is none (400) or that names nothing here (404)."""
+class _Taken(msgspec.Struct, frozen=True):
+    """All that launches of a side say of some functions: a time of a launch each. `place`: of the
+    axis; `configuration` does not name what the axis varies."""
+
+    function: str
+    configuration: str
+    place: int
+    launch: int
+    seconds: float
+
+
+class _Source(msgspec.Struct, frozen=True):
+    """What a side stands for: its suites by name; `table`: of a table its stage."""
+
+    campaign: Campaign
+    suites: list[str]
+    table: str
+    axis: CurveAxis
+    why: dict[int, str]
+
+
+def read(
+    db: Database, names: Sequence[str], base: str, bounds: tuple[int, int], at: int | None = None
+) -> list[Curve]:
+    """In the order of the names; `bounds`: the smallest and the largest place. With `at` rank by
+    rank at so many bytes, of suites that kept the times of ranks. Raises HTTPException for a name
+    that is none, or curves over different axes (400), or that names nothing here (404)."""
     parts = {name: _parts(name) for name in names}
     functions: dict[str, set[str]] = {}
     for side, function, _ in parts.values():
         functions.setdefault(side, set()).add(function)
-    medians = {side: _medians(db, side, wanted) for side, wanted in functions.items()}
-    found = [_read(db, name, parts[name], medians[parts[name][0]], bounds) for name in names]
+    sources = {side: _source(db, side) for side in functions}
+    if at is None and len({source.axis for source in sources.values()}) > 1:
+        raise HTTPException(400, "curve: curves over bytes and over ranks do not share an axis")
+    taken = {
+        side: list(
+            _taken(db, sources[side], wanted)
+            if at is None
+            else _taken_by_rank(db, sources[side], at)
+        )
+        for side, wanted in functions.items()
+    }
+    found = [
+        _read(name, parts[name], sources[parts[name][0]], taken[parts[name][0]], bounds, at)
+        for name in names
+    ]
     texts = _texts(found)
     under = next((each for each in found if each.name == base), None)
     return [_curve(each, text, under) for each, text in zip(found, texts, strict=True)]
@@ -133,7 +151,7 @@ def _parts(name: str) -> tuple[str, str, str]:
     return parts[0], parts[1], parts[2]
 
 
-def _medians(db: Database, side: str, functions: set[str]) -> list[Medians]:
+def _source(db: Database, side: str) -> _Source:
     try:
         name = sides.parse(side)
     except UsageError as error:
@@ -144,42 +162,87 @@ def _medians(db: Database, side: str, functions: set[str]) -> list[Medians]:
     if campaign is None:
         raise HTTPException(404, f"curve: there is no run {name.campaign}")
     if name.suite:
-        if name.suite not in suites.get(db, campaign.id):
+        known = suites.get(db, campaign.id)
+        if name.suite not in known:
             raise HTTPException(404, f"curve: {side} is no suite of this run")
-        return runs.medians(db, campaign.id, [name.suite], functions=functions)
-    table = verdicts.get(db, campaign.id, name.stage)
-    if not table:
+        asked = [each for each in points.get(db, campaign.id) if each.suite == name.suite]
+        looks = all_looks(known, name.suite) if asked else [name.suite]
+        axis = asked[0].axis if asked else "bytes"
+        return _Source(campaign, looks, "", axis, {each.place: _why(each) for each in asked})
+    if not verdicts.get(db, campaign.id, name.stage):
         raise HTTPException(404, f"curve: {side} is no table of this run")
-    return table_samples.medians(db, campaign.id, table, functions=functions)
+    return _Source(campaign, [], name.stage, "bytes", {})
+
+
+def all_looks(known: dict[str, Suite], name: str) -> list[str]:
+    """The names of all looks at a suite."""
+    first = known[name].at(1)
+    return [each for each, suite in known.items() if suite.at(1) == first]
+
+
+def _why(of: SuitePoint) -> str:
+    return "" if of.why == "asked" else f"{of.why}: {of.detail}"
+
+
+def _taken(db: Database, of: _Source, functions: set[str]) -> Iterator[_Taken]:
+    id = of.campaign.id
+    medians: list[Medians]
+    if of.table:
+        table = verdicts.get(db, id, of.table)
+        medians = table_samples.medians(db, id, table, functions=functions)
+    else:
+        medians = runs.medians(db, id, of.suites, functions=functions)
+    for found in medians:
+        case = found.case
+        place = (case.ranks or of.campaign.nprocs) if of.axis == "ranks" else case.bytes
+        configuration = _configuration(case, of.axis)
+        for launch, seconds in zip(found.runs, found.seconds, strict=True):
+            yield _Taken(case.function, configuration, place, launch, seconds)
+
+
+def _configuration(case: Case, axis: CurveAxis) -> str:
+    ranks = 0 if axis == "ranks" else case.ranks
+    return configuration_of(case.variant, case.knobs, ranks)
+
+
+def _taken_by_rank(db: Database, of: _Source, at: int) -> Iterator[_Taken]:
+    for found in rank_series.medians(db, of.campaign.id, of.suites):
+        if found.bytes == at:
+            configuration = configuration_of(found.variant, {}, found.ranks)
+            yield _Taken(found.function, configuration, found.rank, found.launch, found.seconds)
 
 
 def _read(
-    db: Database,
     name: str,
     parts: tuple[str, str, str],
-    medians: Sequence[Medians],
+    of: _Source,
+    taken: Sequence[_Taken],
     bounds: tuple[int, int],
+    at: int | None,
 ) -> _Read:
     side, function, configuration = parts
-    sizes: dict[int, dict[int, float]] = {}
+    places: dict[int, dict[int, float]] = {}
     known = False
-    for found in medians:
-        if _is(found.case, function, configuration):
+    for each in taken:
+        if (each.function, each.configuration) == (function, configuration):
             known = True
-            if found.runs and bounds[0] <= found.case.bytes <= bounds[1]:
-                pairs = zip(found.runs, found.seconds, strict=True)
-                sizes.setdefault(found.case.bytes, {}).update(pairs)
+            if bounds[0] <= each.place <= bounds[1]:
+                places.setdefault(each.place, {})[each.launch] = each.seconds
+    if not known and at is not None:
+        raise HTTPException(404, f"at: {side} has no times of ranks of {function} at {at} B")
     if not known:
         raise HTTPException(404, f"curve: {side} has no {function} with {configuration}")
-    run = sides.parse(side).campaign
-    campaign = campaigns.known(db, run)
-    nprocs = 0 if campaign is None else campaign.nprocs
-    return _Read(name, run, side, function, configuration, nprocs, dict(sorted(sizes.items())))
-
-
-def _is(case: Case, function: str, configuration: str) -> bool:
-    same = _label(case.variant, case.knobs, case.ranks) == configuration
-    return case.function == function and same
+    return _Read(
+        name,
+        of.campaign.id,
+        side,
+        function,
+        configuration,
+        of.campaign.nprocs,
+        of.axis if at is None else "rank",
+        dict(sorted(places.items())),
+        of.why if at is None else {},
+    )
 
 
 def _texts(found: Sequence[_Read]) -> list[str]:
@@ -204,16 +267,20 @@ def _curve(found: _Read, text: str, base: _Read | None) -> Curve:
         nprocs=found.nprocs,
         is_base=found is base,
         points=[
-            _point(size, seconds, base.sizes.get(size, {}) if base else {})
-            for size, seconds in found.sizes.items()
+            _point(place, seconds, base.places.get(place, {}) if base else {}, found.why)
+            for place, seconds in found.places.items()
         ],
+        axis=found.axis,
     )
 
 
-def _point(size: int, seconds: dict[int, float], base: dict[int, float]) -> Point:
+def _point(
+    place: int, seconds: dict[int, float], base: dict[int, float], why: dict[int, str]
+) -> Point:
     middle = median_interval(list(seconds.values()))
     factor = _factor(seconds, base)
-    return Point(size, len(seconds), middle.value, middle.low, middle.high, factor)
+    times = middle.value, middle.low, middle.high
+    return Point(place, len(seconds), *times, factor, why.get(place, ""))
 
 
 def _factor(seconds: dict[int, float], base: dict[int, float]) -> Factor | None:
@@ -239,9 +306,9 @@ def together(curves: Sequence[Curve]) -> bool:
 
 
 _COLUMNS = (
-    *("side", "function", "configuration", "nprocs", "bytes", "launches"),
+    *("side", "function", "configuration", "nprocs", "axis", "place", "launches"),
     *("seconds", "seconds_low", "seconds_high"),
-    *("over_base", "over_base_low", "over_base_high", "measured_together"),
+    *("over_base", "over_base_low", "over_base_high", "measured_together", "why"),
 )
 
 
@@ -251,12 +318,12 @@ def csv_of(curves: Sequence[Curve]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for each in curves:
-        about = [each.side, each.function, each.configuration, each.nprocs]
+        about = [each.side, each.function, each.configuration, each.nprocs, each.axis]
         for point in each.points:
-            times = [point.bytes, point.n, point.seconds, point.low, point.high]
+            times = [point.place, point.n, point.seconds, point.low, point.high]
             factor = point.factor
             ratios: list[object] = ["", "", "", ""]
             if factor is not None:
                 ratios = [factor.ratio, factor.low, factor.high, int(factor.together)]
-            writer.writerow([*about, *times, *ratios])
+            writer.writerow([*about, *times, *ratios, point.why])
     return text.getvalue()

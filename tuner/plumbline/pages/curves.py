@@ -3,6 +3,7 @@ chosen stands in the address."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -10,8 +11,10 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from plumbline.pages import curve, curves_chart, drawn, listing
+from plumbline.pages import offered as choices
 from plumbline.pages.curve import Curve
 from plumbline.pages.visit import Bytes, Visit, Word
+from plumbline_db.records import Campaign
 
 MOST_RUNS = 12
 MOST_CURVES = 24
@@ -27,7 +30,8 @@ class CurvesQuery(
     rename={"bytes_from": "from", "bytes_to": "to"},
 ):
     """`curve`: as curve.py writes them. `base`: the curve that others are compared with, from 1.
-    `show`: times, or ratios to the base. `every`: suites beside the tables too."""
+    `show`: times, or ratios to the base. `every`: suites beside the tables too. `at`: rank by rank,
+    at so many bytes."""
 
     run: Annotated[list[Word], msgspec.Meta(max_length=MOST_RUNS)] = []
     curve: Annotated[list[Word], msgspec.Meta(max_length=MOST_CURVES)] = []
@@ -37,6 +41,7 @@ class CurvesQuery(
     base: Annotated[int, msgspec.Meta(ge=1, le=MOST_CURVES)] = 1
     bytes_from: Bytes = 0
     bytes_to: Bytes = 2**63 - 1
+    at: Bytes | None = None
     text: Word = ""
     every: Literal["", "yes"] = ""
 
@@ -45,7 +50,7 @@ def page(visit: Visit) -> Response:
     asked = visit.asked(CurvesQuery)
     chosen = [visit.campaign(id) for id in dict.fromkeys(asked.run)]
     offered = [
-        (campaign, curve.offered(visit.db, campaign.id, every=bool(asked.every)))
+        (campaign, choices.offered(visit.db, campaign.id, every=bool(asked.every)))
         for campaign in chosen
     ]
     found = _curves(visit, asked)
@@ -61,8 +66,16 @@ def page(visit: Visit) -> Response:
         curves=found,
         query=visit.request.url.query,
         together=curve.together(found),
+        by_rank=_by_rank(offered),
+        axis=found[0].axis if found else "bytes",
         no_end=2**63 - 1,
     )
+
+
+def _by_rank(offered: Sequence[tuple[Campaign, Sequence[choices.Offered]]]) -> list[int]:
+    """Sizes at which some suite kept the times of single ranks."""
+    sizes = {size for _, sources in offered for source in sources for size in source.by_rank}
+    return sorted(sizes)
 
 
 def picture(visit: Visit) -> Response:
@@ -89,4 +102,5 @@ def _curves(visit: Visit, asked: CurvesQuery) -> list[Curve]:
     if names and asked.base > len(names):
         raise HTTPException(400, f"base: there are {len(names)} curves")
     bounds = (asked.bytes_from, asked.bytes_to)
-    return curve.read(visit.db, names, names[asked.base - 1] if names else "", bounds)
+    base = names[asked.base - 1] if names else ""
+    return curve.read(visit.db, names, base, bounds, asked.at)

@@ -32,10 +32,12 @@ def specification(
     ]
     base = next((place for place, each in enumerate(curves, 1) if each.is_base), 0)
     title = f"run time over that of curve {base}" if ratios else "run time, µs"
-    encoding = _encoding(texts, x, y, title)
+    axis = curves[0].axis if curves else "bytes"
+    places = sorted({point.place for each in curves for point in each.points})
+    encoding = _encoding(texts, axis, places, x, y, title)
     points: dict[str, Any] = {
         "mark": {"type": "point", "filled": True, "size": 45},
-        "encoding": {"shape": _shape(texts), "tooltip": _tooltip(base)},
+        "encoding": {"shape": _shape(texts), "tooltip": _tooltip(axis, base)},
     }
     if zoom:
         points["params"] = [{"name": "zoom", "select": "interval", "bind": "scales"}]
@@ -60,17 +62,38 @@ def specification(
     }
 
 
-def _encoding(texts: list[str], x: str, y: str, title: str) -> dict[str, Any]:
-    scale = {"type": "symlog" if x == "log" else "linear", "nice": False, "padding": 10}
+def below_each_other(pictures: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Several of them in one."""
+    panels = [
+        {key: picture[key] for key in picture if key != "config"} | {"width": 520, "height": 260}
+        for picture in pictures
+    ]
+    return {
+        "vconcat": panels,
+        "resolve": {"scale": dict.fromkeys(("color", "shape", "strokeDash"), "independent")},
+        "config": pictures[0]["config"],
+    }
+
+
+def _encoding(
+    texts: list[str], over: str, places: list[int], x: str, y: str, title: str
+) -> dict[str, Any]:
+    scale: dict[str, Any] = {"type": "symlog" if x == "log" else "linear"}
+    scale |= {"nice": False, "padding": 10, "zero": False}
     axis: dict[str, Any] = {"labelOverlap": True, "labelExpr": _IN_POWERS_OF_TWO}
-    if x == "log":
+    if over != "bytes":
+        axis = {"labelOverlap": True, "values": places, "format": "d"}
+        scale["type"] = "linear" if x == "linear" or over == "rank" else "log"
+    if scale["type"] == "log":
+        del scale["zero"]
+    elif x == "log":
         axis["values"] = [0, *(4**power for power in range(31))]
     colour = {"domain": texts, "range": _cycle(_COLOURS, texts)}
     return {
         "x": {
-            "field": "bytes",
+            "field": "place",
             "type": "quantitative",
-            "title": "bytes",
+            "title": over,
             "scale": scale,
             "axis": axis,
         },
@@ -117,25 +140,27 @@ def _level() -> dict[str, Any]:
     }
 
 
-def _tooltip(base: int) -> list[dict[str, str]]:
+def _tooltip(over: str, base: int) -> list[dict[str, str]]:
     return [
         {"field": "curve", "title": "curve"},
-        {"field": "bytes", "title": "bytes"},
+        {"field": "place", "title": over},
         {"field": "n", "title": "launches (n)"},
         {"field": "time", "title": "median, µs"},
         {"field": "interval", "title": "95 % interval, µs"},
         {"field": "factor", "title": f"times that of curve {base}"},
+        {"field": "why", "title": "added for"},
     ]
 
 
 def _row(point: Point, *, ratios: bool) -> dict[str, Any]:
     factor = point.factor
     row: dict[str, Any] = {
-        "bytes": point.bytes,
+        "place": point.place,
         "n": point.n,
         "time": f"{1e6 * point.seconds:.4g}",
         "interval": "too few launches",
         "factor": "",
+        "why": point.why or "it was asked for",
     }
     if point.low is not None and point.high is not None:
         row["interval"] = f"{1e6 * point.low:.4g} to {1e6 * point.high:.4g}"

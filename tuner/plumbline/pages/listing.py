@@ -30,10 +30,15 @@ class ListedRun(msgspec.Struct, frozen=True):
 
 
 def every(visit: Visit, text: str = "") -> list[ListedRun]:
-    """Those of `plumbline campaign`, `verify` and `overlap tune`, and what other programs have
-    printed, that have a text in a name."""
+    """Those of `plumbline campaign`, `verify`, `suite` and `overlap tune`, and what other programs
+    have printed, that have a text in a name."""
     db = visit.db
-    those = [*campaigns.all_campaigns(db), *campaigns.tuned_overlap(db), *campaigns.foreign(db)]
+    those = [
+        *campaigns.all_campaigns(db),
+        *campaigns.tuned_overlap(db),
+        *campaigns.of_suites(db),
+        *campaigns.foreign(db),
+    ]
     those.sort(key=lambda campaign: campaign.started, reverse=True)
     at = {machine.id: machine for machine in machines.all_machines(visit.db)}
     libraries = {library.fingerprint: library for library in machines.all_libraries(visit.db)}

@@ -1,14 +1,28 @@
-"""One run: its tables, winners, searches, suites, and what happened."""
+"""One run: its tables, winners, searches, suites, and what happened; of a run of suites that a file
+described, what these are."""
 
 from __future__ import annotations
 
 import msgspec
 from starlette.responses import Response
 
+from plumbline.pages import offered
 from plumbline.pages.visit import Nothing, Visit
-from plumbline_db import cost, events, exports, machines, runs, searches, suites, verdicts, winners
+from plumbline_db import (
+    cost,
+    events,
+    exports,
+    machines,
+    points,
+    runs,
+    searches,
+    suites,
+    verdicts,
+    winners,
+)
+from plumbline_db.connection import Database
 from plumbline_db.layout import asked, fixed, use
-from plumbline_db.records import Run, Suite, Verdict
+from plumbline_db.records import Run, Suite, SuitePoint, Verdict
 
 
 class CountedTable(msgspec.Struct, frozen=True):
@@ -27,6 +41,16 @@ class CountedSuite(msgspec.Struct, frozen=True):
     launches: int
     failed: int
     seconds: float
+
+
+class DescribedCurves(msgspec.Struct, frozen=True):
+    """A suite that a file described: the names of its curves, and the points that were added."""
+
+    name: str
+    axis: str
+    curves: list[tuple[str, str]]
+    asked: int
+    added: list[SuitePoint]
 
 
 def page(visit: Visit) -> Response:
@@ -50,6 +74,7 @@ def page(visit: Visit) -> Response:
         searches=searches.all_searches(db, campaign.id),
         exports=exports.get(db, campaign.id),
         events=events.get(db, campaign.id),
+        described=_described(db, campaign.id),
         suites=_suites(suites.get(db, campaign.id), launched),
         failed=[launch for launch in launched if launch.failure is not None],
     )
@@ -76,3 +101,21 @@ def _suites(known: dict[str, Suite], launched: list[Run]) -> list[CountedSuite]:
         )
         for name, suite in known.items()
     ]
+
+
+def _described(db: Database, campaign: str) -> list[DescribedCurves]:
+    every = points.get(db, campaign)
+    if not every:
+        return []
+    found = []
+    for source in offered.offered(db, campaign, every=False):
+        name = source.side.removeprefix(f"{campaign}/")
+        own = [point for point in every if point.suite == name]
+        curves = [
+            (curve, f"{function} {words}")
+            for function, known in source.functions.items()
+            for curve, words in known
+        ]
+        added = [point for point in own if point.why != "asked"]
+        found.append(DescribedCurves(name, source.axis, curves, len(own) - len(added), added))
+    return found

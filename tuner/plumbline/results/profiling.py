@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import msgspec
 
 from plumbline import libraries
 from plumbline.core.application import Application
@@ -25,22 +27,52 @@ def profile(
     recorded."""
     family, installation = library_of(program.absolute(), mpi_prefix)
     preload = paths.layout().preload(paths.build_id(installation.library))
-    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     with scratch.folder(beside.absolute()) as folder:
-        given = os.environ | installation.environment | family.environment(installation)
         variables = {"PLUMBLINE_CALLS": str(folder)}
-        added = into_ranks.environment(installation, preload, variables, given, folder)
-        status = process.in_foreground(command, given | added)
+        run = recorded_run(command, family, installation, preload, variables, folder)
         found = recorded.ranks(folder)
-    if not found:
-        raise PlumblineError(
-            f"no rank was recorded (the command ended with status {status}): it starts no ranks of "
-            f"{installation.library.id}, or its program is linked statically, or mpirun was told "
-            "another LD_PRELOAD"
-        )
+    run.require(bool(found))
     return recorded.application(
-        found, version=version.PLUMBLINE, command=command, started=started, status=status
+        found,
+        version=version.PLUMBLINE,
+        command=command,
+        started=run.started,
+        status=run.status,
     )
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A command that has ended; when it was started."""
+
+    library: str
+    started: str
+    status: int
+
+    def require(self, is_recorded: bool) -> None:
+        """Raises PlumblineError where no rank was recorded."""
+        if not is_recorded:
+            raise PlumblineError(
+                f"no rank was recorded (the command ended with status {self.status}): it starts no "
+                f"ranks of {self.library}, or its program is linked statically, or mpirun was told "
+                "another LD_PRELOAD"
+            )
+
+
+def recorded_run(
+    command: Sequence[str],
+    family: Family,
+    installation: Installation,
+    preload: Path,
+    variables: Mapping[str, str],
+    folder: Path,
+) -> Run:
+    """Runs a command to its end, with a library and variables in its ranks. `folder` is for what
+    brings them there."""
+    started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    given = os.environ | installation.environment | family.environment(installation)
+    added = into_ranks.environment(installation, preload, variables, given, folder)
+    status = process.in_foreground(command, given | added)
+    return Run(installation.library.id, started, status)
 
 
 def library_of(program: Path, mpi_prefix: Path | None) -> tuple[Family, Installation]:

@@ -34,6 +34,28 @@ class WayOfUse(msgspec.Struct, frozen=True):
     summary: str
 
 
+class Operation(msgspec.Struct, frozen=True):
+    """What a pattern can measure; `data`: it sends messages, of some length."""
+
+    name: str
+    summary: str
+    data: bool
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    """How operations are measured that are no single collective call: what a plan names in place of
+    a function, with operations in place of variants, the first of which is its default."""
+
+    name: str
+    summary: str
+    least_ranks: int
+    operations: list[Operation]
+
+    def operation(self, name: str) -> Operation | None:
+        wanted = self.operations[0].name if name == "default" else name
+        return next((each for each in self.operations if each.name == wanted), None)
+
+
 OF_RANKS = ("radix", "fan_out", "window")  # parameters that count ranks
 
 
@@ -95,12 +117,23 @@ class Catalogue(msgspec.Struct, frozen=True):
     clocks: list[str]
     clock_syncs: list[str] = []
     uses: list[WayOfUse] = []
+    patterns: list[Pattern] = []
 
     def variants_of(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for variant in self.variants:
             found.setdefault(variant.function, []).append(variant.name)
         return found
+
+    def choices(self, function: str) -> list[str]:
+        """Beside its default: the variants of a function, or the operations of a pattern."""
+        pattern = self.pattern(function)
+        if pattern is not None:
+            return [operation.name for operation in pattern.operations]
+        return self.variants_of().get(function, [])
+
+    def pattern(self, name: str) -> Pattern | None:
+        return next((pattern for pattern in self.patterns if pattern.name == name), None)
 
 
 class Toolchain(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ BARRIER, OWN_BARRIER = "barrier", "dissemination"
 # one first. `loop` and `stream` start as docs/design/plan-and-records.md says.
 SYNCHRONISED = "synchronised"
 AFTER_BARRIER = "after_barrier"
+AT_ROOT = "at_root"  # of suites and single measurements: no campaign is about it
 USES: dict[str, tuple[str, ...]] = {
     SYNCHRONISED: ("window", "roundtime"),
     AFTER_BARRIER: (BARRIER,),

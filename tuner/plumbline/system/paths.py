@@ -34,6 +34,13 @@ class Layout(msgspec.Struct, frozen=True):
     def recorder(self, build_id: str) -> Path:
         return self._built(build_id, "librecorder.so")
 
+    def detection(self) -> Path:
+        """The compiled core of `plumbline detect`, which is one for all MPI libraries."""
+        path = self.programs / "detection" / "libdetection.so"
+        if not path.is_file():
+            raise PlumblineError(f"{path} is missing: build it with `make build`")
+        return path
+
     def _built(self, build_id: str, name: str) -> Path:
         path = self.programs / build_id / name
         if not path.is_file():

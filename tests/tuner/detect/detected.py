@@ -1,0 +1,53 @@
+"""A recording in which collectives were found, as the database keeps it: with a saving, and with
+markup where names of an application may stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from plumbline.detect import kept
+from plumbline.detect.analysis import analysis
+from plumbline.detect.findings import HandMade, Site
+from plumbline.detect.predicted import saving
+from plumbline.detect.recording import Recording
+from plumbline.detect.savings import Call, SizeSaving
+from plumbline_db import detections
+from plumbline_db.connection import Database
+from plumbline_db.detections import Detection
+from tests.bench.detection import broadcasts, negatives, spmd
+
+MARKUP = '"><script>alert(1)</script>&{{ 7 * 7 }}'
+
+
+def program(me: spmd.Rank) -> spmd.Waits:
+    for _ in range(3):
+        yield from broadcasts.binomial(me, me.data(1000), 0)
+    yield from negatives.halo_around(me)
+
+
+def found(recording: Recording) -> list[HandMade]:
+    """With a saving, and with markup where names of the application may stand."""
+    first, *others = analysis(recording)
+    calls = SizeSaving(8000, 3, Call(0.3, 0.3, 0.3), Call(0.1, 0.1, 0.1))
+    first = msgspec.structs.replace(
+        first,
+        sites=(*first.sites, Site("send", MARKUP, (MARKUP, MARKUP), (0,), 1)),
+        remarks=(MARKUP,),
+        work_seconds=1.0,
+    )
+    return [msgspec.structs.replace(first, saving=saving(first, "replay", "", [calls])), *others]
+
+
+def detection() -> Detection:
+    recording = msgspec.structs.replace(spmd.run(6, program), command=("./app", MARKUP))
+    kept_as = kept.kept(recording, Path("/tmp") / MARKUP, found(recording), replayed=True)
+    return msgspec.structs.replace(kept_as, id="first", library=MARKUP)
+
+
+def store(db: Database) -> None:
+    """`first`, and `old`, which no version of today has written."""
+    detections.put(db, detection())
+    old = '[{"is": "of another version"}]'
+    detections.put(db, msgspec.structs.replace(detection(), id="old", findings=old))

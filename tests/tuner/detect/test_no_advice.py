@@ -1,0 +1,36 @@
+"""Programs without collectives made by hand: no advice is given."""
+
+from __future__ import annotations
+
+import pytest
+
+from plumbline.detect import words
+from plumbline.detect.analysis import analysis
+from plumbline.detect.patch import sketch
+from tests.bench.detection import negatives, spmd
+
+PROGRAMS = (
+    negatives.halo_of_a_plane,
+    negatives.token_ring,
+    negatives.counted_token,
+    negatives.empty_token,
+    negatives.broadcast_of_different,
+    negatives.pipeline,
+    negatives.long_pipeline,
+    negatives.wrong_operator,
+    negatives.sorting_network,
+    negatives.rotation,
+    negatives.master_and_workers,
+    negatives.random_traffic,
+    negatives.transposed_pairs,
+)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+@pytest.mark.parametrize("nprocs", [4, 8])
+def test_nothing_is_to_be_replaced(program: spmd.Main, nprocs: int) -> None:
+    found = analysis(spmd.run(nprocs, program))
+    assert not [each for each in found if each.category in ("collective", "use")]
+    assert all(each.saving is None for each in found)
+    assert not any("MPI_Bcast(" in sketch(each) for each in found)
+    assert "made by hand:" not in words.lines(found)

@@ -1,0 +1,110 @@
+"""What a collective would save: the arithmetic, and what comes from which source."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from plumbline.detect import words
+from plumbline.detect.analysis import analysis
+from plumbline.detect.findings import HandMade, ordered
+from plumbline.detect.predicted import saving, volume
+from plumbline.detect.savings import Call, SizeSaving
+from tests.bench.detection import broadcasts, rooted, spmd
+
+
+def twice(me: spmd.Rank) -> spmd.Waits:
+    for _ in range(4):
+        yield from broadcasts.linear(me, me.data(1000), 0)
+        yield from rooted.gather_linear(me, 10, 2)
+
+
+@pytest.fixture(scope="module")
+def bcast() -> HandMade:
+    found = analysis(spmd.run(6, twice))
+    finding = next(each for each in found if each.function == "MPI_Bcast")
+    return msgspec.structs.replace(finding, work_seconds=0.4, instance_seconds=(0.1,) * 4)
+
+
+def size(by_hand: Call | None, default: Call, tuned: Call | None = None) -> SizeSaving:
+    return SizeSaving(8000, 4, by_hand, default, tuned, "tree" if tuned else "")
+
+
+def test_of_a_campaign_it_is_the_difference_to_what_was_recorded(bcast: HandMade) -> None:
+    found = saving(bcast, "campaign", "c", [size(None, Call(0.06, 0.05, 0.08))])
+    assert found is not None
+    assert found.default.seconds == pytest.approx(0.4 - 4 * 0.06)
+    assert found.default.low_seconds == pytest.approx(0.4 - 4 * 0.08)
+    assert found.default.high_seconds == pytest.approx(0.4 - 4 * 0.05)
+    assert (found.share, found.tuned, found.replayed_seconds) == (1.0, None, None)
+
+
+def test_instances_that_scatter_make_it_less_certain(bcast: HandMade) -> None:
+    scattered = msgspec.structs.replace(bcast, instance_seconds=(0.05, 0.15, 0.05, 0.15))
+    found = saving(scattered, "campaign", "c", [size(None, Call(0.06, 0.06, 0.06))])
+    assert found is not None
+    assert found.default.low_seconds < found.default.seconds < found.default.high_seconds
+
+
+def test_of_a_replay_it_is_the_difference_of_both_sides(bcast: HandMade) -> None:
+    by_hand = Call(0.05, 0.05, 0.05)
+    found = saving(bcast, "replay", "", [size(by_hand, Call(0.02, 0.01, 0.03), by_hand)])
+    assert found is not None and found.tuned is not None
+    assert found.default.seconds == pytest.approx(4 * 0.03)
+    assert found.replayed_seconds == pytest.approx(0.2)
+    assert found.tuned.seconds == pytest.approx(0.0)
+    assert found.best is found.default
+
+
+def test_no_more_is_saved_than_what_was_recorded_took(bcast: HandMade) -> None:
+    """The replay takes twice as long as the recording."""
+    found = saving(bcast, "replay", "", [size(Call(0.2, 0.2, 0.2), Call(0.1, 0.1, 0.1))])
+    assert found is not None
+    assert found.default.seconds == pytest.approx(0.2)
+
+
+def test_nothing_is_said_where_nothing_was_measured(bcast: HandMade) -> None:
+    assert saving(bcast, "campaign", "c", []) is None
+
+
+def test_what_saves_most_comes_first(bcast: HandMade) -> None:
+    other = msgspec.structs.replace(bcast, seconds=100.0)
+    assert ordered([bcast, other])[0] is other
+    saved = saving(bcast, "campaign", "c", [size(None, Call(0.06, 0.05, 0.08))])
+    known = msgspec.structs.replace(bcast, saving=saved)
+    assert ordered([other, known])[0] is known
+
+
+@pytest.mark.parametrize(
+    ("function", "bytes_of_finding", "counted"),
+    [
+        ("MPI_Bcast", 1000, 1000),
+        ("MPI_Gather", 1000, 6000),
+        ("MPI_Alltoall", 10, 60),
+        ("MPI_Alltoallv", 3600, 600),
+        ("MPI_Gatherv", 3600, 3600),
+        ("MPI_Barrier", 0, 0),
+    ],
+)
+def test_volumes(bcast: HandMade, function: str, bytes_of_finding: int, counted: int) -> None:
+    finding = msgspec.structs.replace(bcast, function=function)
+    assert volume(finding, bytes_of_finding) == counted
+
+
+def test_words(bcast: HandMade) -> None:
+    def told(default: Call, by_hand: Call | None = None) -> str:
+        found = saving(bcast, "replay" if by_hand else "campaign", "c-1", [size(by_hand, default)])
+        return "\n".join(words.of(msgspec.structs.replace(bcast, saving=found), 1))
+
+    by_campaign = told(Call(0.06, 0.06, 0.06))
+    assert "without waiting it takes 400 ms a run" in by_campaign
+    assert (
+        "MPI's own collective saves 160 ms [160 ms, 160 ms] a run (by campaign c-1)" in by_campaign
+    )
+    replayed = told(Call(0.06, 0.06, 0.06), Call(0.05, 0.05, 0.05))
+    assert "replayed 200 ms" in replayed
+    assert "saves nothing: it takes 40 ms longer a run" in replayed
+    assert "4 of 8000 bytes: replayed 50 ms, MPI's own 60 ms" in replayed
+    assert "saves no time that could be told from 0" in told(
+        Call(0.05, 0.04, 0.06), Call(0.05, 0.05, 0.05)
+    )

@@ -1,0 +1,83 @@
+"""A recording replayed by SimGrid, with a collective in place of what was made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from plumbline.detect import simgrid_trace, simulated_replay
+from plumbline.detect.analysis import analysis
+from plumbline.detect.detecting import detect
+from plumbline.detect.findings import with_instances
+from plumbline.detect.simgrid_trace import Instead
+from plumbline.measure import unkept
+from plumbline.settings import campaign_file, starting
+from tests import simgrid
+from tests.bench.detection import broadcasts, spmd
+
+NPROCS = 8
+
+
+def linear(me: spmd.Rank) -> spmd.Waits:
+    for _ in range(3):
+        yield from broadcasts.linear(me, me.data(100_000), 0)
+
+
+def test_a_collective_stands_where_its_first_message_was(tmp_path: Path) -> None:
+    recording = spmd.run(4, linear)
+    detected = detect(recording)
+    instead = {}
+    for number, instance in enumerate(detected.instances):
+        for message in instance.messages:
+            for events in (detected.traffic.send_event, detected.traffic.receive_event):
+                instead[int(events[message])] = Instead(number, f"bcast {instance.bytes} 0")
+    simgrid_trace.write(recording, tmp_path, instead=instead)
+    for rank in range(4):
+        words = (tmp_path / f"rank-{rank}.trace").read_text()
+        assert words.count(f"{rank} bcast 800000 0") == 3
+        assert "send" not in words and "recv" not in words and "wait" not in words
+
+
+def test_it_is_faster_on_a_cluster() -> None:
+    recording = spmd.run(NPROCS, linear)
+    settings = campaign_file.load(None, {"simulate": "ompi", "nprocs": NPROCS})
+    toolchain = simgrid.toolchain(settings)
+    found = simulated_replay.of_recording(toolchain, settings, recording, analysis(recording))
+    (finding,) = found
+    told = finding.simulated
+    assert told is not None and told.seconds is not None
+    # Seven messages of 800 kB leave the root's link one behind the other: 4.5 ms a broadcast.
+    assert 3 * 4.4e-3 < told.recorded_seconds < 3 * 6e-3
+    assert told.seconds < 0.7 * told.recorded_seconds
+    assert told.all_seconds == told.seconds
+
+    larger = campaign_file.load(None, {"simulate": "ompi", "nprocs": 2 * NPROCS})
+    with unkept.store_for(toolchain, starting.starter(toolchain, larger), "detect") as store:
+        (again,) = simulated_replay.more_ranks(store, found, 2 * NPROCS)
+    assert again.simulated is not None
+    (row,) = again.simulated.more_ranks
+    assert (row.nprocs, row.shape, row.bytes) == (16, "linear", 800_000)
+    assert 15 * 0.64e-3 < row.by_hand_seconds < 1.5 * 15 * 0.64e-3
+    assert row.default_seconds < 0.5 * row.by_hand_seconds
+
+
+def test_what_the_simulator_cannot_do_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It aborts with some libraries' broadcasts, and says so."""
+    recording = spmd.run(4, linear)
+    settings = campaign_file.load(None, {"simulate": "ompi", "nprocs": 4})
+    toolchain = simgrid.toolchain(settings)
+    monkeypatch.setitem(simulated_replay._ACTIONS, "MPI_Bcast", "no_such_action {bytes}")
+    (finding,) = simulated_replay.of_recording(toolchain, settings, recording, analysis(recording))
+    told = finding.simulated
+    assert told is not None and told.seconds is None and told.all_seconds == told.recorded_seconds
+    assert "SimGrid's replay with MPI_Bcast in place ended with status" in told.why
+
+
+def test_rows_have_no_action() -> None:
+    def rows(me: spmd.Rank) -> spmd.Waits:
+        group = [rank for rank in range(8) if rank // 4 == me.world_rank // 4]
+        yield from broadcasts.linear(me.among(group), me.data(100), 0)
+
+    folded = with_instances(detect(spmd.run(8, rows)))
+    assert folded and not any(simulated_replay.can_stand(finding) for finding, _ in folded)

@@ -1,0 +1,122 @@
+"""Calls of collectives in a recording: a column a field, and which calls of all ranks are one
+collective."""
+
+from __future__ import annotations
+
+import functools
+
+import msgspec
+import numpy as np
+
+from plumbline.detect.columns import Indices, Mask, Rows, classes, numbered
+from plumbline.detect.kinds import Kind
+from plumbline.detect.recording import Recording
+
+
+class Calls(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """Calls of collectives by all ranks, a number each, by rank and in order. `number` is its place
+    among the communicator's calls; `input` and `output` are events. `times`: calls that are one
+    collective, of which all ranks are there."""
+
+    recording: Recording
+    rank: Indices
+    function: Indices
+    comm: Indices
+    number: Indices
+    root: Indices
+    site: Indices
+    input: Indices
+    output: Indices
+    begin_ns: Indices
+    end_ns: Indices
+
+    @functools.cached_property
+    def times(self) -> Rows:
+        """In the order of communicators, then of calls."""
+        every = classes(self.comm, self.number)
+        heads = every.at[every.first[:-1]]
+        sizes = np.array([comm.size for comm in self.recording.communicators], np.int64)
+        order = np.lexsort((self.number[heads], self.comm[heads]))
+        wanted = sizes[self.comm[heads[order]]]
+        return every.picked(order[(every.lengths[order] == wanted) & (wanted > 1)])
+
+    @functools.cached_property
+    def first(self) -> Indices:
+        """By time: the call of its first rank."""
+        return self.times.at[self.times.first[:-1]]
+
+    @functools.cached_property
+    def behind(self) -> Indices:
+        """The event behind a call on the same rank; -1: there is none."""
+        ranks = self.recording.columns["rank"]
+        behind = np.maximum(self.input, self.output) + 1
+        there = np.minimum(behind, len(ranks) - 1)
+        return np.where((behind < len(ranks)) & (ranks[there] == self.rank), behind, -1)
+
+    @functools.cached_property
+    def next(self) -> Indices:
+        """The call that is the next thing on the same rank; -1: there is none, or a message."""
+        found = np.full(len(self.rank), -1, np.int64)
+        behind = self.behind[:-1]
+        follows = (behind == self.input[1:]) | (behind == self.output[1:])
+        follows &= (behind >= 0) & (self.rank[1:] == self.rank[:-1])
+        found[:-1][follows] = np.flatnonzero(follows) + 1
+        return found
+
+    @functools.cached_property
+    def time_of(self) -> Indices:
+        """The time that a call belongs to; -1: not all ranks are there."""
+        found = np.full(len(self.rank), -1, np.int64)
+        found[self.times.at] = self.times.owners
+        return found
+
+    def named(self, *names: str) -> Mask:
+        """By time: whether its function is one of these."""
+        numbers = [at for at, name in enumerate(self.recording.functions) if name in names]
+        return np.asarray(np.isin(self.function[self.first], numbers))
+
+    def alike(self, times: Indices, values: Indices) -> tuple[Indices, Mask]:
+        """The value of the first call of each time, and whether it is that of all."""
+        members = self.times.picked(times)
+        of_first = values[members.at[members.first[:-1]]]
+        same = values[members.at] == np.repeat(of_first, members.lengths)
+        return of_first, ~members.with_any(_at(values, members.at[~same]))
+
+    def spent_ns(self, calls: Indices) -> int:
+        return int((self.end_ns[calls] - self.begin_ns[calls]).sum())
+
+
+def _at(values: Indices, places: Indices) -> Mask:
+    found = np.zeros(len(values), bool)
+    found[places] = True
+    return found
+
+
+def collective_calls(recording: Recording) -> Calls:
+    columns = recording.columns
+    kinds = recording.events["kind"]
+    inputs, outputs = np.flatnonzero(kinds == Kind.INPUT), np.flatnonzero(kinds == Kind.OUTPUT)
+
+    def of(name: str, at: Indices) -> Indices:
+        return columns[name][at]
+
+    both = np.concatenate([inputs, outputs])
+    comms = of("rank", both) * len(recording.communicators) + of("comm", both)
+    numbers = numbered(comms, of("sequence", both))
+    output_of = np.full(len(both), -1, np.int64)
+    output_of[numbers[len(inputs) :]] = outputs
+    output = output_of[numbers[: len(inputs)]]
+    output = np.where(output < 0, inputs, output)
+    return Calls(
+        recording=recording,
+        rank=of("rank", inputs),
+        function=of("function", inputs),
+        comm=of("comm", inputs),
+        number=of("sequence", inputs),
+        root=of("peer", inputs),
+        site=of("call_site", inputs),
+        input=inputs,
+        output=output,
+        begin_ns=of("post_ns", inputs),
+        end_ns=np.maximum(of("end_ns", inputs), of("end_ns", output)),
+    )

@@ -1,0 +1,109 @@
+"""The compiled core of the analysis, libdetection.so (detection/): its loops over messages, called
+with columns of int64 and answering such."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+import numpy as np
+import numpy.typing as npt
+
+from plumbline.system import paths
+
+Column = npt.NDArray[np.int64]
+
+_MOST_COLUMNS = 16
+
+
+class _Column(ctypes.Structure):
+    _fields_ = (("at", ctypes.c_void_p), ("count", ctypes.c_int64))
+
+
+class _Answer(ctypes.Structure):
+    """`struct pl_answer`."""
+
+    _fields_ = (("count", ctypes.c_int64), ("columns", _Column * _MOST_COLUMNS))
+
+
+class Passed(ctypes.Structure):
+    """A structure of pointers to columns, which it keeps."""
+
+    kept: list[npt.NDArray[np.generic]]
+
+    def keep(self, name: str, column: npt.NDArray[np.generic]) -> None:
+        """int64, or bytes where the core reads these."""
+        dtype = np.uint8 if column.dtype == np.uint8 else np.int64
+        given = np.ascontiguousarray(column, dtype)
+        self.kept = [*getattr(self, "kept", []), given]
+        setattr(self, name, given.ctypes.data)
+
+    def nest(self, name: str, inner: Passed) -> None:
+        """A structure within this one."""
+        self.kept = [*getattr(self, "kept", []), *inner.kept]
+        setattr(self, name, inner)
+
+
+class Rows(Passed):
+    """`struct pl_rows`."""
+
+    _fields_ = (
+        ("count", ctypes.c_int64),
+        ("first", ctypes.c_void_p),
+        ("at", ctypes.c_void_p),
+    )
+
+
+def rows(first: Column, at: Column) -> Rows:
+    passed = Rows()
+    passed.count = len(first) - 1
+    passed.keep("first", first)
+    passed.keep("at", at)
+    return passed
+
+
+def call(name: str, *given: int | Column | npt.NDArray[np.bool_] | Passed) -> list[Column]:
+    """The columns that a function of the core answers."""
+    kept: list[Column] = []
+    passed: list[object] = []
+    for each in given:
+        if isinstance(each, int):
+            passed.append(ctypes.c_int64(each))
+        elif isinstance(each, Passed):
+            passed.append(ctypes.byref(each))
+        else:
+            kept.append(np.ascontiguousarray(each, np.int64))
+            passed.append(ctypes.c_void_p(kept[-1].ctypes.data))
+    library = _library()
+    function = getattr(library, name)
+    function.restype = ctypes.POINTER(_Answer)
+    answer = function(*passed)
+    if not answer:
+        raise MemoryError(name)
+    try:
+        return [_copied(answer.contents.columns[at]) for at in range(answer.contents.count)]
+    finally:
+        library.pl_release(answer)
+
+
+def _copied(column: _Column) -> Column:
+    copied = np.empty(column.count, np.int64)
+    if column.count:
+        ctypes.memmove(copied.ctypes.data, column.at, copied.nbytes)
+    return copied
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+    library = ctypes.CDLL(str(paths.layout().detection()))
+    library.pl_release.restype = None
+    library.pl_release.argtypes = [ctypes.POINTER(_Answer)]
+    return library
+
+
+def fields(numbers: str, columns: str) -> list[tuple[str, type]]:
+    """Of a structure: numbers, then pointers to columns, as in C."""
+    return [
+        *((name, ctypes.c_int64) for name in numbers.split()),
+        *((name, ctypes.c_void_p) for name in columns.split()),
+    ]

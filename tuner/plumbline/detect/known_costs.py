@@ -1,0 +1,173 @@
+"""What campaigns know of collectives that would take the place of those made by hand: the newest
+one with the recording's library and host, on as many ranks as the group has."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from plumbline.core.configuration import Configuration
+from plumbline.detect.findings import HandMade
+from plumbline.detect.predicted import saving, volume
+from plumbline.detect.recording import Recording
+from plumbline.detect.savings import Call, Saving, SizeSaving
+from plumbline.results import saving as cold_savings
+from plumbline.search.outcome import deciding, label
+from plumbline.search.space.candidates import DEFAULT
+from plumbline.search.space.cells import Target, index
+from plumbline.verify.statistics import paired_ratio
+from plumbline_db import campaigns, machines, runs, suites, verdicts, winners
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign
+
+# A size is told by its measured neighbours, and beyond the last one up to this factor.
+_REACH = 2.0
+
+
+class Tuned(msgspec.Struct, frozen=True):
+    """What a campaign has chosen for a cell; it can be put in force while a launch runs."""
+
+    variant: str
+    configuration: Configuration
+
+
+Winners = Mapping[tuple[str, int, int], Tuned]  # by function, ranks and volume
+
+
+class _Cost(msgspec.Struct, frozen=True):
+    """Of a cell: a call of the library as it is, and of it with winners in force."""
+
+    default: Call
+    tuned: Call | None
+    configuration: str
+
+
+class _Costs(msgspec.Struct, frozen=True):
+    campaign: str
+    cells: Mapping[Target, _Cost]
+
+
+def predicted(db: Database, recording: Recording, found: Sequence[HandMade]) -> list[HandMade]:
+    """The same findings; those that a campaign can speak for have a saving."""
+    costs = functools.cache(lambda nprocs: _costs(db, recording, nprocs))
+    return [
+        finding
+        if finding.category != "collective"
+        else msgspec.structs.replace(finding, saving=_saving(finding, costs))
+        for finding in found
+    ]
+
+
+def newest(db: Database, recording: Recording, nprocs: int) -> Campaign | None:
+    """The campaign that speaks for a group of so many ranks."""
+    hosts = {rank.host for rank in recording.ranks}
+    for campaign in reversed(campaigns.all_campaigns(db)):
+        if campaign.nprocs != nprocs or not verdicts.stages(db, campaign.id):
+            continue
+        library = machines.library(db, campaign.library_fingerprint)
+        here = machines.machine(db, campaign.machine).host in hosts
+        if here and library.version_string.split() == recording.library.split():
+            return campaign
+    return None
+
+
+def chosen(
+    db: Database, recording: Recording, found: Sequence[HandMade], is_hot: Callable[[str], bool]
+) -> Winners:
+    """For the patterns of findings; `is_hot`: whether a knob can be switched in a launch."""
+    speaks = functools.cache(lambda nprocs: newest(db, recording, nprocs))
+    every: dict[tuple[str, int, int], Tuned] = {}
+    for finding in found:
+        campaign = speaks(finding.group_size)
+        if campaign is None:
+            continue
+        for pattern in finding.patterns:
+            size = volume(finding, pattern.bytes)
+            winner = deciding(winners.get(db, campaign.id), Target(finding.function, size))
+            if winner is not None and all(map(is_hot, winner.configuration)):
+                tuned = Tuned(winner.variant, Configuration.of(winner.configuration))
+                every[finding.function, finding.group_size, size] = tuned
+    return every
+
+
+def _costs(db: Database, recording: Recording, nprocs: int) -> _Costs | None:
+    campaign = newest(db, recording, nprocs)
+    if campaign is None:
+        return None
+    names = [name for name, suite in suites.get(db, campaign.id).items() if suite.stage == "before"]
+    measured = index(runs.medians(db, campaign.id, names))
+    kept = winners.get(db, campaign.id)
+    after = verdicts.get(db, campaign.id, "after")
+    cold = cold_savings.cold(db, campaign, after, kept) if kept and after else {}
+    found = {}
+    for (cell, candidate), seconds in measured.items():
+        if candidate == DEFAULT and seconds:
+            default = call_of(list(seconds.values()))
+            winner = deciding(kept, cell)
+            tuned = None
+            if winner is not None and cell in cold:
+                ratio = cold[cell].ratio
+                low, high = ratio.low or ratio.ratio, ratio.high or ratio.ratio
+                tuned = Call(*(default.seconds * share for share in (ratio.ratio, low, high)))
+            name = label(winner.variant, winner.configuration) if winner and tuned else ""
+            found[cell] = _Cost(default, tuned, name)
+    return _Costs(campaign.id, found)
+
+
+def call_of(seconds: Sequence[float]) -> Call:
+    """Of launches. Where they are too few for an interval it is as wide as they lie apart."""
+    found = paired_ratio([math.log(value) for value in seconds])
+    return Call(found.ratio, found.low or min(seconds), found.high or max(seconds))
+
+
+def _saving(finding: HandMade, costs: Callable[[int], _Costs | None]) -> Saving | None:
+    known = costs(finding.group_size)
+    if known is None:
+        return None
+    sizes = []
+    counts: dict[int, int] = {}
+    for size in finding.instance_bytes:
+        counts[size] = counts.get(size, 0) + 1
+    for size, instances in sorted(counts.items()):
+        cost = _at(known.cells, finding.function, volume(finding, size))
+        if cost is not None:
+            sizes.append(
+                SizeSaving(size, instances, None, cost.default, cost.tuned, cost.configuration)
+            )
+    return saving(finding, "campaign", known.campaign, sizes)
+
+
+def _at(cells: Mapping[Target, _Cost], function: str, size: int) -> _Cost | None:
+    """Between two measured sizes on the line between them; None where none is near."""
+    sizes = sorted(cell.bytes for cell in cells if cell.function == function)
+    below = [known for known in sizes if known <= size]
+    above = [known for known in sizes if known >= size]
+    if below and above:
+        left, right = cells[Target(function, below[-1])], cells[Target(function, above[0])]
+        span = above[0] - below[-1]
+        part = (size - below[-1]) / span if span else 0.0
+        near = left if part < 0.5 else right
+        default = _between(left.default, right.default, part)
+        if near.tuned is None:
+            return _Cost(default, None, "")
+        share = default.seconds / near.default.seconds
+        return _Cost(default, _scaled(near.tuned, share), near.configuration)
+    for nearest in below[-1:] or above[:1]:
+        if max(size, 1) <= _REACH * max(nearest, 1) and max(nearest, 1) <= _REACH * max(size, 1):
+            return cells[Target(function, nearest)]
+    return None
+
+
+def _between(left: Call, right: Call, part: float) -> Call:
+    return Call(
+        left.seconds + part * (right.seconds - left.seconds),
+        left.low_seconds + part * (right.low_seconds - left.low_seconds),
+        left.high_seconds + part * (right.high_seconds - left.high_seconds),
+    )
+
+
+def _scaled(call: Call, share: float) -> Call:
+    return Call(share * call.seconds, share * call.low_seconds, share * call.high_seconds)

@@ -1,0 +1,126 @@
+"""Recordings on the pages of `plumbline serve`: what was found in each, with who sends to whom and
+what would take its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from plumbline.detect import graph, kept, patch, words
+from plumbline.detect.findings import HandMade
+from plumbline_db import detections
+from plumbline_db.connection import Database
+from plumbline_db.detections import Detection
+from plumbline_exporters import frame
+from plumbline_exporters.frame import Pages
+
+_shown = frame.templates("plumbline.detect")
+
+
+class ShownFinding(msgspec.Struct, frozen=True):
+    """`title`, then `lines`; `picture`: SVG; `sketch` in the `language` of the application."""
+
+    number: int
+    title: str
+    lines: list[str]
+    picture: str
+    sketch: str
+
+
+class ShownCategory(msgspec.Struct, frozen=True):
+    head: str
+    findings: list[ShownFinding]
+
+
+class ListedDetection(msgspec.Struct, frozen=True):
+    """`saving_seconds`: of all findings whose saving is known and above 0; None: none is."""
+
+    about: Detection
+    count: int
+    saving_seconds: float | None
+
+
+def pages(db_path: Path) -> Pages:
+    """Over one database, which is opened anew for every request."""
+
+    def listing(request: Request) -> Response:
+        with Database.open(db_path) as db:
+            every = [_listed(detection) for detection in detections.every(db)]
+        return frame.page(request, _shown, "recordings.html", every=every, seconds=words.seconds)
+
+    def one(request: Request) -> Response:
+        with _opened(db_path, request) as detection:
+            shown = _shown_findings(kept.findings(detection))
+        return frame.page(
+            request,
+            _shown,
+            "recording.html",
+            about=detection,
+            categories=shown,
+            seconds=words.seconds,
+        )
+
+    def as_json(request: Request) -> Response:
+        with _opened(db_path, request) as detection:
+            return frame.json(request, msgspec.Raw(detection.findings.encode()))
+
+    return Pages(
+        [
+            Route("/recordings", listing),
+            Route("/recordings/{id}.json", as_json),
+            Route("/recordings/{id}", one),
+        ],
+        [("recordings", "Recordings")],
+    )
+
+
+@contextmanager
+def _opened(db_path: Path, request: Request) -> Iterator[Detection]:
+    with Database.open(db_path) as db:
+        detection = detections.get(db, request.path_params["id"])
+    if detection is None:
+        raise HTTPException(404, "there is no such recording")
+    try:
+        yield detection
+    except msgspec.DecodeError as error:
+        raise HTTPException(
+            404, "run `plumbline detect` again: it is of another version"
+        ) from error
+
+
+def _listed(detection: Detection) -> ListedDetection:
+    try:
+        found = kept.findings(detection)
+    except msgspec.DecodeError:
+        return ListedDetection(detection, 0, None)
+    saved = [finding.saving.best.seconds for finding in found if finding.saving is not None]
+    known = [seconds for seconds in saved if seconds > 0]
+    return ListedDetection(detection, len(found), sum(known) if known else None)
+
+
+def _shown_findings(found: list[HandMade]) -> list[ShownCategory]:
+    """In the order in which they are told."""
+    shown: list[ShownCategory] = []
+    numbers = {id(finding): number for number, finding in enumerate(found, 1)}
+    for head, members in words.by_category(found):
+        told = [_shown_finding(finding, numbers[id(finding)]) for finding in members]
+        shown.append(ShownCategory(head, told))
+    return shown
+
+
+def _shown_finding(finding: HandMade, number: int) -> ShownFinding:
+    title, *lines = words.of(finding, number)
+    return ShownFinding(
+        number,
+        title,
+        [line.strip() for line in lines],
+        graph.graph(finding),
+        patch.sketch(finding),
+    )

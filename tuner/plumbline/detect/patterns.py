@@ -1,0 +1,110 @@
+"""The messages of an instance in a form that can be played again: what each rank sends, receives
+and waits for, in which order (lines `messages` of a plan)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from plumbline.detect.instances import Instance
+from plumbline.detect.kinds import Element, Flag, Kind, Mode
+from plumbline.detect.traffic import Traffic
+
+# Of a finding so many sizes are played at most, and of a pattern so many messages.
+MOST_SIZES, MOST_MESSAGES = 4, 4096
+
+_NEVER = 1 << 62  # of what nobody saw completed: it is waited for behind everything else
+
+_TYPES = {
+    Element.FLOAT64: "MPI_DOUBLE",
+    Element.FLOAT32: "MPI_FLOAT",
+    Element.INT32: "MPI_INT",
+    Element.INT64: "MPI_INT64_T",
+}
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    """`bytes`: as MPI counts them for the function; `instances`: how many this one speaks for.
+    `group`: world ranks; `root` and the ranks in `steps` are places in it (-1: no root). `steps`:
+    by rank, as a plan has them; `type`: of the elements, where a plan has that one, else MPI_BYTE.
+    """
+
+    bytes: int
+    instances: int
+    group: tuple[int, ...]
+    root: int
+    type: str
+    steps: tuple[str, ...]
+
+
+def patterns(traffic: Traffic, instances: Sequence[Instance]) -> tuple[Pattern, ...]:
+    """One of each of some sizes, which stands for the instances of those that are next to it."""
+    sizes = sorted(each.bytes for each in instances)
+    most = min(MOST_SIZES, len(set(sizes)))
+    chosen = sorted({sizes[(2 * at + 1) * len(sizes) // (2 * most)] for at in range(most)})
+    speaks: dict[int, int] = defaultdict(int)
+    for size in sizes:
+        speaks[min(chosen, key=lambda near: abs(near - size))] += 1
+    found = []
+    for size in chosen:
+        alike = [each for each in instances if each.bytes == size]
+        instance = alike[len(alike) // 2]
+        if len(instance.messages) <= MOST_MESSAGES:
+            found.append(_pattern(traffic, instance, speaks[size]))
+    return tuple(found)
+
+
+def _pattern(traffic: Traffic, instance: Instance, speaks_for: int) -> Pattern:
+    place = {rank: at for at, rank in enumerate(instance.group)}
+    tags: dict[int, int] = {}
+    sent: dict[tuple[int, int], int] = defaultdict(int)
+    for message in instance.messages:
+        pair = (traffic.source[message], traffic.target[message])
+        tags[message] = sent[pair]
+        sent[pair] += 1
+    events: dict[int, list[tuple[int, int]]] = defaultdict(list)  # by rank: event, message
+    for message in instance.messages:
+        events[traffic.source[message]].append((int(traffic.send_event[message]), message))
+        events[traffic.target[message]].append((int(traffic.receive_event[message]), message))
+    root = place[instance.roots[0]] if instance.roots else -1
+    return Pattern(
+        bytes=instance.bytes,
+        instances=speaks_for,
+        group=instance.group,
+        root=root,
+        type=_TYPES.get(Element(traffic.element[instance.messages[0]]), "MPI_BYTE"),
+        steps=tuple(
+            ",".join(_steps(traffic, sorted(events[rank]), tags, place)) for rank in instance.group
+        ),
+    )
+
+
+def _steps(
+    traffic: Traffic,
+    own: Sequence[tuple[int, int]],
+    tags: dict[int, int],
+    place: dict[int, int],
+) -> Iterator[str]:
+    """Of one rank. Halves of an exchange are begun one behind the other, then waited for."""
+    actions: list[tuple[int, int, int, str]] = []  # when, 1: a wait, in which order, what
+    begun = 0
+    for order, (index, message) in enumerate(own):
+        event = traffic.recording.events[index]
+        sends = event["kind"] == Kind.SEND
+        apart = bool(event["flags"] & (Flag.NONBLOCKING | Flag.EXCHANGE))
+        word = "send" if sends else "recv"
+        if sends and event["mode"] == Mode.SYNCHRONOUS:
+            word = "ssend"
+        peer = traffic.target[message] if sends else traffic.source[message]
+        step = f"{word}:{place[peer]}:{traffic.bytes[message]}:{tags[message]}"
+        post, start = int(event["post_ns"]), int(event["start_ns"])
+        if event["flags"] & (Flag.UNKNOWN_CONTENT | Flag.INCOMPLETE):
+            start = _NEVER
+        actions.append((post, 0, order, f"i{step}" if apart else step))
+        if apart:
+            actions.append((start, 1, order, f"wait:{begun}"))
+            begun += 1
+    for *_, step in sorted(actions):
+        yield step

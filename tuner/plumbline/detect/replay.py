@@ -1,0 +1,235 @@
+"""Messages of findings played again under mpirun, beside the collective that would take their
+place: in the same launches, on the first ranks, called in the same way of use."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Data, MessagePattern, Plan, PlanCase
+from plumbline.detect.findings import HandMade
+from plumbline.detect.known_costs import Winners, call_of
+from plumbline.detect.patterns import Pattern
+from plumbline.detect.predicted import saving, volume
+from plumbline.detect.savings import Call, SizeSaving
+from plumbline.measure import settling, unkept
+from plumbline.measure.experiment import Arm, take_turns
+from plumbline.measure.launches import LaunchStore
+from plumbline.measure.side_by_side import Compare
+from plumbline.search.outcome import label
+from plumbline.verify.statistics import exact_ratio, paired_ratio
+from plumbline_db.probe_records import CaseRecord, Check, ConfigRecord, ProbeRecord, Samples
+from plumbline_db.records import Suite
+
+SUITE = Suite("replay")
+LAUNCHES = 8
+# Where more than this share of instances follow each other without a pause, so do calls.
+_IN_A_ROW, STREAM = 0.5, "stream"
+
+
+class _Trio(msgspec.Struct, frozen=True):
+    """The cases of a pattern."""
+
+    finding: int
+    pattern: Pattern
+    by_hand: PlanCase
+    default: PlanCase
+    tuned: PlanCase | None
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """`findings`: the same, those that were replayed with a saving; `failures`: what could not be
+    replayed, and why."""
+
+    findings: list[HandMade]
+    failures: list[str]
+
+
+def replayed(
+    store: LaunchStore,
+    found: Sequence[HandMade],
+    nprocs: int,
+    use: str,
+    winners: Winners,
+    *,
+    launches: int = LAUNCHES,
+    seed: int = 1,
+    knobs: str = "communicator",
+    hot: Mapping[str, str] = {},
+) -> Replayed:
+    """`launches` launches of `nprocs` ranks. `use`: the way of use, unless instances follow each
+    other without a pause; `hot`: variables under which winners can be switched. Raises
+    PlumblineError where launches fail and no case is to blame."""
+    simulated = store.starter.family.simulates
+    trios = [
+        _trio(number, finding, pattern, nprocs, use, winners)
+        for number, finding in enumerate(found)
+        if finding.category == "collective"
+        for pattern in finding.patterns
+    ]
+    if not trios:
+        return Replayed(list(found), [])
+    plan = settling.until_settled(_plan(trios, seed, knobs), simulated=simulated)
+    any_tuned = any(trio.tuned is not None for trio in trios)
+    arm = Arm(SUITE, plan, hot if any_tuned else {})
+    take_turns(store, [arm], launches)
+    seconds, wrong = _measured(unkept.records(store, SUITE))
+    compare = exact_ratio if simulated else paired_ratio
+    sizes: dict[int, list[SizeSaving]] = {}
+    failures = []
+    for trio in trios:
+        size = _size(trio, seconds, compare)
+        if size is not None:
+            sizes.setdefault(trio.finding, []).append(size)
+        else:
+            why = wrong.get(trio.by_hand) or wrong.get(trio.default) or "launches ended with it"
+            failures.append(
+                f"{found[trio.finding].function}, {trio.pattern.bytes} bytes: not replayed: {why}"
+            )
+    return Replayed(
+        [
+            finding
+            if number not in sizes
+            else msgspec.structs.replace(
+                finding, saving=saving(finding, "replay", "", sizes[number])
+            )
+            for number, finding in enumerate(found)
+        ],
+        failures,
+    )
+
+
+def _plan(trios: Sequence[_Trio], seed: int, knobs: str) -> Plan:
+    patterns = {trio.by_hand.variant: played(trio.pattern) for trio in trios}
+    cases = [case for trio in trios for case in (trio.by_hand, trio.default, trio.tuned) if case]
+    return Plan(
+        "replay",
+        seed,
+        tuple(dict.fromkeys(cases)),
+        knobs=knobs,
+        patterns=tuple(patterns.values()),
+    )
+
+
+def played(pattern: Pattern) -> MessagePattern:
+    """Known by what it is, so that equal ones are one case."""
+    digest = hashlib.sha256("\n".join(pattern.steps).encode()).hexdigest()
+    return MessagePattern(digest[:12], pattern.steps)
+
+
+def _trio(
+    number: int, finding: HandMade, pattern: Pattern, nprocs: int, use: str, winners: Winners
+) -> _Trio:
+    size = volume(finding, pattern.bytes)
+    ranks = 0 if len(pattern.group) == nprocs else len(pattern.group)
+    way = STREAM if finding.in_a_row > _IN_A_ROW else use
+    root = max(pattern.root, 0)
+    operation = f"MPI_{finding.operation}" if finding.operation else "MPI_BOR"
+    data = Data(pattern.type, operation, root)
+    if not finding.operation or not _defined(data):
+        data = Data(root=root)
+    by_hand = PlanCase(
+        finding.function,
+        size,
+        played(pattern).variant,
+        ranks=ranks,
+        use=way,
+        data=Data(root=root),
+    )
+    default = PlanCase(finding.function, size, ranks=ranks, use=way, data=data)
+    winner = winners.get((finding.function, len(pattern.group), size))
+    tuned = None
+    if winner is not None:
+        tuned = msgspec.structs.replace(
+            default, variant=winner.variant, configuration=winner.configuration
+        )
+    return _Trio(number, pattern, by_hand, default, tuned)
+
+
+def _defined(data: Data) -> bool:
+    """Whether MPI has the operator on the type, of those that a plan knows."""
+    whole = data.type in ("MPI_INT", "MPI_INT64_T")
+    if data.op in ("MPI_SUM", "MPI_PROD", "MPI_MAX", "MPI_MIN"):
+        return data.type != "MPI_BYTE"
+    if data.op in ("MPI_BAND", "MPI_BOR", "MPI_BXOR"):
+        return whole or data.type == "MPI_BYTE"
+    return whole and data.op in ("MPI_LAND", "MPI_LOR", "MPI_LXOR")
+
+
+Seconds = dict[PlanCase, dict[int, float]]  # by launch
+
+
+def _measured(raw: Sequence[Sequence[ProbeRecord]]) -> tuple[Seconds, dict[PlanCase, str]]:
+    seconds: Seconds = {}
+    wrong: dict[PlanCase, str] = {}
+    for launch, records in enumerate(raw):
+        cases = dict(_cases(records))
+        samples: dict[int, list[int]] = {}
+        for record in records:
+            if isinstance(record, Samples):
+                samples.setdefault(record.case, []).extend(record.ns)
+            elif isinstance(record, Check) and record.outcome != "ok":
+                wrong[cases[record.case]] = f"{record.outcome}: {record.detail}"
+        for number, ns in samples.items():
+            if ns and cases[number] not in wrong:
+                seconds.setdefault(cases[number], {})[launch] = statistics.median(ns) / 1e9
+    return seconds, wrong
+
+
+def _cases(records: Sequence[ProbeRecord]) -> Iterator[tuple[int, PlanCase]]:
+    configurations = {
+        record.id: Configuration.of(
+            {name: reading.wanted for name, reading in record.knobs.items()}
+        )
+        for record in records
+        if isinstance(record, ConfigRecord)
+    }
+    for record in records:
+        if isinstance(record, CaseRecord):
+            yield (
+                record.case,
+                PlanCase(
+                    record.function,
+                    record.bytes,
+                    record.variant,
+                    configurations.get(record.config, Configuration()),
+                    ranks=record.ranks,
+                    use=record.use,
+                    data=Data(record.type, record.op, record.root),
+                ),
+            )
+
+
+def _size(trio: _Trio, seconds: Seconds, compare: Compare) -> SizeSaving | None:
+    by_hand, default = seconds.get(trio.by_hand), seconds.get(trio.default)
+    if not by_hand or not default:
+        return None
+    middle = call_of(list(by_hand.values()))
+    own = _beside(middle, by_hand, default, compare)
+    if own is None:
+        return None
+    tuned = None
+    if trio.tuned is not None:
+        tuned = _beside(middle, by_hand, seconds.get(trio.tuned, {}), compare)
+    name = label(trio.tuned.variant, trio.tuned.configuration.as_dict()) if trio.tuned else ""
+    return SizeSaving(
+        trio.pattern.bytes, trio.pattern.instances, middle, own, tuned, name if tuned else ""
+    )
+
+
+def _beside(
+    by_hand: Call, theirs: Mapping[int, float], ours: Mapping[int, float], compare: Compare
+) -> Call | None:
+    """A call by its ratio to the one that is made by hand, launch by launch."""
+    logs = [math.log(ours[launch] / theirs[launch]) for launch in ours if launch in theirs]
+    if not logs:
+        return None
+    found = compare(logs)
+    low = math.exp(min(logs)) if found.low is None else found.low
+    high = math.exp(max(logs)) if found.high is None else found.high
+    return Call(*(by_hand.seconds * ratio for ratio in (found.ratio, low, high)))

@@ -1,0 +1,83 @@
+"""What MPI's own collective would save a run, as it is told: by calls, of a size, of a finding."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class Call(msgspec.Struct, frozen=True):
+    """What a call takes: the middle of launches, and its interval (95 %)."""
+
+    seconds: float
+    low_seconds: float
+    high_seconds: float
+
+
+class SizeSaving(msgspec.Struct, frozen=True):
+    """Of the instances of about one size. `bytes`: as MPI counts them for the function;
+    `by_hand`: one of them, replayed (None: not replayed); `default`: the collective, the library
+    as it is; `tuned`: the same with a campaign's winner in force (None: there is none), which is
+    `configuration`."""
+
+    bytes: int
+    instances: int
+    by_hand: Call | None
+    default: Call
+    tuned: Call | None = None
+    configuration: str = ""
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """Seconds of one run, a group on the average; `low` and `high`: 95 %."""
+
+    seconds: float
+    low_seconds: float
+    high_seconds: float
+
+
+class Saving(msgspec.Struct, frozen=True):
+    """`source`: where times of calls are from, and `campaign` which one. `replayed_seconds`: what
+    the replay takes in place of `HandMade.work_seconds` (None: not replayed). `default`, `tuned`:
+    what is saved with the library as it is, and with winners in force. `share`: of the instances,
+    those for which a near size was measured; the others save nothing here."""
+
+    source: Literal["campaign", "replay"]
+    campaign: str
+    replayed_seconds: float | None
+    default: Saved
+    tuned: Saved | None
+    share: float
+    sizes: tuple[SizeSaving, ...]
+
+    @property
+    def best(self) -> Saved:
+        """The larger one of both."""
+        if self.tuned is None or self.tuned.seconds < self.default.seconds:
+            return self.default
+        return self.tuned
+
+
+class MoreRanks(msgspec.Struct, frozen=True):
+    """One call on so many ranks of a simulated machine: messages that go the same way (`shape`) as
+    those of the finding, and MPI's own collective."""
+
+    nprocs: int
+    shape: str
+    bytes: int
+    by_hand_seconds: float
+    default_seconds: float
+
+
+class SimulatedSaving(msgspec.Struct, frozen=True):
+    """The whole recording replayed on a simulated machine: as it is, with this finding's collective
+    in place (None: it cannot be, and `why`), with those of all findings that can (None: these
+    cannot be together). `library`: whose decisions are re-created."""
+
+    library: str
+    recorded_seconds: float
+    seconds: float | None
+    all_seconds: float | None
+    why: str = ""
+    more_ranks: tuple[MoreRanks, ...] = ()

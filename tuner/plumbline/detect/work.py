@@ -1,0 +1,72 @@
+"""What instances take when nobody is late: a rank that comes late to a collective would be waited
+for in MPI's own as well, so that only what goes on behind the last one's coming can be saved."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from plumbline.detect.instances import Instance
+from plumbline.detect.traffic import Traffic
+
+Numbers = npt.NDArray[np.int64]
+
+
+def work_seconds(traffic: Traffic, instances: Sequence[Instance]) -> float:
+    """Seconds in which ranks are in calls of the instances and all have come to them, of a group on
+    the average. Times that two instances of a group share count once."""
+    count = [len(each.messages) for each in instances]
+    messages = np.array([message for each in instances for message in each.messages], np.int64)
+    number = np.tile(np.repeat(np.arange(len(instances)), count), 2)
+    indices = np.concatenate([traffic.send_event[messages], traffic.receive_event[messages]])
+    fields = traffic.recording.events
+    rank = fields["rank"][indices].astype(np.int64)
+    come = _last_to_come(number, rank, fields["post_ns"][indices])
+    begin = np.maximum(fields["start_ns"][indices], come[number])
+    end = fields["end_ns"][indices]
+    place = {group: at for at, group in enumerate(sorted({each.group for each in instances}))}
+    group = np.array([place[each.group] for each in instances], np.int64)[number]
+    # Groups behind each other: no time of one is within the times of another.
+    first = min(int(begin.min()), int(end.min()))
+    apart = group * (max(int(begin.max()), int(end.max())) - first + 1)
+    return _covered(begin - first + apart, end - first + apart) / len(place) / 1e9
+
+
+def _last_to_come(number: Numbers, rank: Numbers, post_ns: Numbers) -> Numbers:
+    """By instance: when the last of its ranks had begun its first call."""
+    order = np.lexsort((post_ns, rank, number))
+    number, rank = number[order], rank[order]
+    first = np.ones(len(order), bool)
+    first[1:] = (number[1:] != number[:-1]) | (rank[1:] != rank[:-1])
+    come = np.full(int(number[-1]) + 1, np.iinfo(np.int64).min)
+    np.maximum.at(come, number[first], post_ns[order][first])
+    return come
+
+
+def _covered(begin: Numbers, end: Numbers) -> int:
+    """The length of the union of intervals; empty ones have their end before their begin."""
+    order = np.argsort(begin, kind="stable")
+    begin, end = begin[order], end[order]
+    reached = np.maximum.accumulate(end)
+    reached[1:] = reached[:-1]
+    reached[:1] = np.iinfo(np.int64).min
+    return int(np.maximum(end - np.maximum(begin, reached), 0).sum())
+
+
+def in_a_row(instances: Sequence[Instance], spans: Sequence[tuple[int, int]]) -> float:
+    """The share of instances of a group that begin when the one before has just ended, or before:
+    within a tenth of what it took. `spans`: of each instance, begin and end."""
+    times: dict[tuple[int, ...], list[tuple[int, int]]] = defaultdict(list)
+    for each, span in zip(instances, spans, strict=True):
+        times[each.group].append(span)
+    close = pairs = 0
+    for own in times.values():
+        own.sort()
+        for (begin, end), (following, _) in itertools.pairwise(own):
+            pairs += 1
+            close += following - end <= (end - begin) / 10
+    return close / pairs if pairs else 0.0

@@ -1,0 +1,259 @@
+"""Where on the axis of some curves the next points tell most, and why. Pure.
+
+Curves are looked at in log space, where a factor is a distance. Three things ask for a point:
+
+* a jump: between two neighbours the time rises (or falls) by more than the slopes on both sides
+  explain; what jumps is a protocol or an algorithm, and the place is bisected to the threshold;
+* a crossover: of two curves one is surely faster at one place and surely slower at another;
+* curvature: a straight line between two neighbours is wrong by more than the allowed error.
+
+What noise explains asks for nothing. SKaMPI's refinement (Reussner, 1999) takes arithmetic
+midpoints and knows no noise: large sizes win there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import msgspec
+
+from plumbline.measure.hockney import median_interval
+from plumbline_db.records import Why
+
+# Of what is expected of the best place: places that promise less wait for the next look.
+_NEARLY_AS_GOOD = 0.5
+_PER_LOOK = 3
+
+
+class Estimate(NamedTuple):
+    """Of a curve at a place: the logarithm of its time, and half the width of its interval."""
+
+    value: float
+    half: float
+
+    @property
+    def factor(self) -> float:
+        return math.exp(self.value)
+
+
+class SweptCurve(msgspec.Struct, frozen=True):
+    """`points` by place; `ratios`: the logarithm of its time over that of the first curve, paired
+    by launch, by place (none: it is the first)."""
+
+    name: str
+    points: Mapping[int, Estimate]
+    ratios: Mapping[int, Estimate] = {}
+
+
+class Refinement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`error`: relative error of a straight line between neighbours that is allowed; `resolution`:
+    neighbours that lie no farther apart, relatively, are near enough; `most`: places in all;
+    `unit`: places are multiples of it."""
+
+    error: float = 0.05
+    resolution: float = 0.05
+    most: int = 24
+    unit: int = 1
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """A place that asks for a point; `gain`: what is expected of it, as an error over a stretch of
+    the axis."""
+
+    place: int
+    why: Why
+    detail: str
+    gain: float
+
+
+class Threshold(msgspec.Struct, frozen=True):
+    """A jump of a curve between two neighbours, by a factor."""
+
+    curve: str
+    low: int
+    high: int
+    factor: float
+
+
+class _Stretch(NamedTuple):
+    """Between two neighbours, in log space: its width, the rise over it, what the slopes before and
+    behind it would have it rise, and how far noise may raise it."""
+
+    low: int
+    high: int
+    width: float
+    rise: float
+    before: float | None
+    behind: float | None
+    noise: float
+
+    @property
+    def jump(self) -> float:
+        """What neither slope explains, signed; 0 where noise may be it."""
+        slopes = [slope for slope in (self.before, self.behind) if slope is not None]
+        if not slopes:
+            return 0.0
+        # A curve does not fall where larger messages merely cost more.
+        low, high = min(*slopes, 0.0), max(*slopes, 0.0)
+        over = self.rise - high if self.rise > high else min(self.rise - low, 0.0)
+        return over if abs(over) > 1.5 * self.noise else 0.0
+
+    @property
+    def is_told_from_a_bend(self) -> bool:
+        """A jump is: at an end of the axis nothing is known behind it, unless it is short."""
+        return self.is_short or None not in (self.before, self.behind)
+
+    @property
+    def is_short(self) -> bool:
+        return self.width < math.log(1.5)
+
+    @property
+    def bend(self) -> float:
+        """About how far a straight line is from the curve, if slopes change steadily."""
+        # At an end of the axis the slope changes over this stretch as it does to the next one.
+        before = 2 * self.rise - self.behind if self.before is None and self.behind else self.before
+        behind = 2 * self.rise - self.before if self.behind is None and self.before else self.behind
+        if before is None or behind is None:
+            return 0.0
+        # Over a width w the error is at most y'' w² / 8, and y'' about (behind - before) / 2 w².
+        change = behind - before
+        return abs(change) / 16 if abs(change) > 4 * self.noise else 0.0
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Of one value a launch: their median, and half of its interval in log space (of too few: half
+    of what they span)."""
+    middle = median_interval(values)
+    low, high = middle.low, middle.high
+    if low is None or high is None:
+        low, high = min(values), max(values)
+    return Estimate(math.log(middle.value), math.log(high / low) / 2)
+
+
+def proposals(curves: Sequence[SweptCurve], how: Refinement) -> list[Proposal]:
+    """What to measure next, the most telling first: at most three places at a time, so that each
+    look learns from the one before; none where nothing is missing, or all places are used up."""
+    places = {place for curve in curves for place in curve.points}
+    found: dict[int, Proposal] = {}
+    for curve in curves:
+        for proposal in (*_of_curve(curve, how), *_crossovers(curve, curves[0], how)):
+            known = found.get(proposal.place)
+            if proposal.place not in places and (known is None or known.gain < proposal.gain):
+                found[proposal.place] = proposal
+    ranked = sorted(found.values(), key=lambda each: (-each.gain, each.place))
+    room = min(_PER_LOOK, how.most - len(places))
+    return [
+        each for each in ranked[: max(room, 0)] if each.gain >= _NEARLY_AS_GOOD * ranked[0].gain
+    ]
+
+
+def _stretches(curve: SweptCurve) -> list[_Stretch]:
+    places = sorted(place for place in curve.points if place > 0)
+    at = [math.log(place) for place in places]
+    values = [curve.points[place].value for place in places]
+    slopes = [
+        (after - before) / (right - left)
+        for (left, right), (before, after) in zip(pairwise(at), pairwise(values), strict=True)
+    ]
+    found = []
+    for index, (low, high) in enumerate(pairwise(places)):
+        width = at[index + 1] - at[index]
+        halves = curve.points[low].half, curve.points[high].half
+        found.append(
+            _Stretch(
+                low,
+                high,
+                width,
+                values[index + 1] - values[index],
+                slopes[index - 1] * width if index else None,
+                slopes[index + 1] * width if index + 1 < len(slopes) else None,
+                math.hypot(*halves),
+            )
+        )
+    return found
+
+
+def _of_curve(curve: SweptCurve, how: Refinement) -> list[Proposal]:
+    found = []
+    stretches = _stretches(curve)
+    cliffs = [
+        stretch
+        for stretch in stretches
+        if abs(stretch.jump) > max(how.error, abs(stretch.rise) / 2)
+    ]
+    beside = {place for stretch in cliffs for place in (stretch.low, stretch.high)}
+    for stretch in stretches:
+        place = _between(stretch.low, stretch.high, 0.5, how)
+        if place is None:
+            continue
+        where = f"{curve.name}, between {stretch.low} and {stretch.high}"
+        if abs(stretch.jump) > how.error:
+            by = f"{math.exp(stretch.jump):.2f} times what slopes beside it explain"
+            gain = abs(stretch.jump) * stretch.width
+            why: Why = "jump" if stretch.is_told_from_a_bend else "curvature"
+            found.append(Proposal(place, why, f"{where}: {by}", gain))
+        elif stretch.bend > how.error and beside.isdisjoint((stretch.low, stretch.high)):
+            wrong = f"a straight line is wrong by about {100 * stretch.bend:.0f} %"
+            found.append(
+                Proposal(place, "curvature", f"{where}: {wrong}", stretch.bend * stretch.width)
+            )
+    return found
+
+
+def _crossovers(curve: SweptCurve, first: SweptCurve, how: Refinement) -> list[Proposal]:
+    """Between neighbours of which one surely is faster and one surely slower, where a straight line
+    between their ratios says 1; where one between them is undecided, that is where they cross."""
+    found = []
+    decided = sorted(
+        place
+        for place, ratio in curve.ratios.items()
+        if place > 0 and abs(ratio.value) > max(ratio.half, 0.0)
+    )
+    for low, high in pairwise(decided):
+        before, after = curve.ratios[low].value, curve.ratios[high].value
+        if before * after > 0 or any(low < place < high for place in curve.ratios):
+            continue
+        place = _between(low, high, before / (before - after), how)
+        if place is not None:
+            detail = f"{curve.name} and {first.name} cross between {low} and {high}"
+            stretch = math.log(high / low)
+            gain = min(abs(before), abs(after)) / 4 * stretch
+            found.append(Proposal(place, "crossover", detail, gain))
+    return found
+
+
+def _between(low: int, high: int, part: float, how: Refinement) -> int | None:
+    """A place inside, about so far along; None where they are near enough, or nothing is between
+    them."""
+    if high <= low * (1 + how.resolution):
+        return None
+    part = min(max(part, 0.2), 0.8)
+    wanted = math.exp(math.log(low) + part * math.log(high / low))
+    place = round(wanted / how.unit) * how.unit
+    return place if low < place < high else None
+
+
+def thresholds(curves: Sequence[SweptCurve], how: Refinement) -> list[Threshold]:
+    """Jumps whose place is known to a factor of 1.5, or better: as far as they were bisected."""
+    return [
+        Threshold(curve.name, stretch.low, stretch.high, math.exp(stretch.jump))
+        for curve in curves
+        for stretch in _stretches(curve)
+        if abs(stretch.jump) > how.error and stretch.is_short
+    ]
+
+
+def grid(low: int, high: int, points: int, *, scale: str, unit: int = 1) -> list[int]:
+    """So many places from `low` to `high`, in equal steps or in equal factors (`logarithmic`), each
+    once."""
+    if points < 2 or low == high:
+        return sorted({low, high})
+    parts = [step / (points - 1) for step in range(points)]
+    if scale == "linear" or low == 0:
+        wanted = [low + part * (high - low) for part in parts]
+    else:
+        wanted = [low * (high / low) ** part for part in parts]
+    inside = {max(low, min(high, round(place / unit) * unit)) for place in wanted[1:-1]}
+    return sorted({low, high} | inside)

@@ -1,0 +1,144 @@
+"""From a suite to the cases that are measured at a place of its axis. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from plumbline.core.plan import Data, Plan, PlanCase, least_bytes, part_bytes
+from plumbline.core.variant_spec import variant_name
+from plumbline.measure.refine import Refinement, grid
+from plumbline.settings.toolchain import Catalogue
+from plumbline.settings.way_of_use import AFTER_BARRIER
+from plumbline.suites.description import AskedSuite
+from plumbline_db.errors import UsageError
+
+
+class NamedOperation(NamedTuple):
+    """As plans name it: `function` is one of MPI, or a pattern. `data`: it sends some."""
+
+    name: str
+    function: str
+    variant: str
+    data: bool = True
+
+
+class RanksThere(NamedTuple):
+    """Of the launches: how many, on so many nodes."""
+
+    nprocs: int
+    nodes: int
+
+
+def operations(suite: AskedSuite, catalogue: Catalogue) -> list[NamedOperation]:
+    """Raises UsageError for a pattern or an operation that the probe does not know."""
+    where = f"suite {suite.name!r}"
+    pattern = catalogue.pattern(suite.pattern)
+    if pattern is not None:
+        known = {each.name: each for each in pattern.operations}
+        unknown = [name for name in suite.operations if name not in known]
+        if unknown:
+            raise UsageError(
+                f"{where}: {suite.pattern} has no operation {', '.join(unknown)}; it has "
+                f"{', '.join(known)}"
+            )
+        return [
+            NamedOperation(name, pattern.name, name, known[name].data) for name in suite.operations
+        ]
+    if suite.pattern != "collective":
+        names = ["collective", *(each.name for each in catalogue.patterns)]
+        raise UsageError(f"{where}: pattern must be one of {', '.join(names)}")
+    functions = {function.name for function in catalogue.functions}
+    variants = {variant.name: variant.function for variant in catalogue.variants}
+    found = []
+    for name in suite.operations:
+        if name in functions:
+            found.append(NamedOperation(name, name, "default", name != "MPI_Barrier"))
+        elif variant_name(name) in variants:
+            found.append(NamedOperation(name, variants[variant_name(name)], name))
+        else:
+            raise UsageError(
+                f"{where}: {name} is no function of MPI that the probe knows, and none of our "
+                "variants (`plumbline variants` lists both)"
+            )
+    return found
+
+
+def refinement(suite: AskedSuite, of: Sequence[NamedOperation], ranks: RanksThere) -> Refinement:
+    """Places between which nothing else can be told apart are no places of their own."""
+    unit = 1
+    if suite.vary == "bytes":
+        data = Data(suite.type, suite.op, suite.root)
+        on = _ranks(suite, of[0], suite.first, ranks) or ranks.nprocs
+        unit = max(least_bytes(each.function, on, data) for each in of) or 1
+    return Refinement(error=suite.error, most=suite.all_points, unit=unit)
+
+
+def places(suite: AskedSuite, of: Sequence[NamedOperation], ranks: RanksThere) -> list[int]:
+    """What is asked for, before anything is added. Raises UsageError where ranks are missing."""
+    if suite.vary == "ranks":
+        first = min(suite.at, default=suite.first)
+        last = max(suite.at, default=suite.to or ranks.nprocs)
+        if last > ranks.nprocs or suite.root >= first:
+            raise UsageError(
+                f"suite {suite.name!r}: from {first} to {last} ranks with root {suite.root}, "
+                f"and {ranks.nprocs} are started: the root must be among the first, and --nprocs "
+                "the largest number"
+            )
+        return sorted(set(suite.at)) or grid(first, last, suite.points, scale=suite.scale)
+    if suite.ranks > ranks.nprocs:
+        raise UsageError(
+            f"suite {suite.name!r}: {suite.ranks} ranks, and {ranks.nprocs} are started; "
+            "raise --nprocs"
+        )
+    if not any(each.data for each in of):
+        return [0]
+    if suite.at:
+        return sorted(set(suite.at))
+    unit = refinement(suite, of, ranks).unit
+    return grid(suite.first, suite.to, suite.points, scale=suite.scale, unit=unit)
+
+
+def cases(
+    suite: AskedSuite, of: Sequence[NamedOperation], at: Sequence[int], ranks: RanksThere
+) -> tuple[PlanCase, ...]:
+    found = []
+    for place in at:
+        for each in of:
+            on = _ranks(suite, each, place, ranks)
+            size = place
+            if suite.vary == "ranks":
+                size = part_bytes(
+                    each.function, suite.bytes, ranks.nprocs, on or ranks.nprocs, suite.type
+                )
+            found.append(
+                PlanCase(
+                    each.function,
+                    size if each.data else 0,
+                    each.variant,
+                    ranks=on,
+                    by_rank=suite.by_rank,
+                )
+            )
+    return tuple(found)
+
+
+def _ranks(suite: AskedSuite, of: NamedOperation, place: int, ranks: RanksThere) -> int:
+    """Of a case; 0: all. Where all ranks share a node, those that a message does not concern would
+    wait for it on its cores."""
+    on = place if suite.vary == "ranks" else suite.ranks
+    if not on and of.function == "point_to_point" and ranks.nodes == 1:
+        on = max(2, suite.root + 1)
+    return 0 if on >= ranks.nprocs else on
+
+
+def plan(suite: AskedSuite, of: tuple[PlanCase, ...], seed: int) -> Plan:
+    rule = suite.rule
+    return Plan(
+        "check",
+        seed,
+        of,
+        Data(suite.type, suite.op, suite.root),
+        nrep=rule,
+        use=suite.use or AFTER_BARRIER,
+    )

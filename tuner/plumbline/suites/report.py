@@ -1,0 +1,193 @@
+"""What a run says, suite by suite: measurements, why points were added, thresholds, and where
+curves cross. As records for programs, and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+
+from plumbline.measure.hockney import median_interval
+from plumbline.measure.refine import SweptCurve, Threshold
+from plumbline.suites.run import Prepared, curves, found_thresholds, read, stored_suite
+from plumbline_db import points, rank_series, suites
+from plumbline_db.connection import Database
+from plumbline_db.records import Axis, Campaign, Why
+
+
+class Measurement(msgspec.Struct, frozen=True):
+    """At a place of the axis: the median over `n` launches of their medians, with its interval of
+    95 % (None: too few launches); `over_first`: over the time of the first operation of the suite,
+    paired by launch. `why` the place was measured, in which `look`."""
+
+    place: int
+    n: int
+    seconds: float
+    low: float | None
+    high: float | None
+    over_first: float | None
+    why: Why
+    look: int
+    detail: str
+
+
+class MeasuredRank(msgspec.Struct, frozen=True):
+    """The median over launches of what one rank takes."""
+
+    bytes: int
+    rank: int
+    seconds: float
+
+
+class OperationCurve(msgspec.Struct, frozen=True):
+    operation: str
+    measurements: list[Measurement]
+    ranks: list[MeasuredRank]
+
+
+class Crossover(msgspec.Struct, frozen=True):
+    """`faster` up to `low`, slower than the suite's first operation from `high` on; or the other
+    way round, `slower`."""
+
+    operation: str
+    low: int
+    high: int
+    faster_below: bool
+
+
+class MeasuredSuite(msgspec.Struct, frozen=True):
+    name: str
+    pattern: str
+    axis: Axis
+    operations: list[OperationCurve]
+    thresholds: list[Threshold]
+    crossovers: list[Crossover]
+
+
+def of_suite(db: Database, campaign: Campaign, of: Prepared) -> MeasuredSuite:
+    found = read(db, campaign, of)
+    swept = curves(db, campaign, of)
+    stored = stored_suite(of.suite.name).name
+    known = {each.place: each for each in points.get(db, campaign.id) if each.suite == stored}
+    ranks = _ranks(db, campaign, of)
+    lines = []
+    for curve, operation in zip(swept, of.operations, strict=True):
+        measurements = []
+        for each in found[operation.name]:
+            middle = median_interval(list(each.seconds.values()))
+            ratio = curve.ratios.get(each.place)
+            point = known[each.place]
+            measurements.append(
+                Measurement(
+                    each.place,
+                    len(each.seconds),
+                    *(middle.value, middle.low, middle.high),
+                    None if ratio is None else ratio.factor,
+                    *(point.why, point.look, point.detail),
+                )
+            )
+        own = [
+            rank
+            for (function, variant), rank in ranks
+            if (function, variant) == (operation.function, operation.variant)
+        ]
+        lines.append(OperationCurve(operation.name, measurements, own))
+    return MeasuredSuite(
+        of.suite.name,
+        of.suite.pattern,
+        of.suite.vary,
+        lines,
+        found_thresholds(db, campaign, of),
+        crossovers(swept),
+    )
+
+
+def _ranks(
+    db: Database, campaign: Campaign, of: Prepared
+) -> list[tuple[tuple[str, str], MeasuredRank]]:
+    if not of.suite.by_rank:
+        return []
+    names = [
+        name
+        for name, suite in suites.get(db, campaign.id).items()
+        if (suite.stage, suite.step) == ("suite", of.suite.name)
+    ]
+    found: dict[tuple[str, str, int, int], list[float]] = {}
+    for each in rank_series.medians(db, campaign.id, names):
+        key = (each.function, each.variant, each.bytes, each.rank)
+        found.setdefault(key, []).append(each.seconds)
+    return [
+        ((function, variant), MeasuredRank(size, rank, median_interval(seconds).value))
+        for (function, variant, size, rank), seconds in sorted(found.items())
+    ]
+
+
+def crossovers(of: Sequence[SweptCurve]) -> list[Crossover]:
+    """Between neighbouring places at which it is decided which one is faster."""
+    found = []
+    for curve in of:
+        decided = [
+            (place, ratio.value)
+            for place, ratio in sorted(curve.ratios.items())
+            if abs(ratio.value) > ratio.half
+        ]
+        for (low, before), (high, after) in pairwise(decided):
+            if before * after < 0:
+                found.append(Crossover(curve.name, low, high, before < 0))
+    return found
+
+
+def text(of: MeasuredSuite, library: str) -> list[str]:
+    """A report of one suite, as SKaMPI's were: what was measured and how, then a line a place."""
+    unit = "bytes" if of.axis == "bytes" else "ranks"
+    names = [each.operation for each in of.operations]
+    width = max(12, *map(len, names)) + 2
+    lines = [
+        f"suite {of.name}: pattern {of.pattern}, varied over {unit}, {library}",
+        f"{unit:>9}  n  " + "".join(f"{name:>{width}}" for name in names) + "  µs, 95 % interval",
+    ]
+    by_place: dict[int, dict[str, Measurement]] = {}
+    for each in of.operations:
+        for measured in each.measurements:
+            by_place.setdefault(measured.place, {})[each.operation] = measured
+    for place, row in sorted(by_place.items()):
+        first = next(iter(row.values()))
+        cells = "".join(f"{_microseconds(row.get(name)):>{width}}" for name in names)
+        why = "" if first.why == "asked" else f"  {first.why}, look {first.look}"
+        ends = ", ".join(
+            f"{1e6 * measured.low:.4g}–{1e6 * measured.high:.4g}"
+            for measured in row.values()
+            if measured.low is not None and measured.high is not None
+        )
+        lines.append(f"{place:>9} {first.n:>2}  {cells}  {ends or 'no interval'}{why}")
+    lines += [
+        f"{each.curve} jumps between {each.low} and {each.high} {unit}: "
+        f"{each.factor:.2f} times as long"
+        for each in of.thresholds
+    ]
+    lines += [_crossing(each, names[0], unit) for each in of.crossovers]
+    return lines + _rank_lines(of)
+
+
+def _microseconds(of: Measurement | None) -> str:
+    return "-" if of is None else f"{1e6 * of.seconds:.4g}"
+
+
+def _crossing(of: Crossover, first: str, unit: str) -> str:
+    below, above = ("faster", "slower") if of.faster_below else ("slower", "faster")
+    return (
+        f"{of.operation} is {below} than {first} up to {of.low} {unit}, {above} from {of.high} on"
+    )
+
+
+def _rank_lines(of: MeasuredSuite) -> list[str]:
+    lines = []
+    for each in of.operations:
+        by_size: dict[int, list[MeasuredRank]] = {}
+        for measured in each.ranks:
+            by_size.setdefault(measured.bytes, []).append(measured)
+        for size, those in by_size.items():
+            told = " ".join(f"{1e6 * measured.seconds:.4g}" for measured in those)
+            lines.append(f"{each.operation} at {size} B, rank by rank, µs: {told}")
+    return lines

@@ -1,0 +1,256 @@
+"""A run: all suites of a file, look by look, in launches that are stored once.
+
+First every suite is measured where it was asked for; then, of those that are to be refined, where
+their curves ask for it (measure/refine.py), as often as they do. What is asked follows from what is
+stored, so that the same command goes on where it was interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from plumbline.core.plan import Plan
+from plumbline.measure import settling
+from plumbline.measure.launches import LaunchStore, Series
+from plumbline.measure.refine import (
+    Estimate,
+    Proposal,
+    Refinement,
+    SweptCurve,
+    Threshold,
+    estimate,
+    proposals,
+    thresholds,
+)
+from plumbline.settings import identity
+from plumbline.settings.toolchain import Toolchain
+from plumbline.settings.way_of_use import AT_ROOT, OWN_BARRIER
+from plumbline.suites.cases import (
+    NamedOperation,
+    RanksThere,
+    cases,
+    operations,
+    places,
+    plan,
+    refinement,
+)
+from plumbline.suites.description import AskedSuite
+from plumbline.system.placement import Placement
+from plumbline.system.words import counted
+from plumbline_db import campaigns, points, runs
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
+from plumbline_db.layout import SUITES
+from plumbline_db.records import Campaign, Medians, SuitePoint
+from plumbline_db.records import Suite as StoredSuite
+
+_MOST_LOOKS = 30
+
+
+class SuiteRun(msgspec.Struct, frozen=True):
+    """What a run is asked for: its settings in the database."""
+
+    nprocs: int
+    title: str
+    suites: tuple[AskedSuite, ...]
+    seed: int = 1
+    simulate: str | None = None
+    command: str = SUITES
+
+    @property
+    def is_simulated(self) -> bool:
+        return self.simulate is not None
+
+
+class Prepared(NamedTuple):
+    """A suite with what the probe knows of it; its first places."""
+
+    suite: AskedSuite
+    operations: list[NamedOperation]
+    how: Refinement
+    first: list[int]
+
+
+def prepare(asked: SuiteRun, toolchain: Toolchain, placement: Placement) -> list[Prepared]:
+    """Raises UsageError for what the probe does not know, or ranks that are missing."""
+    ranks = RanksThere(placement.nprocs, placement.nodes)
+    found = []
+    for suite in asked.suites:
+        if suite.by_rank and asked.is_simulated:
+            raise UsageError(
+                f"suite {suite.name!r}: by_rank: a simulated machine tells the time of a whole call"
+            )
+        of = operations(suite, toolchain.catalogue)
+        how = refinement(suite, of, ranks)
+        found.append(Prepared(suite, of, how, places(suite, of, ranks)))
+    return found
+
+
+def begin(
+    db: Database, toolchain: Toolchain, asked: SuiteRun, placement: Placement, *, new: bool
+) -> Campaign:
+    """The row that the launches belong to."""
+    text = msgspec.json.encode(asked).decode()
+    return identity.enter(db, toolchain, text, placement, new=new, mark="s")
+
+
+def stored_suite(name: str, look: int = 1) -> StoredSuite:
+    return StoredSuite("suite", step=name, look=look)
+
+
+def whole_plan(of: Prepared, asked: SuiteRun, ranks: RanksThere, at: Sequence[int]) -> Plan:
+    found = plan(of.suite, cases(of.suite, of.operations, at, ranks), asked.seed)
+    if asked.is_simulated:
+        use = found.use if found.use == AT_ROOT else ""
+        found = msgspec.structs.replace(found, use=use, sync=OWN_BARRIER, nrep=None)
+    if found.nrep is not None:
+        return found
+    return settling.until_settled(found, simulated=asked.is_simulated)
+
+
+def measure(
+    store: LaunchStore, campaign: Campaign, asked: SuiteRun, every: Sequence[Prepared]
+) -> None:
+    """Launches what is missing, a launch of each suite in turn; then the run is finished. Raises
+    PlumblineError when launches fail."""
+    ranks = RanksThere(campaign.nprocs, campaign.nodes)
+    for look in range(1, _MOST_LOOKS + 1):
+        wanted = _wanted(store.db, campaign, every, look)
+        if not wanted:
+            break
+        found = [point for asked_for in wanted.values() for point in asked_for]
+        points.put(store.db, campaign.id, found)
+        series = {
+            of.suite.name: Series(
+                store,
+                stored_suite(of.suite.name, look),
+                whole_plan(of, asked, ranks, [each.place for each in wanted[of.suite.name]]),
+                {},
+            )
+            for of in every
+            if of.suite.name in wanted
+        }
+        _take_turns(store, asked, every, series, wanted, look)
+    done = msgspec.structs.replace(campaign, state="finished", finished=identity.now())
+    campaigns.put(store.db, done)
+
+
+def _take_turns(
+    store: LaunchStore,
+    asked: SuiteRun,
+    every: Sequence[Prepared],
+    series: Mapping[str, Series],
+    wanted: Mapping[str, Sequence[SuitePoint]],
+    look: int,
+) -> None:
+    launches = {of.suite.name: launches_of(of.suite, asked) for of in every}
+    for turn in range(max(launches[name] for name in series)):
+        for name, those in series.items():
+            if turn >= launches[name]:
+                continue
+            what = counted(len(wanted[name]), "point")
+            why = "" if look == 1 else f", look {look}: {_reasons(wanted[name])}"
+            store.progress.step(f"{name}: {what}{why}, launch {turn + 1} of {launches[name]}")
+            those.advance()
+
+
+def _reasons(of: Sequence[SuitePoint]) -> str:
+    return ", ".join(f"{each.place} ({each.why})" for each in of)
+
+
+def launches_of(suite: AskedSuite, asked: SuiteRun) -> int:
+    """A simulated machine repeats itself."""
+    return 1 if asked.is_simulated else suite.launches
+
+
+def _wanted(
+    db: Database, campaign: Campaign, every: Sequence[Prepared], look: int
+) -> dict[str, list[SuitePoint]]:
+    """By name of a suite, what is measured in a look; no entry: nothing is missing."""
+    found = {}
+    for of in every:
+        name, axis = of.suite.name, of.suite.vary
+        if look == 1:
+            found[name] = [SuitePoint(stored_suite(name).name, axis, place) for place in of.first]
+        elif of.suite.refine and (added := _next(db, campaign, of, look)):
+            found[name] = [
+                SuitePoint(stored_suite(name).name, axis, each.place, look, each.why, each.detail)
+                for each in added
+            ]
+    return found
+
+
+def _next(db: Database, campaign: Campaign, of: Prepared, look: int) -> list[Proposal]:
+    """By the launches of the looks before; nothing, where the last of these found nothing."""
+    if look > 2 and not runs.listing(db, campaign.id, [stored_suite(of.suite.name, look - 1).name]):
+        return []
+    return proposals(curves(db, campaign, of, range(1, look)), of.how)
+
+
+class PlaceTimes(NamedTuple):
+    """At a place: seconds by launch."""
+
+    place: int
+    seconds: dict[int, float]
+
+
+def read(
+    db: Database, campaign: Campaign, of: Prepared, looks: Sequence[int] = range(1, _MOST_LOOKS + 1)
+) -> dict[str, list[PlaceTimes]]:
+    """What is stored of a suite, by the name of the operation, in the order of the places."""
+    names = [stored_suite(of.suite.name, look).name for look in looks]
+    by_case = {
+        (found.case.function, found.case.variant, _place(of, found, campaign)): found
+        for found in runs.medians(db, campaign.id, names)
+    }
+    result: dict[str, list[PlaceTimes]] = {}
+    for operation in of.operations:
+        those = [
+            PlaceTimes(place, dict(zip(found.runs, found.seconds, strict=True)))
+            for (function, variant, place), found in by_case.items()
+            if (function, variant) == (operation.function, operation.variant)
+        ]
+        result[operation.name] = sorted(those)
+    return result
+
+
+def _place(of: Prepared, found: Medians, campaign: Campaign) -> int:
+    if of.suite.vary == "ranks":
+        return found.case.ranks or campaign.nprocs
+    return found.case.bytes
+
+
+def curves(
+    db: Database, campaign: Campaign, of: Prepared, looks: Sequence[int] = range(1, _MOST_LOOKS + 1)
+) -> list[SweptCurve]:
+    """As refinement sees them; ratios are to the first operation, paired by launch."""
+    found = read(db, campaign, of, looks)
+    base = {each.place: each.seconds for each in found[of.operations[0].name]}
+    return [
+        SweptCurve(
+            name,
+            {each.place: estimate(list(each.seconds.values())) for each in those if each.seconds},
+            {} if name == of.operations[0].name else _ratios(those, base),
+        )
+        for name, those in found.items()
+    ]
+
+
+def _ratios(
+    those: Sequence[PlaceTimes], base: Mapping[int, Mapping[int, float]]
+) -> dict[int, Estimate]:
+    found = {}
+    for each in those:
+        shared = each.seconds.keys() & base.get(each.place, {}).keys()
+        if shared:
+            found[each.place] = estimate(
+                [each.seconds[launch] / base[each.place][launch] for launch in sorted(shared)]
+            )
+    return found
+
+
+def found_thresholds(db: Database, campaign: Campaign, of: Prepared) -> list[Threshold]:
+    """Of message sizes; the next number of ranks may always take another way."""
+    return thresholds(curves(db, campaign, of), of.how) if of.suite.vary == "bytes" else []
