@@ -46,7 +46,8 @@ C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts \
-        test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages screenshot fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
+        test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages \
+        screenshot fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
         bench-detector bench-refinement bench-search bench-search-machine lock install clean distclean
 
 help:  ## this list
@@ -61,7 +62,7 @@ setup: $(STAMPS)/python $(STAMPS)/run-packages  ## Debian packages, Python envir
 build: $(STAMPS)/run-packages  ## probes, variants and preload library for the MPI behind MPICC; the core of `detect`
 	@$(MAKE) --no-print-directory -j $(CORES) -C collectives-alt all
 	@$(MAKE) --no-print-directory -j $(CORES) -C probes all
-	@$(MAKE) --no-print-directory -j $(CORES) -C detection all
+	@$(MAKE) --no-print-directory -j $(CORES) -C tuner/detection all
 
 probes: build  ## the same: make probes MPICC=… MPI_ID=… (the id: what probes/mpi-id.sh prints)
 
@@ -120,7 +121,7 @@ check: setup $(STAMPS)/test-packages  ## formatters, linters, types; warnings ar
 	clang-format --dry-run -Werror $(C_FILES)
 	@$(MAKE) --no-print-directory -C collectives-alt all BUILD=$(CURDIR)/build/check EXTRA_CFLAGS=-Werror
 	@$(MAKE) --no-print-directory -C probes all BUILD=$(CURDIR)/build/check EXTRA_CFLAGS=-Werror
-	@$(MAKE) --no-print-directory -C detection all BUILD=$(CURDIR)/build/check/detection \
+	@$(MAKE) --no-print-directory -C tuner/detection all BUILD=$(CURDIR)/build/check/detection \
 	    EXTRA_CFLAGS=-Werror
 	@$(MAKE) --no-print-directory -C collectives-alt all BUILD=$(CURDIR)/build/check-simulated \
 	    EXTRA_CFLAGS=-Werror MPICC=smpicc

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from plumbline.detect.detecting import detect
-from plumbline.detect.patterns import MOST_SIZES, Pattern, patterns
+from plumbline.detect.patterns import MOST_SIZES, HandPattern, patterns
 from plumbline.detect.program import RankProgram
 from plumbline.detect.recording import Recording
 from plumbline.detect.shapes import SHAPES, on, shape_of
@@ -16,7 +16,7 @@ from plumbline.detect.work import work_seconds
 from tests.bench.detection import broadcasts, rooted, spmd
 
 
-def of(recording: Recording) -> tuple[Pattern, ...]:
+def of(recording: Recording) -> tuple[HandPattern, ...]:
     detected = detect(recording)
     return patterns(detected.traffic, detected.instances)
 

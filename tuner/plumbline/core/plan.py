@@ -150,7 +150,7 @@ class OverlapCell(msgspec.Struct, frozen=True):
         )
 
 
-class MessagePattern(msgspec.Struct, frozen=True):
+class Messages(msgspec.Struct, frozen=True):
     """Messages that a case with the variant `replay:messages=ID` plays: by rank, its steps with
     commas between ("": none)."""
 
@@ -199,7 +199,7 @@ class Plan(msgspec.Struct, frozen=True):
     knobs: str = "communicator"
     use: str = ""
     arrival: str = ""
-    patterns: tuple[MessagePattern, ...] = ()
+    patterns: tuple[Messages, ...] = ()
 
     @property
     def harness(self) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
-"""The compiled core of the analysis, libdetection.so (detection/): its loops over messages, called
-with columns of int64 and answering such."""
+"""The compiled core of the analysis, libdetection.so (tuner/detection/): its loops over messages,
+called with columns of int64 and answering such."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from plumbline.detect.detecting import Detected
 from plumbline.detect.groups import described, split
 from plumbline.detect.instances import Instance
 from plumbline.detect.kinds import Flag
-from plumbline.detect.patterns import Pattern, patterns
+from plumbline.detect.patterns import HandPattern, patterns
 from plumbline.detect.recording import Frame
 from plumbline.detect.savings import Saving, SimulatedSaving
 from plumbline.detect.traffic import Traffic
@@ -87,7 +87,7 @@ class HandMade(msgspec.Struct, frozen=True):
     instance_seconds: tuple[float, ...] = ()
     work_seconds: float = 0.0
     in_a_row: float = 0.0
-    patterns: tuple[Pattern, ...] = ()
+    patterns: tuple[HandPattern, ...] = ()
     saving: Saving | None = None
     simulated: SimulatedSaving | None = None
 

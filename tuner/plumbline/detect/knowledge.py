@@ -1,5 +1,5 @@
 """Whose contribution is known where, message by message, and when it is everybody's: what
-reductions and barriers are made of. Followed in detection/phases.c."""
+reductions and barriers are made of. Followed in tuner/detection/phases.c."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _TYPES = {
 }
 
 
-class Pattern(msgspec.Struct, frozen=True):
+class HandPattern(msgspec.Struct, frozen=True):
     """`bytes`: as MPI counts them for the function; `instances`: how many this one speaks for.
     `group`: world ranks; `root` and the ranks in `steps` are places in it (-1: no root). `steps`:
     by rank, as a plan has them; `type`: of the elements, where a plan has that one, else MPI_BYTE.
@@ -39,7 +39,7 @@ class Pattern(msgspec.Struct, frozen=True):
     steps: tuple[str, ...]
 
 
-def patterns(traffic: Traffic, instances: Sequence[Instance]) -> tuple[Pattern, ...]:
+def patterns(traffic: Traffic, instances: Sequence[Instance]) -> tuple[HandPattern, ...]:
     """One of each of some sizes, which stands for the instances of those that are next to it."""
     sizes = sorted(each.bytes for each in instances)
     most = min(MOST_SIZES, len(set(sizes)))
@@ -56,7 +56,7 @@ def patterns(traffic: Traffic, instances: Sequence[Instance]) -> tuple[Pattern, 
     return tuple(found)
 
 
-def _pattern(traffic: Traffic, instance: Instance, speaks_for: int) -> Pattern:
+def _pattern(traffic: Traffic, instance: Instance, speaks_for: int) -> HandPattern:
     place = {rank: at for at, rank in enumerate(instance.group)}
     tags: dict[int, int] = {}
     sent: dict[tuple[int, int], int] = defaultdict(int)
@@ -69,7 +69,7 @@ def _pattern(traffic: Traffic, instance: Instance, speaks_for: int) -> Pattern:
         events[traffic.source[message]].append((int(traffic.send_event[message]), message))
         events[traffic.target[message]].append((int(traffic.receive_event[message]), message))
     root = place[instance.roots[0]] if instance.roots else -1
-    return Pattern(
+    return HandPattern(
         bytes=instance.bytes,
         instances=speaks_for,
         group=instance.group,

@@ -1,6 +1,6 @@
 """Where the parts of a scatter, a gather or an exchange lie in the memory of the rank that has them
 all: side by side in the order of ranks, with a hole where its own part is. Looked at in
-detection/layouts.c."""
+tuner/detection/layouts.c."""
 
 from __future__ import annotations
 

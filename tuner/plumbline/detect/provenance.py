@@ -6,8 +6,8 @@ origin. Messages carry parts of items. Contents are recognised by their hashes, 
 addresses; joins are checked by polynomials. What an origin sends again to the same rank is another
 item, so repeated collectives stay apart (Calotoiu et al., section 4, merge them).
 
-Messages are followed in detection/provenance.c; from so many origins that know nothing of each
-other as PL_COMMON there a content is no news: zeros, flags."""
+Messages are followed in tuner/detection/provenance.c; from so many origins that know nothing of
+each other as PL_COMMON there a content is no news: zeros, flags."""
 
 from __future__ import annotations
 

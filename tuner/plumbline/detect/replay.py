@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from plumbline.core.configuration import Configuration
-from plumbline.core.plan import Data, MessagePattern, Plan, PlanCase
+from plumbline.core.plan import Data, Messages, Plan, PlanCase
 from plumbline.detect.findings import HandMade
 from plumbline.detect.known_costs import Winners, call_of
-from plumbline.detect.patterns import Pattern
+from plumbline.detect.patterns import HandPattern
 from plumbline.detect.predicted import saving, volume
 from plumbline.detect.savings import Call, SizeSaving
 from plumbline.measure import settling, unkept
@@ -36,7 +36,7 @@ class _Trio(msgspec.Struct, frozen=True):
     """The cases of a pattern."""
 
     finding: int
-    pattern: Pattern
+    pattern: HandPattern
     by_hand: PlanCase
     default: PlanCase
     tuned: PlanCase | None
@@ -116,14 +116,14 @@ def _plan(trios: Sequence[_Trio], seed: int, knobs: str) -> Plan:
     )
 
 
-def played(pattern: Pattern) -> MessagePattern:
+def played(pattern: HandPattern) -> Messages:
     """Known by what it is, so that equal ones are one case."""
     digest = hashlib.sha256("\n".join(pattern.steps).encode()).hexdigest()
-    return MessagePattern(digest[:12], pattern.steps)
+    return Messages(digest[:12], pattern.steps)
 
 
 def _trio(
-    number: int, finding: HandMade, pattern: Pattern, nprocs: int, use: str, winners: Winners
+    number: int, finding: HandMade, pattern: HandPattern, nprocs: int, use: str, winners: Winners
 ) -> _Trio:
     size = volume(finding, pattern.bytes)
     ranks = 0 if len(pattern.group) == nprocs else len(pattern.group)

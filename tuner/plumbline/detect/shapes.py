@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from plumbline.detect.patterns import Pattern
+from plumbline.detect.patterns import HandPattern
 
 Edges = list[tuple[int, int]]  # from, to; as seen from the root, which is 0; in causal order
 
@@ -61,7 +61,7 @@ class Shape(msgspec.Struct, frozen=True):
     apart: bool
 
 
-def shape_of(pattern: Pattern) -> Shape | None:
+def shape_of(pattern: HandPattern) -> Shape | None:
     """None where it has no root, messages of several sizes, or goes another way."""
     edges, sizes = set(), set()
     nprocs = len(pattern.group)
@@ -87,7 +87,7 @@ def shape_of(pattern: Pattern) -> Shape | None:
     return None
 
 
-def on(pattern: Pattern, shape: Shape, nprocs: int) -> Pattern:
+def on(pattern: HandPattern, shape: Shape, nprocs: int) -> HandPattern:
     """Messages as long, of the same root as far as there is one so high."""
     root = pattern.root % nprocs
     size = _size(pattern)
@@ -110,7 +110,7 @@ def _ordered(edges: Sequence[tuple[int, int]], gathers: bool) -> Edges:
     return [(b, a) for a, b in reversed(edges)] if gathers else list(edges)
 
 
-def _size(pattern: Pattern) -> int:
+def _size(pattern: HandPattern) -> int:
     return next(
         int(step.split(":")[2])
         for steps in pattern.steps

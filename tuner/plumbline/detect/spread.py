@@ -1,5 +1,5 @@
 """Contents that one rank had and at last all of a group have: broadcasts, whatever way they took,
-and allgathers, which are a broadcast by each rank at once. Loops are detection/spreads.c,
+and allgathers, which are a broadcast by each rank at once. Loops are tuner/detection/spreads.c,
 allgathers.c and broadcasts.c."""
 
 from __future__ import annotations

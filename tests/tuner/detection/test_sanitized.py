@@ -9,19 +9,19 @@ from pathlib import Path
 
 from plumbline.system import paths
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SANITIZED = "-fsanitize=address,undefined -fno-sanitize-recover=undefined"
 
 
 def test_nothing_is_read_or_written_outside(tmp_path: Path) -> None:
     flags = [f"EXTRA_CFLAGS={SANITIZED}", f"LDFLAGS={SANITIZED}", "CFLAGS=-O1 -g"]
-    make = ["make", "-C", str(ROOT / "detection"), f"BUILD={tmp_path}", *flags]
+    make = ["make", "-C", str(ROOT / "tuner/detection"), f"BUILD={tmp_path}", *flags]
     subprocess.run([*make, "-j", "2", "all"], check=True, capture_output=True)
     found = subprocess.run(
         ["cc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True
     )
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.detection.soup", str(tmp_path / "libdetection.so")],
+        [sys.executable, "-m", "tests.tuner.detection.soup", str(tmp_path / "libdetection.so")],
         cwd=ROOT,
         env=os.environ
         | {"LD_PRELOAD": found.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0:exitcode=97"},
@@ -45,7 +45,7 @@ def test_the_library_has_no_other_names_than_its_own() -> None:
 
 
 def test_parts_of_memory(tmp_path: Path) -> None:
-    sources = [ROOT / "detection" / "memory.c", ROOT / "detection" / "store.c"]
+    sources = [ROOT / "tuner/detection" / "memory.c", ROOT / "tuner/detection" / "store.c"]
     flags = ["-std=c11", "-D_GNU_SOURCE", "-g", *SANITIZED.split(), f"-I{ROOT / 'detection'}"]
     program = tmp_path / "memory"
     own = Path(__file__).with_name("memory.c")
