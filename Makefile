@@ -14,6 +14,8 @@ CORES := $(shell nproc)
 # More test processes than processors: half of their time they wait for launches.
 JOBS ?= $(shell expr 2 "*" $(CORES))
 FUZZ_SECONDS ?= 600
+FAULTS_MOST ?= 25
+SOAK_SECONDS ?= 600
 export MPICC
 # Tests start many Pythons: what is compiled once is compiled for all of them.
 unexport PYTHONDONTWRITEBYTECODE
@@ -94,10 +96,10 @@ test-kills: setup $(STAMPS)/test-packages build  ## campaigns and the daemon, ki
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/killed_campaigns.py tests/tuner/daemon/killed_daemon.py
 
 test-faults: setup $(STAMPS)/test-packages  ## a call of the system fails: database, campaign, a day of watching, at FAULTS_MOST calls of each kind (25: an hour)
-	$(BIN)/python -m pytest -s $(ARGS) tests/faults/every_fault.py
+	FAULTS_MOST=$(FAULTS_MOST) $(BIN)/python -m pytest -s $(ARGS) tests/faults/every_fault.py
 
 soak: setup $(STAMPS)/test-packages  ## a week of the daemon in ten minutes (SOAK_SECONDS), beside load: memory, files, processes, missed canaries
-	$(BIN)/python -m pytest -s $(ARGS) tests/tuner/daemon/soak.py
+	SOAK_SECONDS=$(SOAK_SECONDS) $(BIN)/python -m pytest -s $(ARGS) tests/tuner/daemon/soak.py
 
 test-daemon: setup $(STAMPS)/test-packages build  ## the daemon on the real mpirun: signals, from a regression to the end of its alert (a quiet machine; some 20 minutes)
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/daemon/terminated_daemon.py tests/tuner/daemon/whole_chain.py

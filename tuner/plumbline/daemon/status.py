@@ -15,9 +15,11 @@ from plumbline.watch.state import CellState
 from plumbline_db import alarms, campaigns, cost, lock, watching, way_back
 from plumbline_db.connection import Database
 from plumbline_db.lock import Holder
+from plumbline_db.records import CANARY
 from plumbline_db.watch_records import Canary, CellAlarm, Retuning, Watch, WatchDay, WatchedCell
 
 RECENT = timedelta(days=30)
+_RECENT_CANARIES = 10
 
 
 class NoisyCell(msgspec.Struct, frozen=True):
@@ -119,7 +121,7 @@ def _campaign(db: Database, id: str, now: datetime) -> CampaignStatus:
         learning=sum(state.baseline is None for state in states.values()),
         slowest=max((cell.ratio for cell in own), default=1.0),
         resolution=_resolution(design, states),
-        noisy=_noisy(design, states, last[0][1].launches if last else 0),
+        noisy=_noisy(design, states, _launches(watching.canaries(db, id, last=_RECENT_CANARIES))),
         canaries=row.canaries,
         last=last[0][1] if last else None,
     )
@@ -133,6 +135,12 @@ def _resolution(design: Design, states: dict[WatchedCell, CellState]) -> float |
     middle = sorted(known, key=lambda baseline: baseline.scale)[len(known) // 2]
     change = found_change(design, middle)
     return change if math.isfinite(change) else None
+
+
+def _launches(recent: list[tuple[int, Canary]]) -> int:
+    """Of a canary, as they are now."""
+    judged = [one.launches for _, one in recent if one.outcome == "judged" and one.stage == CANARY]
+    return judged[-1] if judged else 1
 
 
 def _noisy(design: Design, states: dict[WatchedCell, CellState], launches: int) -> list[NoisyCell]:
