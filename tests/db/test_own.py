@@ -41,12 +41,13 @@ def test_a_lock_file_of_somebody_else(path: Path) -> None:
 
 def test_what_a_lock_file_says_stays_until_it_is_held(path: Path) -> None:
     lock = path.with_name("plumbline.db.lock")
-    lock.write_text("77\n")
+    text = '{"pid":77,"host":"there","since":"2026-11-24T00:00:00+00:00"}\n'
+    lock.write_text(text)
     with lock.open() as holder:
         fcntl.flock(holder, fcntl.LOCK_EX)
         with pytest.raises(TryLaterError, match="process 77"):
             Database.open(path, write=True)
-        assert lock.read_text() == "77\n"
+        assert lock.read_text() == text
 
 
 def test_a_folder_of_our_own(tmp_path: Path) -> None:

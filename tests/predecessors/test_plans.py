@@ -110,7 +110,7 @@ def documented() -> Iterator[tuple[str, str]]:
     text = (ROOT / "docs" / "plan-and-records.md").read_text()
     keys = "sync|clock|clock_sync|runtime|cache|nrep|plain|function|variant|type|op"
     for key, values in re.findall(rf"\b({keys})=([A-Za-z0-9_|:./,]*[A-Za-z0-9_])", text):
-        if not values.startswith("criterion:"):  # stands for a name
+        if not values.startswith(("criterion:", "replay:")):  # stand for names
             yield from ((key, value) for value in values.split("|"))
 
 

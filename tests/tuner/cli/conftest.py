@@ -9,6 +9,7 @@ import pytest
 
 from plumbline.campaign import in_force
 from plumbline.libraries import fits
+from plumbline.results import advice_raced
 from plumbline.settings import starting
 from tests.tuner import planted, simulated
 from tests.tuner.cli.command import Result, plumbline
@@ -46,5 +47,6 @@ def install(patched: pytest.MonkeyPatch, starter: SimulatedStarter) -> None:
     patched.setattr(
         "plumbline.settings.toolchain.find_toolchain", lambda *_, **__: simulated.toolchain()
     )
-    patched.setattr(in_force, "find_toolchain", lambda *_, **__: simulated.toolchain())
+    for module in (in_force, advice_raced):
+        patched.setattr(module, "find_toolchain", lambda *_, **__: simulated.toolchain())
     patched.setattr(starting, "starter", lambda *_: starter)

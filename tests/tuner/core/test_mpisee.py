@@ -30,10 +30,10 @@ def test_communicators_are_known(tmp_path: Path) -> None:
     ("sql", "words"),
     [
         ("DROP TABLE comms", "has no table comms"),
-        ("UPDATE data SET calls = 'many'", "no whole numbers"),
+        ("UPDATE data SET calls = 'many'", "no whole number"),
         ("UPDATE data SET time = -1", "no seconds"),
         ("UPDATE data SET time = 'x'", "no database of mpisee"),
-        ("UPDATE comms SET size = 'x'", "no whole numbers"),
+        ("UPDATE comms SET size = 'x'", "no whole number"),
         ("UPDATE data SET volume = 0", "no collective with a size"),
         ("DELETE FROM data", "no collective with a size"),
         ("DELETE FROM mappings", "no collective with a size"),

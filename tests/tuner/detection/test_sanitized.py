@@ -46,7 +46,7 @@ def test_the_library_has_no_other_names_than_its_own() -> None:
 
 def test_parts_of_memory(tmp_path: Path) -> None:
     sources = [ROOT / "tuner/detection" / "memory.c", ROOT / "tuner/detection" / "store.c"]
-    flags = ["-std=c11", "-D_GNU_SOURCE", "-g", *SANITIZED.split(), f"-I{ROOT / 'detection'}"]
+    flags = ["-std=c11", "-D_GNU_SOURCE", "-g", *SANITIZED.split(), f"-I{ROOT / 'tuner/detection'}"]
     program = tmp_path / "memory"
     own = Path(__file__).with_name("memory.c")
     subprocess.run(["cc", *flags, str(own), *map(str, sources), "-o", str(program)], check=True)

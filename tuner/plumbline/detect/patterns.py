@@ -49,11 +49,20 @@ def patterns(traffic: Traffic, instances: Sequence[Instance]) -> tuple[HandPatte
         speaks[min(chosen, key=lambda near: abs(near - size))] += 1
     found = []
     for size in chosen:
-        alike = [each for each in instances if each.bytes == size]
-        instance = alike[len(alike) // 2]
-        if len(instance.messages) <= MOST_MESSAGES:
+        alike = [each for each in instances if each.bytes == size and _is_inside(traffic, each)]
+        instance = alike[len(alike) // 2] if alike else None
+        if instance is not None and len(instance.messages) <= MOST_MESSAGES:
             found.append(_pattern(traffic, instance, speaks[size]))
     return tuple(found)
+
+
+def _is_inside(traffic: Traffic, instance: Instance) -> bool:
+    """Whether nobody else has handed a message on: a replay has the ranks of the group alone."""
+    ranks = set(instance.group)
+    return all(
+        traffic.source[message] in ranks and traffic.target[message] in ranks
+        for message in instance.messages
+    )
 
 
 def _pattern(traffic: Traffic, instance: Instance, speaks_for: int) -> HandPattern:
