@@ -77,6 +77,25 @@ def read(db: Database, name: Name) -> Side:
         if table
         else runs.launch_samples(db, campaign.id, suites)
     )
+    return _side(db, name, campaign, suites, launches, samples)
+
+
+def of_suites(db: Database, text: str, campaign: Campaign, suites: list[str]) -> Side:
+    """All launches of these suites; `text`: how people name the side. Raises as `read` does."""
+    launches = runs.surroundings(db, campaign.id, suites)
+    samples = runs.launch_samples(db, campaign.id, suites)
+    name = Name(text, None, campaign.id, "", suites[0], "")
+    return _side(db, name, campaign, suites, launches, samples)
+
+
+def _side(
+    db: Database,
+    name: Name,
+    campaign: Campaign,
+    suites: list[str],
+    launches: list[Surroundings],
+    samples: list[LaunchSamples],
+) -> Side:
     if name.variant:
         variants = sorted({sample.case.variant for sample in samples})
         samples = [sample for sample in samples if sample.case.variant == name.variant]
