@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from plumbline.results.regressions import RegressionClaim, ChangeInterval, verdict_of
+from plumbline.results.regressions import ChangeInterval, RegressionClaim, verdict_of
 from plumbline.verify import design
 
 CLAIM = RegressionClaim(alpha=0.05, tolerance=0.05, design=design.over(10, 40))

@@ -18,7 +18,7 @@ from plumbline.measure.experiment import Arm, Turns
 from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.results import sides
 from plumbline.results.compare import How
-from plumbline.results.regressions import RegressionClaim, Regression, regressions, undecided
+from plumbline.results.regressions import Regression, RegressionClaim, regressions, undecided
 from plumbline.results.sides import Side
 from plumbline.settings import Settings, identity, starting
 from plumbline.settings.toolchain import OUT, Toolchain, find_toolchain, set_by_site
@@ -103,7 +103,8 @@ def measure(
     stores: dict[Suite, LaunchStore] = {}
     rows: list[Campaign] = []
     for letter, suite, arm in zip(letters, suites, made, strict=True):
-        arm.starter.require(tables.plan(arm.settings, cases).text(), f"this plan on side {letter}")
+        plan = msgspec.structs.replace(tables.plan(arm.settings, cases), name=suite.launch(0))
+        arm.starter.require(plan.text(), f"this plan on side {letter}")
         asked = AskedComparison(COMMAND, comparison, letter, arm.name.text, claim, how)
         text = msgspec.json.encode(asked).decode()
         row = identity.enter(db, arm.toolchain, text, arm.starter.placement, new=True, mark="c")
@@ -119,7 +120,7 @@ def measure(
             if not cases:
                 break
         first.progress.step(
-            f"{counted(len(cases), 'cell')}; {counted(look.launches, 'launch')} of each side, in turn"
+            f"{counted(len(cases), 'cell')}; {look.launches} launches of each side, in turn"
         )
         own = {suite: look.suite(suite) for suite in suites}
         plan = look.plan(tables.plan(made[0].settings, cases))

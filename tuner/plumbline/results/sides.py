@@ -6,6 +6,7 @@ A name is [FILE#]CAMPAIGN[:STAGE | /SUITE][@VARIANT]. STAGE is a violation table
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -44,6 +45,16 @@ class Side(msgspec.Struct, frozen=True):
     suites: list[str]
     launches: list[Surroundings]
     samples: list[LaunchSamples]
+
+    def only(self, functions: Sequence[str] | None, sizes: Sequence[int] | None) -> Side:
+        """The samples of some functions at some sizes; None: of all."""
+        kept = [
+            sample
+            for sample in self.samples
+            if (functions is None or sample.case.function in functions)
+            and (sizes is None or sample.case.bytes in sizes)
+        ]
+        return msgspec.structs.replace(self, samples=kept)
 
 
 def parse(text: str) -> Name:
