@@ -320,4 +320,3 @@ def _remarks(traffic: Traffic, folded: Sequence[Instance], rows_of: Rows) -> tup
     if len({each.roots for each in folded if each.roots}) > 1:
         found.append("the root changes")
     return tuple(found)
-
