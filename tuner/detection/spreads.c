@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-enum { MOST_SEGMENTS = 1024 }; /* of a broadcast are looked at together */
+enum {
+    MOST_SEGMENTS = 1024, /* of a broadcast are looked at together */
+    BESIDE = 4,           /* so many other things may be done beside each of their messages */
+};
 
 struct spreads {
     const struct pl_traffic *traffic;
@@ -69,6 +72,17 @@ static int64_t distance(int64_t left, int64_t right)
     return left < right ? right - left : left - right;
 }
 
+/* Whether their origin sends both in one go: what arrives beside something older is not of it. */
+static bool in_one_go(const struct joining *joining, int64_t left, int64_t right)
+{
+    const struct pl_atoms *atoms = joining->given->atoms;
+    const int64_t *sent_as = joining->given->traffic->sent_as;
+    const int64_t *first = atoms->messages.first;
+    const int64_t messages = first[left + 1] - first[left] + first[right + 1] - first[right];
+    return distance(sent_as[first_message(atoms, left)], sent_as[first_message(atoms, right)]) <=
+           BESIDE * messages + 2 * BESIDE;
+}
+
 /* The one of an epoch that begins at an address; of several, as the place was used again, the one
  * that set out next to `beside`. `order`: by address. -1: there is none. */
 static int64_t beginning_at(const int64_t *place, const int64_t *order, int64_t count,
@@ -88,8 +102,10 @@ static int64_t beginning_at(const int64_t *place, const int64_t *order, int64_t 
     return found;
 }
 
-/* Joins those of an epoch that lie side by side at the addresses in `place`. */
-static void join_neighbours(struct joining *joining, const int64_t *epoch, int64_t count)
+/* Joins those of an epoch that lie side by side at the addresses in `place`, which are those of
+ * their origin, or where they are `arriving`. */
+static void join_neighbours(struct joining *joining, const int64_t *epoch, int64_t count,
+                            bool arriving)
 {
     const struct pl_atoms *atoms = joining->given->atoms;
     const int64_t *place = joining->place.at;
@@ -103,7 +119,8 @@ static void join_neighbours(struct joining *joining, const int64_t *epoch, int64
     for (int64_t left = 0; left < count; left++) {
         const int64_t bytes = atoms->high[epoch[left]] - atoms->low[epoch[left]];
         const int64_t right = beginning_at(place, order, count, place[left] + bytes, left);
-        if (right >= 0 && belong(joining, epoch[left], epoch[right]))
+        if (right >= 0 && belong(joining, epoch[left], epoch[right]) &&
+            (!arriving || in_one_go(joining, epoch[left], epoch[right])))
             joining->run.at[run_of(&joining->run, right)] = run_of(&joining->run, left);
     }
 }
@@ -147,14 +164,14 @@ static void add_epoch(struct joining *joining, const int64_t *epoch, int64_t cou
         pl_push(joining->store, run, i);
     }
     if (count > 1) {
-        join_neighbours(joining, epoch, count);
+        join_neighbours(joining, epoch, count, false);
         const int64_t *members = atoms->groups.at + atoms->groups.first[atoms->group[*epoch]];
         const int64_t reference = members[members[0] == atoms->origin[*epoch]];
         for (int64_t i = 0; i < count; i++) {
             const int64_t message = pl_last_to(given->traffic, atoms, epoch[i], reference);
             place->at[i] = pl_arrival(given->traffic, given->parts, atoms, epoch[i], message);
         }
-        join_neighbours(joining, epoch, count);
+        join_neighbours(joining, epoch, count, true);
     }
     add_runs(joining, epoch, count);
 }
