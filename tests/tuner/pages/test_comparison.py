@@ -1,5 +1,5 @@
-"""Suites of a file as sides of a comparison: all looks, all operations, over ranks; from the command
-line and from its page."""
+"""Suites of a file as sides of a comparison: all looks, all operations, over ranks; by the command
+and by its page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ BY_HAND = "gather_naive_irecv"
 
 def compared(path: Path, a: str, b: str) -> SideComparison:
     with Database.open(path) as db:
-        return compare.compare(*(sides.read(db, sides.parse(name)) for name in (a, b)), How())
+        return compare.compare(
+            sides.read(db, sides.parse(a)), sides.read(db, sides.parse(b)), How()
+        )
 
 
 def test_operations_of_a_suite_are_compared_in_its_launches(stored: Path) -> None:
