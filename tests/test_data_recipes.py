@@ -88,15 +88,3 @@ def test_duckdb(folder: Path) -> None:
     assert plumbline(*words).status == 0
     query = f"import duckdb; print(duckdb.sql('''{recipe('DuckDB')}''').fetchall())"
     assert "MPI_Allreduce" in run(folder, program, "-c", query)
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX")
-def test_latex(folder: Path) -> None:
-    words = ("db", "table", "winners", "--output", folder / "winners.tex")
-    assert plumbline(*words, "--db", folder / "plumbline.db").status == 0
-    page = (
-        "\\documentclass[landscape]{article}\\usepackage[T1]{fontenc}\\usepackage{longtable}"
-        "\\begin{document}\\tiny\\input{winners.tex}\\end{document}"
-    )
-    (folder / "page.tex").write_text(page)
-    run(folder, "pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex")
