@@ -92,7 +92,8 @@ def test_tiny_windows_overrun(probe: Probe, ranks: int) -> None:
     first, second = launch.samples
     assert first.overrun + first.late >= 8  # the first batch at least
     assert first.window_ns > 1000
-    assert second.window_ns > first.window_ns // 4  # a case keeps the window that it has found
+    # A case keeps the window that it has found, but for a quarter less in each of eight batches.
+    assert second.window_ns > first.window_ns // 16
     for record in launch.samples:
         assert len(record.ns) + record.late + record.overrun == 64 or record.budget_spent
 
