@@ -69,19 +69,22 @@ def command(program: Program, a: str, b: str, picture: Path | None, **asked: Any
     called faster. Nothing is measured: A and B name launches that are in a database,
 
     \b
-      CAMPAIGN            what its table `before` rests on: the library as it is
-      CAMPAIGN:after      with the exported files in force; also :before, :round-1 …
-      CAMPAIGN/SUITE      one suite of launches
-      FILE#CAMPAIGN       in another database than --db; all forms
-      CAMPAIGN@VARIANT    this variant alone, on both sides
+      RUN            of a campaign what its table `before` rests on: the library as it is;
+                     of `plumbline suite` all its suites
+      RUN:after      with the exported files in force; also :before, :round-1 …
+      RUN/SUITE      one suite: of launches, or as the file of suites calls it
+      FILE#RUN       in another database than --db; all forms
+      RUN@VARIANT    this variant or operation alone, on both sides
 
-    `plumbline results --list` lists campaigns.
+    `plumbline results --list` lists campaigns; `/runs` of `plumbline serve` all runs.
 
     \b
     Example:
       plumbline compare openmpi-4.1.4-4xd00815 openmpi-5.0.11-4xd00815
       plumbline compare openmpi-4.1.4-4xd00815:before openmpi-4.1.4-4xd00815:after \\
         --picture tuned.svg
+      plumbline compare openmpi-4.1.4-4s1c6c2f/modes@send_recv \\
+        openmpi-4.1.4-4s1c6c2f/modes@ssend_recv
     """
     from plumbline.results import compare, comparison_chart, sides
     from plumbline_db.connection import Database
@@ -171,9 +174,20 @@ def _table(found: SideComparison) -> Table:
 
     variants = any(line.cell.variant not in ("", "default") for line in found.lines)
     settings = any(line.cell.settings for line in found.lines)
+    on_ranks = any(line.cell.ranks for line in found.lines)
     words = ("function", *(["variant"] if variants else []), *(["settings"] if settings else []))
     table = common.table(
-        *(*words, "bytes", "A µs", "B µs", "launches", "A / B", "p", "adjusted"),
+        *(
+            *words,
+            *(["ranks"] if on_ranks else []),
+            "bytes",
+            "A µs",
+            "B µs",
+            "launches",
+            "A / B",
+            "p",
+            "adjusted",
+        ),
         *([""] if found.together else []),
         "verdict",
         left=(*words, "verdict"),
@@ -185,6 +199,7 @@ def _table(found: SideComparison) -> Table:
             cell.function,
             *([cell.variant] if variants else []),
             *([cell.settings] if settings else []),
+            *([str(cell.ranks or cell.nprocs)] if on_ranks else []),
             str(cell.bytes),
             f"{1e6 * line.a.median:.2f}",
             f"{1e6 * line.b.median:.2f}",
@@ -238,7 +253,7 @@ def _document(found: SideComparison, a: Side, b: Side) -> dict[str, Any]:
         return {
             "name": one.name.text,
             "database": str(one.database),
-            "campaign": one.campaign.id,
+            "run": one.campaign.id,
             "suites": one.suites,
             "launches": len(one.launches),
             "library": msgspec.to_builtins(one.library),

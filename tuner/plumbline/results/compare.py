@@ -167,7 +167,7 @@ def pairing(a: Side, b: Side) -> tuple[list[tuple[int, int]] | None, str]:
     UsageError when both sides are the same times."""
     ours, theirs = ([launch.number for launch in side.launches] for side in (a, b))
     if a.database != b.database or a.campaign.id != b.campaign.id:
-        return None, "A and B are different campaigns"
+        return None, "A and B are different runs"
     if set(ours) & set(theirs):
         if a.name.variant == b.name.variant:
             raise UsageError(f"{a.name.text} and {b.name.text} share launches: nothing to compare")
@@ -202,7 +202,8 @@ def _by_cell(side: Side, how: How) -> dict[MatchedCell, LaunchSamples]:
         case = sample.case
         knobs = " ".join(f"{name}={value}" for name, value in sorted(case.knobs.items()))
         settings = knobs or ("" if case.config == "default" else case.config)
-        if not (side.name.variant or how.all_variants or case.variant == "default"):
+        every = side.name.variant or side.described or how.all_variants
+        if not every and case.variant != "default":
             continue
         variant = "" if side.name.variant else case.variant
         cell = MatchedCell(
