@@ -31,7 +31,7 @@ MPI4PY = mpi4py==4.1.2
 
 BIN = $(VENV)/bin
 STAMPS = $(VENV)/stamps
-MPI_ID = $(shell probes/mpi-id.sh $(MPICC))
+MPI_ID = $(shell sh probes/mpi-id.sh $(MPICC))
 PRELOAD = $(if $(filter simgrid-%,$(MPI_ID)),plumbline.o,libplumbline.so)
 LOOPS = $(if $(filter simgrid-%,$(MPI_ID)),,build/$(MPI_ID)/loops build/$(MPI_ID)/librecorder.so)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
@@ -250,6 +250,9 @@ build/lmod:
 	    dpkg -x lmod_*.deb . && rm lmod_*.deb && mv ../lmod.part ../lmod || \
 	    { rm -rf ../lmod.part; echo 'no lmod: its tests will be skipped' >&2; }
 
+$(STAMPS)/run-packages: packaging/needs.txt packaging/needs.sh
+	@$(NEEDS) build python
+	@mkdir -p $(@D) && touch $@
 $(STAMPS)/%-packages: packaging/needs.txt packaging/needs.sh
 	@$(NEEDS) $*
 	@mkdir -p $(@D) && touch $@

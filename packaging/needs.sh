@@ -1,9 +1,10 @@
 #!/bin/sh
 # Looks for what needs.txt names. What is missing is installed by apt, as root or through sudo; else
 # one line says what to install, by the manager that is here.
-# usage: needs.sh GROUP...
+# usage: needs.sh [--say] GROUP...        (--say: nothing is installed)
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+[ "${1:-}" = --say ] && say=1 || say=0
 MPICC=${MPICC:-mpicc}
 PYTHON=${PYTHON:-python3}
 
@@ -76,7 +77,7 @@ case $hard in
     fi ;;
 esac
 missing="$hard${hard:+${soft:+, }}$soft"
-if [ $manager = apt-get ]; then
+if [ $manager = apt-get ] && [ $say = 0 ]; then
     become=
     if [ "$(id -u)" = 0 ] || { sudo -n true 2>/dev/null && become=sudo; }; then
         echo "installing$packages"

@@ -71,7 +71,7 @@ def system(tmp_path: Path) -> System:
 
 
 def test_where_all_is_there_no_package_manager_is_asked(system: System) -> None:
-    done = system.run(str(NEEDS), "run", "mpi")
+    done = system.run(str(NEEDS), "build", "python", "mpi")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -97,7 +97,7 @@ def test_what_is_missing_is_named_and_not_installed(
     system.lacks_headers("hwloc.h", "xxhash.h")
     if manager:
         system.has(manager)
-    done = system.run(str(NEEDS), "run")
+    done = system.run(str(NEEDS), "build")
     assert done.returncode == 1
     assert done.stderr == f"missing: hwloc.h, xxhash.h. Install it first: {remedy}\n"
     assert system.asked() == []
@@ -108,7 +108,7 @@ def test_apt_installs_what_is_missing_and_no_more(system: System) -> None:
         pytest.skip("only root installs packages")
     system.lacks_headers("hwloc.h")
     system.has("apt-get")
-    done = system.run(str(NEEDS), "run")
+    done = system.run(str(NEEDS), "build")
     assert (done.returncode, done.stdout) == (0, "installing libhwloc-dev\n")
     assert system.asked()[0].startswith("apt-get update")
     assert system.asked()[1].endswith("--no-install-recommends libhwloc-dev")
@@ -116,7 +116,7 @@ def test_apt_installs_what_is_missing_and_no_more(system: System) -> None:
 
 def test_it_goes_on_without_what_is_only_wanted(system: System) -> None:
     system.lacks_headers("papi.h")
-    done = system.run(str(NEEDS), "run")
+    done = system.run(str(NEEDS), "build")
     assert done.returncode == 0
     assert done.stderr.startswith("without papi.h (")
 
@@ -140,7 +140,7 @@ def test_every_line_of_the_table_has_a_way_to_look() -> None:
         for line in (ROOT / "packaging" / "needs.txt").read_text().splitlines()
         if not line.startswith("#")
     ]
-    assert {row[0] for row in rows} == {"run", "mpi", "test", "fuzz", "browser"}
+    assert {row[0] for row in rows} == {"build", "python", "mpi", "test", "fuzz", "browser"}
     for row in rows:
         assert len(row) == 7 and row[1] in ("needed", "wanted") and row[4], row
         assert row[3].split()[0] in ("command", "header", "python", "mpi", "package"), row

@@ -22,6 +22,7 @@ _PLACES = ("PLUMBLINE_", "XDG_", "HOME")
 # name -> what it does; the module has the same name, with the function `command`.
 COMMANDS = {
     "doctor": "What works here, what does not, and what to do about it.",
+    "build": "Build probe and preload library for an MPI library.",
     "campaign": "Measure, verify, search, confirm, export: the whole loop.",
     "verify": "Measure the library as it is and print its violation table.",
     "measure": "Measure one function side by side in several variants.",
