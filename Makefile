@@ -175,17 +175,21 @@ test-scale: setup  ## simulated campaigns: 48 ranks on each topology, 512 ranks 
 	done
 	time $(BIN)/plumbline campaign docs/examples/simulated-512.toml $(ARGS)
 
+# UPGRADE= keeps the versions that are locked, and adds what pyproject.toml has got besides.
+UPGRADE ?= --upgrade
 lock:  ## requirements/ anew: the newest versions that pyproject.toml allows, with their hashes
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/pip install --quiet 'pip-tools>=7.4,<8'
-	for name in run dev browser fuzz parquet; do \
-	    build/lock/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe \
+	for name in run pages dev browser fuzz parquet; do \
+	    build/lock/bin/pip-compile --quiet $(UPGRADE) --generate-hashes --allow-unsafe \
 	        --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header \
-	        $$(test $$name = run || echo --extra $$name) \
+	        $$(test $$name = run || echo --extra $$name) $$(test $$name != dev || echo --extra pages) \
 	        --output-file requirements/$$name.txt pyproject.toml || exit 1; \
 	done
 
-install: setup build  ## into DESTDIR/PREFIX
+# EXTRAS=pages: pages and pictures too, 95 MB.
+EXTRAS ?=
+install: setup build  ## into DESTDIR/PREFIX, with documentation and man pages (EXTRAS=pages: pages and pictures too)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID) \
 	    $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
 	install build/$(MPI_ID)/probe build/$(MPI_ID)/$(PRELOAD) $(LOOPS) \
@@ -199,10 +203,23 @@ install: setup build  ## into DESTDIR/PREFIX
 	done
 	rm -rf $(DESTDIR)$(PREFIX)/lib/plumbline/python build/lib
 	$(BIN)/pip install --quiet --target $(DESTDIR)$(PREFIX)/lib/plumbline/python \
-	    --require-hashes -r requirements/run.txt
+	    --require-hashes -r requirements/$(or $(EXTRAS),run).txt
 	$(BIN)/pip install --quiet --target $(DESTDIR)$(PREFIX)/lib/plumbline/python \
 	    --upgrade --no-deps --no-build-isolation .
 	install tuner/plumbline.sh $(DESTDIR)$(PREFIX)/bin/plumbline
+	for file in README.md CHANGELOG.md CONTRIBUTING.md $$(find docs -type f); do \
+	    install -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/doc/plumbline/$$file || exit 1; \
+	done
+	for file in $$(find packaging/systemd packaging/slurm -type f); do \
+	    install -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/plumbline/$${file#packaging/} || exit 1; \
+	done
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	$(BIN)/python packaging/man.py $(DESTDIR)$(PREFIX)/share/man/man1
+	for shell in bash zsh fish; do \
+	    install -d $(DESTDIR)$(PREFIX)/share/plumbline/completion && \
+	    $(BIN)/python -m plumbline completion $$shell \
+	        >$(DESTDIR)$(PREFIX)/share/plumbline/completion/plumbline.$$shell || exit 1; \
+	done
 
 clean:  ## what build and the tests have made; the database stays
 	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

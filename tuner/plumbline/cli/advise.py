@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from . import base, common
+from . import base, common, completing
 from .base import Program
 
 UNKNOWN, NOT_THE_LIBRARY = 1, 3
 
 
 @base.command("advise", takes="mpi db json")
-@click.argument("function")
+@click.argument("function", shell_complete=completing.functions)
 @click.option(
     "--bytes", type=click.IntRange(0, 2**63 - 1), required=True, help="Communication volume."
 )

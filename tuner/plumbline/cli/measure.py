@@ -10,7 +10,7 @@ import click
 from plumbline.core.configuration import Configuration
 from plumbline.core.variant_spec import variant_name
 
-from . import base, common, options
+from . import base, common, completing, options
 from .base import Program
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _OF_PLAN = {
 
 
 @base.command("measure", takes="mpi json")
-@click.argument("function")
+@click.argument("function", shell_complete=completing.functions)
 @options.sizes(default="16384", help="Bytes, with commas between; 0: the call without data.")
 @options.option(
     "--variants",

@@ -10,7 +10,7 @@ import click
 
 from plumbline.core.plan import StoppingRule
 
-from . import base, common, options
+from . import base, common, completing, options
 from .base import Program
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _count(name: str, option: str, help: str) -> options.Wrap:
 
 
 @base.command("nrep", takes="mpi json")
-@click.argument("functions", nargs=-1, required=True)
+@click.argument("functions", nargs=-1, required=True, shell_complete=completing.functions)
 @options.sizes(default="8,1024,16384,131072")
 @options.option(
     "--rule",

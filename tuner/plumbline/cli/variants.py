@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import base, common, options
+from . import base, common, completing, options
 from .base import Program
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ FIRST, LAUNCHES = 3, 10
 
 
 @base.command("variants", takes="mpi json")
-@click.argument("functions", nargs=-1)
+@click.argument("functions", nargs=-1, shell_complete=completing.functions)
 @click.option("--kind", type=click.Choice(KINDS), help="Only these.")
 @click.option(
     "--best",

@@ -20,7 +20,7 @@ from plumbline.measure import conditions
 from plumbline.settings import Settings, campaign_file, site_rules, starting
 from plumbline.settings.ranks import default_nprocs
 from plumbline.settings.toolchain import OUT, Toolchain, find_toolchain, set_by_site
-from plumbline.system import process
+from plumbline.system import extras, process
 from plumbline.system.machine import processing_units
 from plumbline.system.words import counted
 from plumbline_db import file_system
@@ -53,6 +53,7 @@ def examine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         ("environment", _environment),
         ("database", _database),
         ("tools", _tools),
+        ("extras", _extras),
         ("simulator", _simulator),
         ("schedulers", _schedulers),
     ]
@@ -279,6 +280,15 @@ def _tools(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     done = process.run([promtool, "--version"], timeout_seconds=10)
     first = (done.stdout or done.stderr).splitlines()[:1]
     yield Finding("tools", "fine", first[0] if first else promtool)
+
+
+def _extras(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    del mpi_prefix, database
+    absent = extras.absent()
+    for modules in absent.values():
+        yield Finding("extras", "notes", str(extras.missing(modules[0])))
+    if not absent:
+        yield Finding("extras", "fine", "pages and pictures are installed")
 
 
 # What a launcher for each needs, and how it says its version.

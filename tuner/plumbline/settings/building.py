@@ -30,7 +30,7 @@ class Built(msgspec.Struct, frozen=True):
     seconds: float
 
 
-def build(layout: paths.Layout, mpicc: Path, environment: Mapping[str, str] = {}) -> Built:  # noqa: B006 - read only
+def build(layout: paths.Layout, mpicc: Path, environment: Mapping[str, str] = {}) -> Built:
     """With the compiler wrapper `mpicc`, and `environment` beside this process's. Raises
     PlumblineError where something is missing that the sources need."""
     sources = layout.sources
