@@ -37,7 +37,7 @@ LOOPS = $(if $(filter simgrid-%,$(MPI_ID)),,build/$(MPI_ID)/loops build/$(MPI_ID
 C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
-.PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts \
+.PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts test-install \
         test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages \
         screenshot fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
         bench-detector bench-refinement bench-search bench-search-machine lock install clean distclean
@@ -78,6 +78,9 @@ test-alone: setup $(STAMPS)/test-packages build setup-mpis  ## tests that measur
 
 test-variants: setup $(STAMPS)/test-packages build setup-mpis  ## variants: all combinations, sanitizers, valgrind (hours)
 	$(BIN)/python -m pytest $(ARGS) tests/collectives_alt/full_matrix.py
+
+test-install: setup  ## a wheel in a fresh environment without dpkg and apt, from `plumbline build` to a table (two minutes)
+	$(BIN)/python -m pytest -s $(ARGS) tests/packaging/fresh_install.py
 
 test-hosts: setup $(STAMPS)/test-packages build  ## a campaign over two hosts in network namespaces (root; minutes)
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/two_host_campaign.py
