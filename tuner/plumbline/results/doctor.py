@@ -14,6 +14,7 @@ from plumbline import libraries
 from plumbline.applied import standing
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan, PlanCase
+from plumbline.launch import allocation
 from plumbline.libraries.simgrid import SELECTORS
 from plumbline.libraries.space import differences
 from plumbline.measure import conditions
@@ -296,12 +297,19 @@ _SCHEDULERS = {
     "slurm": (("sbatch", "squeue", "scancel", "scontrol", "sinfo"), ("sbatch", "--version")),
     "pbs": (("qsub", "qstat", "qselect", "qdel", "pbsnodes"), ("qstat", "--version")),
     "flux": (("flux",), ("flux", "version")),
+    "lsf": (("bsub", "bjobs", "bkill", "bhosts", "lsid"), ("lsid",)),
 }
 
 
 def _schedulers(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
-    """Only campaign files with such a table need one."""
+    """Only campaign files with such a table need one; an allocation needs none."""
     del mpi_prefix, database
+    around = allocation.found()
+    if around is not None:
+        hosts = counted(len(around.hosts), "host")
+        text = f"in an allocation of {around.scheduler}: {hosts}, {around.slots} ranks on each"
+        where = "ranks go there where no campaign file says otherwise"
+        yield Finding("allocation", "fine", text + ("" if around.is_here else f"; {where}"))
     for name, (commands, version) in _SCHEDULERS.items():
         missing = [command for command in commands if shutil.which(command) is None]
         if missing:
