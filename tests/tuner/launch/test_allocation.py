@@ -3,6 +3,7 @@ Slurm: test_in_an_allocation of test_slurm.py."""
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from pathlib import Path
 
@@ -42,10 +43,8 @@ def test_lists_of_hosts(text: str, hosts: list[str]) -> None:
 
 @given(st.text("n[]-,019x", max_size=20))
 def test_any_list_is_hosts_or_refused(text: str) -> None:
-    try:
+    with contextlib.suppress(UsageError):
         assert all(allocation.expanded(text))
-    except UsageError:
-        pass
 
 
 @pytest.mark.parametrize("text", ["n[", "n]1", "n[1-", "n[2-1]", "n[1-99999999]", "n[[1]]"])

@@ -128,7 +128,7 @@ def test_a_launch_is_a_job(scheduler: Scheduler, tmp_path: Path) -> None:
         "pbs": "-l select=1:ncpus=4:mpiprocs=4 -l place=scatter:excl",
         "torque": "-l nodes=1:ppn=4 -n",
         "flux": "--nodes=1 --nslots=4",
-        "lsf": "-env none -W 3 -n 4 -R span[ptile=4] -x /bin/bash",
+        "lsf": "-env none -W 2 -n 4 -R span[ptile=4] -x /bin/bash",
     }
     assert expected[scheduler.kind] in text
     assert "export A='it'\"'\"'s'" in (tmp_path / "jobs" / "c" / "s-000" / "job.sh").read_text()
