@@ -54,7 +54,7 @@ def test_from_a_wheel_to_exported_files(environment: Path, tmp_path: Path) -> No
     assert all(path.startswith(str(home)) for path in built["programs"])
     findings = json.loads(said("doctor", "--json"))
     assert not [one for one in findings if one["state"] == "fails"]
-    guidelines = ("-n", "2", "--sizes", "1024,4096", "--launches", "3", "--guidelines", "GL7")
+    guidelines = ("-n", "2", "--sizes", "1024,4096", "--launches", "6", "--guidelines", "GL7")
     done = subprocess.run(
         [str(environment / "bin" / "plumbline"), "verify", *guidelines],
         env={"PATH": str(system.commands), "HOME": str(home)} | allowed,
