@@ -183,7 +183,7 @@ UPGRADE ?= --upgrade
 lock:  ## requirements/ anew: the newest versions that pyproject.toml allows, with their hashes
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/pip install --quiet 'pip-tools>=7.4,<8'
-	for name in run pages dev browser fuzz parquet; do \
+	for name in run pictures pages dev browser fuzz parquet; do \
 	    build/lock/bin/pip-compile --quiet $(UPGRADE) --generate-hashes --allow-unsafe \
 	        --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header \
 	        $$(test $$name = run || echo --extra $$name) $$(test $$name != dev || echo --extra pages) \
