@@ -99,7 +99,7 @@ def read(db: Database, name: Name) -> Side:
         if table
         else runs.launch_samples(db, campaign.id, suites)
     )
-    return _side(db, name, campaign, suites, launches, samples)
+    return _side(db, name, campaign, suites, launches, samples, described=is_described)
 
 
 def of_suites(db: Database, text: str, campaign: Campaign, suites: list[str]) -> Side:
@@ -117,6 +117,8 @@ def _side(
     suites: list[str],
     launches: list[Surroundings],
     samples: list[LaunchSamples],
+    *,
+    described: bool = False,
 ) -> Side:
     if name.variant:
         variants = sorted({sample.case.variant for sample in samples})
@@ -139,7 +141,7 @@ def _side(
         suites=suites,
         launches=launches,
         samples=samples,
-        described=is_described,
+        described=described,
     )
 
 
