@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import base, common, options
+from . import base, common, completing, options
 from .base import Program
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def compact(program: Program) -> None:
 
 @command.command("export", takes="db json")
 @click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
-@click.argument("runs", nargs=-1)
+@click.argument("runs", nargs=-1, shell_complete=completing.campaigns)
 def export(program: Program, target: Path, runs: tuple[str, ...]) -> None:
     """Write RUNS, else all finished ones, to the file TARGET, for another site.
 
@@ -190,7 +190,7 @@ def _show(program: Program, path: Path, moved: Sequence[Moved]) -> None:
 
 @command.command("table", takes="db json")
 @click.argument("what", type=click.Choice(["samples", "medians", "ranks", "verdicts", "winners"]))
-@click.argument("runs", nargs=-1)
+@click.argument("runs", nargs=-1, shell_complete=completing.campaigns)
 @click.option(
     "--output",
     type=options.NewFile(),

@@ -10,7 +10,7 @@ import click
 from plumbline.core.configuration import Configuration
 from plumbline.core.variant_spec import variant_name
 
-from . import base, common, options
+from . import base, common, completing, options
 from .base import Program
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _OF_PLAN = {
     context_settings={"default_map": {"sizes": "16384"}},
     told={"sizes": {"help": "Bytes, with commas between; 0: the call without data."}},
 )
-@click.argument("function")
+@click.argument("function", shell_complete=completing.functions)
 @options.option(
     "--variants",
     default="",

@@ -117,8 +117,8 @@ class _Stretch(NamedTuple):
         behind = 2 * self.rise - self.before if self.behind is None and self.before else self.behind
         if before is None or behind is None:
             return 0.0
-        # The error in the middle is 1/16 of it where the slope changes steadily over both neighbours
-        # (y'' w² / 8, with y'' = change / 2 w²), and 1/4 where it changes there at once.
+        # The error in the middle is 1/16 of it where the slope changes steadily over both
+        # neighbours (y'' w² / 8, with y'' = change / 2 w²), and 1/4 where it changes there at once.
         change = behind - before
         return abs(change) / 8 if abs(change) > 4 * self.noise else 0.0
 

@@ -7,6 +7,7 @@ after, round-1 …), for the launches which that table rests on; the default is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -49,6 +50,16 @@ class Side(msgspec.Struct, frozen=True):
     samples: list[LaunchSamples]
     described: bool = False
 
+    def only(self, functions: Sequence[str] | None, sizes: Sequence[int] | None) -> Side:
+        """The samples of some functions at some sizes; None: of all."""
+        kept = [
+            sample
+            for sample in self.samples
+            if (functions is None or sample.case.function in functions)
+            and (sizes is None or sample.case.bytes in sizes)
+        ]
+        return msgspec.structs.replace(self, samples=kept)
+
 
 def parse(text: str) -> Name:
     """Raises UsageError that shows the syntax."""
@@ -88,6 +99,27 @@ def read(db: Database, name: Name) -> Side:
         if table
         else runs.launch_samples(db, campaign.id, suites)
     )
+    return _side(db, name, campaign, suites, launches, samples, described=is_described)
+
+
+def of_suites(db: Database, text: str, campaign: Campaign, suites: list[str]) -> Side:
+    """All launches of these suites; `text`: how people name the side. Raises as `read` does."""
+    launches = runs.surroundings(db, campaign.id, suites)
+    samples = runs.launch_samples(db, campaign.id, suites)
+    name = Name(text, None, campaign.id, "", suites[0], "")
+    return _side(db, name, campaign, suites, launches, samples)
+
+
+def _side(
+    db: Database,
+    name: Name,
+    campaign: Campaign,
+    suites: list[str],
+    launches: list[Surroundings],
+    samples: list[LaunchSamples],
+    *,
+    described: bool = False,
+) -> Side:
     if name.variant:
         variants = sorted({sample.case.variant for sample in samples})
         samples = [sample for sample in samples if sample.case.variant == name.variant]
@@ -109,7 +141,7 @@ def read(db: Database, name: Name) -> Side:
         suites=suites,
         launches=launches,
         samples=samples,
-        described=is_described,
+        described=described,
     )
 
 
