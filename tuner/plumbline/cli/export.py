@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from . import base, common, options
+from . import base, common, completing, options
 from .base import Program
 
 
 @base.command("export", takes="db json campaign")
-@click.argument("formats", nargs=-1)
+@click.argument("formats", nargs=-1, shell_complete=completing.formats)
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
