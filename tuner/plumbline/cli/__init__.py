@@ -14,7 +14,7 @@ import click
 from plumbline.system import ending, extras, version
 from plumbline_db.errors import PlumblineError, UsageError, of_machine
 
-from . import base
+from . import base, options
 
 # Variables that name files of ours.
 _PLACES = ("PLUMBLINE_", "XDG_", "HOME")
@@ -72,7 +72,8 @@ COMMANDS = {
     help="Database file (unset: PLUMBLINE_DB, or a place of its own).",
 )
 @click.option("--json", is_flag=True, help="Print JSON.")
-def plumbline(program: base.Program) -> None:
+@options.shared
+def plumbline(program: base.Program, **shared: object) -> None:
     """Keeps an MPI installation true to its performance guidelines.
 
     Options may stand before the name of a command or after it.

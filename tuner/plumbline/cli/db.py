@@ -130,14 +130,17 @@ def export(program: Program, target: Path, campaigns: tuple[str, ...]) -> None:
     _show(program, target, moved)
 
 
-@command.command("import", takes="db json")
-@click.argument("source", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-@click.option(
-    "-n",
-    "--nprocs",
-    type=click.IntRange(1, 2**31 - 1),
-    help="Ranks that a benchmark program ran on, where its output does not say it (OSU).",
+@command.command(
+    "import",
+    takes="db json nprocs",
+    told={
+        "nprocs": {
+            "help": "Ranks that a benchmark program ran on, where its output does not say them.",
+            "unset": "",
+        }
+    },
 )
+@click.argument("source", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 def take(program: Program, source: Path, nprocs: int | None) -> None:
     """Put what another site has exported to the file SOURCE into the database, or what OSU, IMB,
     SKaMPI, ReproMPI or MadMPI have printed.
@@ -151,6 +154,7 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
     """
     from plumbline_db import schema, transfer
 
+    options.some_ranks(nprocs)
     if schema.is_database(source):
         if nprocs is not None:
             raise click.UsageError("--nprocs: a file of `plumbline db export` says it itself")

@@ -10,7 +10,7 @@ from . import base, common, completing, options
 from .base import Program
 
 
-@base.command("export", takes="db json")
+@base.command("export", takes="db json campaign")
 @click.argument("formats", nargs=-1, shell_complete=completing.formats)
 @click.option(
     "--output",
@@ -21,7 +21,6 @@ from .base import Program
 @options.listing
 @click.option("--force", is_flag=True, help="Replace files that are not as Plumbline wrote them.")
 @options.unsafe
-@options.campaign()
 def command(
     program: Program,
     formats: tuple[str, ...],

@@ -38,9 +38,13 @@ _OF_PLAN = {
 }
 
 
-@base.command("measure", takes="mpi json")
+@base.command(
+    "measure",
+    takes=f"mpi json {options.MEASURED}",
+    context_settings={"default_map": {"sizes": "16384"}},
+    told={"sizes": {"help": "Bytes, with commas between; 0: the call without data."}},
+)
 @click.argument("function", shell_complete=completing.functions)
-@options.sizes(default="16384", help="Bytes, with commas between; 0: the call without data.")
 @options.option(
     "--variants",
     default="",
@@ -48,11 +52,7 @@ _OF_PLAN = {
 )
 @options.refine
 @options.knob
-@options.keys("nprocs", "nodes", "bind", "map_by")
 @options.launches(unset=f"{LAUNCHES}; 1 on a simulated machine, as all repeat")
-@options.simulate
-@options.keys("type", "op", "root")
-@options.usual("seed")
 @options.option(
     "--rule",
     help="A stopping rule (see `plumbline nrep`) in place of a fixed number of repetitions.",
