@@ -325,7 +325,7 @@ def campaign_file(home: Path, more: str = "") -> Path:
 
 
 def test_in_an_allocation(tmp_path: Path, slurm: Cluster, built: None) -> None:
-    """Without a campaign file ranks are started on its host, by another name than this one's; srun
+    """Without a campaign file ranks are started on its host, which this one is not called; srun
     asks it for its facts."""
     words = ["salloc", "--quiet", "--nodelist=second", "--ntasks=2", "--exclusive"]
     words += [sys.executable, "-c", ENTRY, "measure", "MPI_Bcast", "--launches", "1"]

@@ -35,6 +35,7 @@ COMMANDS = {
     "results": "Violation tables, winners and costs of a campaign.",
     "advise": "Library, tuned, or made by hand: which one to call.",
     "compare": "Compare two libraries, versions or settings, cell by cell.",
+    "history": "What comparisons have found from release to release.",
     "export": "Write the winners as files that users source.",
     "apply": "Put the winners in force for a user or a site.",
     "rollback": "Take out what apply has put in force.",

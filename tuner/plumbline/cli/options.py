@@ -344,7 +344,7 @@ unsafe = option("--unsafe", is_flag=True, help="Also what some legal programs ca
 listing = option("--list", "listing", is_flag=True, help="List what there is, and do no more.")
 all_rows = option("--all", "all_rows", is_flag=True, help="All rows, also where everything holds.")
 refine = option(
-    "--refine", is_flag=True, help="Add sizes where curves bend, jump or cross, and say why."
+    "--refine", is_flag=True, help="Add places where curves bend, jump or cross, and say why."
 )
 knob = option(
     "--knob",
