@@ -18,9 +18,9 @@ from plumbline_db.statements import Statements
 
 
 class Moved(NamedTuple):
-    """A campaign by the name it has in the target; `new`: it was not there."""
+    """A run by the name it has in the target; `new`: it was not there."""
 
-    campaign: str
+    run: str
     sha256: str
     new: bool
 

@@ -18,7 +18,7 @@ from plumbline_exporters.registry import exporters
 from tests.tuner import planted
 from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.cli.conftest import SMALL, install
-from tests.tuner.simulated import SimulatedStarter
+from tests.tuner.simulated import Costs, SimulatedStarter
 
 Finished = tuple[Path, Result]
 
@@ -271,6 +271,36 @@ def test_measure(starter: SimulatedStarter, tmp_path: Path) -> None:
     assert knob["ratio"]["ratio"] == pytest.approx(0.5, rel=0.05)
     assert len(knob["seconds"]) == 8
     assert len(list((tmp_path / "raw").glob("measure-*.ndjson"))) == 8
+
+
+def test_one_size_is_refined_over_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On fewer ranks each has the counts that it has on all; ratios are of the same ranks."""
+    costs = Costs(default={"MPI_Gather": lambda size: 4.0 if size > 4096 else 1.0})
+    install(monkeypatch, SimulatedStarter(costs))
+    words = ("measure", "MPI_Gather", "-n", "16", "--variants", "gather_binomial")
+    found = plumbline(*words, "--sizes", "16384", "--refine", "--json").json
+    places = [(case["ranks"] or 16, case["bytes"]) for case in found]
+    assert places == sorted(places) and {16 * bytes // 16384 for _, bytes in places} <= set(
+        range(2, 17)
+    )
+    assert all(bytes == 1024 * ranks for ranks, bytes in places)
+    added = {case["added"]["place"] for case in found if case["added"]}
+    assert 5 in added  # from 5 ranks on it takes longer
+    assert all(case["ratio"] is not None for case in found if case["variant"] != "default")
+    table = plumbline(*words, "--sizes", "16384", "--refine").out
+    assert table.split()[:2] == ["ranks", "bytes"] and "5 ranks, look" in table
+    said = plumbline("measure", "MPI_Gather", "-n", "2", "--sizes", "16384", "--refine")
+    assert said.status == 2 and "raise --nprocs" in said.err
+
+
+def test_sizes_are_refined_where_there_are_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs = Costs(default={"MPI_Bcast": lambda size: 4.0 if size >= 5000 else 1.0})
+    install(monkeypatch, SimulatedStarter(costs))
+    words = ("measure", "MPI_Bcast", "--sizes", "16,256,4096,16384,65536", "--refine", "--json")
+    found = plumbline(*words).json
+    assert {case["ranks"] for case in found} == {0}
+    added = [case["bytes"] for case in found if case["added"]]
+    assert min(abs(size / 5000 - 1) for size in added) < 0.05
 
 
 def test_reasons_stand_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from plumbline_db.connection import Database
 
 
-@base.command("results", takes="db json")
+@base.command(
+    "results", takes="db json campaign", told={"campaign": {"unset": "the one started last"}}
+)
 @click.argument(
     "campaign_file",
     required=False,
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     is_flag=True,
     help="With --explain: measure what the models need (some seconds, once a campaign).",
 )
-@options.campaign("the one started last")
 def command(
     program: Program,
     campaign_file: Path | None,

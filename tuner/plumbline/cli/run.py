@@ -12,10 +12,9 @@ from . import base, options
 from .base import Program
 
 
-@base.command("run", takes="mpi db", context_settings={"allow_interspersed_args": False})
+@base.command("run", takes="mpi db campaign", context_settings={"allow_interspersed_args": False})
 @click.argument("application", nargs=-1, type=click.UNPROCESSED, required=True)
 @options.no_proof
-@options.campaign()
 def command(
     program: Program, application: tuple[str, ...], no_proof: bool, campaign: str | None
 ) -> None:

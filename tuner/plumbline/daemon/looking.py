@@ -25,7 +25,8 @@ def facts(work: Work) -> dict[str, str]:
 
 def look(work: Work) -> list[FingerprintChange]:
     """What has changed since the last look, or for the table since it was measured; told once. A
-    change that is not of the table makes a canary due; another generation is learnt anew."""
+    change that is not of the table makes a canary due, and ends learning: times before it and
+    after it are not learnt together. Another generation is learnt anew."""
     now, row = facts(work), watching.campaign(work.db, work.campaign.id)
     if row is None:
         row = canary.begin_watching(work, now | _of_the_table(work))
@@ -43,6 +44,7 @@ def look(work: Work) -> list[FingerprintChange]:
     news = [one for one in changed if not one.makes_stale or stale != row.stale]
     if news and not stale:
         new = msgspec.structs.replace(new, due=work.now())
+        canary.end_learning(work)
     if other:
         with work.db.transaction():
             every = watching.cells(work.db, work.campaign.id)

@@ -25,6 +25,7 @@ async function draw(figure) {
     throw error;
   }
   image.remove();
+  if (figure.scrollWidth > figure.clientWidth) figure.tabIndex = 0;  // so that keys scroll it
   if (JSON.stringify(specification).includes('"bind":"scales"')) addReset(figure, show);
   figure.dataset.drawn = "yes";
 }
