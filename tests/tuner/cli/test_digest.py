@@ -7,6 +7,7 @@ import pytest
 
 from plumbline.cli import digest
 from plumbline.core import explained_guidelines, guidelines
+from tests.tuner.cli.command import plumbline
 
 
 def test_every_guideline_is_explained() -> None:
@@ -31,3 +32,15 @@ def test_no_word_is_broken(width: int) -> None:
     assert " ".join(" ".join(parts).split()) == " ".join(line.split())
     assert all(len(part) <= width for part in parts)
     assert digest._wrapped("", width) == [""]
+
+
+def test_formats_are_listed_as_json() -> None:
+    listed = {each["format"]: each for each in plumbline("export", "--list", "--json").json}
+    assert listed["env"]["family"] == "openmpi" and listed["json"]["summary"]
+
+
+def test_a_guideline_is_explained_by_its_id() -> None:
+    done = plumbline("guidelines", "GL12")
+    assert "allreduce_as_reduce_plus_bcast, made of MPI_Reduce and MPI_Bcast" in done.out
+    assert plumbline("guidelines", "GL99").status == 2
+    assert len(plumbline("guidelines").out.splitlines()) < 100
