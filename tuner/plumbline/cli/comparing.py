@@ -30,7 +30,7 @@ def refuse(of_stored: Mapping[str, object]) -> None:
 
 def require_measure(asked: Mapping[str, object], output: Path | None) -> None:
     """What only --measure has. Raises UsageError that says so."""
-    for name, value in (asked | {"output": output}).items():
+    for name, value in {**asked, "output": output}.items():
         if value is not None:
             raise click.UsageError(
                 f"--{name.replace('_', '-')}: A and B are in the database; measure them with "
