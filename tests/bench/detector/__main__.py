@@ -161,14 +161,14 @@ def lines(told: Iterator[Row], machines: int) -> Iterator[str]:
     )
     heads = "".join(f"{f'+{100 * change:.0f} %':>18}" for change in CHANGES)
     ends = f"{'counted':>9}{'seen':>8}{'of them':>9}"
-    yield f"{'noise':36}{'rule':22}{'false alarms':>20}{heads}{ends}"
+    yield f"{'noise':42}{'rule':22}{'false alarms':>20}{heads}{ends}"
     for one in told:
         quiet = one.false_alarms
         cells = "".join(f"{_delay(delay):>18}" for delay in one.delays)
         span = f"{quiet.mean:.2f} ({quiet.low:.2f}-{quiet.high:.2f})"
         own = one.promised
         ends = f"{own.counted:9.0%}{own.cells:8.0%}{_share(own.in_time):>9}" if own else ""
-        yield f"{one.noise:36}{one.rule:22}{span:>20}{cells}{ends}"
+        yield f"{one.noise:42}{one.rule:22}{span:>20}{cells}{ends}"
         if one.sized:
             yield from _of_cells(one.sized)
 

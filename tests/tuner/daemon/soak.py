@@ -139,6 +139,15 @@ def due(first: datetime, last: datetime, file: Path) -> int:
     return count
 
 
+def by_tenth(readings: Sequence[Reading]) -> list[str]:
+    """MiB in the middle of each tenth of the week: one step is what a search has loaded, a slope
+    is what leaks."""
+    tenths: dict[int, list[float]] = {}
+    for reading in readings:
+        tenths.setdefault(int(10 * reading.at), []).append(reading.resident_mib)
+    return [f"{statistics.median(tenths[tenth]):.1f}" for tenth in sorted(tenths)]
+
+
 def grown(readings: Sequence[Reading]) -> float:
     """MiB, from the first third of them to the last."""
     resident = [reading.resident_mib for reading in readings]
@@ -188,6 +197,7 @@ def test_a_week(finished: Path, open_folder: Path) -> None:
         f"{asked.failures} while nobody answered\n"
         f"canaries: {expected} due, {len(canaries)} taken, {missed} reported as missed\n"
         f"resident: {min(resident):.1f} to {max(resident):.1f} MiB, grown {grown(settled):+.1f}\n"
+        f"resident by tenth of the week: {' '.join(by_tenth(week.readings))}\n"
         f"open files: {settled[0].files} to {max(reading.files for reading in settled)}; "
         f"threads: {max(reading.threads for reading in settled)}\n"
         f"searches: {[one.state for one in retunings]}; database: "

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import errno
 import re
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from plumbline.applied import targets
+from plumbline.applied.generations import Store
 from plumbline.daemon import applying, in_force
 from plumbline.daemon.step import Step
 from plumbline.daemon.taking import Advance
@@ -182,6 +185,35 @@ def test_a_disk_that_refuses_what_is_applied_is_asked_again(
         assert "cannot write here" in taken.error
     ((_, row),) = alarms.retunings(site.db)
     assert (row.state, refusals) == (("applied", 2) if mended else ("offered", 8)), row.detail
+
+
+def test_what_was_applied_by_half_is_applied_as_a_whole(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One file names the new generation, and the next one could not be written."""
+    site.changed(apply={"auto": True})
+    watcher = learnt(site)
+    regression(site)
+    until(site, watcher, Step.RECHECK)
+    carry_out = targets.carry_out
+
+    def half(edits: Sequence[targets.Edit], store: Store) -> None:
+        carry_out(edits[:1], store)
+        raise PlumblineError("cannot write there") from OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(targets, "carry_out", half)
+    (done,) = advance(site, watcher, 1)
+    assert "cannot write there" in done.error and len(list(modules(site))) == 1
+    monkeypatch.setattr(targets, "carry_out", carry_out)
+    (done,) = advance(site, watcher, 1)
+    assert "generation 1 was applied" in done.told[0].what
+    assert {path.name for path in modules(site)} == {"openmpi-4.1.4", "openmpi-4.1.4.lua"}
+    # What was learnt before is there to confirm it by.
+    assert "in force and confirmed" in until(site, watcher, Step.CONFIRM).told[0].what
+
+
+def modules(site: Site) -> Iterator[Path]:
+    return (Path(site.configuration.apply.modules) / "plumbline").glob("openmpi-*")
 
 
 def spoil(site: Site) -> None:

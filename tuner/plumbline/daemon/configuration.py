@@ -16,6 +16,10 @@ Some = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 
 
+# What notify.template may name.
+TEMPLATE_NAMES = ("what", "table", "command", "host", "campaign")
+
+
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Base of everything here."""
 

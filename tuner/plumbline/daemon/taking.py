@@ -114,7 +114,9 @@ def _shows(work: Work, row: Retuning) -> str:
 
 
 def _found(work: Work, number: int, row: Retuning, found: searching.Found) -> Retuning:
-    if not found.better:
+    there = work.in_force.source(work.campaign)
+    begun = there is not None and there.campaign.id == row.search
+    if not found.better and not begun:  # what was begun to be applied is no better than itself
         ended = msgspec.structs.replace(row, state="nothing better", ended=work.now())
         applying.end(work, number, ended, "stays", "nothing better was found")
         return ended
