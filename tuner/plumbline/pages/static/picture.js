@@ -25,9 +25,9 @@ async function draw(figure) {
     throw error;
   }
   image.remove();
-  if (figure.scrollWidth > figure.clientWidth) figure.tabIndex = 0;  // so that keys scroll it
   if (JSON.stringify(specification).includes('"bind":"scales"')) addReset(figure, show);
   figure.dataset.drawn = "yes";
+  if (figure.scrollWidth > figure.clientWidth) figure.tabIndex = 0;  // so that keys scroll it
 }
 
 // A file that opens without a server carries the specification itself.
