@@ -36,9 +36,20 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # --- campaign and verify ------------------------------------------------------------------------
 
 
-def test_a_campaign_ends_with_tables_winners_and_paths(finished: Finished) -> None:
+def test_a_campaign_ends_with_what_to_do_next(finished: Finished) -> None:
     database, said = finished
-    text = " ".join(said.out.split())
+    lines = said.out.splitlines()
+    assert len(lines) <= 60 and all(len(line) <= 120 for line in lines)
+    assert " violations -> 0" in said.out and "MPI_Allreduce" in said.out
+    id = lines[-1].split()[-1]
+    assert lines[-1] == f"all tables:  plumbline results --all --campaign {id}"
+    assert plumbline("results", "--campaign", id, "--db", database).out == said.out
+
+
+def test_all_results_have_tables_winners_and_paths(finished: Finished) -> None:
+    database, said = finished
+    shown = plumbline("results", "--all", "--db", database)
+    text = " ".join(shown.out.split())
     for part in (
         "Before",
         "After (",
@@ -56,7 +67,7 @@ def test_a_campaign_ends_with_tables_winners_and_paths(finished: Finished) -> No
     assert "measuring the library as it is" in said.err
     with Database.open(database) as db:
         for one in exports.get(db, campaigns.get(db, None).id):
-            assert one.path in said.out
+            assert one.path in shown.out
 
 
 def test_run_again_it_reports(finished: Finished, starter: SimulatedStarter) -> None:

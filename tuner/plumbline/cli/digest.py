@@ -40,6 +40,8 @@ def lines(report: Report, guidelines: Guidelines, width: int) -> list[str]:
         still = "Still violated" if report.winners else "Violated"
         found += ["", f"{still}, at how many sizes, and times as long as allowed"]
         found += _by_guideline(left, guidelines)
+    if report.saving is not None:
+        found += ["", tables.saved(report.saving).plain]
     found += ["", *summary(report)]
     return [part for line in found for part in _wrapped(line, width)]
 
@@ -49,8 +51,8 @@ def summary(report: Report) -> Iterator[str]:
     id = report.campaign.id
     violated = _violated(report.before)
     if report.after is None:
-        yield f"{counted(len(violated), 'violation')} so far; the campaign is not finished:"
-        yield "  the same command goes on with it"
+        yield f"{counted(len(violated), 'violation')} so far"
+        yield "The campaign is not finished; run the same command again to continue it."
         return
     left = _violated(report.after)
     undecided = sum(verdict.verdict == "undecided" for verdict in report.after)
