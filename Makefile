@@ -40,7 +40,7 @@ PY_FOLDERS = tuner db exporters tests
 .PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts test-install \
         test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages \
         screenshot fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
-        bench-detector bench-refinement bench-search bench-search-machine lock install clean distclean
+        bench-detector bench-refinement bench-slowdowns bench-search bench-search-machine lock install clean distclean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## */\1\t/p' $(MAKEFILE_LIST) | expand -t 19
@@ -163,6 +163,9 @@ bench-power: setup  ## power of the final check, from recorded launches (docs/de
 
 bench-refinement: setup build  ## how many points find a planted threshold, beside a grid (docs/design/suites.md; ARGS=--real: of the library here)
 	$(BIN)/python -m tests.bench.refinement $(ARGS)
+
+bench-slowdowns: setup build  ## whether a planted slow-down of 10 % is found, and none in equal builds (docs/design/comparing.md; ARGS="--runs N"; half an hour)
+	$(BIN)/python -m tests.bench.slowdowns $(ARGS)
 
 bench-detector: setup  ## false alarms and delays of the change detector (docs/design/change-detection.md; two minutes)
 	$(BIN)/python -m tests.bench.detector $(ARGS)

@@ -1,5 +1,5 @@
-"""How srun is made to start ranks with the preload library, and nothing else of the user's shell: it
-hands them what SLURM_EXPORT_ENV lists. srun splits that list at commas."""
+"""How srun is made to start ranks with the preload library, and nothing else of the user's shell:
+it hands them what SLURM_EXPORT_ENV lists. srun splits that list at commas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ case ",$plumbline_theirs," in
         "$plumbline_theirs: unset it, or let it be ALL,$plumbline_list" >&2
     ;;
 *)
-    export SLURM_EXPORT_ENV="$plumbline_theirs,$plumbline_list" PLUMBLINE_EXPORT_ENV="$plumbline_list"
+    export SLURM_EXPORT_ENV="$plumbline_theirs,$plumbline_list"
+    export PLUMBLINE_EXPORT_ENV="$plumbline_list"
     ;;
 esac
 unset plumbline_list plumbline_theirs

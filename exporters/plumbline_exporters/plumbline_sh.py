@@ -33,7 +33,7 @@ def preload_library(bundle: Bundle, unfit: str, reader: str) -> str:
     if bundle.preload_library is None:
         raise PlumblineError(
             "winners are variants, which need libplumbline.so, and none was named: "
-            "build it for this MPI library (make build) and export again"
+            "build it for this MPI library (plumbline build, make build) and export again"
         )
     return whole(bundle.preload_library, unfit, reader)
 

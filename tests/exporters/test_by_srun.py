@@ -55,7 +55,7 @@ def test_another_campaign_does_not_take_it_for_a_setting(tmp_path: Path) -> None
     assert "SLURM_EXPORT_ENV" in proof.PRELOADING
 
 
-# --- programs that hand on their whole environment -------------------------------------------------
+# --- programs that hand on their whole environment ----------------------------------------------
 
 
 def wrapped(tmp_path: Path, name: str, text: str) -> str:
@@ -88,7 +88,7 @@ def test_who_is_preloaded(tmp_path: Path, name: str, text: str, preloaded: bool)
     assert bool(wrapped(tmp_path, name, text)) == preloaded
 
 
-# --- the real things --------------------------------------------------------------------------------
+# --- the real things ----------------------------------------------------------------------------
 
 
 @pytest.fixture

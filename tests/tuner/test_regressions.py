@@ -45,7 +45,7 @@ def test_a_cell_is_decided_at_the_first_look_that_can() -> None:
 
 
 def test_too_few_launches_say_nothing() -> None:
-    assert verdict_of([0.5] * 9, CLAIM, cells=1)[:2] == ("not shown", 0)
+    assert verdict_of([0.5] * 8, CLAIM, cells=1)[:2] == ("not shown", 0)
 
 
 def test_equal_sides_have_no_other_verdict_in_as_many_families_as_promised() -> None:

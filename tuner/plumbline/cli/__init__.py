@@ -39,6 +39,7 @@ COMMANDS = {
     "export": "Write the winners as files that users source.",
     "apply": "Put the winners in force for a user or a site.",
     "rollback": "Take out what apply has put in force.",
+    "guidelines": "The guidelines: what each says, and what it is made of.",
     "lint": "What is wrong with rules files and environments.",
     "reproducibility": "How far the measurements themselves can be trusted here.",
     "run": "Start an application with the winners in force.",

@@ -142,9 +142,10 @@ def command(
     how = compare.How(**{name: value for name, value in of_how.items() if value is not None})
     if measure:
         comparing.refuse(of_how | {"picture": picture})
-        only = {"functions": functions, "sizes": sizes}
-        limits = {"launches": launches, "tolerance": tolerance, "output": output}
-        return comparing.run(program, a, b, how, **limits, **only, **asked)
+        asked |= {"functions": functions, "sizes": sizes}
+        return comparing.run(
+            program, a, b, how, launches=launches, tolerance=tolerance, output=output, **asked
+        )
     comparing.require_measure(asked | {"launches": launches, "tolerance": tolerance}, output)
     found = []
     for name in (sides.parse(a), sides.parse(b)):

@@ -30,7 +30,7 @@ def refuse(of_stored: Mapping[str, object]) -> None:
 
 def require_measure(asked: Mapping[str, object], output: Path | None) -> None:
     """What only --measure has. Raises UsageError that says so."""
-    for name, value in (asked | {"output": output}).items():
+    for name, value in {**asked, "output": output}.items():
         if value is not None:
             raise click.UsageError(
                 f"--{name.replace('_', '-')}: A and B are in the database; measure them with "
@@ -113,9 +113,10 @@ def _heading(found: MeasuredComparison) -> Iterator[str]:
             f"{header.nprocs} ranks{crowded}, {len(side.launches)} launches"
         )
     claim = found.claim
+    promised, least = f"{100 * (1 - claim.alpha):g} %", f"{100 * claim.tolerance:g} %"
     yield (
         f"launches of A and B took turns; intervals hold for all {len(found.cells)} cells "
-        f"together with {100 * (1 - claim.alpha):g} %; changes below {100 * claim.tolerance:g} % do not count"
+        f"together with {promised}; changes below {least} do not count"
     )
     yield from differing(compare.differences(found.a, found.b), together=True)
 

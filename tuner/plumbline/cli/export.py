@@ -48,6 +48,14 @@ def command(
     from plumbline_exporters.bundle import load_bundle
     from plumbline_exporters.registry import exporters, write
 
+    if listing and program.json:
+        common.print_json(
+            [
+                {"format": each.name, "summary": each.summary, "family": each.family}
+                for each in exporters().values()
+            ]
+        )
+        return
     if listing:
         for exporter in exporters().values():
             whose = f" ({exporter.family})" if exporter.family else ""

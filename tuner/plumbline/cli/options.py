@@ -342,7 +342,9 @@ new = option("--new", is_flag=True, help="Start afresh, though this was asked fo
 no_proof = option("--no-proof", is_flag=True, help="Do not spend a second on the canaries.")
 unsafe = option("--unsafe", is_flag=True, help="Also what some legal programs cannot bear.")
 listing = option("--list", "listing", is_flag=True, help="List what there is, and do no more.")
-all_rows = option("--all", "all_rows", is_flag=True, help="All rows, also where everything holds.")
+all_rows = option(
+    "--all", "all_rows", is_flag=True, help="All rows and tables, also where everything holds."
+)
 refine = option(
     "--refine", is_flag=True, help="Add places where curves bend, jump or cross, and say why."
 )

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.verify import least_absolute
-from plumbline.verify.distributions import binomial_at_most
+from plumbline.verify.significance.distributions import binomial_at_most
 
 LEAST_SIZES = 3
 """Sizes that a piece must have: two lie on a line whatever they are."""

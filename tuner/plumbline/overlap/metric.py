@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.verify import distributions
+from plumbline.verify.significance import distributions
 from plumbline_db.probe_records import Overlap
 
 _DRAWS = 400

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from plumbline.verify import distributions, statistics
+from plumbline.verify import statistics
 from plumbline.verify.design import Design, over
 from plumbline.verify.sequential import Hypothesis, HypothesisFamily
+from plumbline.verify.significance import distributions
 
 ALPHA = 0.05
 POWER = 0.9

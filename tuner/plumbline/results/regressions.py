@@ -29,6 +29,8 @@ from plumbline.verify.statistics import paired_ratio
 from plumbline_db.errors import PlumblineError
 
 Change = Literal["slower", "faster", "equal", "not shown", "lost", "only in B"]
+# A look at a cell wants a result in as many of its pairs: less than what the next look adds.
+WITH_RESULT = 0.9
 BAD: tuple[Change, ...] = ("slower", "lost")
 
 
@@ -91,7 +93,7 @@ def verdict_of(
     look that decides it, else at the last one that has its launches."""
     seen: tuple[Change, int, ChangeInterval] = ("not shown", 0, ChangeInterval(None, None, None))
     for look, launches in enumerate(claim.design.launches):
-        if launches > len(logs):
+        if len(logs) < launches * WITH_RESULT:
             break
         confidence = claim.design.confidence(look, claim.alpha / cells)
         found = paired_ratio(logs[:launches], confidence, "two-sided")

@@ -14,7 +14,7 @@ from itertools import combinations
 import msgspec
 import numpy as np
 
-from plumbline.verify.distributions import student_quantile
+from plumbline.verify.significance.distributions import student_quantile
 
 LEAST_CELLS = 20  # of a 95 % quantile
 COVERAGE = 0.95

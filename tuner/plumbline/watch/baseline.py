@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from plumbline.verify.distributions import student_quantile
+from plumbline.verify.significance.distributions import student_quantile
 from plumbline.watch.run_length import FREEDOM
 
 # Shares of |value - middle| at which the noise must not be wider than the scale says.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.measure.experiment import REFERENCE_CELLS
-from plumbline.verify.distributions import beta_quantile, student_quantile
+from plumbline.verify.significance.distributions import beta_quantile, student_quantile
 from plumbline.watch.run_length import FREEDOM
 
 LEVEL = 0.75  # a quarter of the references lies beyond

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.verify.distributions import student4_below
+from plumbline.verify.significance.distributions import student4_below
 
 FREEDOM = 4.0  # of student4_below
 # What one canary can add: an outlier is worth this much, however far out it lies.

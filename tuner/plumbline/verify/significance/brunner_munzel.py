@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from plumbline.verify import distributions
+from plumbline.verify.significance import distributions
 from plumbline.verify.significance import null_distributions as null
 from plumbline.verify.significance.comparison import (
     TIE_DIGITS,

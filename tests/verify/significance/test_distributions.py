@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from plumbline.verify import distributions
+from plumbline.verify.significance import distributions
 
 DIGITS = 1e-10
 shapes = st.floats(0.5, 500)
