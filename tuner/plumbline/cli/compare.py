@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import base, common, comparing, options
+from . import base, common, comparing, differences, options
 from .base import Program
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.measure.factors import Difference
     from plumbline.results.compare import ComparedCell, SideComparison
-    from plumbline.results.side_conditions import SideConditions
     from plumbline.results.sides import Side
-
-_LONGEST = 90  # characters of a factor's value; --json has all of it
 
 
 def _option(name: str, **more: Any) -> options.Wrap:
@@ -183,48 +178,8 @@ def _heading(found: SideComparison, a: Side, b: Side) -> Iterator[str]:
         )
     yield f"test: {found.test}, {found.how.alternative}; {found.why}"
     if not found.together:
-        yield from apart(found.a, found.b)
-    yield from differing(found.differences, together=found.together)
-
-
-def differing(differences: Sequence[Difference], *, together: bool) -> Iterator[str]:
-    """The factors that two sides do not share."""
-    if not differences:
-        yield "all recorded factors are equal" + ("" if together else ", but time and load")
-        return
-    yield "what differs between A and B, and so may be what the ratios show:"
-    for difference in differences:
-        yield f"  {difference.factor}: " + "; ".join(
-            f"{names[0]} {textwrap.shorten(value, _LONGEST, placeholder=' …')}"
-            for value, names in difference.values
-        )
-
-
-def apart(a: SideConditions, b: SideConditions) -> Iterator[str]:
-    """Of sides that were not measured together: what p does not know, and what is known of it."""
-    from plumbline.results.side_conditions import load_differences
-
-    yield (
-        "not paired: the sides were measured at different times; what changed in the machine "
-        "between them is in these ratios, and no p and no interval knows of it"
-    )
-    for letter, conditions in (("A", a), ("B", b)):
-        yield f"  {letter}  {conditions.first} to {conditions.last}; {_load(conditions)}"
-    for text in load_differences(a, b):
-        yield f"  the load differs: {text}"
-
-
-def _load(one: SideConditions) -> str:
-    if not one.launches_with_load:
-        return "its load is not known"
-    words = [
-        f"{what} {'not known' if value is None else f'{value:.2f} processors'}"
-        for what, value in (
-            ("other work", one.other_processors),
-            ("stolen", one.stolen_processors),
-        )
-    ]
-    return f"{', '.join(words)} (medians of {one.launches_with_load} launches)"
+        yield from differences.apart(found.a, found.b)
+    yield from differences.differing(found.differences, together=found.together)
 
 
 def _table(found: SideComparison) -> Table:

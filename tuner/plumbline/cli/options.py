@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
     from click.types import OptionHelpExtra
 
-    from plumbline.settings.explained import Explained
+    from plumbline.settings.explained import ExplainedSetting
 
 Wrap = Callable[[Any], Any]  # what stands above a command's function, after an @
 
@@ -205,7 +205,7 @@ _TYPES = {
 
 
 @functools.cache
-def _explained() -> dict[str, Explained]:
+def _explained() -> dict[str, ExplainedSetting]:
     from plumbline.settings import explained
 
     return explained.keys()

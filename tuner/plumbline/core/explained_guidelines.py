@@ -11,7 +11,7 @@ _TUNE_LIB = "PGMPITuneLib (Hunold, Carpen-Amarie, HPC Asia 2018)"
 _LAST_OF_THE_PAPER = 17
 
 
-class Explained(msgspec.Struct, frozen=True):
+class ExplainedGuideline(msgspec.Struct, frozen=True):
     """`right_side`: the variant or call that the left side must not be slower than."""
 
     id: str
@@ -23,14 +23,14 @@ class Explained(msgspec.Struct, frozen=True):
     default: bool = True
 
 
-def of(guidelines: Guidelines) -> list[Explained]:
+def of(guidelines: Guidelines) -> list[ExplainedGuideline]:
     """In the order of the file."""
     return [_explained(entry) for entry in guidelines.entries()]
 
 
 def _explained(
     entry: Monotony | Split | RankMonotony | Pattern | Overlap | Nonblocking,
-) -> Explained:
+) -> ExplainedGuideline:
     default = True
     match entry:
         case Monotony():
@@ -55,7 +55,9 @@ def _explained(
             kind = "nonblocking"
             meaning = "A non-blocking call and its wait must not be slower than the blocking call."
             right = "the blocking call (plumbline overlap)"
-    return Explained(entry.id, entry.name, kind, meaning, right, _source(entry.id), default)
+    return ExplainedGuideline(
+        entry.id, entry.name, kind, meaning, right, _source(entry.id), default
+    )
 
 
 def _source(id: str) -> str:

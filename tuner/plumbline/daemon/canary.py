@@ -88,7 +88,7 @@ def take(work: Work, due: datetime) -> Canary:
 def _launches(work: Work, choice: Chosen) -> dict[Cell, int]:
     """In how many launches of a canary each cell takes part, by its noise."""
     design, known = work.configuration.design, watching.cells(work.db, work.campaign.id)
-    states = {cell_of(one): msgspec.json.decode(one.state, type=CellState) for one in known}
+    states = {cell_of(cell): msgspec.json.decode(cell.state, type=CellState) for cell in known}
     return {cell: launches_of(design, states.get(cell, CellState())) for cell in choice.roles}
 
 
@@ -236,8 +236,10 @@ def _offs(seen: Watched[Cell]) -> dict[Cell, float]:
 def end_learning(work: Work) -> None:
     """What users have is another one from now on. Cells that are known by now are watched by what
     they were before; the others learn anew."""
-    stored = [one for one in watching.cells(work.db, work.campaign.id) if one.role != "reference"]
-    states = [msgspec.json.decode(one.state, type=CellState).learnt_so_far() for one in stored]
+    stored = [
+        cell for cell in watching.cells(work.db, work.campaign.id) if cell.role != "reference"
+    ]
+    states = [msgspec.json.decode(cell.state, type=CellState).learnt_so_far() for cell in stored]
     with work.db.transaction():
         watching.put_cells(
             work.db,

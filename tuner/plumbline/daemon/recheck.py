@@ -72,7 +72,7 @@ def _of_their_functions(
     known: Mapping[Cell, WatchedCell], raised: Sequence[CellAlarm]
 ) -> list[Cell]:
     """Learnt cells of the functions that have become slower, which raise no alarm themselves."""
-    slower = [of_alarm(one) for one in raised if one.direction == "slower"]
+    slower = [of_alarm(alarm) for alarm in raised if alarm.direction == "slower"]
     functions = {cell.function for cell in slower if cell.variant == "default"}
     return [
         cell
@@ -87,7 +87,9 @@ def _slower_too(
 ) -> CellAlarm | None:
     """A confirmed alarm of a cell that the recheck has found beside one of its function."""
     found = rechecked.comparisons.get(cell)
-    because = [one for one in judged if one.function == cell.function and one.state == "confirmed"]
+    because = [
+        alarm for alarm in judged if alarm.function == cell.function and alarm.state == "confirmed"
+    ]
     if not because or found is None or not is_slower(found):
         return None
     now = work.now()
