@@ -147,3 +147,11 @@ void pl_json_bool(struct pl_json *json, const char *key, bool value)
     before_value(json, key);
     fputs(value ? "true" : "false", json->out);
 }
+
+void pl_json_integers(struct pl_json *json, const char *key, const int64_t *values, int count)
+{
+    pl_json_array(json, key);
+    for (int i = 0; values && i < count; i++)
+        pl_json_integer(json, NULL, values[i]);
+    pl_json_end(json);
+}

@@ -29,5 +29,7 @@ void pl_json_unsigned(struct pl_json *json, const char *key, uint64_t value);
 /* Shortest text that reads back the same; null where it is not a finite number. */
 void pl_json_real(struct pl_json *json, const char *key, double value);
 void pl_json_bool(struct pl_json *json, const char *key, bool value);
+/* An array; NULL: an empty one. */
+void pl_json_integers(struct pl_json *json, const char *key, const int64_t *values, int count);
 
 #endif

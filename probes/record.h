@@ -1,5 +1,6 @@
 /* The record file (docs/plan-and-records.md): one JSON object a line, written to FILE.part, flushed
- * line by line, renamed to FILE when whole. All records and their fields are written here.
+ * line by line, renamed to FILE when whole. record.c is the file; all records and their fields are
+ * written in record_launch.c, record_case.c, record_overlap.c and record_clock.c.
  *
  * On ranks other than 0 a record is silent: every call does nothing and none fails. */
 #ifndef PL_RECORD_H
@@ -38,6 +39,10 @@ bool pl_record_open(struct pl_record *record, const char *path); /* false: see r
 bool pl_record_finish(struct pl_record *record);
 /* Give up; the .part file stays. Does nothing after pl_record_finish. */
 void pl_record_abandon(struct pl_record *record);
+
+/* A line: its kind, then any members, then its end. */
+struct pl_json *pl_record_start(struct pl_record *record, const char *kind);
+void pl_record_end(struct pl_record *record);
 
 void pl_record_header(struct pl_record *record, const struct pl_plan *plan,
                       const struct pl_record_facts *facts);

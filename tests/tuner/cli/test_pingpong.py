@@ -68,7 +68,7 @@ def test_an_interrupted_pingpong_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_pa
     [
         (["--sizes", "0,8"], "a line needs 3 sizes or more"),
         (["--sizes", "0,eight"], "--sizes takes whole numbers"),
-        (["--nprocs", "1"], "1 is not in the range"),
+        (["--nprocs", "1"], "--nprocs 1: 2 at least"),
         (["--launches", "0"], "0 is not in the range"),
     ],
 )

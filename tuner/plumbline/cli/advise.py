@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import click
 
-from . import base, common
+from . import base, common, completing, options
 from .base import Program
 
 UNKNOWN, NOT_THE_LIBRARY = 1, 3
 
 
-@base.command("advise", takes="mpi db json")
-@click.argument("function")
+@base.command(
+    "advise", takes="mpi db json nprocs", told={"nprocs": {"help": "Ranks.", "unset": ""}}
+)
+@click.argument("function", shell_complete=completing.functions)
 @click.option(
     "--bytes", type=click.IntRange(0, 2**63 - 1), required=True, help="Communication volume."
-)
-@click.option(
-    "nprocs",
-    "-n",
-    "--np",
-    "--nprocs",
-    type=click.IntRange(1, 2**31 - 1),
-    required=True,
-    help="Ranks.",
 )
 @click.option(
     "--measure",
@@ -34,7 +27,7 @@ def command(
     program: Program,
     function: str,
     bytes: int,
-    nprocs: int,
+    nprocs: int | None,
     measure: bool,
 ) -> int:
     """Library, tuned, or made by hand: which FUNCTION to call at a size, by what was measured.
@@ -55,6 +48,9 @@ def command(
 
     from . import advice_tables
 
+    if nprocs is None:
+        raise click.UsageError("say on how many ranks: --nprocs N")
+    options.some_ranks(nprocs)
     question = advice_stored.Question(advice_stored.name_of(function), bytes, nprocs)
     if measure and not program.database.exists():
         advised = advice_stored.Advised(question, [], [], [])

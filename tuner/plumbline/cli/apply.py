@@ -14,7 +14,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
 # Rollback has all of them but those of a campaign.
-@base.command("apply", takes="mpi db json")
+@base.command("apply", takes="mpi db json campaign")
 @click.option("--user", is_flag=True, help="For yourself alone.")
 @click.option("--site", is_flag=True, help="For everybody.")
 @click.option("--modules", type=_FOLDER, metavar="DIR", help="In a tree of modulefiles.")
@@ -22,7 +22,6 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
 @click.option("--force", is_flag=True, help="Also where our lines were changed by hand.")
 @options.unsafe
-@options.campaign()
 def command(
     program: Program,
     user: bool,

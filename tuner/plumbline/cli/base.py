@@ -3,6 +3,7 @@ or after it, and groups import a command when it runs, so that `--help` answers 
 
 from __future__ import annotations
 
+import copy
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -28,14 +29,24 @@ class Program(NamedTuple):
 
 class Command(click.Command):
     """`takes`: names of those options of the groups above that mean something here; the others are
-    refused. Those of the whole program reach the function as one `program`. `also`: parameters of
-    another command, which are its own and hold here too."""
+    refused. Those of `Program` reach the function as one `program`. `several`: of these, those that
+    take several values, where others take one. `told`: what the help says of them here in place of
+    their `help` and `unset`. `also`: parameters of another command, which are its own and hold
+    here too."""
 
     def __init__(
-        self, *args: Any, takes: str = "", also: Sequence[click.Parameter] = (), **more: Any
+        self,
+        *args: Any,
+        takes: str = "",
+        several: str = "",
+        told: Mapping[str, Mapping[str, object]] | None = None,
+        also: Sequence[click.Parameter] = (),
+        **more: Any,
     ) -> None:
         super().__init__(*args, **more)
         self.takes = takes.split()
+        self.several = several.split()
+        self.told = told or {}
         self.also = also
 
     def but(self, *names: str) -> list[click.Parameter]:
@@ -56,7 +67,8 @@ class Command(click.Command):
             name = str(option.name)
             value = ctx.params.pop(name)
             if name in self.takes:
-                ctx.params[name] = given.get(name, value)
+                value = given.get(name, value)
+                ctx.params[name] = value if name in self.several else _single(ctx, option, value)
                 if name in given:
                     ctx.set_parameter_source(name, ParameterSource.COMMANDLINE)
             elif ends and name in given and not ctx.resilient_parsing:
@@ -71,15 +83,36 @@ class Command(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         taken = [option for option in _above(ctx) if option.name in self.takes]
         of_program = [option for option in taken if option.name in Program._fields]
+        of_group = [option for option in taken if option not in of_program and not _shared(option)]
         own = [*self.also, *super().get_params(ctx)]
-        _section(ctx, formatter, "Options", own)
-        if len(taken) > len(of_program) and ctx.parent is not None:
-            of_group = [option for option in taken if option not in of_program]
+        _section(ctx, formatter, "Options", [param for param in own if not _shared(param)])
+        if of_group and ctx.parent is not None:
             _section(ctx, formatter, f"Options of {ctx.parent.command_path}", of_group)
+        shared = [self._here(param) for param in [*own, *taken] if _shared(param)]
+        _section(ctx, formatter, "Options of several commands", shared)
         if of_program:
             names = ", ".join(option.opts[-1] for option in of_program)
             formatter.write_paragraph()
             formatter.write_text(f"Also {names}: {ctx.find_root().command_path} --help.")
+
+    def _here(self, param: click.Parameter) -> click.Parameter:
+        here = copy.copy(param)
+        vars(here).update(self.told.get(str(param.name), {}))
+        return here
+
+
+def _shared(param: click.Parameter) -> bool:
+    """Whether it is of those options of the program that some commands have, and others not."""
+    return getattr(param, "shared", False)
+
+
+def _single(ctx: click.Context, option: click.Option, value: Any) -> Any:
+    """Of an option that takes several values elsewhere."""
+    if not getattr(option.type, "one_or_more", False) or value is None:
+        return value
+    if len(value) > 1:
+        raise click.UsageError(f"{option.opts[-1]} takes one number here", ctx)
+    return value[0]
 
 
 def _above(ctx: click.Context) -> list[click.Option]:

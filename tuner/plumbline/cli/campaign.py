@@ -16,7 +16,11 @@ from .base import Program
 SEARCHING = (*Searching.__struct_fields__, "output", "check")
 
 
-@base.command("campaign", takes="mpi db json")
+@base.command(
+    "campaign",
+    takes=f"mpi db json {options.MEASURED}",
+    told={"sizes": options.told("sizes")},
+)
 @options.keys("budget_seconds", "rounds")
 @options.option(
     "--output",
@@ -35,10 +39,7 @@ SEARCHING = (*Searching.__struct_fields__, "output", "check")
     required=False,
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
 )
-@options.simulate
-@options.keys("nprocs", "nodes", "bind", "map_by", "sizes", "type", "op", "root")
-@options.keys("guidelines", "functions", "profile", "use", "sync")
-@options.keys("launches", "launches_max", "seed")
+@options.keys("guidelines", "functions", "profile", "use", "sync", "launches", "launches_max")
 @options.new
 def command(program: Program, output: Path | None, check: bool, **asked: Any) -> int:
     """Measure, verify, search, confirm, export: the whole loop.

@@ -17,12 +17,15 @@ def _usual() -> ModuleType:
     return acceptance
 
 
-@base.command("check", takes="mpi db json")
+@base.command(
+    "check",
+    takes="mpi db json campaign bind seed",
+    context_settings={"default_map": options.usual("seed")},
+    told={"bind": {"unset": "as the campaign was asked for, else plain"}},
+)
 @options.option("--functions", type=options.Words(), unset="all", help="Only winners of these.")
 @options.launches("Pairs of launches.", type=int, unset=lambda: _usual().PAIRS)
 @options.reps("Calls that each loop times.", unset=lambda: _usual().ITERATIONS)
-@options.usual("seed", type=click.IntRange(0))
-@options.key("bind", unset="as the campaign was asked for, else plain")
 @click.option(
     "--osu",
     type=click.Path(path_type=Path),
@@ -35,7 +38,6 @@ def _usual() -> ModuleType:
     help="Program IMB-MPI1 (unset: the one beside mpirun, or on PATH); none: without it.",
 )
 @options.no_proof
-@options.campaign()
 def command(
     program: Program,
     functions: list[str] | None,

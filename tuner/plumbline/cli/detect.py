@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from plumbline.settings.toolchain import Toolchain
 
 
-@base.command("detect", takes="mpi db json")
+@base.command(
+    "detect",
+    takes="mpi db json simulate nprocs",
+    several="nprocs",
+    told={
+        "nprocs": {
+            "help": "With --simulate: one call on so many ranks, too; with commas between.",
+            "unset": "none",
+        }
+    },
+)
 @click.argument("recording", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @options.option(
     "--output",
@@ -32,13 +42,6 @@ if TYPE_CHECKING:
     help="Play the messages again, beside MPI's own collective, in --launches launches.",
 )
 @options.launches(unset="8", help="Launches, with --replay; each is started anew.")
-@options.simulate
-@options.key(
-    "nprocs",
-    type=options.Numbers(),
-    unset="none",
-    help="With --simulate: one call on so many ranks, too; with commas between.",
-)
 def command(
     program: Program,
     recording: Path,

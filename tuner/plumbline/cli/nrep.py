@@ -10,7 +10,7 @@ import click
 
 from plumbline.core.plan import StoppingRule
 
-from . import base, common, options
+from . import base, common, completing, options
 from .base import Program
 
 if TYPE_CHECKING:
@@ -28,9 +28,12 @@ def _count(name: str, option: str, help: str) -> options.Wrap:
     return options.option(option, name, type=click.IntRange(1), default=default, help=help)
 
 
-@base.command("nrep", takes="mpi json")
-@click.argument("functions", nargs=-1, required=True)
-@options.sizes(default="8,1024,16384,131072")
+@base.command(
+    "nrep",
+    takes=f"mpi json nprocs sizes {options.DATA} seed",
+    context_settings={"default_map": {"sizes": "8,1024,16384,131072"}},
+)
+@click.argument("functions", nargs=-1, required=True, shell_complete=completing.functions)
 @options.option(
     "--rule",
     default=_RULE.criteria,
@@ -40,11 +43,8 @@ def _count(name: str, option: str, help: str) -> options.Wrap:
 @_count("step", "--step", "Repetitions from one question to the next.")
 @_count("most", "--max", "Repetitions at most.")
 @options.option("--budget", type=float, help="Seconds for a cell in a launch, at most.")
-@options.key("nprocs")
 @options.launches(default=3)
-@options.keys("type", "op", "root")
 @options.cache()
-@options.usual("seed")
 @options.raw_records
 def command(
     program: Program,

@@ -13,30 +13,46 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
     from click.types import OptionHelpExtra
 
-    from plumbline.settings.explained import Explained
+    from plumbline.settings.explained import ExplainedSetting
 
 Wrap = Callable[[Any], Any]  # what stands above a command's function, after an @
 
 # Names of keys of a campaign file on the command line; the others are as in the file.
-_NAMES = {"nprocs": ("-n", "--nprocs"), "budget_seconds": ("--budget",)}
+_NAMES = {"budget_seconds": ("--budget",)}
 
 
 class Option(click.Option):
     """`unset`: what is taken where there is no default of its own; for the help, and called for it
-    alone."""
+    alone. `shared`: of the program, for several commands."""
 
-    def __init__(self, *args: Any, unset: str | Callable[[], object] = "", **more: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        unset: str | Callable[[], object] = "",
+        shared: bool = False,
+        **more: Any,
+    ) -> None:
         super().__init__(*args, **more)
-        self._unset = unset
+        self.shared = shared
+        self.unset = unset
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from . import completing
+
+        known = completing.OF_OPTIONS.get(str(self.name))
+        if known is None:
+            return super().shell_complete(ctx, incomplete)
+        return known(ctx, self, incomplete)
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
         extra = super().get_help_extra(ctx)
         if extra.get("default") == '""':
             del extra["default"]
-        if self._unset and "default" not in extra:
-            unset = self._unset
+        if self.unset and "default" not in extra:
+            unset = self.unset
             extra["default"] = unset if isinstance(unset, str) else str(unset())
         return extra
 
@@ -68,11 +84,15 @@ class AllOrWords(Words):
 
 
 class Numbers(click.ParamType[Any]):
-    """Numbers with commas between, none below 0."""
+    """Numbers with commas between, none below 0. `one_or_more`: most commands take one."""
 
-    def __init__(self, kind: type[int] | type[float] = int) -> None:
+    def __init__(
+        self, kind: type[int] | type[float] = int, *, one_or_more: bool = False, most: int = 2**63
+    ) -> None:
         self._kind = kind
-        self.name = "numbers"
+        self._most = most
+        self.one_or_more = one_or_more
+        self.name = "number" if one_or_more else "numbers"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -87,6 +107,8 @@ class Numbers(click.ParamType[Any]):
             raise click.UsageError(f"{name} takes {whole}numbers with commas between") from None
         if min(numbers) < 0:
             raise click.UsageError(f"{name} must not be negative")
+        if max(numbers) >= self._most:
+            raise click.UsageError(f"{name} must be below {self._most}")
         return numbers
 
 
@@ -123,8 +145,9 @@ class PictureFile(NewFile):
     """A file whose ending says which kind of picture it will hold."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        from plumbline.system import extras
         from plumbline.system.chart import ENDINGS
-        from plumbline_db.errors import UsageError
+        from plumbline_db.errors import PlumblineError, UsageError
 
         path = super().convert(value, param, ctx)
         if path.suffix not in ENDINGS:
@@ -132,6 +155,8 @@ class PictureFile(NewFile):
                 f"{path}: a picture is SVG, PNG or PDF; name a file that ends in "
                 f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
             )
+        if "pictures" in extras.absent():
+            raise PlumblineError(str(extras.missing("vl_convert")))
         return path
 
 
@@ -180,7 +205,7 @@ _TYPES = {
 
 
 @functools.cache
-def _explained() -> dict[str, Explained]:
+def _explained() -> dict[str, ExplainedSetting]:
     from plumbline.settings import explained
 
     return explained.keys()
@@ -208,13 +233,6 @@ def key(name: str, **more: Any) -> Wrap:
     return option(name, *names, **({"help": f"{words}."} | more))
 
 
-def usual(name: str, **more: Any) -> Wrap:
-    """The same with the key's default."""
-    from plumbline.settings import Settings
-
-    return key(name, default=Settings().keys()[name], **more)
-
-
 def of_plan(name: str, help: str, **more: Any) -> Wrap:
     """What a plan says of all its cases, with the plan's own default."""
     from plumbline.core.plan import Plan
@@ -238,21 +256,97 @@ def keys(*names: str) -> Wrap:
     return together(*map(key, names))
 
 
-# --- options that several commands have -----------------------------------------------------------
+# --- options of the program that several commands have --------------------------------------------
 
-simulate = option(
-    "--simulate",
-    metavar="LIBRARY",
-    help="On a simulated machine (SimGrid), with the decisions of ompi, mpich, mvapich2 or impi "
-    "re-created.",
+# Names, for what a command `takes`.
+RANKS = "nprocs nodes bind map_by simulate"
+DATA = "type op root"
+MEASURED = f"{RANKS} sizes {DATA} seed"
+
+
+def _shared(*names: str, help: str, **more: Any) -> Wrap:
+    return option(*names, help=help, shared=True, **more)
+
+
+# Those that are keys of a campaign file say what those say; it is not loaded for them, as
+# `plumbline --help` answers at once.
+shared = together(
+    _shared(
+        "nprocs",
+        "-n",
+        "--np",
+        "--nprocs",
+        type=Numbers(one_or_more=True, most=2**31),
+        unset="0",
+        help="Ranks; 0: all processing units (four ranks where there are fewer), or 32 simulated "
+        "ones.",
+    ),
+    _shared(
+        "--nodes",
+        type=click.INT,
+        help="Nodes, as many ranks on each; not given: one, all of `hosts`, or a simulated one a "
+        "rank.",
+    ),
+    _shared(
+        "--bind",
+        metavar="core|none|numa|plain|socket",
+        help="What ranks are bound to; plain: as by mpirun; not given: so, or core where they "
+        "share one.",
+    ),
+    _shared(
+        "--map-by",
+        metavar="core|node|numa|socket",
+        help="Over what ranks are put in turn; not given: as the library does it.",
+    ),
+    _shared(
+        "--simulate",
+        metavar="LIBRARY",
+        help="On a simulated machine (SimGrid), with the decisions of ompi, mpich, mvapich2 or "
+        "impi re-created.",
+    ),
+    _shared("--sizes", type=Numbers(), help="Bytes, with commas between."),
+    _shared("--type", unset="MPI_BYTE", help="MPI datatype."),
+    _shared("--op", unset="MPI_BOR", help="MPI reduction operator."),
+    _shared("--root", type=click.INT, unset="0", help="Root of rooted functions."),
+    _shared("--seed", type=click.IntRange(0), unset="1", help="Seed of orders and data."),
+    _shared(
+        "--campaign",
+        unset="the one finished last that has winners",
+        help="Id of a campaign.",
+    ),
 )
+
+
+def usual(*names: str) -> dict[str, Any]:
+    """Those keys of a campaign file with their defaults, for a command's `default_map`."""
+    from plumbline.settings import Settings
+
+    every = Settings().keys()
+    return {name: every[name] for name in names}
+
+
+def told(name: str) -> dict[str, object]:
+    """What such a key says of itself, for a command's `told`."""
+    found = _explained()[name]
+    return {"help": found.sentence, "unset": found.default}
+
+
+def some_ranks(nprocs: int | None, least: int = 1) -> None:
+    if nprocs is not None and nprocs < least:
+        raise click.UsageError(f"--nprocs {nprocs}: {least} at least")
+
+
+# --- options that several commands define ---------------------------------------------------------
+
 new = option("--new", is_flag=True, help="Start afresh, though this was asked for before.")
 no_proof = option("--no-proof", is_flag=True, help="Do not spend a second on the canaries.")
 unsafe = option("--unsafe", is_flag=True, help="Also what some legal programs cannot bear.")
 listing = option("--list", "listing", is_flag=True, help="List what there is, and do no more.")
-all_rows = option("--all", "all_rows", is_flag=True, help="All rows, also where everything holds.")
+all_rows = option(
+    "--all", "all_rows", is_flag=True, help="All rows and tables, also where everything holds."
+)
 refine = option(
-    "--refine", is_flag=True, help="Add sizes where curves bend, jump or cross, and say why."
+    "--refine", is_flag=True, help="Add places where curves bend, jump or cross, and say why."
 )
 knob = option(
     "--knob",
@@ -266,14 +360,6 @@ raw_records = option(
     type=NewFolder(),
     help="Folder for the raw records (NDJSON, one file a launch).",
 )
-
-
-def campaign(unset: str = "the one finished last that has winners") -> Wrap:
-    return option("--campaign", unset=unset, help="Id of a campaign.")
-
-
-def sizes(**more: Any) -> Wrap:
-    return option("--sizes", **({"type": Numbers(), "help": "Bytes, with commas between."} | more))
 
 
 def launches(help: str = "Launches; each is started anew.", **more: Any) -> Wrap:

@@ -35,6 +35,7 @@ COMMANDS = {
 
 # Options that every command takes which measures.
 MEASURING = "mpi db json nprocs nodes bind map_by campaign_file seed new"
+RANKS = {"help": "Ranks.", "unset": str(place.NPROCS)}
 _USUAL = OverlapSettings(place.NPROCS)
 
 
@@ -50,11 +51,11 @@ def _axis(number: int, unit: int) -> str:
     cls=base.Lazy,
     words=COMMANDS,
     prefix="plumbline.cli.overlap_",
-    takes="mpi db json",
+    takes="mpi db json nprocs nodes bind map_by sizes seed",
     invoke_without_command=True,
+    context_settings={"default_map": options.usual("seed")},
+    told={"nprocs": RANKS, "sizes": {"unset": lambda: _axis(0, 1)}},
 )
-@options.option("-n", "--nprocs", type=click.IntRange(2), unset=str(place.NPROCS), help="Ranks.")
-@options.keys("nodes", "bind", "map_by")
 @click.option(
     "--campaign-file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -63,7 +64,6 @@ def _axis(number: int, unit: int) -> str:
 )
 @options.knob
 @options.option("--benches", unset=", ".join(QUICK), help="Benchmarks, with commas between.")
-@options.sizes(unset=lambda: _axis(0, 1))
 @options.option(
     "--work",
     type=options.Numbers(),
@@ -92,7 +92,6 @@ def _axis(number: int, unit: int) -> str:
     help="Communication, work and both, so often in a launch.",
 )
 @options.launches("Launches of each benchmark.", unset=f"{LAUNCHES}; 1 with --quick")
-@options.usual("seed")
 @options.picture("Draw")
 @click.option("--dots", is_flag=True, help="In heat maps, in cells that are not inferred.")
 @options.new

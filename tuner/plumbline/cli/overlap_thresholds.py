@@ -9,9 +9,9 @@ import click
 
 from plumbline.overlap.thresholds import ThresholdSettings
 
-from . import base, common
+from . import base, common, options
 from .base import Program
-from .overlap import MEASURING
+from .overlap import MEASURING, RANKS
 
 LEAST_TRIPLES = 4
 
@@ -19,7 +19,10 @@ LEAST_TRIPLES = 4
 @base.command(
     "thresholds",
     takes=f"{MEASURING} knobs triples",
-    context_settings={"default_map": {"triples": ThresholdSettings().triples}},
+    context_settings={
+        "default_map": {"triples": ThresholdSettings().triples} | options.usual("seed")
+    },
+    told={"nprocs": RANKS},
 )
 def command(
     program: Program,

@@ -9,7 +9,7 @@ import click
 
 from . import base, common, options
 from .base import Program
-from .overlap import MEASURING
+from .overlap import MEASURING, RANKS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MESSAGES = 8  # in the text
 
 
-_STANDING = {"benches": "sender", "sizes": "524288", "work": "200"}
+_STANDING = {"benches": "sender", "sizes": "524288", "work": "200"} | options.usual("seed")
 _LARGEST_BYTES, _LONGEST_US = 1 << 30, 10_000_000
 
 
@@ -29,6 +29,7 @@ _LARGEST_BYTES, _LONGEST_US = 1 << 30, 10_000_000
     "timeline",
     takes=f"{MEASURING} knobs benches sizes work kernel test_us picture",
     context_settings={"default_map": _STANDING},
+    told={"nprocs": RANKS},
 )
 @click.option(
     "--part",

@@ -12,7 +12,7 @@ from plumbline.settings.sampling import Sampling
 
 from . import base, common, options
 from .base import Program
-from .overlap import MEASURING
+from .overlap import MEASURING, RANKS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -36,6 +36,7 @@ BUDGET_SECONDS = 600.0
         "default_map": {"benches": _BENCHES, "sizes": _SIZES, "triples": _USUAL.triples}
         | {"launches": Sampling().launches}
     },
+    told={"nprocs": RANKS},
 )
 @options.option(
     "--limit",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from plumbline.measure.pingpong import SIZES, PingPongSettings
 
 from . import base, common, options
@@ -21,18 +19,17 @@ _FEWEST = 2
 _USUAL = PingPongSettings(_FEWEST)
 
 
-@base.command("pingpong", takes="mpi db json")
-@options.option(
-    "-n",
-    "--nprocs",
-    type=click.IntRange(_FEWEST),
-    unset=f"all cores, at least {_FEWEST}",
-    help="Ranks.",
+@base.command(
+    "pingpong",
+    takes="mpi db json nprocs sizes seed",
+    context_settings={"default_map": options.usual("seed")},
+    told={
+        "nprocs": {"help": "Ranks.", "unset": f"all cores, at least {_FEWEST}"},
+        "sizes": {"unset": f"{SIZES[0]} and {SIZES[1]} to {SIZES[-1]}, doubling"},
+    },
 )
-@options.sizes(unset=f"{SIZES[0]} and {SIZES[1]} to {SIZES[-1]}, doubling")
 @options.reps("Round trips of a size in a launch; fewer above 64 KiB.", default=_USUAL.reps)
 @options.launches(default=_USUAL.launches)
-@options.usual("seed")
 @options.new
 def command(
     program: Program,
@@ -61,6 +58,7 @@ def command(
     from plumbline.system.machine import processing_units
     from plumbline_db.connection import Database
 
+    options.some_ranks(nprocs, _FEWEST)
     wanted = tuple(sorted(set(sizes or SIZES)))
     ranks = nprocs or max(_FEWEST, processing_units())
     settings = PingPongSettings(ranks, wanted, reps, launches, seed)

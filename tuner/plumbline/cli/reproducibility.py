@@ -40,17 +40,18 @@ def _standing(name: str) -> Callable[[], str]:
     return text
 
 
-@base.command("reproducibility", takes="mpi db json")
-@click.option("--quick", is_flag=True, help="Three minutes at most: fewer cells and effects.")
-@options.option(
-    "-n",
-    "--nprocs",
-    type=options.Numbers(),
-    unset=_standing("nprocs"),
-    help="Numbers of ranks, with commas between.",
+@base.command(
+    "reproducibility",
+    takes="mpi db json nprocs sizes seed",
+    several="nprocs",
+    told={
+        "nprocs": {"help": "Numbers of ranks.", "unset": _standing("nprocs")},
+        "sizes": {"help": "Bytes, with commas between (unset: see above)."},
+        "seed": {"unset": _standing("seed")},
+    },
 )
+@click.option("--quick", is_flag=True, help="Three minutes at most: fewer cells and effects.")
 @options.option("--functions", type=options.Words(), help="With commas between (unset: see above).")
-@options.sizes(help="Bytes, with commas between (unset: see above).")
 @options.option(
     "--trials", type=int, unset=_standing("trials"), help="Whole experiments that are compared."
 )
@@ -67,7 +68,6 @@ def _standing(name: str) -> Callable[[], str]:
     unset=_standing("effects"),
     help="Planted slow-downs in per cent, with commas between.",
 )
-@options.option("--seed", type=int, unset=_standing("seed"), help="Seed of orders and data.")
 @options.new
 @options.picture("Draw the trials")
 def command(program: Program, quick: bool, new: bool, picture: Path | None, **asked: Any) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 
 import click
 
@@ -11,17 +12,17 @@ from . import base, options
 from .base import Program
 
 
-@base.command("run", takes="mpi db", context_settings={"allow_interspersed_args": False})
+@base.command("run", takes="mpi db campaign", context_settings={"allow_interspersed_args": False})
 @click.argument("application", nargs=-1, type=click.UNPROCESSED, required=True)
 @options.no_proof
-@options.campaign()
 def command(
     program: Program, application: tuple[str, ...], no_proof: bool, campaign: str | None
 ) -> None:
     """Start an application with the winners in force.
 
     Sources the files that the campaign exported and confirmed, shows with canaries that they are
-    in force, and then becomes the application's mpirun.
+    in force, and then becomes the application's mpirun, srun or the like. At the end rank 0 says in
+    a line which calls were replaced (not with PLUMBLINE_SAY=nothing in the environment).
 
     \b
     Example:
@@ -40,7 +41,8 @@ def command(
     if not no_proof:
         for statement in in_force.proven(files, environment):
             click.echo(f"plumbline: {statement}", err=True)
-    asked = ranks_asked.ranks(application)
+    environment = in_force.for_program(environment, Path(binary))
+    asked = ranks_asked.of(application, os.environ, Path(binary)).ranks
     click.echo(f"plumbline: {in_force.applying(files, asked)}", err=True)
     elsewhere = in_force.elsewhere(files, application)
     if elsewhere:

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from .running_suites import SuitesRan
 
 
-@base.command("suite", takes="mpi db json")
+@base.command("suite", takes="mpi db json nprocs simulate")
 @click.argument("name", metavar="FILE|NAME", required=False)
-@options.keys("nprocs")
-@options.simulate
 @options.listing
 @options.new
 @options.picture("Draw the suites, a curve an operation,")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import base, common, options
+from . import base, common, completing, options
 from .base import Program
 
 if TYPE_CHECKING:
@@ -19,8 +19,14 @@ KINDS = ("algorithm", "mockup", "naive")
 FIRST, LAUNCHES = 3, 10
 
 
-@base.command("variants", takes="mpi json")
-@click.argument("functions", nargs=-1)
+@base.command(
+    "variants",
+    takes="mpi json nprocs sizes type op seed simulate",
+    several="nprocs",
+    context_settings={"default_map": {"sizes": "8,1024,16384,131072"}},
+    told={"sizes": {"help": "Bytes, with commas between, with --best."}},
+)
+@click.argument("functions", nargs=-1, shell_complete=completing.functions)
 @click.option("--kind", type=click.Choice(KINDS), help="Only these.")
 @click.option(
     "--best",
@@ -28,8 +34,6 @@ FIRST, LAUNCHES = 3, 10
     is_flag=True,
     help="Measure: our best variant beside the library's best algorithm and its default.",
 )
-@options.sizes(default="8,1024,16384,131072", help="Bytes, with commas between, with --best.")
-@options.key("nprocs", type=options.Numbers())
 @options.option(
     "--first-launches",
     type=click.IntRange(1),
@@ -39,10 +43,7 @@ FIRST, LAUNCHES = 3, 10
 @options.launches(
     "Launches in which the fastest meet.", unset=f"{LAUNCHES}; 1 on a simulated machine"
 )
-@options.keys("type", "op")
-@options.usual("seed")
 @click.option("--markdown", is_flag=True, help="Tables as a page of documentation has them.")
-@options.simulate
 def command(
     program: Program,
     functions: tuple[str, ...],

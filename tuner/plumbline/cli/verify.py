@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from plumbline.suites.report import MeasuredSuite
 
 
-@base.command("verify", takes="mpi db json", also=campaign.command.but(*campaign.SEARCHING))
+@base.command(
+    "verify",
+    takes=" ".join(campaign.command.takes),
+    told=campaign.command.told,
+    also=campaign.command.but(*campaign.SEARCHING),
+)
 @options.all_rows
 @options.refine
 def command(program: Program, all_rows: bool, refine: bool, **asked: Any) -> int:

@@ -38,7 +38,9 @@ def settings(file: Path | None, options: dict[str, Any]) -> Settings:
 
 def bound(chosen: Settings) -> Settings:
     """On this machine, where each rank has a processing unit, ranks are bound to cores unless
-    something else is asked for: one that wanders computes at another speed."""
+    something else is asked for: one that wanders computes at another speed. Raises UsageError."""
+    if chosen.ranks.nprocs < NPROCS:
+        raise UsageError(f"--nprocs {chosen.ranks.nprocs}: overlap needs {NPROCS} ranks at least")
     fits = not facts(chosen) and chosen.ranks.nprocs <= processing_units()
     return chosen.but(bind="core") if fits else chosen
 

@@ -1,0 +1,142 @@
+/* Records of what is timed: cases, their checks and samples; round trips of messages. */
+#include "measure/series.h"
+#include "measure/types.h"
+#include "pattern/pattern.h"
+#include "record.h"
+#include "use/use.h"
+
+void pl_record_case(struct pl_record *record, const struct pl_plan *plan, const struct pl_case *c,
+                    int64_t bytes_moved)
+{
+    struct pl_json *json = pl_record_start(record, "case");
+    pl_json_integer(json, "case", c->id);
+    pl_json_text(json, "function", pl_case_function(c));
+    pl_json_text(json, "variant", c->variant_name);
+    pl_json_text(json, "config", plan->configs[c->config].id);
+    pl_json_integer(json, "bytes", c->bytes);
+    pl_json_integer(json, "bytes_moved", bytes_moved);
+    pl_json_text(json, "type", pl_types[c->type].name);
+    pl_json_text(json, "op", pl_ops[c->op].name);
+    pl_json_integer(json, "root", c->root);
+    pl_json_integer(json, "ranks", c->ranks);
+    pl_json_integer(json, "reps", c->reps);
+    pl_json_integer(json, "delay_ns", c->delay_ns);
+    if (c->calls) {
+        pl_json_integer(json, "calls", c->calls);
+        pl_json_integer(json, "least", c->least);
+        pl_json_integer(json, "mean", c->mean);
+    }
+    if (c->use)
+        pl_json_text(json, "use", c->use->name);
+    if (c->by_rank)
+        pl_json_integer(json, "by_rank", 1);
+    pl_record_end(record);
+}
+
+void pl_record_begin(struct pl_record *record, int case_id)
+{
+    pl_json_integer(pl_record_start(record, "begin"), "case", case_id);
+    pl_record_end(record);
+}
+
+void pl_record_check(struct pl_record *record, int case_id, const char *outcome, const char *detail)
+{
+    struct pl_json *json = pl_record_start(record, "check");
+    pl_json_integer(json, "case", case_id);
+    pl_json_text(json, "outcome", outcome);
+    pl_json_text(json, "detail", detail);
+    pl_record_end(record);
+}
+
+void pl_record_order(struct pl_record *record, int block, const struct pl_plan *plan,
+                     const int *order, int count)
+{
+    struct pl_json *json = pl_record_start(record, "order");
+    pl_json_integer(json, "block", block);
+    pl_json_array(json, "cases");
+    for (int i = 0; i < count; i++)
+        pl_json_integer(json, NULL, plan->cases[order[i]].id);
+    pl_json_end(json);
+    pl_record_end(record);
+}
+
+void pl_record_samples(struct pl_record *record, int case_id, int block,
+                       const struct pl_series *series, const struct pl_counters *counters)
+{
+    const struct pl_sync *scheme = series->start->scheme;
+    struct pl_json *json = pl_record_start(record, "samples");
+    pl_json_integer(json, "case", case_id);
+    pl_json_integer(json, "block", block);
+    pl_json_integers(json, "warmup_ns", series->ns, series->warmup);
+    pl_json_integers(json, "ns", series->ns + series->warmup, series->count);
+    pl_json_integer(json, "late", series->late);
+    pl_json_integer(json, "overrun", series->overrun);
+    pl_json_integer(json, "window_ns",
+                    scheme->windows || scheme->arrivals ? series->start->window_ns : 0);
+    pl_json_bool(json, "budget_spent", series->budget_spent);
+    pl_json_bool(json, "settled", series->settled);
+    pl_counters_json(json, counters);
+    pl_record_end(record);
+}
+
+void pl_record_rank_samples(struct pl_record *record, int case_id, int block,
+                            const struct pl_series *series)
+{
+    struct pl_json *json = pl_record_start(record, "rank_samples");
+    pl_json_integer(json, "case", case_id);
+    pl_json_integer(json, "block", block);
+    pl_json_array(json, "ns");
+    for (int rank = 0; rank < series->world->size; rank++) {
+        const int64_t *ns = series->ranks_ns + (size_t)rank * ((size_t)series->room + 1);
+        pl_json_integers(json, NULL, ns, series->count);
+    }
+    pl_json_end(json);
+    pl_record_end(record);
+}
+
+void pl_record_nrep(struct pl_record *record, int case_id, int nrep, const char *ended_by,
+                    const struct pl_nrep_rule *rule, const double *values)
+{
+    struct pl_json *json = pl_record_start(record, "nrep");
+    pl_json_integer(json, "case", case_id);
+    pl_json_integer(json, "nrep", nrep);
+    pl_json_text(json, "ended_by", ended_by);
+    pl_json_array(json, "criteria");
+    for (int i = 0; i < rule->count; i++) {
+        pl_json_object(json, NULL);
+        pl_json_text(json, "name", rule->conditions[i].criterion->name);
+        pl_json_real(json, "threshold", rule->conditions[i].threshold);
+        pl_json_real(json, "value", values[i]);
+        pl_json_end(json);
+    }
+    pl_json_end(json);
+    pl_record_end(record);
+}
+
+void pl_record_pingpong(struct pl_record *record, int first, int second, const char *pair,
+                        const struct pl_pingpong *line, const int64_t *ns)
+{
+    struct pl_json *json = pl_record_start(record, "pingpong");
+    pl_json_integer(json, "first", first);
+    pl_json_integer(json, "second", second);
+    pl_json_text(json, "pair", pair);
+    pl_json_integer(json, "bytes", line->bytes);
+    pl_json_integers(json, "round_trip_ns", ns, line->reps);
+    pl_record_end(record);
+}
+
+void pl_record_transit(struct pl_record *record, int case_id, int blocks)
+{
+    struct pl_json *json = pl_record_start(record, "transit");
+    pl_json_integer(json, "case", case_id);
+    pl_json_integer(json, "blocks", blocks);
+    pl_record_end(record);
+}
+
+void pl_record_refused(struct pl_record *record, int case_id, const char *reason)
+{
+    struct pl_json *json = pl_record_start(record, "refused");
+    pl_json_integer(json, "case", case_id);
+    pl_json_text(json, "reason", reason);
+    pl_record_end(record);
+}

@@ -1,0 +1,43 @@
+/* Records of the global clock. */
+#include "clock/global.h"
+#include "record.h"
+
+void pl_record_clock_sync(struct pl_record *record, const char *algorithm, int domains,
+                          int64_t took_ns)
+{
+    struct pl_json *json = pl_record_start(record, "clock_sync");
+    pl_json_text(json, "algorithm", algorithm);
+    pl_json_integer(json, "domains", domains);
+    pl_json_real(json, "seconds", (double)took_ns / 1e9);
+    pl_record_end(record);
+}
+
+void pl_record_clock_model(struct pl_record *record, int domain, const char *host, int rank,
+                           const struct pl_model *model)
+{
+    struct pl_json *json = pl_record_start(record, "clock_model");
+    pl_json_integer(json, "domain", domain);
+    pl_json_text(json, "host", host);
+    pl_json_integer(json, "rank", rank);
+    pl_json_integer(json, "origin_ns", model->origin_ns);
+    pl_json_integer(json, "offset_ns", model->offset_ns);
+    pl_json_real(json, "slope", model->slope);
+    pl_record_end(record);
+}
+
+void pl_record_clock_error(struct pl_record *record, const char *when, int64_t since_ns,
+                           const struct pl_global_error *errors, int domains)
+{
+    struct pl_json *json = pl_record_start(record, "clock_error");
+    pl_json_text(json, "when", when);
+    pl_json_integer(json, "since_ns", since_ns);
+    pl_json_array(json, "errors_ns");
+    for (int i = 0; i < domains && errors; i++)
+        pl_json_integer(json, NULL, errors[i].error_ns);
+    pl_json_end(json);
+    pl_json_array(json, "bounds_ns");
+    for (int i = 0; i < domains && errors; i++)
+        pl_json_integer(json, NULL, errors[i].bound_ns);
+    pl_json_end(json);
+    pl_record_end(record);
+}

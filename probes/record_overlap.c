@@ -1,0 +1,86 @@
+/* Records of messages beside computation. */
+#include "overlap/bench.h"
+#include "record.h"
+
+void pl_record_overlap(struct pl_record *record, const struct pl_overlap *cell, int rank,
+                       int64_t sent, int64_t units, const int64_t *ns)
+{
+    struct pl_json *json = pl_record_start(record, "overlap");
+    const int count = cell->triples;
+    pl_json_integer(json, "cell", cell->id);
+    pl_json_text(json, "bench", cell->bench->name);
+    pl_json_integer(json, "bytes", cell->bytes);
+    pl_json_integer(json, "sent", sent);
+    pl_json_text(json, "kernel", pl_kernel_names[cell->kernel]);
+    pl_json_integer(json, "work_ns", cell->work_ns);
+    pl_json_integer(json, "test_ns", cell->test_ns);
+    pl_json_integer(json, "units", units);
+    pl_json_integer(json, "latencies", cell->bench->latencies);
+    pl_json_integer(json, "halves", cell->bench->halves);
+    pl_json_integer(json, "rank", rank);
+    pl_json_text(json, "function",
+                 cell->function == PL_FUNCTION_COUNT ? "" : pl_function_name(cell->function));
+    pl_json_integer(json, "requests", cell->requests);
+    pl_json_integer(json, "threads", cell->threads);
+    pl_json_bool(json, "helper", cell->helper);
+    pl_json_bool(json, "spare", cell->spare);
+    pl_json_bool(json, "delivered", ns != NULL);
+    pl_json_integers(json, "communication_ns", ns, count);
+    pl_json_integers(json, "computation_ns", ns ? ns + count : NULL, count);
+    pl_json_integers(json, "both_ns", ns ? ns + 2 * count : NULL, count);
+    pl_record_end(record);
+}
+
+/* Events from `first` on, those of one repetition; returns the first of the next. */
+static int record_repetition(struct pl_json *json, const struct pl_trace *trace, int first)
+{
+    const struct pl_event *events = &trace->events[first];
+    int count = 0;
+    while (first + count < trace->count && events[count].triple == events->triple &&
+           events[count].part == events->part)
+        count++;
+    pl_json_array(json, "names");
+    for (int i = 0; i < count; i++)
+        pl_json_text(json, NULL, events[i].name);
+    pl_json_end(json);
+    pl_json_array(json, "peers");
+    for (int i = 0; i < count; i++)
+        pl_json_integer(json, NULL, events[i].peer);
+    pl_json_end(json);
+    pl_json_array(json, "numbers");
+    for (int i = 0; i < count; i++)
+        pl_json_integer(json, NULL, events[i].number);
+    pl_json_end(json);
+    pl_json_array(json, "begin_ns");
+    for (int i = 0; i < count; i++)
+        pl_json_integer(json, NULL, events[i].begin_ns);
+    pl_json_end(json);
+    pl_json_array(json, "end_ns");
+    for (int i = 0; i < count; i++)
+        pl_json_integer(json, NULL, events[i].end_ns);
+    pl_json_end(json);
+    return first + count;
+}
+
+void pl_record_overlap_trace(struct pl_record *record, const struct pl_overlap *cell, int rank,
+                             const struct pl_trace *trace)
+{
+    for (int first = 0; first < trace->count;) {
+        struct pl_json *json = pl_record_start(record, "overlap_trace");
+        pl_json_integer(json, "cell", cell->id);
+        pl_json_integer(json, "rank", rank);
+        pl_json_integer(json, "triple", trace->events[first].triple);
+        pl_json_text(json, "part", pl_part_names[trace->events[first].part]);
+        first = record_repetition(json, trace, first);
+        pl_record_end(record);
+    }
+}
+
+void pl_record_overlap_latency(struct pl_record *record, const char *when, const int64_t *ns,
+                               int count)
+{
+    struct pl_json *json = pl_record_start(record, "overlap_latency");
+    pl_json_text(json, "when", when);
+    pl_json_integers(json, "ns", ns, count);
+    pl_record_end(record);
+}
