@@ -174,7 +174,7 @@ def test_killed_while_it_prunes(path: Path, word: str) -> None:
             assert len(runs.medians(db, id, ["before"])) == 20
             gone = db.row(
                 """SELECT count(*) FROM series JOIN measured_case USING (measurement)
-                   WHERE campaign = :id""",
+                   WHERE measured_case.run = :id""",
                 {"id": id},
             )
             assert gone == ((0,) if old_samples.of(db, id) else (60,))

@@ -8,8 +8,6 @@ import http.server
 import os
 import re
 import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
@@ -40,14 +38,6 @@ _LINK = re.compile(r'(?:href|src)="([^"#]+)"')
 def secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NAMES:
         monkeypatch.setenv(name, SECRET)
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """Others can read it, as a tree of modulefiles asks for."""
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
-        Path(made).chmod(0o755)
-        yield Path(made)
 
 
 def stored(database: Path) -> str:

@@ -53,11 +53,14 @@ def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Re
     from plumbline.core import guidelines
     from plumbline.results import report
 
-    from . import tables
+    from . import digest, tables
 
     found = ran.reports()
     if program.json:
         common.print_json(report.documents(found, all_cells=all_rows is not None))
+    elif len(found) == 1 and all_rows is None:
+        for line in digest.lines(found[0], guidelines.load(), digest.columns()):
+            click.echo(line)
     elif found:
         common.show(*tables.of_all(found, guidelines.load(), all_rows=bool(all_rows)))
     ran.require_all()

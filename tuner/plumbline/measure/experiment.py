@@ -64,12 +64,25 @@ def looks(design: Design) -> Iterator[NextLook]:
 
 
 class Turns:
-    """Arms that take turns, a launch each."""
+    """Arms that take turns, a launch each; `elsewhere`: by suite, the stores of those arms that
+    another library answers."""
 
-    def __init__(self, store: LaunchStore, arms: Iterable[Arm]) -> None:
+    def __init__(
+        self,
+        store: LaunchStore,
+        arms: Iterable[Arm],
+        elsewhere: Mapping[Suite, LaunchStore] | None = None,
+    ) -> None:
+        others = elsewhere or {}
         self._series = {
             arm.suite: Series(
-                *(store, arm.suite, arm.plan, arm.environment, arm.placement),
+                *(
+                    others.get(arm.suite, store),
+                    arm.suite,
+                    arm.plan,
+                    arm.environment,
+                    arm.placement,
+                ),
                 on_trial=arm.on_trial,
             )
             for arm in arms

@@ -121,14 +121,14 @@ def compare(a: Side, b: Side, how: How) -> SideComparison:
         raise UsageError("name a @VARIANT on both sides, or on neither")
     pairs, why = pairing(a, b)
     test = _test(how, pairs, why)
-    left, right = (_by_cell(side, how) for side in (a, b))
+    left, right = (by_cell(side, how) for side in (a, b))
     both = sorted(left.keys() & right.keys())
     if not both:
         raise UsageError(
             f"no cell is on both sides: A has {_some(left)}; B has {_some(right)}. Cells are "
             "matched by function, variant, ranks, bytes, type, op and root"
         )
-    seconds = {cell: (_seconds(left[cell], how), _seconds(right[cell], how)) for cell in both}
+    seconds = {cell: (seconds_of(left[cell], how), seconds_of(right[cell], how)) for cell in both}
     lines = [_line(cell, *seconds[cell], pairs, test, how) for cell in both]
     return SideComparison(
         how=how,
@@ -166,8 +166,8 @@ def pairing(a: Side, b: Side) -> tuple[list[tuple[int, int]] | None, str]:
     """Launches of A and B that belong together, by number, and why; or None, and why not. Raises
     UsageError when both sides are the same times."""
     ours, theirs = ([launch.number for launch in side.launches] for side in (a, b))
-    if a.database != b.database or a.campaign.id != b.campaign.id:
-        return None, "A and B are different campaigns"
+    if a.database != b.database:
+        return None, "A and B are in different databases"
     if set(ours) & set(theirs):
         if a.name.variant == b.name.variant:
             raise UsageError(f"{a.name.text} and {b.name.text} share launches: nothing to compare")
@@ -180,6 +180,8 @@ def pairing(a: Side, b: Side) -> tuple[list[tuple[int, int]] | None, str]:
         return [
             (ours_at[0], other[0]) for ours_at, other in paired
         ], "launches of A and B take turns"
+    if a.campaign.id != b.campaign.id:
+        return None, "A and B are different runs"
     return None, "the launches of A and B do not take turns"
 
 
@@ -195,14 +197,16 @@ def _test(how: How, pairs: list[tuple[int, int]] | None, why: str) -> Test:
     return test
 
 
-def _by_cell(side: Side, how: How) -> dict[MatchedCell, LaunchSamples]:
+def by_cell(side: Side, how: How) -> dict[MatchedCell, LaunchSamples]:
+    """The samples of each cell. Raises UsageError where one was measured as two cases."""
     header = side.launches[0].header
     found = {}
     for sample in side.samples:
         case = sample.case
         knobs = " ".join(f"{name}={value}" for name, value in sorted(case.knobs.items()))
         settings = knobs or ("" if case.config == "default" else case.config)
-        if not (side.name.variant or how.all_variants or case.variant == "default"):
+        every = side.name.variant or side.described or how.all_variants
+        if not every and case.variant != "default":
             continue
         variant = "" if side.name.variant else case.variant
         cell = MatchedCell(
@@ -215,7 +219,7 @@ def _by_cell(side: Side, how: How) -> dict[MatchedCell, LaunchSamples]:
     return found
 
 
-def _seconds(samples: LaunchSamples, how: How) -> dict[int, float]:
+def seconds_of(samples: LaunchSamples, how: How) -> dict[int, float]:
     """By launch number."""
     found = averages(samples.ns, filtered=how.outliers == "tukey")
     return {
@@ -234,8 +238,8 @@ def _line(
 ) -> ComparedCell:
     plain = ComparedCell(
         cell=cell,
-        a=_sample(list(left.values())),
-        b=_sample(list(right.values())),
+        a=sample_of(list(left.values())),
+        b=sample_of(list(right.values())),
         pairs=None,
         ratio=None,
         ratio_low=None,
@@ -267,7 +271,8 @@ def _line(
     )
 
 
-def _sample(seconds: Sequence[float]) -> Sample:
+def sample_of(seconds: Sequence[float]) -> Sample:
+    """Of one side, which has a launch at least."""
     low, high = np.quantile(seconds, [0.25, 0.75])
     return Sample(len(seconds), statistics.median(seconds), float(low), float(high))
 

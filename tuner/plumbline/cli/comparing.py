@@ -1,0 +1,134 @@
+"""`plumbline compare --measure`: two sides measured in turn, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from . import common, differences
+from .base import Program
+
+if TYPE_CHECKING:
+    from plumbline.results.compare import How
+    from plumbline.results.compared_now import MeasuredComparison
+
+LAUNCHES, FIRST = 40, 10  # of each side: at most, and before the first look
+TOLERANCE = 0.05
+
+
+def refuse(of_stored: Mapping[str, object]) -> None:
+    """What only sides of a database have."""
+    kept = {"alpha", "average", "outliers", "confidence"}
+    for name, value in of_stored.items():
+        if value and name not in kept:
+            option = "--all" if name == "all_variants" else f"--{name}"
+            raise click.UsageError(f"{option} means nothing to --measure: leave it out")
+
+
+def require_measure(asked: Mapping[str, object], output: Path | None) -> None:
+    """What only --measure has. Raises UsageError that says so."""
+    for name, value in {**asked, "output": output}.items():
+        if value is not None:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')}: A and B are in the database; measure them with "
+                "--measure"
+            )
+
+
+def run(
+    program: Program,
+    a: str,
+    b: str,
+    how: How,
+    *,
+    launches: int | None,
+    tolerance: float | None,
+    output: Path | None,
+    **asked: Any,
+) -> int:
+    """Exit code 3 where B is slower somewhere, or has no result any more."""
+    from plumbline.results import compared_now, comparison_files, regressions
+    from plumbline.settings import campaign_file
+    from plumbline.verify import design
+    from plumbline_db.connection import Database
+
+    if output is not None:
+        comparison_files.require(output)
+    names = (compared_now.parse(a), compared_now.parse(b))
+    most = launches or LAUNCHES
+    claim = regressions.RegressionClaim(
+        alpha=how.alpha,
+        tolerance=TOLERANCE if tolerance is None else tolerance,
+        design=design.over(min(FIRST, most), most),
+    )
+    given = {name: value for name, value in asked.items() if value is not None}
+    settings = campaign_file.load(None, given)
+    with (
+        common.Bar(in_all=2 * most) as bar,
+        Database.open(program.database, write=True) as db,
+    ):
+        found = compared_now.measure(db, names, settings, claim, how, program.mpi, bar)
+    if output is not None:
+        common.write(output, comparison_files.text(found, output))
+    if program.json:
+        common.print_json(comparison_files.document(found))
+    else:
+        show(found)
+        if output is not None:
+            click.echo(str(output))
+    return common.VIOLATIONS_FOUND if regressions.is_worse(found.cells) else 0
+
+
+def show(found: MeasuredComparison) -> None:
+    from rich.text import Text
+
+    from plumbline.results.comparison_files import words_of
+
+    for text in _heading(found):
+        click.echo(text)
+    words = ("function", "bytes", "A µs", "B µs", "launches", "B against A")
+    table = common.table(*words, left=("function", "B against A"), wrap=False)
+    for line in found.cells:
+        times = ["" if side is None else f"{1e6 * side.median:.2f}" for side in (line.a, line.b)]
+        cell = line.cell
+        said = Text(words_of(line))
+        table.add_row(cell.function, str(cell.bytes), *times, str(line.pairs), said)
+    common.show(table)
+    click.echo(_summary(found))
+
+
+def _heading(found: MeasuredComparison) -> Iterator[str]:
+    from plumbline.results import compare
+
+    for letter, side in (("A", found.a), ("B", found.b)):
+        header = side.launches[0].header
+        crowded = " (oversubscribed)" if header.oversubscribed else ""
+        yield (
+            f"{letter}  {side.name.text}: {side.library.version_string} on {side.machine.host}, "
+            f"{header.nprocs} ranks{crowded}, {len(side.launches)} launches"
+        )
+    claim = found.claim
+    promised, least = f"{100 * (1 - claim.alpha):g} %", f"{100 * claim.tolerance:g} %"
+    yield (
+        f"launches of A and B took turns; intervals hold for all {len(found.cells)} cells "
+        f"together with {promised}; changes below {least} do not count"
+    )
+    yield from differences.differing(compare.differences(found.a, found.b), together=True)
+
+
+def _summary(found: MeasuredComparison) -> str:
+    from plumbline.results.comparison_files import summary
+    from plumbline.system.words import counted
+
+    counts = summary(found.cells)
+    text = (
+        f"of {counted(counts['cells'], 'cell')} B is slower in {counts['slower']}, "
+        f"faster in {counts['faster']}, equal in {counts['equal']}; "
+        f"not shown in {counts['not_shown']}"
+    )
+    if counts["lost"] or counts["only_in_b"]:
+        text += f"; no result of B in {counts['lost']}, of A in {counts['only_in_b']}"
+    return text

@@ -1,0 +1,239 @@
+"""Two libraries, builds or settings of one, measured now: launches take turns, A B, B A and so on,
+look by look, and go on for the cells that are not decided. Each side is a row of the database of
+its own, and both name their comparison, so that what was asked can be answered again."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from plumbline.core.plan import Data, PlanCase, measurable
+from plumbline.measure import experiment, tables
+from plumbline.measure.experiment import Arm, Turns
+from plumbline.measure.launches import LaunchStore, Progress
+from plumbline.results import sides
+from plumbline.results.compare import How
+from plumbline.results.regressions import Regression, RegressionClaim, regressions, undecided
+from plumbline.results.sides import Side
+from plumbline.settings import Settings, identity, starting
+from plumbline.settings.toolchain import OUT, Toolchain, find_toolchain, set_by_site
+from plumbline.system.words import counted
+from plumbline_db import campaigns, runs
+from plumbline_db.connection import Database
+from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.records import Campaign, Suite
+
+COMMAND = "compare"
+AS_FOUND = "default"
+PRELOAD = "LD_PRELOAD"
+SYNTAX = "PREFIX, module:NAME or default, and settings: PREFIX,NAME=VALUE,…"
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*\Z")
+
+Letter = Literal["a", "b"]
+
+
+class NamedSide(msgspec.Struct, frozen=True):
+    """What people type for a side: an installation (None: the one that is found), and variables or
+    knobs of its library that are in force in all its launches."""
+
+    text: str
+    prefix: Path | None
+    values: dict[str, str]
+
+
+class AskedComparison(msgspec.Struct, frozen=True):
+    """The settings of the row of a side. `comparison`: the same in the rows of both."""
+
+    command: str
+    comparison: str
+    side: Letter
+    name: str
+    claim: RegressionClaim
+    how: How
+
+
+class MeasuredComparison(msgspec.Struct, frozen=True):
+    comparison: str
+    claim: RegressionClaim
+    a: Side
+    b: Side
+    cells: list[Regression]
+
+
+def parse(text: str) -> NamedSide:
+    """Raises UsageError that shows the syntax. A comma belongs to a value where no NAME= follows,
+    as in `btl=self,vader`."""
+    where, comma, rest = text.partition(",")
+    if "=" in where:
+        where, rest = AS_FOUND, text
+    elif comma and not rest:
+        raise UsageError(f"{text!r}: nothing stands behind the comma; a side is {SYNTAX}")
+    values: dict[str, str] = {}
+    for word in re.split(r",(?=[A-Za-z_][A-Za-z0-9_]*=)", rest) if rest else []:
+        name, equals, value = word.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"{text!r}: {word!r} is no NAME=VALUE; a side is {SYNTAX}")
+        values[name] = value
+    if not where:
+        raise UsageError(f"{text!r} names no installation; a side is {SYNTAX}")
+    return NamedSide(text, None if where == AS_FOUND else Path(where), values)
+
+
+def measure(
+    db: Database,
+    names: tuple[NamedSide, NamedSide],
+    settings: Settings,
+    claim: RegressionClaim,
+    how: How,
+    default: Path | None = None,
+    progress: Progress | None = None,
+) -> MeasuredComparison:
+    """`default`: the prefix of a side that names none. Raises UsageError for what cannot be
+    measured, before a launch, and PlumblineError where a side cannot be started."""
+    letters: tuple[Letter, Letter] = ("a", "b")
+    made = [_StartableSide(name, settings, default, Path(db.path).parent) for name in names]
+    comparison = f"{identity.now()}-{os.getpid()}"
+    cases = _cases(made[0].toolchain, made[0].settings)
+    suites = [Suite("compare", arm=letter) for letter in letters]
+    stores: dict[Suite, LaunchStore] = {}
+    rows: list[Campaign] = []
+    for letter, suite, arm in zip(letters, suites, made, strict=True):
+        plan = msgspec.structs.replace(tables.plan(arm.settings, cases), name=suite.launch(0))
+        arm.starter.require(plan.text(), f"this plan on side {letter}")
+        asked = AskedComparison(COMMAND, comparison, letter, arm.name.text, claim, how)
+        text = msgspec.json.encode(asked).decode()
+        row = identity.enter(db, arm.toolchain, text, arm.starter.placement, new=True, mark="c")
+        arm.starter.keep_apart("".join(filter(str.isdigit, comparison)))
+        rows.append(row)
+        stores[suite] = LaunchStore(db, row.id, arm.starter, progress)
+    first = stores[suites[0]]
+    found: MeasuredComparison | None = None
+    for look in experiment.looks(claim.design):
+        if found is not None:
+            open_cells = {(each.cell.function, each.cell.bytes) for each in undecided(found.cells)}
+            cases = [case for case in cases if (case.function, case.bytes) in open_cells]
+            if not cases:
+                break
+        first.progress.step(
+            f"{counted(len(cases), 'cell')}; {look.launches} launches of each side, in turn"
+        )
+        own = {suite: look.suite(suite) for suite in suites}
+        plan = look.plan(tables.plan(made[0].settings, cases))
+        # One plan for both: what is filled for one side would not be compared with the other.
+        plan = first.filled(own[suites[0]], plan)
+        arms = [
+            Arm(own[suite], plan, arm.environment) for suite, arm in zip(suites, made, strict=True)
+        ]
+        turns = Turns(first, arms, {own[suite]: stores[suite] for suite in suites})
+        for number in range(look.launches):
+            turns.take(reversed(arms) if number % 2 else arms)
+        found = _read(db, comparison, claim, how, rows, [name.text for name in names])
+    if found is None:
+        raise ValueError("a design has one look at least")
+    for row in rows:
+        campaigns.put(db, msgspec.structs.replace(row, state="finished", finished=identity.now()))
+    return found
+
+
+def stored(db: Database) -> list[MeasuredComparison]:
+    """All comparisons that were brought to their end, the oldest first, answered again."""
+    by_comparison: dict[str, dict[Letter, tuple[Campaign, AskedComparison]]] = {}
+    for row in campaigns.every(db):
+        if row.state == "finished" and is_side(row):
+            asked = msgspec.json.decode(row.settings, type=AskedComparison)
+            by_comparison.setdefault(asked.comparison, {})[asked.side] = (row, asked)
+    found = []
+    for comparison, both in by_comparison.items():
+        if len(both) == 2:
+            rows = [both["a"], both["b"]]
+            claim, how = rows[0][1].claim, rows[0][1].how
+            names = [asked.name for _, asked in rows]
+            found.append(_read(db, comparison, claim, how, [row for row, _ in rows], names))
+    return found
+
+
+class _Command(msgspec.Struct):
+    command: str = ""
+
+
+def is_side(row: Campaign) -> bool:
+    return msgspec.json.decode(row.settings, type=_Command).command == COMMAND
+
+
+class _StartableSide:
+    """A side that can be started: its library, and what is in force in its launches."""
+
+    def __init__(
+        self, name: NamedSide, settings: Settings, default: Path | None, beside: Path
+    ) -> None:
+        self.name = name
+        preload = [path for path in name.values.get(PRELOAD, "").split(":") if path]
+        if preload:
+            settings = settings.but(preload=preload).checked(name.text)
+        self.toolchain = find_toolchain(name.prefix or default, settings=settings, beside=beside)
+        site = set_by_site(self.toolchain)
+        if site:
+            raise PlumblineError(f"{name.text}: {'; '.join(site)}: {OUT}")
+        self.settings = settings.on(self.toolchain.launcher.processing_units())
+        self.starter = starting.starter(self.toolchain, self.settings)
+        self.environment = _in_force(self.toolchain, name)
+
+
+def _in_force(toolchain: Toolchain, name: NamedSide) -> dict[str, str]:
+    """Variables are put in force as they are, knobs as the library wants them."""
+    found: dict[str, str] = {}
+    for knob, value in name.values.items():
+        if knob == PRELOAD:
+            continue
+        if knob in toolchain.knobs:
+            found |= toolchain.family.in_environment(toolchain.space.with_needs(knob, value))
+        elif _VARIABLE.match(knob):
+            found[knob] = value
+        else:
+            raise UsageError(
+                f"{name.text}: {toolchain.installation.library.id} reports no parameter {knob}, "
+                "and it is no name of a variable (capital letters)"
+            )
+    return found
+
+
+def _cases(toolchain: Toolchain, settings: Settings) -> list[PlanCase]:
+    """The library's own calls: functions that are asked for, else those that guidelines are
+    about."""
+    functions = settings.cases.functions or identity.chosen(toolchain, settings).lhs_functions()
+    identity.chosen(toolchain, settings)  # knows them
+    data = Data(settings.cases.type, settings.cases.op, settings.cases.root)
+    found = [
+        PlanCase(function, size)
+        for function in functions
+        for size in measurable(function, settings.sizes_of(function), settings.ranks.nprocs, data)
+    ]
+    if not found:
+        raise UsageError("no size can be measured: name sizes that all ranks have a share of")
+    return found
+
+
+def _read(
+    db: Database,
+    comparison: str,
+    claim: RegressionClaim,
+    how: How,
+    rows: Sequence[Campaign],
+    names: Sequence[str],
+) -> MeasuredComparison:
+    a, b = (
+        sides.of_suites(db, name, row, _suites(db, row))
+        for name, row in zip(names, rows, strict=True)
+    )
+    return MeasuredComparison(comparison, claim, a, b, regressions(a, b, claim, how))
+
+
+def _suites(db: Database, row: Campaign) -> list[str]:
+    """Those that took turns: launches that looked for a case to blame are others."""
+    names = dict.fromkeys(run.suite for run in runs.listing(db, row.id))
+    return [name for name in names if "blame" not in name]

@@ -1,0 +1,142 @@
+"""A measured comparison as a file that other tools read, by its ending: JUnit (.xml), a Markdown
+table (.md) or the JSON of the command (.json). Text out; writes nothing."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from plumbline.results.compared_now import MeasuredComparison
+from plumbline.results.regressions import BAD, Regression
+from plumbline_db.errors import UsageError
+
+ENDINGS = (".xml", ".md", ".json")
+
+
+def require(path: Path) -> None:
+    """Raises UsageError for an ending that says no format."""
+    if path.suffix not in ENDINGS:
+        raise UsageError(
+            f"{path}: a comparison is written as JUnit, Markdown or JSON: "
+            f"name a file that ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
+        )
+
+
+def text(found: MeasuredComparison, path: Path) -> str:
+    if path.suffix == ".xml":
+        return junit(found)
+    if path.suffix == ".md":
+        return markdown(found)
+    return msgspec.json.format(msgspec.json.encode(document(found)), indent=2).decode() + "\n"
+
+
+def words_of(line: Regression) -> str:
+    """`slower by 12.3 % [9.1, 15.4]`; of what is not shown, what the change may be."""
+    if line.verdict == "lost":
+        return "no result of B"
+    if line.verdict == "only in B":
+        return "no result of A"
+    if line.change is None:
+        return "not shown: too few launches"
+    if line.low is None or line.high is None:
+        return f"not shown: {100 * line.change:+.1f} %, too few launches"
+    if line.verdict == "faster":
+        low, high = sorted((-line.low, -line.high))
+        return f"faster by {-100 * line.change:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
+    said = f"{100 * line.change:+.1f} % [{100 * line.low:+.1f}, {100 * line.high:+.1f}]"
+    if line.verdict == "slower":
+        said = f"by {said.replace('+', '')}"
+        return f"slower {said}"
+    return f"{line.verdict}: {said}"
+
+
+def document(found: MeasuredComparison) -> dict[str, Any]:
+    return {
+        "comparison": found.comparison,
+        "claim": msgspec.to_builtins(found.claim),
+        "a": _side(found, "a"),
+        "b": _side(found, "b"),
+        "cells": [
+            msgspec.to_builtins(line.cell)
+            | {key: value for key, value in msgspec.to_builtins(line).items() if key != "cell"}
+            | {"words": words_of(line)}
+            for line in found.cells
+        ],
+        "summary": summary(found.cells),
+    }
+
+
+def summary(cells: Sequence[Regression]) -> dict[str, int]:
+    names = {"slower": "slower", "faster": "faster", "equal": "equal", "not shown": "not_shown"}
+    names |= {"lost": "lost", "only in B": "only_in_b"}
+    counts = {key: sum(line.verdict == word for line in cells) for word, key in names.items()}
+    return {"cells": len(cells)} | counts
+
+
+def _side(found: MeasuredComparison, letter: str) -> dict[str, Any]:
+    side = found.a if letter == "a" else found.b
+    return {
+        "name": side.name.text,
+        "campaign": side.campaign.id,
+        "library": msgspec.to_builtins(side.library),
+        "machine": side.machine.host,
+        "nprocs": side.campaign.nprocs,
+        "launches": len(side.launches),
+        "suites": side.suites,
+    }
+
+
+def markdown(found: MeasuredComparison) -> str:
+    lines = [
+        f"A: {_escaped(found.a.name.text)}, {_escaped(found.a.library.version_string)}  ",
+        f"B: {_escaped(found.b.name.text)}, {_escaped(found.b.library.version_string)}",
+        "",
+        "| function | bytes | A µs | B µs | launches | B |",
+        "|---|---:|---:|---:|---:|---|",
+    ]
+    for line in found.cells:
+        times = [
+            "" if sample is None else f"{1e6 * sample.median:.2f}" for sample in (line.a, line.b)
+        ]
+        cell = line.cell
+        words = [cell.function, str(cell.bytes), *times, str(line.pairs), words_of(line)]
+        lines.append("| " + " | ".join(words) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(words: str) -> str:
+    return words.replace("|", "\\|")
+
+
+def junit(found: MeasuredComparison) -> str:
+    """A test case a cell: what is slower or has no result of B any more has failed, what is not
+    decided was skipped."""
+    bad = [line for line in found.cells if line.verdict in BAD]
+    open_cells = [line for line in found.cells if line.verdict in ("not shown", "only in B")]
+    root = ElementTree.Element(
+        "testsuite",
+        name=f"plumbline compare {found.a.name.text} {found.b.name.text}",
+        tests=str(len(found.cells)),
+        failures=str(len(bad)),
+        skipped=str(len(open_cells)),
+        errors="0",
+    )
+    for line in found.cells:
+        cell = line.cell
+        case = ElementTree.SubElement(
+            root,
+            "testcase",
+            classname=cell.function,
+            name=f"{cell.bytes} B, {cell.nprocs} ranks",
+            time="0" if line.b is None else f"{line.b.median:.9f}",
+        )
+        if line in bad:
+            ElementTree.SubElement(case, "failure", message=words_of(line))
+        elif line in open_cells:
+            ElementTree.SubElement(case, "skipped", message=words_of(line))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
