@@ -97,7 +97,7 @@ def test_launches_take_turns_and_what_is_decided_is_not_measured_again(
     sides({("MPI_Bcast", 1024): 2.0})
     found = plumbline(*WORDS, "--json").json
     by_cell = {(line["function"], line["bytes"]): line for line in found["cells"]}
-    assert by_cell["MPI_Bcast", 1024]["pairs"] == 10
+    assert by_cell["MPI_Bcast", 1024]["pairs"] < max(line["pairs"] for line in found["cells"])
     with Database.open(tmp_path / "plumbline.db") as db:
         order = sorted(
             (launch.number, letter)
