@@ -40,8 +40,8 @@ def test_the_profile_is_there_where_variants_are() -> None:
     lines = exported(variant("MPI_Scan", "scan_linear", 1, 9))
     assert [line.partition("=")[0] for line in lines] == [
         "export PLUMBLINE_PROFILE",
-        "export PLUMBLINE_SAY",
         "export PLUMBLINE_SMPIRUN",
+        "export PLUMBLINE_SAY",
     ]
 
 
