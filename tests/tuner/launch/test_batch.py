@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from plumbline.core.plan import Plan, PlanCase
@@ -236,12 +237,13 @@ def test_another_campaign_of_the_same_name_takes_no_result(
     scheduler: Scheduler, tmp_path: Path
 ) -> None:
     """Of a database that is gone, or that lies beside this one."""
+    campaign = Campaign("c", "", "", "", 2, 1, 2, False, "{}", "running", "", "")
     for began in ("20260101", "20260102"):
         ranks = scheduler.starter(good(tmp_path), keep=True)
-        ranks.keep_apart(began)
+        ranks.keep_apart(msgspec.structs.replace(campaign, started=f"{began}T120000"))
         run, _ = ranks.start("c", "s", 0, "plan", {})
         ranks.stored(run.id)
-        assert (tmp_path / "jobs" / f"c-{began}" / "s-000" / "done").is_file()
+        assert (tmp_path / "jobs" / f"c-{began}120000" / "s-000" / "done").is_file()
     assert len(scheduler.submitted()) == 2
 
 

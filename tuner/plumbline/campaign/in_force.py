@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import time
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -164,7 +163,7 @@ def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
     """How it is known that the files are in force. Raises PlumblineError when they are not."""
     ranks = starting.starter(found.toolchain, found.settings)
     # What an earlier command has left of its jobs proves nothing now.
-    ranks.keep_apart(f"{time.time_ns()}-{os.getpid()}")
+    ranks.keep_apart(None)
     clean = ranks.clean_environment()
     extra = {name: value for name, value in in_force.items() if clean.get(name) != value}
     sizes = tables.sizes_of(found.toolchain.guidelines, found.settings)

@@ -137,15 +137,14 @@ def _one(
     loop.check(toolchain, settings, ranks)
     with Database.open(database, write=True) as db:
         campaign = identity.begin(db, toolchain, settings, new=new)
-        mark = "".join(filter(str.isdigit, campaign.started))[:14]
-        ranks.keep_apart(mark)
+        ranks.keep_apart(campaign)
         going = going_on.go_on(db, campaign, settings, ranks)
         if going.settings != settings:
             settings = going.settings
             there = launcher_for(settings.ranks.place, database.parent)
             toolchain = msgspec.structs.replace(toolchain, launcher=there)
             ranks = starting.starter(toolchain, settings)
-            ranks.keep_apart(mark)
+            ranks.keep_apart(campaign)
         campaign = going.campaign
         if begun is not None:
             begun(db, campaign.id)

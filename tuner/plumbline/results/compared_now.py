@@ -108,7 +108,7 @@ def measure(
         asked = AskedComparison(COMMAND, comparison, letter, arm.name.text, claim, how)
         text = msgspec.json.encode(asked).decode()
         row = identity.enter(db, arm.toolchain, text, arm.starter.placement, new=True, mark="c")
-        arm.starter.keep_apart("".join(filter(str.isdigit, comparison)))
+        arm.starter.keep_apart(None)
         rows.append(row)
         stores[suite] = LaunchStore(db, row.id, arm.starter, progress)
     first = stores[suites[0]]
