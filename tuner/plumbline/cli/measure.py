@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from plumbline.measure.refined import Axis
     from plumbline.measure.side_by_side import MeasuredCase
-    from plumbline_db.records import SuitePoint
+    from plumbline_db.points import SuitePoint
 
 
 LAUNCHES = 8
