@@ -1,5 +1,5 @@
-/* What rank 0 saw: a line on standard error, and the file PLUMBLINE_REPORT names, as JSON, so that a
- * launcher can prove that a profile was in force. Written to a temporary name and renamed. */
+/* What rank 0 saw: a line on standard error, and the file PLUMBLINE_REPORT names, as JSON, so that
+ * a launcher can prove that a profile was in force. Written to a temporary name and renamed. */
 #include "classes.h"
 #include "preload.h"
 
@@ -163,10 +163,10 @@ static void say_replaced(void)
     for (int f = 0; f < PL_FUNCTION_COUNT && length < sizeof line; f++) {
         const struct pl_function_state *state = &pl_state.functions[f];
         if (state->count > 0 && atomic_load(&state->calls) > 0)
-            length += (size_t)snprintf(line + length, sizeof line - length,
-                                       "%s %lld of %lld calls of %s", length ? "," : "",
-                                       atomic_load(&state->replaced), atomic_load(&state->calls),
-                                       pl_function_name((enum pl_function)f));
+            length +=
+                (size_t)snprintf(line + length, sizeof line - length, "%s %lld of %lld calls of %s",
+                                 length ? "," : "", atomic_load(&state->replaced),
+                                 atomic_load(&state->calls), pl_function_name((enum pl_function)f));
     }
     fprintf(stderr, "plumbline: replaced on rank 0:%s\n",
             length ? line : " nothing, as no function was called that a rule is for");

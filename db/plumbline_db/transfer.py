@@ -13,8 +13,18 @@ import msgspec
 from plumbline_db import campaigns, contents, integrity, schema, scratch
 from plumbline_db.connection import Database, as_one_file
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import Campaign, Transfer
+from plumbline_db.record import Record
+from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
+
+
+class Transfer(Record, frozen=True):
+    """A campaign has left a database, as a whole: `sha256` of what it was then, on which host."""
+
+    campaign: str
+    sha256: str
+    host: str
+    time: str
 
 
 class Moved(NamedTuple):

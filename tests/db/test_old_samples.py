@@ -14,9 +14,8 @@ import pytest
 from plumbline_db import campaigns, measurements, old_samples, runs, series, settling, verdicts
 from plumbline_db.connection import Database, check, compact, release
 from plumbline_db.errors import PlumblineError, TryLaterError
-from plumbline_db.old_samples import Policy
+from plumbline_db.old_samples import Policy, Pruned
 from plumbline_db.probe_records import Samples, Transit
-from plumbline_db.records import Pruned
 from tests.db import build
 from tests.db.build import Timed
 

@@ -130,10 +130,6 @@ def test_tables_in_parquet_are_those_in_csv(database: Path, tmp_path: Path, what
         assert row == {name: "" if v is None else str(v) for name, v in told.items()}
 
 
-def _as_csv(value: object) -> str:
-    return "" if value is None else str(int(value) if isinstance(value, bool) else value)
-
-
 def test_tables_that_cannot_be_written(database: Path, tmp_path: Path) -> None:
     for words, word in (
         (["--output", tmp_path / "x.txt"], "must end in one of .csv, .tex, .parquet"),

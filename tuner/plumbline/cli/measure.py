@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from plumbline.measure.refined import Axis
     from plumbline.measure.side_by_side import MeasuredCase
-    from plumbline_db.records import SuitePoint
+    from plumbline.settings.toolchain import Toolchain
+    from plumbline_db.points import SuitePoint
 
 
 LAUNCHES = 8
@@ -94,39 +95,21 @@ def command(
       plumbline measure point_to_point -n 2 --variants ssend_recv --sizes 64,65536 --refine
       plumbline measure MPI_Gather -n 32 --simulate mpich --variants all --sizes 8192 --refine
     """
-    import msgspec
-    from rich.text import Text
-
     from plumbline.core.plan import Plan, PlanCase, StoppingRule, least_bytes
     from plumbline.measure import conditions, refined, settling, side_by_side, unkept
-    from plumbline.measure.refine import Refinement, grid
+    from plumbline.measure.refine import Refinement
     from plumbline.measure.refined import Axis
     from plumbline.search.outcome import label
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
     from plumbline.verify.statistics import exact_ratio, paired_ratio
-    from plumbline_db.errors import UsageError
 
     of_plan = {name: asked.pop(name) for name in (*_OF_PLAN, "cache", "window_us")}
     all_settings = campaign_file.load(None, asked)
     toolchain = find_toolchain(program.mpi, settings=all_settings)
     common.require_functions(toolchain.catalogue, [function])
-    known = toolchain.catalogue.choices(function)
-    chosen = known if variants == "all" else common.specs_of(variants)
-    unknown = {variant_name(word) for word in chosen} - set(known) - {"library", "empty"}
-    if unknown:
-        raise UsageError(
-            f"{function} has no variant {', '.join(sorted(unknown))}; "
-            f"it has {', '.join(known) or 'none'}"
-        )
-    hot: list[Configuration] = []
-    cold: list[Configuration] = []
-    for name, value in map(_knob, knobs):
-        if toolchain.knobs and name not in toolchain.knobs:
-            raise UsageError(f"{toolchain.installation.library.id} reports no parameter {name}")
-        writable = name not in toolchain.knobs or toolchain.knobs[name].writable
-        kind = hot if writable and toolchain.space.is_hot(name) else cold
-        kind.append(Configuration.of(toolchain.space.with_needs(name, value)))
+    chosen = _variants(toolchain, function, variants)
+    hot, cold = _configurations(toolchain, knobs)
     cases = [
         case
         for size in sizes
@@ -141,13 +124,7 @@ def command(
     nprocs = all_settings.ranks.placement(toolchain.launcher.processing_units()).nprocs
     axis = Axis("ranks" if refine and len(sizes) == 1 else "bytes", nprocs)
     if axis.name == "ranks":
-        first = max(2, data.root + 1)
-        if first >= nprocs:
-            raise UsageError(
-                f"--refine with one size goes over ranks, from {first} on: raise --nprocs above "
-                f"{first}, or give several --sizes"
-            )
-        over = grid(first, nprocs, _FIRST_RANKS, scale="logarithmic")
+        over = _first_ranks(max(2, data.root + 1), nprocs)
         cases = [axis.at(place, case, data.type) for place in over for case in cases]
     plan = Plan(
         "check",
@@ -192,6 +169,67 @@ def command(
     told = conditions.of_starts(settling.starts(raw), simulated=simulated)
     for weakness in [*conditions.of_records(raw), *told]:
         click.echo(f"plumbline: {weakness.text}", err=True)
+    _show(program, lines, added, axis, tested=not simulated)
+    return 0 if all(line.outcome == "ok" for line in lines) else 1
+
+
+def _variants(toolchain: Toolchain, function: str, text: str) -> list[str]:
+    """What stands beside the default. Raises UsageError."""
+    from plumbline_db.errors import UsageError
+
+    known = toolchain.catalogue.choices(function)
+    chosen = known if text == "all" else common.specs_of(text)
+    unknown = {variant_name(word) for word in chosen} - set(known) - {"library", "empty"}
+    if unknown:
+        raise UsageError(
+            f"{function} has no variant {', '.join(sorted(unknown))}; "
+            f"it has {', '.join(known) or 'none'}"
+        )
+    return list(chosen)
+
+
+def _configurations(
+    toolchain: Toolchain, knobs: tuple[str, ...]
+) -> tuple[list[Configuration], list[Configuration]]:
+    """Those that may change within a launch, and those that the library reads when it starts.
+    Raises UsageError."""
+    from plumbline_db.errors import UsageError
+
+    hot: list[Configuration] = []
+    cold: list[Configuration] = []
+    for name, value in map(_knob, knobs):
+        if toolchain.knobs and name not in toolchain.knobs:
+            raise UsageError(f"{toolchain.installation.library.id} reports no parameter {name}")
+        writable = name not in toolchain.knobs or toolchain.knobs[name].writable
+        kind = hot if writable and toolchain.space.is_hot(name) else cold
+        kind.append(Configuration.of(toolchain.space.with_needs(name, value)))
+    return hot, cold
+
+
+def _first_ranks(first: int, nprocs: int) -> list[int]:
+    """Where refinement over ranks begins. Raises UsageError."""
+    from plumbline.measure.refine import grid
+    from plumbline_db.errors import UsageError
+
+    if first >= nprocs:
+        raise UsageError(
+            f"--refine with one size goes over ranks, from {first} on: raise --nprocs above "
+            f"{first}, or give several --sizes"
+        )
+    return grid(first, nprocs, _FIRST_RANKS, scale="logarithmic")
+
+
+def _show(
+    program: Program,
+    lines: list[MeasuredCase],
+    added: Sequence[SuitePoint],
+    axis: Axis,
+    *,
+    tested: bool,
+) -> None:
+    import msgspec
+    from rich.text import Text
+
     if program.json:
         why = {point.place: point for point in added}
         common.print_json(
@@ -201,13 +239,12 @@ def command(
                 for line in lines
             ]
         )
-    else:
-        reasons = common.Reasons()
-        common.show(
-            _table(lines, reasons, axis, tested=not simulated),
-            *map(Text, [*reasons.lines(), *_remarks(lines), *_added(added)]),
-        )
-    return 0 if all(line.outcome == "ok" for line in lines) else 1
+        return
+    reasons = common.Reasons()
+    common.show(
+        _table(lines, reasons, axis, tested=tested),
+        *map(Text, [*reasons.lines(), *_remarks(lines), *_added(added)]),
+    )
 
 
 def _knob(word: str) -> tuple[str, str]:

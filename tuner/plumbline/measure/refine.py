@@ -20,7 +20,7 @@ from typing import NamedTuple
 import msgspec
 
 from plumbline.measure.hockney import median_interval
-from plumbline_db.records import Why
+from plumbline_db.points import Why
 
 # Of what is expected of the best place: places that promise less wait for the next look.
 _NEARLY_AS_GOOD = 0.5

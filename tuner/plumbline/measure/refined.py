@@ -16,7 +16,7 @@ from plumbline.measure.launches import LaunchStore
 from plumbline.measure.refine import Estimate, Refinement, SweptCurve, estimate
 from plumbline.measure.side_by_side import SUITE, MeasuredCase
 from plumbline.verify.statistics import Comparison
-from plumbline_db.records import SuitePoint
+from plumbline_db.points import SuitePoint
 
 _MOST_LOOKS = 30
 

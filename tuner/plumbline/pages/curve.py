@@ -23,7 +23,8 @@ from plumbline.verify.statistics import paired_ratio
 from plumbline_db import campaigns, points, rank_series, runs, suites, table_samples, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
-from plumbline_db.records import Campaign, Case, Medians, SuitePoint
+from plumbline_db.points import SuitePoint
+from plumbline_db.records import Campaign, Case, Medians
 
 _BAR = "|"
 EVERYWHERE = (0, 2**63 - 1)
