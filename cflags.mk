@@ -8,7 +8,7 @@ ROOT := $(abspath $(dir $(lastword $(MAKEFILE_LIST))))
 ifneq ($(findstring /,$(MPICC)),)
 override MPICC := $(if $(filter /%,$(MPICC)),,$(ROOT)/)$(MPICC)
 endif
-MPI_ID ?= $(shell $(ROOT)/probes/mpi-id.sh $(MPICC))
+MPI_ID ?= $(shell sh $(ROOT)/probes/mpi-id.sh $(MPICC))
 BUILD ?= $(ROOT)/build/$(MPI_ID)
 # Intel MPI's wrapper finds headers and libraries here; unset outside its own environment script.
 export I_MPI_ROOT ?= $(abspath $(dir $(shell command -v $(MPICC)))..)

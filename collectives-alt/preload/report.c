@@ -1,5 +1,5 @@
-/* The file PLUMBLINE_REPORT names: what rank 0 saw, as JSON, so that a launcher can prove that a
- * profile was in force. Written to a temporary name and renamed. */
+/* What rank 0 saw: a line on standard error, and the file PLUMBLINE_REPORT names, as JSON, so that
+ * a launcher can prove that a profile was in force. Written to a temporary name and renamed. */
 #include "classes.h"
 #include "preload.h"
 
@@ -151,6 +151,27 @@ static void say_crowded(void)
                 crowded, pl_state.profile.communicators);
 }
 
+/* Where exported files ask for it (PLUMBLINE_SAY=replaced): what became of the calls that rules are
+ * for, in one line. */
+static void say_replaced(void)
+{
+    const char *say = getenv("PLUMBLINE_SAY");
+    if (!say || strcmp(say, "replaced") != 0 || !pl_state.rules || pl_state.spawned)
+        return;
+    char line[1024] = "";
+    size_t length = 0;
+    for (int f = 0; f < PL_FUNCTION_COUNT && length < sizeof line; f++) {
+        const struct pl_function_state *state = &pl_state.functions[f];
+        if (state->count > 0 && atomic_load(&state->calls) > 0)
+            length +=
+                (size_t)snprintf(line + length, sizeof line - length, "%s %lld of %lld calls of %s",
+                                 length ? "," : "", atomic_load(&state->replaced),
+                                 atomic_load(&state->calls), pl_function_name((enum pl_function)f));
+    }
+    fprintf(stderr, "plumbline: replaced on rank 0:%s\n",
+            length ? line : " nothing, as no function was called that a rule is for");
+}
+
 void pl_write_report(void)
 {
     int rank = -1;
@@ -159,6 +180,7 @@ void pl_write_report(void)
     if (rank != 0)
         return;
     say_crowded();
+    say_replaced();
     if (!path || !*path)
         return;
     if (pl_state.spawned) /* with the variables of those who write the file */

@@ -24,18 +24,18 @@ from plumbline_db import (
     verdicts,
     winners,
 )
+from plumbline_db.hockney import Hockney
+from plumbline_db.old_samples import Pruned
+from plumbline_db.points import SuitePoint
 from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import (
     Campaign,
     Event,
-    Hockney,
     Library,
     Machine,
-    Pruned,
     Run,
     Search,
     Suite,
-    SuitePoint,
     Verdict,
     Winner,
 )

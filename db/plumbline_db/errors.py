@@ -38,6 +38,14 @@ class TryLaterError(PlumblineError):
     exit_code = 75
 
 
+def is_of_machine(error: BaseException) -> bool:
+    """Whether such a thing is behind it, which may be gone when somebody tries again."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, OSError):
+        cause = cause.__cause__
+    return isinstance(cause, OSError) and cause.errno in _OF_MACHINE
+
+
 @contextmanager
 def of_machine() -> Iterator[None]:
     """Turns what any file and any process may meet, a full disk or a limit, into an error with a

@@ -1,5 +1,6 @@
 """Tables for other programs: samples, medians, times of ranks, verdicts and winners, a row a thing,
-part by part, so that one part is in memory at a time."""
+part by part, so that one part is in memory at a time. They say run ⊃ suite ⊃ measurement: a
+campaign is a run."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from plumbline_db.records import Verdict, Winner
 from plumbline_db.statements import Statements
 
 _CASE = {
-    "campaign": str,
+    "run": str,
     "suite": str,
     "launch": str,
     "function": str,
@@ -47,9 +48,9 @@ COLUMNS: dict[str, dict[str, type]] = {
     "samples": _CASE
     | {"is_result": bool, "is_warmup": bool, "block": int, "place": int, "ns": int},
     "medians": _CASE | _SUMMARY,
-    "ranks": {"campaign": str} | _kinds(RankTimes),
-    "verdicts": {"campaign": str} | _kinds(Verdict),
-    "winners": {"campaign": str} | _kinds(Winner),
+    "ranks": {"run": str} | _kinds(RankTimes),
+    "verdicts": {"run": str} | _kinds(Verdict),
+    "winners": {"run": str} | _kinds(Winner),
 }
 
 
@@ -60,7 +61,7 @@ def of(db: Statements, what: str, names: Sequence[str] = ()) -> Iterator[Part]:
     missing = [name for name in names if name not in known]
     if missing:
         listed = ", ".join(known) or "none"
-        raise UsageError(f"{db.path} holds no campaign {missing[0]}; it holds: {listed}")
+        raise UsageError(f"{db.path} holds no run {missing[0]}; it holds: {listed}")
     for name in names or known:
         yield from _TABLES[what](db, name)
 
@@ -76,8 +77,8 @@ def _samples(db: Statements, campaign: str) -> Iterator[Part]:
     for (launch,) in launches:
         rows = db.rows(
             f"""SELECT measurement, {names}, is_result FROM measured_case
-                WHERE run = :run ORDER BY measurement""",  # noqa: S608
-            {"run": launch},
+                WHERE launch_number = :launch ORDER BY measurement""",  # noqa: S608
+            {"launch": launch},
         )
         kept = series.of(db, [row[0] for row in rows])
         parts = [_of_case(row[1:], kept[row[0]]) for row in rows if row[0] in kept]
@@ -108,8 +109,8 @@ def _medians(db: Statements, campaign: str) -> Iterator[Part]:
     names = list(COLUMNS["medians"])
     rows = db.rows(
         f"""SELECT {", ".join(names)} FROM launch_median
-            WHERE campaign = :campaign ORDER BY measurement""",  # noqa: S608
-        {"campaign": campaign},
+            WHERE run = :run ORDER BY measurement""",  # noqa: S608
+        {"run": campaign},
     )
     if rows:
         yield dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
@@ -134,7 +135,7 @@ def _winners(db: Statements, campaign: str) -> Iterator[Part]:
 
 
 def _of_records(campaign: str, records: Sequence[msgspec.Struct]) -> Part:
-    part: Part = {"campaign": [campaign] * len(records)}
+    part: Part = {"run": [campaign] * len(records)}
     for name in records[0].__struct_fields__:
         values = [getattr(record, name) for record in records]
         part[name] = [

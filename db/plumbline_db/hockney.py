@@ -11,8 +11,38 @@ import numpy as np
 from plumbline_db import campaigns
 from plumbline_db.blobs import array
 from plumbline_db.probe_records import Pair
-from plumbline_db.records import HalfTrips, Hockney
+from plumbline_db.record import Record
 from plumbline_db.statements import Statements
+
+
+class HalfTrips(Record, frozen=True):
+    """Messages of one size between ranks of one class of pairs: `seconds[i]` is the median over the
+    launch `runs[i]` of half a round trip."""
+
+    pair: Pair
+    bytes: int
+    runs: list[int]
+    seconds: list[float]
+
+
+class Hockney(Record, frozen=True):
+    """t(m) = alpha + beta m between ranks of one class of pairs, for bytes_from <= m <= bytes_to.
+    `piece` 0: one line for all sizes; 1 and 2: before and after a change of protocol. Intervals
+    are of 95 %, None for too few launches. `deviation`: mean of |t(m) - measured| / measured."""
+
+    pair: Pair
+    piece: int
+    bytes_from: int
+    bytes_to: int
+    alpha_seconds: float
+    alpha_low: float | None
+    alpha_high: float | None
+    beta_seconds_per_byte: float
+    beta_low: float | None
+    beta_high: float | None
+    deviation: float
+    launches: int
+
 
 _COLUMNS = """pair, piece, bytes_from, bytes_to, alpha_seconds, alpha_low, alpha_high,
               beta_seconds_per_byte, beta_low, beta_high, deviation, launches"""

@@ -31,7 +31,10 @@ from plumbline_db.probe_records import (
 )
 
 SCHEMA = 1
-_REMEDY = "the file is damaged, or probe and Plumbline are of different versions (make build)"
+_REMEDY = (
+    "the file is damaged, or probe and Plumbline are of different versions (plumbline build, "
+    "make build)"
+)
 
 _decoder = msgspec.json.Decoder(ProbeRecord)
 

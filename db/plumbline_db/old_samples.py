@@ -16,8 +16,19 @@ import msgspec
 
 from plumbline_db import campaigns, series
 from plumbline_db.record import Record
-from plumbline_db.records import Campaign, Pruned
+from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
+
+
+class Pruned(Record, frozen=True):
+    """Samples of a campaign that were thrown away: so many, warm-up too, of so many `series` (a
+    case in a launch), by which rule."""
+
+    campaign: str
+    time: str
+    series: int
+    samples: int
+    why: str
 
 
 class Policy(Record, frozen=True):

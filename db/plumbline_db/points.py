@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
 from plumbline_db import campaigns
-from plumbline_db.records import SuitePoint
+from plumbline_db.record import Record
 from plumbline_db.statements import Statements
+
+Axis = Literal["bytes", "ranks"]
+Why = Literal["asked", "curvature", "crossover", "jump"]
+
+
+class SuitePoint(Record, frozen=True):
+    """A place on the axis of the curves of a suite, and why it was measured: it was asked for, or
+    after a look at the curves there was most to learn there. `look`: 1 of what was asked for."""
+
+    suite: str
+    axis: Axis
+    place: int
+    look: int = 1
+    why: Why = "asked"
+    detail: str = ""
+
 
 _FIELDS = ", ".join(SuitePoint.__struct_fields__)
 

@@ -65,10 +65,10 @@ class RankTimes(msgspec.Struct, frozen=True):
 def medians(db: Statements, campaign: str, suites: Sequence[str]) -> list[RankTimes]:
     """Of results in the finished launches of some suites, by launch, case and rank."""
     rows = db.rows(
-        """SELECT c.measurement, c.run, c.function, c.variant, c.bytes, c.ranks, r.rank,
+        """SELECT c.measurement, c.launch_number, c.function, c.variant, c.bytes, c.ranks, r.rank,
                   r.n, r.least_ns, r.samples
            FROM measured_case c JOIN rank_series r ON r.measurement = c.measurement
-           WHERE c.campaign = :campaign AND c.is_result
+           WHERE c.run = :campaign AND c.is_result
              AND c.suite IN (SELECT value FROM json_each(:suites))
            ORDER BY c.measurement, r.rank, r.block""",
         {"campaign": campaign, "suites": msgspec.json.encode(list(suites)).decode()},

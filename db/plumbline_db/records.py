@@ -6,7 +6,6 @@ from typing import Final, Literal
 
 import msgspec
 
-from .probe_records import Pair
 from .record import Record
 
 
@@ -116,22 +115,6 @@ class Suite(Record, frozen=True):
     def of(self, arm: str) -> Suite:
         """One of its candidates; of a candidate, a part of its launches."""
         return msgspec.structs.replace(self, arm=f"{self.arm}-{arm}" if self.arm else arm)
-
-
-Axis = Literal["bytes", "ranks"]
-Why = Literal["asked", "curvature", "crossover", "jump"]
-
-
-class SuitePoint(Record, frozen=True):
-    """A place on the axis of the curves of a suite, and why it was measured: it was asked for, or
-    after a look at the curves there was most to learn there. `look`: 1 of what was asked for."""
-
-    suite: str
-    axis: Axis
-    place: int
-    look: int = 1
-    why: Why = "asked"
-    detail: str = ""
 
 
 FailureKind = Literal["hung", "too long", "ended", "bad records", "no records", "not in force"]
@@ -381,60 +364,11 @@ class Wrong(Record, frozen=True):
     detail: str
 
 
-class HalfTrips(Record, frozen=True):
-    """Messages of one size between ranks of one class of pairs: `seconds[i]` is the median over the
-    launch `runs[i]` of half a round trip."""
-
-    pair: Pair
-    bytes: int
-    runs: list[int]
-    seconds: list[float]
-
-
-class Hockney(Record, frozen=True):
-    """t(m) = alpha + beta m between ranks of one class of pairs, for bytes_from <= m <= bytes_to.
-    `piece` 0: one line for all sizes; 1 and 2: before and after a change of protocol. Intervals
-    are of 95 %, None for too few launches. `deviation`: mean of |t(m) - measured| / measured."""
-
-    pair: Pair
-    piece: int
-    bytes_from: int
-    bytes_to: int
-    alpha_seconds: float
-    alpha_low: float | None
-    alpha_high: float | None
-    beta_seconds_per_byte: float
-    beta_low: float | None
-    beta_high: float | None
-    deviation: float
-    launches: int
-
-
 class Export(Record, frozen=True):
     format: str
     path: str
     sha256: str
     created: str
-
-
-class Pruned(Record, frozen=True):
-    """Samples of a campaign that were thrown away: so many, warm-up too, of so many `series` (a
-    case in a launch), by which rule."""
-
-    campaign: str
-    time: str
-    series: int
-    samples: int
-    why: str
-
-
-class Transfer(Record, frozen=True):
-    """A campaign has left a database, as a whole: `sha256` of what it was then, on which host."""
-
-    campaign: str
-    sha256: str
-    host: str
-    time: str
 
 
 class Event(Record, frozen=True):

@@ -686,10 +686,10 @@ CREATE TABLE detection (
     findings  BLOB NOT NULL                                 -- what was found: JSON, as `plumbline detect --json` prints it, zlib
 ) STRICT;
 
--- Measurements with what was measured, and where.
+-- Measurements with what was measured, and where: a run (a campaign, or the suites of a file) has suites, these have launches.
 CREATE VIEW measured_case AS
-SELECT measurement.number AS measurement, suite.campaign, suite.name AS suite, suite.stage, run.id AS launch,
-       run.number AS run, planned_case.function, planned_case.variant, configuration.knobs, planned_case.bytes,
+SELECT measurement.number AS measurement, suite.campaign AS run, suite.name AS suite, suite.stage, run.id AS launch,
+       run.number AS launch_number, planned_case.function, planned_case.variant, configuration.knobs, planned_case.bytes,
        planned_case.type, planned_case.op, planned_case.root, planned_case.ranks, planned_case.use,
        run.failure IS NULL AND measurement.outcome = 'ok'
            AND NOT EXISTS (SELECT 1 FROM refusal WHERE refusal.measurement = measurement.number) AS is_result

@@ -7,8 +7,8 @@ from collections.abc import Collection
 import msgspec
 
 from plumbline_db import configurations, points
+from plumbline_db.points import Axis
 from plumbline_db.record import Record
-from plumbline_db.records import Axis
 from plumbline_db.statements import Statements
 
 

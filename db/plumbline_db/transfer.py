@@ -13,14 +13,24 @@ import msgspec
 from plumbline_db import campaigns, contents, integrity, schema, scratch
 from plumbline_db.connection import Database, as_one_file
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.records import Campaign, Transfer
+from plumbline_db.record import Record
+from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
 
 
-class Moved(NamedTuple):
-    """A campaign by the name it has in the target; `new`: it was not there."""
+class Transfer(Record, frozen=True):
+    """A campaign has left a database, as a whole: `sha256` of what it was then, on which host."""
 
     campaign: str
+    sha256: str
+    host: str
+    time: str
+
+
+class Moved(NamedTuple):
+    """A run by the name it has in the target; `new`: it was not there."""
+
+    run: str
     sha256: str
     new: bool
 
@@ -68,7 +78,7 @@ def _named(db: Statements, names: Sequence[str]) -> list[Campaign]:
         listed = ", ".join(every) or "none"
         raise UsageError(f"{db.path} holds no campaign {missing[0]}; it holds: {listed}")
     found = [every[name] for name in dict.fromkeys(names)]
-    found = found or [one for one in every.values() if one.state == "finished"]
+    found = found or [run for run in every.values() if run.state == "finished"]
     if not found:
         raise UsageError(f"{db.path} holds no finished campaign: name one that is under way")
     return found
@@ -104,8 +114,8 @@ def _take(db: Statements, other: Statements, campaign: Campaign, sent: Transfer)
             f"{other.path}: campaign {campaign.id} is not what was exported on {sent.host}: fetch "
             "the file again"
         )
-    there = {one.id: one for one in campaigns.every(db)}
-    keys = {one.key for one in there.values()}
+    there = {run.id: run for run in campaigns.every(db)}
+    keys = {run.key for run in there.values()}
     for name in (campaign.id, f"{sent.host}:{campaign.id}"):
         if name in there and _same(db, there[name], sent):
             return Moved(name, sent.sha256, False)

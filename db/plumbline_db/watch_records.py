@@ -104,8 +104,9 @@ AlarmState = Literal["raised", "confirmed", "refuted", "searching", "removed", "
 
 class CellAlarm(Record, frozen=True):
     """A cell that may have changed. `canary`: number of the one that raised it, with `canaries`
-    behind it; `ratio` as it was `seen` last, `largest`: farthest from 1. `refuted`, `removed` and
-    `stays` (nothing better was found) are ends; `retuning`: number of the search that it opened."""
+    behind it (0: a recheck has found it beside an alarm of its function); `ratio` as it was `seen`
+    last, `largest`: farthest from 1. `refuted`, `removed` and `stays` (nothing better was found)
+    are ends; `retuning`: number of the search that it opened."""
 
     campaign: str
     function: str

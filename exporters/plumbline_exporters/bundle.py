@@ -92,9 +92,11 @@ def groups(chosen: list[Winner]) -> dict[tuple[str, int], list[Winner]]:
 
 
 def sizes(winner: Winner) -> str:
-    """`8192-65536 bytes`"""
+    """`8192-65536 bytes`, `1024 bytes`"""
     if winner.bytes_to == UNBOUNDED_BYTES:
         return f"{winner.bytes_from} bytes and more" if winner.bytes_from else "all sizes"
+    if winner.bytes_from == winner.bytes_to:
+        return f"{winner.bytes_from} bytes"
     return f"{winner.bytes_from}-{winner.bytes_to} bytes"
 
 

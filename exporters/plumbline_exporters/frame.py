@@ -6,6 +6,7 @@ too."""
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 from typing import Any, NamedTuple
 
@@ -42,7 +43,20 @@ class Pages(NamedTuple):
 def templates(*packages: str) -> Environment:
     """Those of the named packages, which may extend the layout that is here."""
     rooms = [PackageLoader(name) for name in (*packages, "plumbline_exporters")]
-    return Environment(loader=ChoiceLoader(rooms), autoescape=True, undefined=StrictUndefined)
+    found = Environment(loader=ChoiceLoader(rooms), autoescape=True, undefined=StrictUndefined)
+    found.filters["moment"] = _moment
+    return found
+
+
+def _moment(text: str) -> str:
+    """`2026-11-22 10:31` of ISO 8601, in UTC; what is no time stays."""
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    if found.tzinfo is not None:
+        found = found.astimezone(datetime.UTC)
+    return f"{found:%Y-%m-%d %H:%M}"
 
 
 def page(request: Request, shown: Environment, template: str, **facts: Any) -> Response:

@@ -9,9 +9,14 @@ from pathlib import Path
 
 from plumbline_db.errors import PlumblineError
 from plumbline_exporters import installed, quoting
-from plumbline_exporters.bundle import Bundle, heading
+from plumbline_exporters.bundle import Bundle, heading, is_profile
 
 FILE_NAME = "plumbline.sh"
+
+_SAY = """
+# At the end rank 0 says in a line what was replaced how often (PLUMBLINE_SAY=nothing: it does not).
+export PLUMBLINE_SAY="${PLUMBLINE_SAY-replaced}"
+"""
 
 
 def text(bundle: Bundle, library: str, remarks: Sequence[str], variables: Mapping[str, str]) -> str:
@@ -19,7 +24,8 @@ def text(bundle: Bundle, library: str, remarks: Sequence[str], variables: Mappin
     lines = heading(bundle, f"Environment for {library}, written by Plumbline.")
     lines.append(quoting.comment(f"Use: . {quoting.sh(str(bundle.directory / FILE_NAME))}"))
     lines += remarks
-    return "\n".join(lines) + "\n" + installed.check_sh(bundle) + quoting.exports(variables)
+    text = "\n".join(lines) + "\n" + installed.check_sh(bundle) + quoting.exports(variables)
+    return text + _SAY if any(is_profile(winner) for winner in bundle.winners) else text
 
 
 def preload_library(bundle: Bundle, unfit: str, reader: str) -> str:
@@ -27,7 +33,7 @@ def preload_library(bundle: Bundle, unfit: str, reader: str) -> str:
     if bundle.preload_library is None:
         raise PlumblineError(
             "winners are variants, which need libplumbline.so, and none was named: "
-            "build it for this MPI library (make build) and export again"
+            "build it for this MPI library (plumbline build, make build) and export again"
         )
     return whole(bundle.preload_library, unfit, reader)
 

@@ -109,7 +109,7 @@ _IN_LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    '"': r"\char34{}",
 } | {sign: rf"\{sign}" for sign in "{}$&#_%"}
 
 

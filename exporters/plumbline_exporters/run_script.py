@@ -3,8 +3,16 @@ leaves the environment that called it alone. Modulefiles and csh name it: they p
 
 from __future__ import annotations
 
-from plumbline_exporters import environment, families, installed, plumbline_sh, quoting
-from plumbline_exporters.bundle import Bundle, heading
+from plumbline_exporters import (
+    environment,
+    families,
+    installed,
+    launchers,
+    plumbline_sh,
+    profile,
+    quoting,
+)
+from plumbline_exporters.bundle import Bundle, heading, is_profile
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = environment.WRAPPER
@@ -40,6 +48,25 @@ fi
 unset plumbline_start plumbline_tool plumbline_said
 """
 
+_PRELOAD = """\
+# Whose ranks get the whole environment, or what calls MPI itself, is started with the variants;
+# mpirun, mpiexec and srun hand them to their ranks.
+case "${{1##*/}}" in
+{own}) ;;
+*)
+    plumbline_start=$(command -v -- "$1") || plumbline_start=$1
+    case "${{1##*/}}" in
+    {whole}) plumbline_start=yes ;;
+    *) if LC_ALL=C grep -q libmpi "$plumbline_start" 2>/dev/null; then plumbline_start=yes; fi ;;
+    esac
+    if [ "$plumbline_start" = yes ]; then
+        export LD_PRELOAD={library}"${{LD_PRELOAD:+:$LD_PRELOAD}}" PLUMBLINE_PROFILE={profile}
+    fi
+    unset plumbline_start
+    ;;
+esac
+"""
+
 
 @exporter(
     environment.WRAPPER,
@@ -62,5 +89,13 @@ def files(bundle: Bundle) -> dict[str, str]:
             library=quoting.sh(quoting.said(bundle.library.id)),
         )
     path = quoting.sh(str(bundle.directory / plumbline_sh.FILE_NAME))
-    text += f'PLUMBLINE_CHECKED=1\n. {path}\nunset PLUMBLINE_CHECKED\nexec "$@"\n'
+    text += f"PLUMBLINE_CHECKED=1\n. {path}\nunset PLUMBLINE_CHECKED\n"
+    if bundle.preload_library and any(is_profile(winner) for winner in bundle.winners):
+        text += _PRELOAD.format(
+            own=" | ".join(launchers.HAND_ON),
+            whole=" | ".join(launchers.WHOLE),
+            library=quoting.sh(str(bundle.preload_library)),
+            profile=quoting.sh(str(bundle.directory / profile.FILE_NAME)),
+        )
+    text += 'exec "$@"\n'
     return {FILE_NAME: text}

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 8, LEAST_NS = 10000, MULTIPLE = 3 };
+enum { BATCH = 8, LEAST_NS = 2000, MULTIPLE = 2 };
 
 struct window {
     struct pl_announce announce;

@@ -1,6 +1,7 @@
 """The cost of a database that is generated (tests/db/generate.py): bytes a sample, how fast samples
 are stored, how long results and pages take where there are many campaigns, how large a year
-of nightly campaigns is. `python -m tests.bench.database --small` is the same, for a look."""
+of nightly campaigns is. `python -m tests.bench.database --small` is the same, for a look; `--only
+pages --keep FOLDER` the half of many campaigns, whose database stays there and is gone on with."""
 
 from __future__ import annotations
 
@@ -62,11 +63,15 @@ class Figure(NamedTuple):
     of: str
 
 
-def figures(*, small: bool = False) -> Iterator[Figure]:
+def figures(
+    *, small: bool = False, only: str | None = None, keep: Path | None = None
+) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder:
-        yield from night(Path(folder, "night.db"), SMALL if small else NIGHT)
+        if only != "pages":
+            yield from night(Path(folder, "night.db"), SMALL if small else NIGHT)
         count, size = (20, SMALL) if small else (MANY, PART)
-        yield from many(Path(folder, "many.db"), count, size)
+        if only != "night":
+            yield from many((keep or Path(folder)) / "many.db", count, size)
 
 
 def night(path: Path, size: Size) -> Iterator[Figure]:
@@ -116,7 +121,8 @@ def _filled(path: Path, size: Size) -> tuple[float, float]:
 def many(path: Path, count: int, size: Size) -> Iterator[Figure]:
     """Results of campaigns, drawn from many, and pages, by the web application's own client."""
     with Database.open(path, write=True) as db:
-        names = generate.fill(db, count, size)
+        names = [each.id for each in campaigns.all_campaigns(db) if each.state == "finished"]
+        names += [generate.campaign(db, number, size) for number in range(len(names), count)]
     what = f"{count} campaigns, {count * size.samples / 1e6:.1f} million samples"
     chance = random.Random(1)
     drawn = [chance.choice(names) for _ in range(LOOKS)]
@@ -161,9 +167,11 @@ def _p95(look: Callable[[str], None], drawn: list[str]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true", help="a small one, in seconds")
+    parser.add_argument("--only", choices=["night", "pages"], help="one half of the figures")
+    parser.add_argument("--keep", type=Path, help="folder of the database of many campaigns")
     options = parser.parse_args()
-    for one in figures(small=options.small):
-        print(f"{one.name:44} {one.value:8.3g} {one.unit:10} {one.of}", flush=True)
+    for figure in figures(small=options.small, only=options.only, keep=options.keep):
+        print(f"{figure.name:44} {figure.value:8.3g} {figure.unit:10} {figure.of}", flush=True)
 
 
 if __name__ == "__main__":

@@ -120,12 +120,14 @@ def formula(draws: int) -> None:
 class _Arguments(argparse.Namespace):
     real: bool
     draws: int
+    db: Path | None
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--real", action="store_true", help="MPI_Bcast in place of a formula")
     parser.add_argument("--draws", type=int, default=100, help="of noise")
+    parser.add_argument("--db", type=Path, help="where --real keeps its launches")
     asked = parser.parse_args(namespace=_Arguments())
     if not asked.real:
         formula(asked.draws)
@@ -137,7 +139,7 @@ def main() -> None:
         library = Path(folder) / "libprotocol.so"
         words = ["mpicc", "-O1", "-shared", "-fPIC", "-o", str(library), str(source)]
         subprocess.run(words, check=True, timeout=60)
-        refinement_real.show(library)
+        refinement_real.show(library, asked.db or Path(folder, "bench.db"))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -40,17 +39,15 @@ def suites() -> tuple[AskedSuite, ...]:
     )
 
 
-def show(library: Path) -> None:
+def show(library: Path, path: Path) -> None:
+    """Measures into the database at `path`, or goes on there, and prints what came of it."""
     settings = campaign_file.of("bench", {"nprocs": 2, "preload": [str(library)]}, {})
     toolchain = find_toolchain(settings=settings)
     placement = settings.ranks.placement(toolchain.launcher.processing_units())
     asked = running.SuiteRun(2, "refinement", suites())
     every = running.prepare(asked, toolchain, placement)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Database.open(Path(folder) / "bench.db", write=True) as db,
-    ):
-        row = running.begin(db, toolchain, asked, placement, new=True)
+    with Database.open(path, write=True) as db:
+        row = running.begin(db, toolchain, asked, placement, new=False)
         store = LaunchStore(db, row.id, starting.starter(toolchain, settings))
         running.measure(store, row, asked, every)
         refined, grid, dense = (running.curves(db, row, of)[0].points for of in every)
@@ -63,7 +60,11 @@ def show(library: Path) -> None:
         )
     truth = _between(dense)
     for name, points in (("refined", refined), ("grid of the square root of two", grid)):
-        print(f"{name}: {len(points)} points, mean error {100 * mean_error(points, truth):.1f} %")
+        without_noise = {place: Estimate(truth(place), 0.0) for place in points}
+        print(
+            f"{name}: {len(points)} points, mean error {100 * mean_error(points, truth):.1f} %, "
+            f"{100 * mean_error(without_noise, truth):.1f} % without noise of its own"
+        )
 
 
 def _between(points: Mapping[int, Estimate]) -> Callable[[float], float]:

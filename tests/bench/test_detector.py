@@ -69,3 +69,17 @@ def test_recorded_noise_is_around_nothing() -> None:
         assert one.shape[:2] == (50, 2) and one.shape[2] > 100
         assert abs(np.median(one)) < 0.01
         assert np.median(np.abs(many)) < 0.7 * np.median(np.abs(one))
+
+
+def test_noisy_cells_of_recorded_noise_get_more_launches() -> None:
+    design = Design(cells=200, launches=2, launches_max=12)
+    sized = noise.Sized(noise.recorded_launches(), design)
+    canaries = sized.draw(np.random.default_rng(1), 40, 2)
+    assert canaries.shape == (40, *sized.launches.shape) == (40, 2, sized.cells)
+    assert set(np.unique(sized.launches)) <= {2, 4, 8, 12}
+    spreads = np.median(np.abs(sized.draw(np.random.default_rng(2), 40, 2)), axis=0)
+    assert sized.launches[0][spreads[0] > 0.05].min(initial=12) == 12
+    assert np.median(sized.launches) == 2
+    row = bench.CellRow("MPI_Scan 512", 12.0, 0.5)
+    lines = list(bench._of_cells(bench.SizedCells(3.5, 12.0, [row])))
+    assert lines[1].split() == ["50.0%", "MPI_Scan", "512", "(12.0", "launches)"]

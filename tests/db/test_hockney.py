@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from plumbline_db import campaigns, hockney, runs
 from plumbline_db.connection import Database
+from plumbline_db.hockney import Hockney
 from plumbline_db.probe_records import Footer, PingPong, ProbeRecord
-from plumbline_db.records import Hockney
 from tests.db import build
 
 PAIRS = st.sampled_from(["same_core", "same_socket", "other_socket", "other_node"])

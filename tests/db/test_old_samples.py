@@ -14,9 +14,8 @@ import pytest
 from plumbline_db import campaigns, measurements, old_samples, runs, series, settling, verdicts
 from plumbline_db.connection import Database, check, compact, release
 from plumbline_db.errors import PlumblineError, TryLaterError
-from plumbline_db.old_samples import Policy
+from plumbline_db.old_samples import Policy, Pruned
 from plumbline_db.probe_records import Samples, Transit
-from plumbline_db.records import Pruned
 from tests.db import build
 from tests.db.build import Timed
 
@@ -174,7 +173,7 @@ def test_killed_while_it_prunes(path: Path, word: str) -> None:
             assert len(runs.medians(db, id, ["before"])) == 20
             gone = db.row(
                 """SELECT count(*) FROM series JOIN measured_case USING (measurement)
-                   WHERE campaign = :id""",
+                   WHERE measured_case.run = :id""",
                 {"id": id},
             )
             assert gone == ((0,) if old_samples.of(db, id) else (60,))

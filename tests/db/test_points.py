@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from plumbline_db import flat_tables, points, rank_series, runs, sweeps
 from plumbline_db.connection import Database
+from plumbline_db.points import SuitePoint
 from plumbline_db.probe_records import CaseRecord, ProbeRecord, RankSamples, Samples
-from plumbline_db.records import Suite, SuitePoint
+from plumbline_db.records import Suite
 from tests.db import build
 from tests.db.build import Timed
 

@@ -43,7 +43,7 @@ def sent(path: Path, tmp_path: Path) -> Path:
         events.put(db, CAMPAIGN, Event("2025-03-01T10:00:00Z", "launch failed", "x", launch.id))
     target = tmp_path / "sent.plumbline"
     (moved,) = transfer.export(path, target, [], TIME)
-    assert moved.campaign == CAMPAIGN and len(moved.sha256) == 64
+    assert moved.run == CAMPAIGN and len(moved.sha256) == 64
     return target
 
 
@@ -116,14 +116,14 @@ def test_another_campaign_of_that_name(
         machines.put_machine(db, msgspec.structs.replace(build.MACHINE, host="mine"))
     monkeypatch.setattr("socket.gethostname", lambda: "here")
     (moved,) = transfer.take(there, sent)
-    assert moved.campaign == f"{HOST}:{CAMPAIGN}"
+    assert moved.run == f"{HOST}:{CAMPAIGN}"
     (again,) = transfer.take(there, sent)
     assert again == moved._replace(new=False)
     with Database.open(there) as db:
-        assert len(runs.listing(db, moved.campaign)) == 4
+        assert len(runs.listing(db, moved.run)) == 4
         assert runs.listing(db, CAMPAIGN) == []
         assert machines.machine(db, build.MACHINE.id).host == "mine"
-        assert [event.run for event in events.get(db, moved.campaign)] == [
+        assert [event.run for event in events.get(db, moved.run)] == [
             f"{HOST}:{CAMPAIGN}-confirm-1-default-000"
         ]
     assert check(there) == []

@@ -40,12 +40,17 @@ def sourced(
         done = mpi.shell(f"exec {shell} -c '{source} env -0'", CHECKED)
         assert done.returncode == 0, done.stderr
         pairs = [pair.split("=", 1) for pair in done.stdout.split("\0") if pair]
-        kept = {name: value for name, value in pairs if name not in SHELL_OWN}
+        kept = {name: value for name, value in pairs if name not in SHELL_OWN | OTHERS}
         seen.append((kept, done.stderr))
     assert all(found == seen[0] for found in seen)
     return seen[0]
 
 
+# For srun, and for who reads the end of a job: tests/exporters/test_by_srun.py.
+OTHERS = {
+    *("SLURM_EXPORT_ENV", "PLUMBLINE_EXPORT_ENV", "PLUMBLINE_SAY"),
+    *("OMPI_MCA_plm_slurm_args", "PRTE_MCA_plm_slurm_args"),
+}
 PRELOAD = "LD_PRELOAD=/opt/plumbline/libplumbline.so;PLUMBLINE_PROFILE=/out/plumbline.profile"
 
 

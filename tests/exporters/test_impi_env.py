@@ -18,6 +18,7 @@ from tests.exporters import mpi
 from tests.exporters.bundles import bundle, library, variant
 from tests.impi import FAMILY, tuned
 
+OTHERS = {"SLURM_EXPORT_ENV", "PLUMBLINE_EXPORT_ENV", "PLUMBLINE_SAY"}  # test_by_srun.py
 SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
 GATHER = variant("MPI_Gather", "gather_binomial", 0, 262144)
 TOOL = "env LD_PRELOAD=/opt/plumbline/libplumbline.so:all"
@@ -44,7 +45,9 @@ def sourced(
         done = mpi.shell(f"exec {shell} -c '{source} env -0'", {"PATH": "/usr/bin:/bin"})
         assert done.returncode == 0, done.stderr
         pairs = [pair.split("=", 1) for pair in done.stdout.split("\0") if pair]
-        kept = {name: text for name, text in pairs if name not in ("_", "PWD", "SHLVL", "PATH")}
+        kept = {
+            name: text for name, text in pairs if name not in {"_", "PWD", "SHLVL", "PATH"} | OTHERS
+        }
         seen.append((kept, done.stderr))
     assert all(found == seen[0] for found in seen)
     return seen[0]

@@ -41,6 +41,7 @@ def test_the_profile_is_there_where_variants_are() -> None:
     assert [line.partition("=")[0] for line in lines] == [
         "export PLUMBLINE_PROFILE",
         "export PLUMBLINE_SMPIRUN",
+        "export PLUMBLINE_SAY",
     ]
 
 

@@ -63,7 +63,8 @@ def test_all_that_is_told(tmp_path: Path, accept: str) -> None:
 
 
 values = st.floats() | st.integers(-(2**60), 2**60)
-names = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True)
+# Prometheus keeps names that begin with two of them for itself.
+names = st.from_regex(r"(?!__)[a-z_][a-z0-9_]{0,8}", fullmatch=True)
 
 
 @given(

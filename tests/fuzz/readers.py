@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from plumbline.core import application, guidelines, mpip, profile_file
+from plumbline.core import application, guidelines, mpip, profile_file, scorep
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.daemon import configuration_file, neighbour
@@ -37,7 +37,7 @@ from plumbline_exporters.lint import formats
 from tests.db import build
 from tests.exporters import hostile
 from tests.exporters.bundles import library
-from tests.tuner.core import mpisee_profile
+from tests.tuner.core import cube_profile, mpisee_profile
 from tests.tuner.detect import rank_files
 from tests.tuner.families.recorded import openmpi as recorded_openmpi
 from tests.tuner.foreign import printed
@@ -310,6 +310,7 @@ READERS: dict[str, Reader] = {
         lambda data: profile_file.read(_file(b"SQLite format 3\0" + data[16:], "mpisee.db")),
         lambda: [mpisee_profile.made(_FOLDER / "made.db").read_bytes()],
     ),
+    "scorep": Reader(scorep.read, lambda: [cube_profile.made(), cube_profile.made(packed=True)]),
     "exports": Reader(
         _exports,
         lambda: [b'h|out|a\'b|$x `y` "z" !w \\', "é\r\n|a b|[x]{y}|\u2028".encode()],

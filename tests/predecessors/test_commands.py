@@ -203,7 +203,9 @@ def installed(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     the environment of the tests."""
     stage, tools = tmp_path_factory.mktemp("stage"), tmp_path_factory.mktemp("tools")
     (tools / "pip").write_text(PIP)
-    (tools / "pip").chmod(0o755)
+    (tools / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    for tool in tools.iterdir():
+        tool.chmod(0o755)
     there = [f"--assume-old=.venv/stamps/{name}" for name in ("python", "run-packages")]
     words = ["make", "install", *there, f"BIN={tools}", f"DESTDIR={stage}", "PREFIX=/opt/plumbline"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=250)
@@ -250,4 +252,12 @@ def test_what_is_installed_works(installed: Path, tmp_path: Path) -> None:
     assert said(sys.executable, "-I", "-c", detect, python) == "[]\n"
     files = said(sys.executable, "-I", "-c", script, python).splitlines()
     assert len(files) > 50
+    share = installed / "share"
+    assert (share / "doc" / "plumbline" / "docs" / "campaign.md").is_file()
+    assert (share / "man" / "man1" / "plumbline-campaign.1").is_file()
+    for shell in ("bash", "zsh", "fish"):
+        assert (
+            "_PLUMBLINE_COMPLETE"
+            in (share / "plumbline/completion" / f"plumbline.{shell}").read_text()
+        )
     assert all(Path(one).is_relative_to(python) for one in files)

@@ -92,7 +92,8 @@ def test_tiny_windows_overrun(probe: Probe, ranks: int) -> None:
     first, second = launch.samples
     assert first.overrun + first.late >= 8  # the first batch at least
     assert first.window_ns > 1000
-    assert second.window_ns > first.window_ns // 4  # a case keeps the window that it has found
+    # A case keeps the window that it has found, but for a quarter less in each of eight batches.
+    assert second.window_ns > first.window_ns // 16
     for record in launch.samples:
         assert len(record.ns) + record.late + record.overrun == 64 or record.budget_spent
 
@@ -120,7 +121,7 @@ def test_windows_narrow_when_calls_become_short(probe: Probe, learning: Path) ->
     )
     assert launch.code == 0, launch.stderr
     windows = [record.window_ns for record in launch.samples]
-    assert windows[0] >= 6_000_000  # thrice the 2 ms
+    assert windows[0] >= 4_000_000  # twice the 2 ms
     if windows[-1] >= windows[0] // 4:
         busy.undecided(f"windows of {windows} ns")
 
@@ -155,7 +156,7 @@ def test_windows_by_measurement(probe: Probe, ranks: int) -> None:
         assert launch.code == 0, launch.stderr
         assert launch.of(ClockSync)
         for record in launch.samples:
-            assert record.window_ns >= 10_000
+            assert record.window_ns >= 2_000
             assert record.budget_spent or len(record.ns) + record.late + record.overrun == 40
         valid += sum(len(record.ns) for record in launch.samples)
         if valid >= 16:  # of 160 a launch; all on idle cores

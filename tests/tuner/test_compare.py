@@ -101,14 +101,14 @@ def test_names(
 
 @pytest.mark.parametrize("text", ["", "/x", ":after", "c/", "c:", "#c", "c@", "a.db#"])
 def test_names_of_nothing_show_the_form(text: str) -> None:
-    with pytest.raises(UsageError, match=r"\[FILE#\]CAMPAIGN"):
+    with pytest.raises(UsageError, match=r"\[FILE#\]RUN"):
         sides.parse(text)
 
 
 def test_what_is_not_there_is_listed(both: Database) -> None:
     put(both, "before", 0, [Timed()])
     for text, words in (
-        ("c-9", f"no campaign c-9; it holds: {FIRST.id}, c-2"),
+        ("c-9", f"no run c-9; it holds: {FIRST.id}, c-2"),
         (f"{FIRST.id}/confirm", "no suite confirm; it has: before"),
         (f"{FIRST.id}:before", f"no table before; it has: none yet.*{FIRST.id}/SUITE"),
         (f"{FIRST.id}/before@ring", "no case of variant ring; there are: default"),
@@ -131,7 +131,7 @@ def test_a_stage_stands_for_the_launches_of_its_table(both: Database) -> None:
 def test_launches_of_a_side_that_do_not_belong_together(both: Database) -> None:
     put(both, "before", 0, [Timed()], factors=[Factor("governor", ["performance"])])
     put(both, "before", 1, [Timed()], factors=[Factor("governor", ["powersave"])])
-    with pytest.raises(PlumblineError, match=r"not joined.*governor.*CAMPAIGN/SUITE"):
+    with pytest.raises(PlumblineError, match=r"not joined.*governor.*RUN/SUITE"):
         read(both, f"{FIRST.id}/before")
 
 
@@ -214,7 +214,7 @@ A, B = f"{FIRST.id}/before", "c-2/before"
 def test_sides_of_different_campaigns_differ_and_none_is_called_faster(planted: Database) -> None:
     found = compared(planted, A, B)
     assert (found.test, found.paired) == ("rank-sum", False)
-    assert "different campaigns" in found.why
+    assert "different runs" in found.why
     equal, slower, faster = found.lines
     assert [line.cell.bytes for line in found.lines] == [8, 64, 1024]
     assert equal.verdict == "not shown"
@@ -316,7 +316,7 @@ def test_tests_of_location_name_the_faster_of_sides_measured_in_turn(
 
 
 def test_tests_that_do_not_fit(planted: Database) -> None:
-    with pytest.raises(UsageError, match=r"pairs of launches.*different campaigns.*rank-sum"):
+    with pytest.raises(UsageError, match=r"pairs of launches.*different runs.*rank-sum"):
         compared(planted, A, B, test="signed-rank")
     with pytest.raises(UsageError, match="no test t-test; there are: auto, signed-rank"):
         compared(planted, A, B, test="t-test")

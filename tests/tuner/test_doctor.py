@@ -48,7 +48,15 @@ def test_a_healthy_machine(healthy: Toolchain, tmp_path: Path) -> None:
     bad = [one for those in of.values() for one in those if one.state in ("fails", "warns")]
     assert bad == []
     subjects = ["library", "probe", "search space", "launch", "factors", "libraries"]
-    assert list(of) == [*subjects, "machine", "database", "tools", "simulator", "schedulers"]
+    assert list(of) == [
+        *subjects,
+        "machine",
+        "database",
+        "tools",
+        "extras",
+        "simulator",
+        "schedulers",
+    ]
     assert f"{len(healthy.catalogue.variants)} variants" in of["probe"][0].text
     assert len(of["launch"]) == 2
     assert "switches knobs" in of["launch"][1].text

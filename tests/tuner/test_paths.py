@@ -66,3 +66,30 @@ def test_programs_are_found_by_library(tmp_path: Path) -> None:
     for name, ask in (("probe", found.probe), ("libplumbline.so", found.preload)):
         (tmp_path / "openmpi-4.1.4" / name).touch()
         assert ask("openmpi-4.1.4") == tmp_path / "openmpi-4.1.4" / name
+
+
+def test_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It carries sources; programs are in the user's state folder, by the state of these."""
+    package = tmp_path / "lib" / "python3.11" / "site-packages" / "plumbline"
+    (package / "system").mkdir(parents=True)
+    (package / "sources" / "search-spaces").mkdir(parents=True)
+    (package / "sources" / "digest").write_text("0123456789ab")
+    monkeypatch.setattr(paths, "__file__", str(package / "system" / "paths.py"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    found = paths.layout()
+    own = tmp_path / "state" / "plumbline" / "programs" / "0123456789ab"
+    assert (found.programs, found.own, found.sources) == (own, own, package / "sources")
+    assert found.search_spaces == package / "sources" / "search-spaces"
+    with pytest.raises(PlumblineError, match=r"0123456789ab/mpich-5\.0\.2/probe .*plumbline build"):
+        found.probe("mpich-5.0.2")
+
+
+def test_what_a_user_has_built_comes_before_what_is_installed(tmp_path: Path) -> None:
+    installed, own = tmp_path / "installed", tmp_path / "own"
+    found = paths.Layout(programs=installed, search_spaces=tmp_path, own=own)
+    for folder in (installed, own):
+        (folder / "mpich-5.0.2").mkdir(parents=True)
+        (folder / "mpich-5.0.2" / "probe").touch()
+    assert found.probe("mpich-5.0.2") == own / "mpich-5.0.2" / "probe"
+    (own / "mpich-5.0.2" / "probe").unlink()
+    assert found.probe("mpich-5.0.2") == installed / "mpich-5.0.2" / "probe"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from plumbline.settings.ranks_asked import ranks
+from plumbline.settings.ranks_asked import of, ranks
 
 
 @pytest.mark.parametrize(
@@ -46,3 +48,25 @@ def test_plainly_there(line: str, expected: int) -> None:
 )
 def test_not_said_or_not_plainly(line: str) -> None:
     assert ranks(line.split()) is None
+
+
+def test_an_allocation_says_what_srun_takes() -> None:
+    assert of(["srun", "--mpi=pmix", "-O", "./app"], {"SLURM_NTASKS": "16"}).ranks == 16
+    assert of(["srun", "-n", "4", "./app"], {"SLURM_NTASKS": "16"}).ranks == 4
+    assert of(["mpirun", "./app"], {"SLURM_NTASKS": "16"}).ranks is None
+
+
+def test_a_program_without_a_launcher_is_one_rank(tmp_path: Path) -> None:
+    program = tmp_path / "app"
+    program.write_bytes(b"\x7fELF libmpi.so.40")
+    other = tmp_path / "script"
+    other.write_text("#!/bin/sh\nmpirun -np 4 ./app\n")
+    assert of([str(program)], {}, program).ranks == 1
+    assert of([str(program)], {"OMPI_COMM_WORLD_SIZE": "4"}, program).ranks is None
+    assert of([str(other)], {}, other).ranks is None
+
+
+def test_the_words_of_the_launcher() -> None:
+    assert of(["mpirun", "-np", "4", "./app", "-n"], {}).launcher == ("mpirun", "-np", "4")
+    assert of(["srun", "-n4", "-N", "2", "./app"], {}).launcher == ("srun", "-n4", "-N", "2")
+    assert of(["mpirun", "-np", "2", "./a", ":", "./b"], {}).launcher == ()

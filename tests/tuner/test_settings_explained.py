@@ -15,7 +15,7 @@ BEGIN, END = "<!-- keys: tuner/plumbline/settings -->\n", "<!-- end of keys -->\
 # Options of `plumbline campaign` that are not called as the key is.
 NAMES = {"budget_seconds": "--budget"}
 # Given by a table, or a number that nobody has had to change for one campaign alone.
-NO_OPTION = {"simulate", "hosts", "slurm", "pbs", "flux", "environment", "preload"}
+NO_OPTION = {"simulate", "hosts", "slurm", "pbs", "flux", "lsf", "environment", "preload"}
 NO_OPTION |= {"blocks", "reps", "launch_timeout_seconds", "alpha", "tolerance"}
 NO_OPTION |= {"keep_days", "keep_last"}  # of a database rather than of a campaign
 

@@ -12,6 +12,7 @@ from plumbline.core import unmeasured
 from plumbline.core.application import Application
 from plumbline.core.reach import Hosts
 from plumbline.launch.flux import FluxTable
+from plumbline.launch.lsf import LsfTable
 from plumbline.launch.pbs import PbsTable
 from plumbline.launch.simulation import Simulation
 from plumbline.launch.slurm import SlurmTable
@@ -35,6 +36,7 @@ JUDGED: dict[type[msgspec.Struct], Set[str]] = {
     SlurmTable: JOBS | {"account", "qos"},
     PbsTable: JOBS | {"account"},
     FluxTable: JOBS | {"bank"},
+    LsfTable: JOBS | {"project"},
     Application: set(),
 }
 # How one waits, spends and pays is told by these words: a new key of such a name is to be judged.
@@ -107,6 +109,7 @@ def test_the_same_in_tables(place: str) -> None:
         "slurm": SlurmTable(start="srun", mpi="pmi2"),
         "pbs": PbsTable(),
         "flux": FluxTable(),
+        "lsf": LsfTable(),
     }[place]
     settings = planted.settings().but(**{place: made})
     own = identity.identifying(settings)

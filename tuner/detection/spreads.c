@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-enum { MOST_SEGMENTS = 1024 }; /* of a broadcast are looked at together */
+enum {
+    MOST_SEGMENTS = 1024, /* of a broadcast are looked at together */
+    BESIDE = 4,           /* so many other things may be done beside each of their messages */
+};
 
 struct spreads {
     const struct pl_traffic *traffic;
@@ -64,8 +67,45 @@ static int64_t run_of(struct pl_list *run, int64_t at)
     return at;
 }
 
-/* Joins those of an epoch that lie side by side at the addresses in `place`. */
-static void join_neighbours(struct joining *joining, const int64_t *epoch, int64_t count)
+static int64_t distance(int64_t left, int64_t right)
+{
+    return left < right ? right - left : left - right;
+}
+
+/* Whether their origin sends both in one go: what arrives beside something older is not of it. */
+static bool in_one_go(const struct joining *joining, int64_t left, int64_t right)
+{
+    const struct pl_atoms *atoms = joining->given->atoms;
+    const int64_t *sent_as = joining->given->traffic->sent_as;
+    const int64_t *first = atoms->messages.first;
+    const int64_t messages = first[left + 1] - first[left] + first[right + 1] - first[right];
+    return distance(sent_as[first_message(atoms, left)], sent_as[first_message(atoms, right)]) <=
+           BESIDE * messages + 2 * BESIDE;
+}
+
+/* The one of an epoch that begins at an address; of several, as the place was used again, the one
+ * that set out next to `beside`. `order`: by address. -1: there is none. */
+static int64_t beginning_at(const int64_t *place, const int64_t *order, int64_t count,
+                            int64_t address, int64_t beside)
+{
+    int64_t low = 0, high = count, found = -1;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (place[order[middle]] < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < count && place[order[low]] == address; low++)
+        if (found < 0 || distance(order[low], beside) < distance(found, beside))
+            found = order[low];
+    return found;
+}
+
+/* Joins those of an epoch that lie side by side at the addresses in `place`, which are those of
+ * their origin, or where they are `arriving`. */
+static void join_neighbours(struct joining *joining, const int64_t *epoch, int64_t count,
+                            bool arriving)
 {
     const struct pl_atoms *atoms = joining->given->atoms;
     const int64_t *place = joining->place.at;
@@ -76,10 +116,11 @@ static void join_neighbours(struct joining *joining, const int64_t *epoch, int64
             order[at] = order[at - 1];
         order[at] = i;
     }
-    for (int64_t i = 0; i + 1 < count; i++) {
-        const int64_t left = order[i], right = order[i + 1];
+    for (int64_t left = 0; left < count; left++) {
         const int64_t bytes = atoms->high[epoch[left]] - atoms->low[epoch[left]];
-        if (place[left] + bytes == place[right] && belong(joining, epoch[left], epoch[right]))
+        const int64_t right = beginning_at(place, order, count, place[left] + bytes, left);
+        if (right >= 0 && belong(joining, epoch[left], epoch[right]) &&
+            (!arriving || in_one_go(joining, epoch[left], epoch[right])))
             joining->run.at[run_of(&joining->run, right)] = run_of(&joining->run, left);
     }
 }
@@ -123,16 +164,27 @@ static void add_epoch(struct joining *joining, const int64_t *epoch, int64_t cou
         pl_push(joining->store, run, i);
     }
     if (count > 1) {
-        join_neighbours(joining, epoch, count);
+        join_neighbours(joining, epoch, count, false);
         const int64_t *members = atoms->groups.at + atoms->groups.first[atoms->group[*epoch]];
         const int64_t reference = members[members[0] == atoms->origin[*epoch]];
         for (int64_t i = 0; i < count; i++) {
             const int64_t message = pl_last_to(given->traffic, atoms, epoch[i], reference);
             place->at[i] = pl_arrival(given->traffic, given->parts, atoms, epoch[i], message);
         }
-        join_neighbours(joining, epoch, count);
+        join_neighbours(joining, epoch, count, true);
     }
     add_runs(joining, epoch, count);
+}
+
+/* Where an epoch ends that would end before `at`: what sets out in one message stays together. */
+static int64_t with_its_message(const struct spreads *given, int64_t begin, int64_t at, int64_t end)
+{
+    const int64_t *atom = given->alike->at;
+    int64_t first = at;
+    while (at < end && first > begin &&
+           first_message(given->atoms, atom[first - 1]) == first_message(given->atoms, atom[at]))
+        first--;
+    return first > begin ? first : at;
 }
 
 /* Messages by spread, each once. */
@@ -177,6 +229,7 @@ static void join_all(struct pl_answer *answer, const void *pointer)
                 if (!is_new)
                     break;
             }
+            at = with_its_message(given, begin, at, end);
             add_epoch(joining, given->alike->at + begin, at - begin);
         }
     }

@@ -5,11 +5,8 @@
 
 #include <string.h>
 
-/* Whether the polynomials of `count` pieces, by address, give that of a whole. */
-static bool is_made_of(const struct pl_tracing *tracing, int64_t whole, int64_t *pieces,
-                       int64_t count)
+static void sort_by_address(const struct pl_tracing *tracing, int64_t *pieces, int64_t count)
 {
-    const struct pl_traffic *traffic = tracing->traffic;
     for (int64_t i = 1; i < count; i++) {
         const int64_t piece = pieces[i];
         int64_t at = i;
@@ -17,6 +14,13 @@ static bool is_made_of(const struct pl_tracing *tracing, int64_t whole, int64_t 
             pieces[at] = pieces[at - 1];
         pieces[at] = piece;
     }
+}
+
+/* Whether the polynomials of pieces, in this order, give that of a whole. */
+static bool joins_to(const struct pl_tracing *tracing, int64_t whole, const int64_t *pieces,
+                     int64_t count)
+{
+    const struct pl_traffic *traffic = tracing->traffic;
     const int64_t message = tracing->items[whole].first;
     const int64_t width = traffic->width[message];
     int64_t total = 0, values = 0;
@@ -28,6 +32,23 @@ static bool is_made_of(const struct pl_tracing *tracing, int64_t whole, int64_t 
         values += (piece->bytes + width - 1) / width;
     }
     return total == traffic->poly[message];
+}
+
+/* Puts the pieces of a whole into its order. That is the order of their addresses; or, where a
+ * derived type has its last elements in memory of their own, which may lie before the others, one
+ * that begins in the middle of it. */
+static bool is_made_of(const struct pl_tracing *tracing, int64_t whole, int64_t *pieces,
+                       int64_t count)
+{
+    sort_by_address(tracing, pieces, count);
+    for (int64_t turn = 0; turn < count; turn++) {
+        if (joins_to(tracing, whole, pieces, count))
+            return true;
+        const int64_t first = pieces[0];
+        memmove(pieces, pieces + 1, (size_t)(count - 1) * sizeof *pieces);
+        pieces[count - 1] = first;
+    }
+    return false;
 }
 
 static void make_of(struct pl_tracing *tracing, int64_t whole, const int64_t *pieces, int64_t count)

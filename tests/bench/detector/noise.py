@@ -13,7 +13,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from plumbline.watch.baseline import learn
+from plumbline.watch.design import LEAST_LEARNING, Design
 from plumbline.watch.launches import of_launches
+from plumbline.watch.sizing import Counts, sized
 from tests.bench.power import LONG_SECONDS, RECORDED, Recorded
 
 LAUNCHES = Path(__file__).with_name("launches.json.gz")
@@ -124,7 +127,55 @@ def campaign(launches: int) -> Resampled:
     return Resampled("launches of a campaign", np.array(logs) / math.sqrt(2), launches)
 
 
-def canary_launches(launches: int) -> Resampled:
+class Sized:
+    """Recorded launches likewise, of which each cell of each machine takes part in as many as its
+    noise asks for in its first canaries, as in the product."""
+
+    def __init__(self, recorded: RecordedLaunches, design: Design) -> None:
+        self.design, self.cells, self.names = design, len(recorded.cells), recorded.cells
+        self.name = f"launches of canaries, {design.launches} to {design.launches_max} by noise"
+        self._logs = np.array(recorded.logs)
+        self.launches: Counts = np.zeros((0, self.cells), dtype=np.int64)
+
+    def draw(self, rng: Random, canaries: int, machines: int) -> Logs:
+        if len(self.launches) != machines:
+            self._size(rng, machines)
+        return self._drawn(rng, canaries)
+
+    def _size(self, rng: Random, machines: int) -> None:
+        self.launches = np.full((machines, self.cells), self.design.launches)
+        noisy = np.ones_like(self.launches, dtype=bool)
+        while noisy.any():
+            found = self._drawn(rng, LEAST_LEARNING)
+            scales = np.stack([learn(found[:, machine])[1] for machine in range(machines)])
+            wanted = np.where(noisy, sized(self.design, self.launches, scales), self.launches)
+            noisy, self.launches = wanted > self.launches, wanted
+
+    def _drawn(self, rng: Random, canaries: int) -> Logs:
+        """A canary has as many launches as its noisiest cell."""
+        values = np.empty((canaries, *self.launches.shape))
+        for begun in range(0, canaries, AT_ONCE):
+            here = values[begun : begun + AT_ONCE]
+            size = (int(self.launches.max()), *here.shape[:2])
+            turned = rng.choice([-1.0, 1.0], size)
+            logs = self._logs.T[rng.integers(self._logs.shape[1], size=size)] * turned[..., None]
+            for count in np.unique(self.launches):
+                cells = self.launches == count
+                here[:, cells] = of_launches(logs[:count][:, :, cells])
+        return values
+
+
+def recorded_launches() -> RecordedLaunches:
+    """Of the cells that are long enough to be seen."""
     found = msgspec.json.decode(gzip.decompress(LAUNCHES.read_bytes()), type=RecordedLaunches)
-    long = np.array(found.seconds) >= LONG_SECONDS
-    return Resampled("launches of canaries", np.array(found.logs)[long], launches)
+    long = [n for n, seconds in enumerate(found.seconds) if seconds >= LONG_SECONDS]
+    return RecordedLaunches(
+        found.machine,
+        [found.cells[n] for n in long],
+        [found.seconds[n] for n in long],
+        [found.logs[n] for n in long],
+    )
+
+
+def canary_launches(launches: int) -> Resampled:
+    return Resampled("launches of canaries", np.array(recorded_launches().logs), launches)

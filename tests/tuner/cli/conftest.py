@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from plumbline.campaign import in_force
-from plumbline.libraries import fits
+from plumbline.libraries import Knob, fits
+from plumbline.libraries.openmpi import OpenMpi
 from plumbline.results import advice_raced
 from plumbline.settings import starting
+from plumbline.system import paths
+from plumbline_exporters.family.openmpi import mca_params
 from tests.tuner import planted, simulated
 from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.simulated import SimulatedStarter
@@ -50,3 +53,27 @@ def install(patched: pytest.MonkeyPatch, starter: SimulatedStarter) -> None:
     for module in (in_force, advice_raced):
         patched.setattr(module, "find_toolchain", lambda *_, **__: simulated.toolchain())
     patched.setattr(starting, "starter", lambda *_: starter)
+
+
+def in_file(home: Path) -> dict[str, Knob]:
+    """The parameters that the user's file sets, as the library reports them."""
+    file = home / ".openmpi" / "mca-params.conf"
+    lines = mca_params.read(file.read_text())[0] if file.is_file() else []
+    return {one.name: Knob(one.name, one.value or "", "string", False, {}) for one in lines}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Of a user of the simulated Open MPI, which reads a file of his and one of the site."""
+    found = tmp_path / "home"
+    found.mkdir()
+    monkeypatch.setenv("HOME", str(found))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    listed = f"{found}/.openmpi/mca-params.conf,/etc/openmpi-mca-params.conf"
+    files = Knob("mca_base_param_files", listed, "string", False, {})
+    monkeypatch.setattr(OpenMpi, "knobs", lambda *_: {files.name: files} | in_file(found))
+    here = simulated.toolchain()
+    monkeypatch.setattr(fits, "installed", lambda *_: (here.family, here.installation))
+    monkeypatch.setattr(paths.Layout, "preload", lambda *_: tmp_path / "libplumbline.so")
+    (tmp_path / "libplumbline.so").write_bytes(b"\x7fELF")
+    return found

@@ -17,38 +17,12 @@ from plumbline.applied.generations import AppliedFile, Store
 from plumbline.libraries import Knob, families, fits
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.results import doctor
-from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters.family.openmpi import mca_params
 from tests.db import build
 from tests.tuner import simulated
 from tests.tuner.cli.command import Result, plumbline
 
 Finished = tuple[Path, Result]
-
-
-def in_file(home: Path) -> dict[str, Knob]:
-    """The parameters that the user's file sets, as the library reports them."""
-    file = home / ".openmpi" / "mca-params.conf"
-    lines = mca_params.read(file.read_text())[0] if file.is_file() else []
-    return {one.name: Knob(one.name, one.value or "", "string", False, {}) for one in lines}
-
-
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Of a user of the simulated Open MPI, which reads a file of his and one of the site."""
-    found = tmp_path / "home"
-    found.mkdir()
-    monkeypatch.setenv("HOME", str(found))
-    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
-    listed = f"{found}/.openmpi/mca-params.conf,/etc/openmpi-mca-params.conf"
-    files = Knob("mca_base_param_files", listed, "string", False, {})
-    monkeypatch.setattr(OpenMpi, "knobs", lambda *_: {files.name: files} | in_file(found))
-    here = simulated.toolchain()
-    monkeypatch.setattr(fits, "installed", lambda *_: (here.family, here.installation))
-    monkeypatch.setattr(paths.Layout, "preload", lambda *_: tmp_path / "libplumbline.so")
-    (tmp_path / "libplumbline.so").write_bytes(b"\x7fELF")
-    return found
 
 
 def test_dry_run_apply_and_rollback(finished: Finished, home: Path) -> None:

@@ -18,7 +18,7 @@ from plumbline_exporters.registry import exporters
 from tests.tuner import planted
 from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.cli.conftest import SMALL, install
-from tests.tuner.simulated import SimulatedStarter
+from tests.tuner.simulated import Costs, SimulatedStarter
 
 Finished = tuple[Path, Result]
 
@@ -36,9 +36,20 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # --- campaign and verify ------------------------------------------------------------------------
 
 
-def test_a_campaign_ends_with_tables_winners_and_paths(finished: Finished) -> None:
+def test_a_campaign_ends_with_what_to_do_next(finished: Finished) -> None:
     database, said = finished
-    text = " ".join(said.out.split())
+    lines = said.out.splitlines()
+    assert len(lines) <= 60 and all(len(line) <= 120 for line in lines)
+    assert " violations -> 0" in said.out and "MPI_Allreduce" in said.out
+    id = lines[-1].split()[-1]
+    assert lines[-1] == f"all tables:  plumbline results --all --campaign {id}"
+    assert plumbline("results", "--campaign", id, "--db", database).out == said.out
+
+
+def test_all_results_have_tables_winners_and_paths(finished: Finished) -> None:
+    database, said = finished
+    shown = plumbline("results", "--all", "--db", database)
+    text = " ".join(shown.out.split())
     for part in (
         "Before",
         "After (",
@@ -56,7 +67,7 @@ def test_a_campaign_ends_with_tables_winners_and_paths(finished: Finished) -> No
     assert "measuring the library as it is" in said.err
     with Database.open(database) as db:
         for one in exports.get(db, campaigns.get(db, None).id):
-            assert one.path in said.out
+            assert one.path in shown.out
 
 
 def test_run_again_it_reports(finished: Finished, starter: SimulatedStarter) -> None:
@@ -271,6 +282,36 @@ def test_measure(starter: SimulatedStarter, tmp_path: Path) -> None:
     assert knob["ratio"]["ratio"] == pytest.approx(0.5, rel=0.05)
     assert len(knob["seconds"]) == 8
     assert len(list((tmp_path / "raw").glob("measure-*.ndjson"))) == 8
+
+
+def test_one_size_is_refined_over_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On fewer ranks each has the counts that it has on all; ratios are of the same ranks."""
+    costs = Costs(default={"MPI_Gather": lambda size: 4.0 if size > 4096 else 1.0})
+    install(monkeypatch, SimulatedStarter(costs))
+    words = ("measure", "MPI_Gather", "-n", "16", "--variants", "gather_binomial")
+    found = plumbline(*words, "--sizes", "16384", "--refine", "--json").json
+    places = [(case["ranks"] or 16, case["bytes"]) for case in found]
+    assert places == sorted(places) and {16 * bytes // 16384 for _, bytes in places} <= set(
+        range(2, 17)
+    )
+    assert all(bytes == 1024 * ranks for ranks, bytes in places)
+    added = {case["added"]["place"] for case in found if case["added"]}
+    assert 5 in added  # from 5 ranks on it takes longer
+    assert all(case["ratio"] is not None for case in found if case["variant"] != "default")
+    table = plumbline(*words, "--sizes", "16384", "--refine").out
+    assert table.split()[:2] == ["ranks", "bytes"] and "5 ranks, look" in table
+    said = plumbline("measure", "MPI_Gather", "-n", "2", "--sizes", "16384", "--refine")
+    assert said.status == 2 and "raise --nprocs" in said.err
+
+
+def test_sizes_are_refined_where_there_are_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs = Costs(default={"MPI_Bcast": lambda size: 4.0 if size >= 5000 else 1.0})
+    install(monkeypatch, SimulatedStarter(costs))
+    words = ("measure", "MPI_Bcast", "--sizes", "16,256,4096,16384,65536", "--refine", "--json")
+    found = plumbline(*words).json
+    assert {case["ranks"] for case in found} == {0}
+    added = [case["bytes"] for case in found if case["added"]]
+    assert min(abs(size / 5000 - 1) for size in added) < 0.05
 
 
 def test_reasons_stand_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:

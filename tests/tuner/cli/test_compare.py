@@ -40,7 +40,7 @@ def test_the_table(database: Path) -> None:
     assert lines[0].startswith(f"A  {FIRST}: Open MPI v4.1.4")
     assert "4 ranks (oversubscribed), 10 launches of before" in lines[0]
     assert lines[1].startswith("B  c-2: Open MPI v5.0.11 on node1, 4 ranks, 10 launches")
-    assert "test: rank-sum, two-sided; A and B are different campaigns" in lines[2]
+    assert "test: rank-sum, two-sided; A and B are different runs" in lines[2]
     assert "  oversubscribed: A yes; B no" in lines
     (small,) = [line for line in lines if line.startswith("MPI_Allreduce") and "  8 " in line]
     (large,) = [line for line in lines if line.startswith("MPI_Allreduce") and " 1024 " in line]
@@ -132,7 +132,7 @@ def test_two_files(database: Path, tmp_path: Path) -> None:
     [
         ((FIRST, "c-9"), 2, f"it holds: {FIRST}, c-2"),
         ((FIRST, f"{FIRST}:after"), 2, "no table after; it has: before"),
-        ((FIRST, ":x"), 2, "[FILE#]CAMPAIGN"),
+        ((FIRST, ":x"), 2, "[FILE#]RUN"),
         ((FIRST, FIRST), 2, "share launches"),
         ((FIRST, "c-2", "--test", "signed-rank"), 2, "take one of: rank-sum"),
         ((FIRST, "c-2", "--test", "guess"), 2, "no test guess"),

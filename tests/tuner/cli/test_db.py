@@ -78,8 +78,8 @@ def test_campaigns_go_to_another_site(database: Path, tmp_path: Path) -> None:
     assert first.out.startswith(f"{there}: {CAMPAIGN}, sha256 ")
     again = plumbline("db", "import", file, "--db", there)
     assert again.out == first.out.replace("\n", ", which is there already\n")
-    (campaign,) = plumbline("db", "import", file, "--json", "--db", there).json["campaigns"]
-    assert campaign["campaign"] == CAMPAIGN and not campaign["new"]
+    (sent,) = plumbline("db", "import", file, "--json", "--db", there).json["runs"]
+    assert sent["run"] == CAMPAIGN and not sent["new"]
     with Database.open(there) as db:
         assert [one.id for one in campaigns.all_campaigns(db)] == [CAMPAIGN]
 
@@ -90,6 +90,7 @@ def _rows(text: str) -> list[dict[str, str]]:
 
 def test_tables_in_csv(database: Path, tmp_path: Path) -> None:
     medians = _rows(plumbline("db", "table", "medians", "--db", database).out)
+    assert {(row["run"], row["suite"]) for row in medians} == {(CAMPAIGN, "before")}
     assert [row["variant"] for row in medians] == ["default", build.REDUCE_PLUS_BCAST] * 3
     verdicts = _rows(plumbline("db", "table", "verdicts", CAMPAIGN, "--db", database).out)
     assert [row["verdict"] for row in verdicts][:3] == ["violated", "violated", "undecided"]
@@ -129,14 +130,10 @@ def test_tables_in_parquet_are_those_in_csv(database: Path, tmp_path: Path, what
         assert row == {name: "" if v is None else str(v) for name, v in told.items()}
 
 
-def _as_csv(value: object) -> str:
-    return "" if value is None else str(int(value) if isinstance(value, bool) else value)
-
-
 def test_tables_that_cannot_be_written(database: Path, tmp_path: Path) -> None:
     for words, word in (
         (["--output", tmp_path / "x.txt"], "must end in one of .csv, .tex, .parquet"),
-        (["nowhere"], "holds no campaign nowhere"),
+        (["nowhere"], "holds no run nowhere"),
         (["--output", tmp_path / "no" / "x.csv"], "no"),
     ):
         said = plumbline("db", "table", "samples", *words, "--db", database)

@@ -20,7 +20,8 @@ def test_a_campaign_and_its_results(starter: SimulatedStarter, tmp_path: Path) -
     assert said.status == 0, said.err
     text = " ".join(said.out.split())
     assert "expected saving a run of mpirun -np 4 ./application: 0 µs" in text
-    assert "MPI_Allreduce 64 1000 20 ms 10 ms" in text
+    tables = " ".join(plumbline("results", "--all", "--db", tmp_path / "p.db").out.split())
+    assert "MPI_Allreduce 64 1000 20 ms 10 ms" in tables
     found = plumbline("results", "--db", tmp_path / "p.db", "--json").json["application"]
     assert (found["saving_seconds"], found["run_seconds"]) == (0.0, 100.0)
     assert [row["bytes"] for row in found["rows"]] == [64]

@@ -12,7 +12,8 @@ import pytest
 from plumbline.daemon.configuration import Applying
 from plumbline.system import paths
 from tests.tuner import planted
-from tests.tuner.daemon import watching
+from tests.tuner.daemon import configured, watching
+from tests.tuner.daemon.processes import Daemon
 from tests.tuner.daemon.watching import Site
 
 
@@ -25,14 +26,34 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def site(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """Others can read its tree of modulefiles; pytest's own folders are closed."""
+def open_folder() -> Iterator[Path]:
+    """Others can read it, as a tree of modulefiles asks for; pytest's own folders are closed."""
+    with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
+
+
+@pytest.fixture
+def site(
+    finished: Path, tmp_path: Path, open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Site]:
     library = tmp_path / "built.so"
     library.write_bytes(b"\x7fELF")
     monkeypatch.setattr(paths.Layout, "preload", lambda *_: library)
     shutil.copy(finished / "plumbline.db", tmp_path / "plumbline.db")
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
-        Path(made).chmod(0o755)
-        modules = Applying(scope="modules", modules=made)
-        with watching.opened(tmp_path, planted.costs(), apply=modules) as found:
-            yield found
+    modules = Applying(scope="modules", modules=str(open_folder))
+    with watching.opened(tmp_path, planted.costs(), apply=modules) as found:
+        yield found
+
+
+@pytest.fixture
+def daemon(finished: Path, tmp_path: Path, open_folder: Path) -> Iterator[Daemon]:
+    """On the simulated library; a test starts it."""
+    shutil.copy(finished / "plumbline.db", tmp_path / "plumbline.db")
+    file = tmp_path / "watch.toml"
+    file.write_text(configured.text(open_folder, canary=configured.SIMULATED))
+    found = Daemon(tmp_path / "plumbline.db", file)
+    yield found
+    if found.process is not None and found.process.poll() is None:
+        found.process.kill()
+        found.process.communicate()

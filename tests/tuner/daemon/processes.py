@@ -1,14 +1,17 @@
-"""`plumbline watch` as a process of its own, and what it says."""
+"""`plumbline watch` as a process of its own, what it says and what it starts; and processes that
+keep a machine busy beside it."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import select
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -36,10 +39,7 @@ class Daemon:
         self, *, takes: float = 0.0, slower: bool = False, beneath: Sequence[str] = (), **more: str
     ) -> None:
         path = os.pathsep.join(map(str, (ROOT, ROOT / "tuner", ROOT / "db", ROOT / "exporters")))
-        words = [str(self.database), str(self.file), str(takes), "slower" if slower else ""]
-        words = ["tests.tuner.daemon.simulated_daemon", *words]
-        if self.real:
-            words = ["plumbline", "watch", "--db", str(self.database), str(self.file)]
+        words = self._words(takes, "slower" if slower else "")
         with open(self.log or os.devnull, "ab") as log:
             self.process = subprocess.Popen(
                 [*beneath, sys.executable, "-m", *words],
@@ -47,6 +47,13 @@ class Daemon:
                 stdout=log if self.log else subprocess.PIPE,
                 stderr=subprocess.STDOUT,
             )
+
+    def _words(self, takes: float, slower: str) -> list[str]:
+        """What Python is started with."""
+        where = [str(self.database), str(self.file)]
+        if self.real:
+            return ["plumbline", "watch", "--db", *where]
+        return ["tests.tuner.daemon.simulated_daemon", *where, str(takes), slower]
 
     def until(self, words: str, count: int = 1) -> str:
         """The line that says so, the `count`-th one from now on."""
@@ -79,3 +86,39 @@ class Daemon:
 
     def open(self) -> Database:
         return Database.open(self.database)
+
+    @property
+    def temporary(self) -> Path:
+        """Its TMPDIR, where a test has said so at the start."""
+        return self.database.parent / "tmp"
+
+    def own(self) -> list[int]:
+        """Processes that it has started, at any depth: their TMPDIR tells, its own or one in
+        it."""
+        mark, found = b"\0" + f"TMPDIR={self.temporary}".encode(), []
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in b"\0" + (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return [pid for pid in found if pid != self.process.pid]
+
+
+def _spin() -> None:
+    while True:
+        pass
+
+
+@contextmanager
+def spinning(count: int) -> Iterator[None]:
+    """So many processes that compute."""
+    others = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(count)]
+    for other in others:
+        other.start()
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.join()

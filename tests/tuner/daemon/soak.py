@@ -4,14 +4,10 @@ not grow, no process and no file is left, and each canary that was due was taken
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
 import signal
 import statistics
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 import urllib.error
@@ -28,9 +24,10 @@ from plumbline.daemon import configuration_file
 from plumbline_db import alarms, connection, watching
 from plumbline_db.connection import Database
 from tests.exporters.prometheus import free_port
+from tests.tuner.daemon import configured
+from tests.tuner.daemon.processes import Daemon, spinning
 from tests.tuner.daemon.soaked_daemon import FastClock
 from tests.tuner.daemon.watching import START
-from tests.tuner.simulated import ROOT
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "600"))
 WEEK = timedelta(days=7)
@@ -41,32 +38,15 @@ PATHS = ("/metrics", "/", "/healthz", "/readyz")
 KILLED_AT, STOPPED_AT, STOPPED_FOR = 0.05, 0.19, timedelta(hours=6)
 SETTLED = 0.4  # of the week; before that, caches fill
 MOST_GROWTH_MIB = 3.0
-CONFIGURATION = """\
-[serve]
-listen = "127.0.0.1:{port}"
-[canary]
-every = "1h"
-launches = 1
-samples = 1
-learning = 20
-cells = 8
-references = 12
-recheck_launches = 8
-[schedule]
-time_zone = "Europe/Vienna"
-windows = ["Mon-Fri 20:00-08:00", "Sat,Sun"]
-blackouts = ["2026-11-26"]
-[neighbour]
-load = 1000.0
-node_seconds_a_day = 1e6
-node_seconds_a_week = 1e7
-[apply]
-auto = true
-scope = "modules"
-modules = "{folder}/modules"
-[backup]
-keep = 2
-"""
+CANARY = {
+    **{"every": "1h", "launches": 1, "launches_max": 1, "samples": 1},
+    **{"cells": 8, "references": 12, "recheck_launches": 8},
+}
+SCHEDULE = {
+    "time_zone": "Europe/Vienna",
+    "windows": ["Mon-Fri 20:00-08:00", "Sat,Sun"],
+    "blackouts": ["2026-11-26"],
+}
 
 pytestmark = pytest.mark.timeout(2 * SECONDS + 600)
 
@@ -83,31 +63,6 @@ class Reading(msgspec.Struct, frozen=True):
 class Asked(msgspec.Struct):
     answers: int = 0
     failures: int = 0
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
-        Path(made).chmod(0o755)
-        yield Path(made)
-
-
-def spin() -> None:
-    while True:
-        pass
-
-
-@contextmanager
-def busy() -> Iterator[None]:
-    others = [multiprocessing.Process(target=spin, daemon=True) for _ in range(SPINNING)]
-    for other in others:
-        other.start()
-    try:
-        yield
-    finally:
-        for other in others:
-            other.kill()
-            other.join()
 
 
 @contextmanager
@@ -134,30 +89,26 @@ def asking(port: int) -> Iterator[Asked]:
         thread.join()
 
 
-class Week:
+class Week(Daemon):
+    """A daemon with a fast clock, from the second `zero` of the machine's on."""
+
+    zero: float
+    readings: list[Reading]
+
     def __init__(self, folder: Path) -> None:
-        self.database, self.file = folder / "plumbline.db", folder / "watch.toml"
-        self.log, self.temporary = folder / "log", folder / "tmp"
+        super().__init__(folder / "plumbline.db", folder / "watch.toml", log=folder / "log")
         self.temporary.mkdir()
-        self.zero = time.time()
-        self.readings: list[Reading] = []
+        self.zero, self.readings = time.time(), []
+
+    def _words(self, takes: float, slower: str) -> list[str]:
+        words = [str(self.database), str(self.file), str(self.zero), str(SPEED)]
+        return ["tests.tuner.daemon.soaked_daemon", *words]
 
     @property
     def passed(self) -> float:
         return (time.time() - self.zero) / SECONDS
 
-    def start(self) -> None:
-        path = os.pathsep.join(map(str, (ROOT, ROOT / "tuner", ROOT / "db", ROOT / "exporters")))
-        words = [str(self.database), str(self.file), str(self.zero), str(SPEED)]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.tuner.daemon.soaked_daemon", *words],
-                env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(self.temporary)},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-
-    def until(self, part: float) -> None:
+    def watch_until(self, part: float) -> None:
         """Reads what it takes, a few times a day."""
         while self.passed < part:
             assert self.process.poll() is None, self.log.read_text()[-3000:]
@@ -176,22 +127,6 @@ class Week:
             int(told["Threads"]),
         )
 
-    def children(self) -> list[int]:
-        """All that it has started and that is there: their TMPDIR tells."""
-        mark = f"\0TMPDIR={self.temporary}".encode()
-        found = []
-        for entry in Path("/proc").glob("[0-9]*"):
-            try:
-                if mark in b"\0" + (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-        return [pid for pid in found if pid != self.process.pid]
-
-    def end(self, number: signal.Signals) -> None:
-        self.process.send_signal(number)
-        self.process.wait(60)
-
 
 def due(first: datetime, last: datetime, file: Path) -> int:
     """Moments at which a canary was due, an hour apart from `first` on where a window is open;
@@ -204,6 +139,15 @@ def due(first: datetime, last: datetime, file: Path) -> int:
     return count
 
 
+def by_tenth(readings: Sequence[Reading]) -> list[str]:
+    """MiB in the middle of each tenth of the week: one step is what a search has loaded, a slope
+    is what leaks."""
+    tenths: dict[int, list[float]] = {}
+    for reading in readings:
+        tenths.setdefault(int(10 * reading.at), []).append(reading.resident_mib)
+    return [f"{statistics.median(tenths[tenth]):.1f}" for tenth in sorted(tenths)]
+
+
 def grown(readings: Sequence[Reading]) -> float:
     """MiB, from the first third of them to the last."""
     resident = [reading.resident_mib for reading in readings]
@@ -211,22 +155,31 @@ def grown(readings: Sequence[Reading]) -> float:
     return statistics.median(resident[-third:]) - statistics.median(resident[:third])
 
 
-def test_a_week(finished: Path, folder: Path) -> None:
+def test_a_week(finished: Path, open_folder: Path) -> None:
+    folder, port = open_folder, free_port()
     shutil.copy(finished / "plumbline.db", folder / "plumbline.db")
-    port = free_port()
     week = Week(folder)
-    week.file.write_text(CONFIGURATION.format(port=port, folder=folder))
-    week.start()
-    with busy(), asking(port) as asked:
-        week.until(KILLED_AT)
+    week.file.write_text(
+        configured.text(
+            folder / "modules",
+            serve={"listen": f"127.0.0.1:{port}"},
+            canary=CANARY,
+            schedule=SCHEDULE,
+            backup={"keep": 2},
+        )
+    )
+    environment = {"TMPDIR": str(week.temporary)}
+    week.start(**environment)
+    with spinning(SPINNING), asking(port) as asked:
+        week.watch_until(KILLED_AT)
         week.end(signal.SIGKILL)
         time.sleep(timedelta(hours=5).total_seconds() / SPEED)
-        week.start()
-        week.until(STOPPED_AT)
+        week.start(**environment)
+        week.watch_until(STOPPED_AT)
         week.process.send_signal(signal.SIGSTOP)
         time.sleep(STOPPED_FOR.total_seconds() / SPEED)
         week.process.send_signal(signal.SIGCONT)
-        week.until(1.0)
+        week.watch_until(1.0)
     ended = FastClock(week.zero, SPEED)()
     week.end(signal.SIGTERM)
 
@@ -244,6 +197,7 @@ def test_a_week(finished: Path, folder: Path) -> None:
         f"{asked.failures} while nobody answered\n"
         f"canaries: {expected} due, {len(canaries)} taken, {missed} reported as missed\n"
         f"resident: {min(resident):.1f} to {max(resident):.1f} MiB, grown {grown(settled):+.1f}\n"
+        f"resident by tenth of the week: {' '.join(by_tenth(week.readings))}\n"
         f"open files: {settled[0].files} to {max(reading.files for reading in settled)}; "
         f"threads: {max(reading.threads for reading in settled)}\n"
         f"searches: {[one.state for one in retunings]}; database: "
@@ -256,7 +210,7 @@ def test_a_week(finished: Path, folder: Path) -> None:
     assert min(reading.files for reading in settled[-10:]) <= min(
         reading.files for reading in settled[:10]
     )
-    assert week.children() == [] and list(week.temporary.iterdir()) == []
+    assert week.own() == [] and list(week.temporary.iterdir()) == []
     assert not [path for path in folder.rglob("*") if "scratch" in path.name]
     assert connection.check(week.database) == []
     backups = list(week.database.with_name("plumbline.db.backups").iterdir())

@@ -46,30 +46,17 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
     (tmp_path / "campaign.toml").write_text(CAMPAIGN)
     file = tmp_path / "watch.toml"
     file.write_text(CONFIGURATION)
-    (tmp_path / "tmp").mkdir()
     found = Daemon(tmp_path / "plumbline.db", file, real=True)
+    found.temporary.mkdir()
     yield found
     if found.process is not None and found.process.poll() is None:
         found.process.kill()
         found.process.communicate()
 
 
-def own(daemon: Daemon) -> list[int]:
-    """Processes that it has started, at any depth: their TMPDIR tells, its own or one in it."""
-    mark = b"\0" + f"TMPDIR={daemon.database.parent / 'tmp'}".encode()
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark in b"\0" + (entry / "environ").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return [pid for pid in found if pid != daemon.process.pid]
-
-
 def ranks(daemon: Daemon) -> list[int]:
     found = []
-    for pid in own(daemon):
+    for pid in daemon.own():
         try:
             found += [pid] if Path(f"/proc/{pid}/comm").read_text() == "probe\n" else []
         except OSError:
@@ -102,20 +89,21 @@ def launches(database: Path) -> int:
 def test_it_is_gone_within_five_seconds(daemon: Daemon, hang: bool) -> None:
     for _ in range(2):
         before = launches(daemon.database)
-        daemon.start(TMPDIR=str(daemon.database.parent / "tmp"))
+        daemon.start(TMPDIR=str(daemon.temporary))
         for pid in until_ranks_run(daemon, stored=2):
             if hang:
                 os.kill(pid, signal.SIGSTOP)
         begun = time.monotonic()
         assert daemon.end() == 0
         ended = time.monotonic() - begun
-        while own(daemon) and time.monotonic() < begun + MOST_SECONDS:  # one that looks after ranks
+        # One process looks after ranks, and ends after them.
+        while daemon.own() and time.monotonic() < begun + MOST_SECONDS:
             time.sleep(0.02)
         print(f"{ended:.2f} s, {time.monotonic() - begun:.2f} s")  # pytest -s
-        assert own(daemon) == []
+        assert daemon.own() == []
         assert ended < MOST_SECONDS
         assert "stopped; what was measured is kept" in daemon.said[-1]
         assert launches(daemon.database) >= before + 2
-        assert list((daemon.database.parent / "tmp").iterdir()) == []
+        assert list(daemon.temporary.iterdir()) == []
     with daemon.open() as db:
         assert watching.get(db).state == "stopped"

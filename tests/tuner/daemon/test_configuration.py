@@ -63,6 +63,8 @@ def test_lengths_of_time(tmp_path: Path) -> None:
         ("[canary]\nevery = '0s'", "canary.every"),
         ("[canary]\nlaunches = 0", "`int` >= 1"),
         ("[canary]\nlearning = 5", ">= 20"),
+        ("[notify]\ntemplate = '$what $nothing'", "$nothing is none of $what, $table"),
+        ("[notify]\ntemplate = 'costs 5 $'", "a $ names none of $what"),
         ("[canary]\nlaunches = 1.5", "Expected `int`"),
         ("[neighbour]\nload = nan", "no number"),
         ("[schedule]\ntime_zone = 'Vienna'", "time_zone"),

@@ -11,6 +11,7 @@ from plumbline.daemon.in_force import InForce
 from plumbline.daemon.step import Step
 from plumbline.libraries import Knob
 from plumbline.settings.site_rules import InForce as SiteRules
+from plumbline.watch.state import CellState
 from plumbline_db import campaigns, watching
 from tests.db import build
 from tests.tuner.daemon.watching import Site
@@ -118,6 +119,12 @@ def test_files_that_were_spoilt_are_told_and_measured(site: Site) -> None:
         done = watcher.advance(site.db)
         assert "what is in force has changed" in done.told[0].what
         assert "ompi-rules.conf changed since" in done.told[0].table
+        # Too little was learnt before it: it is learnt anew, but of what no file changes.
+        learning = [
+            (one.role == "reference", len(msgspec.json.decode(one.state, type=CellState).learning))
+            for one in watching.cells(site.db, site.campaign.id)
+        ]
+        assert set(learning) == {(True, 4), (False, 0)}
         assert watcher.advance(site.db).step is Step.CANARY  # at once, and not in an hour
     finally:
         in_force.find = find

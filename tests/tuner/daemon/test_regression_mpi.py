@@ -5,8 +5,7 @@ are searched over it."""
 from __future__ import annotations
 
 import re
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -92,16 +91,14 @@ def watched(
 
 
 @pytest.fixture
-def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Open to others, and the home of whoever starts ranks."""
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
-        Path(made).chmod(0o755)
-        monkeypatch.setenv("HOME", made)
-        yield Path(made)
+def folder(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home of whoever starts ranks, too."""
+    monkeypatch.setenv("HOME", str(open_folder))
+    return open_folder
 
 
 CONFIGURATION = Configuration(
-    canary=CanaryTable(every="1s", launches=1, learning=20, cells=4, references=12),
+    canary=CanaryTable(every="1s", launches=1, launches_max=1, learning=20, cells=4, references=12),
     neighbour=Neighbour(load=1000.0),
     search=Searching(budget_seconds=60.0),
 )
@@ -146,19 +143,20 @@ SLOW = """\
 """
 
 
+def slow_rules(home: Path) -> None:
+    """In force for whoever has this home."""
+    (home / "slow.rules").write_text(SLOW)
+    (home / ".openmpi").mkdir(exist_ok=True)
+    (home / ".openmpi" / "mca-params.conf").write_text(
+        f"coll_tuned_use_dynamic_rules = 1\ncoll_tuned_dynamic_rules_filename = {home}/slow.rules\n"
+    )
+
+
 def test_slow_rules_of_a_site_open_a_search(folder: Path) -> None:
     with Database.open(folder / "plumbline.db", write=True) as db:
         campaign_of(db, folder)
 
-        def spoil() -> None:
-            (folder / "slow.rules").write_text(SLOW)
-            (folder / ".openmpi").mkdir()
-            (folder / ".openmpi" / "mca-params.conf").write_text(
-                "coll_tuned_use_dynamic_rules = 1\n"
-                f"coll_tuned_dynamic_rules_filename = {folder}/slow.rules\n"
-            )
-
-        (row,), told = watched(db, CONFIGURATION, spoil)
+        (row,), told = watched(db, CONFIGURATION, lambda: slow_rules(folder))
         assert "what is in force has changed" in told[0]
         assert row.state == "offered", (row, told)
         search = campaigns.get(db, row.search)

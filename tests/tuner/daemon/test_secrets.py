@@ -8,8 +8,6 @@ import http.server
 import os
 import re
 import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
@@ -40,14 +38,6 @@ _LINK = re.compile(r'(?:href|src)="([^"#]+)"')
 def secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NAMES:
         monkeypatch.setenv(name, SECRET)
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """Others can read it, as a tree of modulefiles asks for."""
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
-        Path(made).chmod(0o755)
-        yield Path(made)
 
 
 def stored(database: Path) -> str:
@@ -82,7 +72,7 @@ def shown(client: TestClient) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_day_of_watching_tells_none(finished: Path, folder: Path) -> None:
+def test_a_day_of_watching_tells_none(finished: Path, open_folder: Path) -> None:
     """A change is found, searched, applied and told by a webhook whose address is secret."""
     bodies: list[str] = []
 
@@ -97,7 +87,7 @@ def test_a_day_of_watching_tells_none(finished: Path, folder: Path) -> None:
 
     with served(Hook) as port:
         hook = f'[notify]\nwebhook = "http://127.0.0.1:{port}/{SECRET}"\n'
-        day = Day(folder / "day", finished, hook)
+        day = Day(open_folder / "day", finished, hook)
         assert day.run() == 0, day.said()
     assert len(bodies) >= 2 and "retuning: kept, generation 1" in day.decided()
     database = day.folder / "plumbline.db"

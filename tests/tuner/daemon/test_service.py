@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,39 +18,6 @@ from plumbline_db import lock, watching
 from plumbline_db.connection import Database
 from tests.tuner.daemon.lives import Life
 from tests.tuner.daemon.processes import PATIENCE_SECONDS, Daemon
-
-CONFIGURATION = """\
-[canary]
-every = "1s"
-launches = 2
-samples = 1
-learning = 20
-cells = 24
-references = 12
-recheck_launches = 8
-[neighbour]
-load = 1000.0
-node_seconds_a_day = 1e6
-node_seconds_a_week = 1e7
-[apply]
-auto = true
-scope = "modules"
-modules = "{modules}"
-"""
-
-
-@pytest.fixture
-def daemon(finished: Path, tmp_path: Path) -> Iterator[Daemon]:
-    shutil.copy(finished / "plumbline.db", tmp_path / "plumbline.db")
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as modules:
-        Path(modules).chmod(0o755)
-        file = tmp_path / "watch.toml"
-        file.write_text(CONFIGURATION.format(modules=modules))
-        found = Daemon(tmp_path / "plumbline.db", file)
-        yield found
-        if found.process is not None and found.process.poll() is None:
-            found.process.kill()
-            found.process.communicate()
 
 
 def test_it_watches_and_says_how_it_stands(daemon: Daemon) -> None:

@@ -18,7 +18,6 @@ from plumbline_db.errors import PlumblineError
 from tests.exporters.certificates import Authority
 from tests.exporters.prometheus import free_port
 from tests.tuner.daemon.processes import Daemon
-from tests.tuner.daemon.test_service import daemon  # noqa: F401 - a fixture
 
 FIRST, SECOND = "a-long-token", "another-token"
 
@@ -44,14 +43,14 @@ def ask(port: int, authority: Authority, token: str, host: str = "localhost") ->
     return answer.status, text
 
 
-def listens(daemon: Daemon, more: str = "") -> int:  # noqa: F811
+def listens(daemon: Daemon, more: str = "") -> int:
     port = free_port()
     table = f'[serve]\nlisten = "127.0.0.1:{port}"\n{more}'
     daemon.file.write_text(daemon.file.read_text() + table)
     return port
 
 
-def test_a_web_configuration_asks_who(daemon: Daemon, tmp_path: Path) -> None:  # noqa: F811
+def test_a_web_configuration_asks_who(daemon: Daemon, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     authority.sign("server", "IP:127.0.0.1")
     folder = tmp_path / "web"
@@ -82,7 +81,7 @@ def test_a_port_that_is_taken_is_said_at_once(tmp_path: Path) -> None:
             Beside(tmp_path / "plumbline.db", lambda _: None).begin(configuration)
 
 
-def test_a_second_daemon_hears_of_the_first_before_the_port(daemon: Daemon) -> None:  # noqa: F811
+def test_a_second_daemon_hears_of_the_first_before_the_port(daemon: Daemon) -> None:
     listens(daemon)
     daemon.start()
     daemon.until("serves")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import re
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from plumbline.applied import targets
+from plumbline.applied.generations import Store
 from plumbline.daemon import applying, in_force
 from plumbline.daemon.step import Step
 from plumbline.daemon.taking import Advance
@@ -159,6 +163,59 @@ def test_what_cannot_be_applied_is_offered(site: Site) -> None:
     assert theirs.read_text() == "#%Module\n"
 
 
+@pytest.mark.parametrize("mended", [True, False], ids=["that passes", "that stays"])
+def test_a_disk_that_refuses_what_is_applied_is_asked_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch, mended: bool
+) -> None:
+    site.changed(apply={"auto": True})
+    watcher = learnt(site)
+    regression(site)
+    until(site, watcher, Step.RECHECK)
+    put, refusals = applying.put_in_force, 0
+
+    def refused(*words: object) -> object:
+        nonlocal refusals
+        if mended and refusals == 2:
+            return put(*words)
+        refusals += 1
+        raise PlumblineError("cannot write here") from OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(applying, "put_in_force", refused)
+    while not (taken := advance(site, watcher, 1)[0]).told:
+        assert "cannot write here" in taken.error
+    ((_, row),) = alarms.retunings(site.db)
+    assert (row.state, refusals) == (("applied", 2) if mended else ("offered", 8)), row.detail
+
+
+def test_what_was_applied_by_half_is_applied_as_a_whole(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One file names the new generation, and the next one could not be written."""
+    site.changed(apply={"auto": True})
+    watcher = learnt(site)
+    regression(site)
+    until(site, watcher, Step.RECHECK)
+    carry_out = targets.carry_out
+
+    def half(edits: Sequence[targets.Edit], store: Store) -> None:
+        carry_out(edits[:1], store)
+        raise PlumblineError("cannot write there") from OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(targets, "carry_out", half)
+    (done,) = advance(site, watcher, 1)
+    assert "cannot write there" in done.error and len(list(modules(site))) == 1
+    monkeypatch.setattr(targets, "carry_out", carry_out)
+    (done,) = advance(site, watcher, 1)
+    assert "generation 1 was applied" in done.told[0].what
+    assert {path.name for path in modules(site)} == {"openmpi-4.1.4", "openmpi-4.1.4.lua"}
+    # What was learnt before is there to confirm it by.
+    assert "in force and confirmed" in until(site, watcher, Step.CONFIRM).told[0].what
+
+
+def modules(site: Site) -> Iterator[Path]:
+    return (Path(site.configuration.apply.modules) / "plumbline").glob("openmpi-*")
+
+
 def spoil(site: Site) -> None:
     """The rules file in force says another algorithm than it was written with."""
     folder = Path(site.work().in_force.folder)
@@ -237,6 +294,32 @@ def test_a_change_that_was_none_is_refuted(site: Site) -> None:
     ((_, alarm),) = alarms.every(site.db)
     assert alarm.state == "refuted" and "of what was learnt" in alarm.detail
     assert {one.step for one in advance(site, watcher, 6)} == {Step.CANARY}
+
+
+def test_other_sizes_of_a_function_that_became_slower_are_searched_with_it(site: Site) -> None:
+    """They have raised no alarm yet; other functions are none of it."""
+    watcher = learnt(site)
+    cells = watching.cells(site.db, site.campaign.id)
+    other = next(
+        (one.function, one.bytes)
+        for one in cells
+        if (one.function, one.variant) == (CELL[0], "default") and one.bytes != CELL[1]
+    )
+    slower(site, {CELL: 1.5})
+    while not alarms.still_open(site.db, site.campaign.id):
+        advance(site, watcher, 1)
+    slower(site, {other: 1.3, ("MPI_Gather", 4096): 1.3})
+    done = until(site, watcher, Step.RECHECK)
+    assert f"at {other[1]} B" in done.told[0].table
+    found = {(one.function, one.bytes): one for _, one in alarms.every(site.db)}
+    assert set(found) == {CELL, other}
+    assert found[other].state == "confirmed" and found[other].canaries == 0
+    assert found[other].ratio == pytest.approx(1.3, rel=0.1)
+    until(site, watcher, Step.SEARCH)
+    ((_, row),) = alarms.retunings(site.db)
+    assert f"at {CELL[1]} B" in row.because and f"at {other[1]} B" in row.because
+    assert {one.retuning for one in found.values()} == {None}
+    assert len({one.retuning for _, one in alarms.every(site.db)}) == 1
 
 
 def test_a_search_that_is_only_told(site: Site) -> None:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from plumbline.detect.detecting import detect
+from plumbline.detect.kinds import Flag
 from plumbline.detect.program import RankProgram
 from tests.bench.detection import __main__ as bench
 from tests.bench.detection import broadcasts, negatives, spmd, suite
@@ -115,3 +117,48 @@ def test_a_whole_for_one_and_pieces_for_the_others() -> None:
     (instance,) = detect(program.recording()).instances
     assert (instance.collective, instance.bytes, instance.roots) == ("bcast", 480, (0,))
     assert len(instance.messages) == 7
+
+
+def test_a_whole_and_pieces_of_a_derived_type() -> None:
+    """HPL's blonM on 1 x 4: the panel as a whole for the next rank, pieces that roll for the
+    others. At the root the last piece lies before the others, and again where it lay in the panel
+    before; the others receive a shorter panel into the same place."""
+    program, tail, buffer = RankProgram(4), 1 << 20, 1 << 24
+    wanted = []
+    for panel in range(4):
+        count = 3000 - 300 * panel
+        data = np.random.default_rng(panel).uniform(1, 2, 3 * count)
+        head, size = (1 << 22) + 800 * panel, 8 * count
+        at_root = [head, head + size, tail]
+
+        def passed(
+            source: int,
+            target: int,
+            piece: int | None,
+            data: npt.NDArray[np.float64] = data,
+            count: int = count,
+            size: int = size,
+            at_root: list[int] = at_root,
+        ) -> None:
+            content = data if piece is None else data[piece * count : (piece + 1) * count]
+            there = buffer + size * (piece or 0)
+            own = tail if piece is None else at_root[piece]
+            sides = []
+            for rank in (source, target):
+                flags = Flag.NOT_CONTIGUOUS if rank == 0 else Flag(0)
+                sides.append({"address": own if rank == 0 else there, "flags": flags})
+            program.send(source, target, content, tag=1, site=["blonM"], **sides[0])
+            program.receive(target, source, tag=1, site=["blonM"], **sides[1])
+
+        passed(0, 1, None)
+        for source, target, piece in (
+            *((0, 3, 2), (3, 0, 2), (0, 2, 1), (2, 0, 1)),
+            *((0, 2, 0), (2, 3, 1), (0, 3, 0), (3, 2, 2)),
+        ):
+            passed(source, target, piece)
+        for _ in range(40):  # other things, that come between two panels
+            program.send(0, 1, np.random.default_rng().uniform(1, 2, 4), tag=2, site=["other"])
+            program.receive(1, 0, tag=2, site=["other"])
+        wanted.append(("bcast", 24 * count, (0,)))
+    found = detect(program.recording()).instances
+    assert [(each.collective, each.bytes, each.roots) for each in found] == wanted

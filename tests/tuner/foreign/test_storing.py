@@ -84,7 +84,7 @@ def test_the_command_takes_it_once(database: Path, tmp_path: Path) -> None:
     again = plumbline(*words)
     assert again.status == 0 and "which is there already" in again.out
     found = plumbline(*words, "--json").json
-    assert found["campaign"] == names(database)[0] and not found["new"]
+    assert found["run"] == names(database)[0] and not found["new"]
     assert found["tables"] == 4 and found["numbers"] == 2 + 3 + 6 + 3
     refused = plumbline("db", "import", tmp_path / "osu.txt", "--db", database)
     assert refused.status == 2 and "--nprocs says it" in refused.err

@@ -1,4 +1,4 @@
-"""The commands of three schedulers, as far as Plumbline uses them: one program, linked under their
+"""The commands of four schedulers, as far as Plumbline uses them: one program, linked under their
 names. What they print is in the form that the real ones print. Jobs run at once, on this machine.
 No package is imported: it starts often.
 
@@ -14,14 +14,25 @@ import sys
 HOME = os.environ["FAKE_SCHEDULER"]
 JOBS = f"{HOME}/jobs"
 
-# What becomes of a job -> how squeue (sacct), qstat (state, exit status) and flux name that.
+# What becomes of a job -> how squeue (sacct), qstat (state, exit status), flux and bjobs name
+# that.
 STATES = {
-    "run": ("RUNNING", "R", "RUN||"),
-    "node": ("NODE_FAIL", "F -3", "INACTIVE|FAILED|exec"),
-    "cancel": ("CANCELLED by 1000", "F 271", "INACTIVE|CANCELED|cancel"),
-    "late": ("TIMEOUT", "F -29", "INACTIVE|TIMEOUT|timeout"),
-    "fail": ("FAILED", "F 1", "INACTIVE|FAILED|"),
-    "wait": ("PENDING", "Q", "SCHED||"),
+    "run": ("RUNNING", "R", "RUN||", "RUN|-"),
+    "node": ("NODE_FAIL", "F -3", "INACTIVE|FAILED|exec", "EXIT|TERM_EXTERNAL_SIGNAL: host died"),
+    "cancel": (
+        "CANCELLED by 1000",
+        "F 271",
+        "INACTIVE|CANCELED|cancel",
+        "EXIT|TERM_OWNER: killed",
+    ),
+    "late": (
+        "TIMEOUT",
+        "F -29",
+        "INACTIVE|TIMEOUT|timeout",
+        "EXIT|TERM_RUNLIMIT: killed",
+    ),
+    "fail": ("FAILED", "F 1", "INACTIVE|FAILED|", "EXIT|-"),
+    "wait": ("PENDING", "Q", "SCHED||", "PEND|-"),
 }
 
 
@@ -98,7 +109,7 @@ def cancel(ids: list[str]) -> int:
 
 def main(command: str, words: list[str]) -> int:
     number = str(len(os.listdir(JOBS)) + 1)
-    asked = command in ("squeue", "sacct", "qstat", "qselect") or words[:1] == ["jobs"]
+    asked = command in ("squeue", "sacct", "qstat", "qselect", "bjobs") or words[:1] == ["jobs"]
     if asked and word("mute"):
         return fail(f"{command}: error: Unable to contact the server (connect failure)")
     if command == "sbatch":
@@ -125,7 +136,32 @@ def main(command: str, words: list[str]) -> int:
     if command == "pbsnodes":
         print("n1\n     Mom = n1\n     np = 8\n     resources_available.ncpus = 8\n")
         return 0
+    if command.startswith(("b", "lsid")):
+        return lsf(command, words, number)
     return flux(words, number)
+
+
+def lsf(command: str, words: list[str], number: str) -> int:
+    if command == "bsub":
+        name = words[words.index("-J") + 1]
+        return submit(words, name, number, f"Job <{number}> is submitted to queue <normal>.")
+    if command == "bkill":
+        return cancel(words)
+    if command == "lsid":
+        print("IBM Spectrum LSF Standard 10.1.0.13\nMy cluster name is c1\nMy master name is head")
+        return 0
+    if command == "bhosts":
+        print("HOST_NAME          STATUS          JL/U    MAX  NJOBS    RUN  SSUSP  USUSP    RSV")
+        print("n1                 ok              -      8      0      0      0      0      0")
+        return 0
+    name = words[words.index("-J") + 1] if "-J" in words else ""
+    ids = [one for one in words if one.isdigit()]
+    rows = [row for row in jobs() if row[0] in ids or row[1] == name]
+    for id, named, fate in rows:
+        print(f"{id}|{named}|{STATES[fate][3]}")
+    if not rows:
+        return fail(f"Job <{name or ids[0]}> is not found")
+    return 0
 
 
 def qstat(words: list[str]) -> int:

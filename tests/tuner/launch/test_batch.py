@@ -1,5 +1,5 @@
 """What all launchers that hand jobs to a scheduler promise, under stand-ins for the commands of
-Slurm, PBS and Flux. The real Slurm is in test_slurm.py."""
+Slurm, PBS, Flux and LSF. The real Slurm is in test_slurm.py."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch import launcher_for
 from plumbline.launch.batch import Queue
 from plumbline.launch.flux import FluxTable
+from plumbline.launch.lsf import LsfTable
 from plumbline.launch.pbs import PbsTable
 from plumbline.launch.slurm import SlurmTable, remembered
 from plumbline.launch.starter import Starter
@@ -32,8 +34,15 @@ from tests.db import build
 from tests.tuner import fake_probe
 
 COMMANDS = ("sbatch", "squeue", "sacct", "scancel", "qsub", "qstat", "qselect", "qdel", "pbsnodes")
+OF_LSF = ("bsub", "bjobs", "bkill", "bhosts", "lsid")
 STAND_IN = Path(__file__).with_name("fake_scheduler.py")
-TABLES = {"slurm": SlurmTable, "pbs": PbsTable, "torque": PbsTable, "flux": FluxTable}
+TABLES = {
+    "slurm": SlurmTable,
+    "pbs": PbsTable,
+    "torque": PbsTable,
+    "flux": FluxTable,
+    "lsf": LsfTable,
+}
 
 
 class Scheduler:
@@ -80,7 +89,7 @@ class Scheduler:
         )
 
 
-@pytest.fixture(params=["slurm", "pbs", "flux"])
+@pytest.fixture(params=["slurm", "pbs", "flux", "lsf"])
 def scheduler(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Scheduler:
@@ -88,7 +97,7 @@ def scheduler(
     monkeypatch.setattr("plumbline.launch.batch.LAST_PAUSE_SECONDS", 0.1)
     commands = tmp_path / "commands"
     commands.mkdir()
-    for name in (*COMMANDS, "flux"):
+    for name in (*COMMANDS, *OF_LSF, "flux"):
         text = f"#!{sys.executable} -S\n" + STAND_IN.read_text()
         (commands / name).write_text(text)
         (commands / name).chmod(0o755)
@@ -120,6 +129,7 @@ def test_a_launch_is_a_job(scheduler: Scheduler, tmp_path: Path) -> None:
         "pbs": "-l select=1:ncpus=4:mpiprocs=4 -l place=scatter:excl",
         "torque": "-l nodes=1:ppn=4 -n",
         "flux": "--nodes=1 --nslots=4",
+        "lsf": "-env none -W 2 -n 4 -R span[ptile=4] -x /bin/bash",
     }
     assert expected[scheduler.kind] in text
     assert "export A='it'\"'\"'s'" in (tmp_path / "jobs" / "c" / "s-000" / "job.sh").read_text()
@@ -227,12 +237,13 @@ def test_another_campaign_of_the_same_name_takes_no_result(
     scheduler: Scheduler, tmp_path: Path
 ) -> None:
     """Of a database that is gone, or that lies beside this one."""
+    campaign = Campaign("c", "", "", "", 2, 1, 2, False, "{}", "running", "", "")
     for began in ("20260101", "20260102"):
         ranks = scheduler.starter(good(tmp_path), keep=True)
-        ranks.keep_apart(began)
+        ranks.keep_apart(msgspec.structs.replace(campaign, started=f"{began}T120000"))
         run, _ = ranks.start("c", "s", 0, "plan", {})
         ranks.stored(run.id)
-        assert (tmp_path / "jobs" / f"c-{began}" / "s-000" / "done").is_file()
+        assert (tmp_path / "jobs" / f"c-{began}120000" / "s-000" / "done").is_file()
     assert len(scheduler.submitted()) == 2
 
 
@@ -471,6 +482,11 @@ def test_rounds_of_launches(
         (PbsTable, {"queue": "-q"}, "one word"),
         (FluxTable, {"flux": ("--env=A",)}, "set from the other keys"),
         (FluxTable, {"bank": "a\nb"}, "one word"),
+        (LsfTable, {"bsub": ("-J x",)}, "set from the other keys"),
+        (LsfTable, {"bsub": ("-R span[hosts=1]",)}, "set from the other keys"),
+        (LsfTable, {"bsub": ("reservation",)}, "no option"),
+        (LsfTable, {"select": "span[ptile=2]"}, "set from nprocs"),
+        (LsfTable, {"queue": "-q"}, "one word"),
     ],
 )
 def test_tables_are_strict(table: type, keys: dict[str, Any], complaint: str) -> None:

@@ -7,6 +7,8 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +30,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Run, Suite
 from tests.slurm import Cluster
 from tests.tuner.fake_probe import COMMAND
-from tests.tuner.test_end_to_end import launches, plumbline, start
+from tests.tuner.test_end_to_end import ENTRY, environment, launches, plumbline, start
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
@@ -320,6 +322,23 @@ def campaign_file(home: Path, more: str = "") -> Path:
     path = home / "campaign.toml"
     path.write_text(COMMON + more)
     return path
+
+
+def test_in_an_allocation(tmp_path: Path, slurm: Cluster, built: None) -> None:
+    """Without a campaign file ranks are started on its host, which this one is not called; srun
+    asks it for its facts."""
+    words = ["salloc", "--quiet", "--nodelist=second", "--ntasks=2", "--exclusive"]
+    words += [sys.executable, "-c", ENTRY, "measure", "MPI_Bcast", "--launches", "1"]
+    words += ["--sizes", "1024", "--output", str(tmp_path / "raw")]
+    own = {"PLUMBLINE_DB": str(tmp_path / "plumbline.db")}
+    done = subprocess.run(
+        words, env=environment() | own, cwd=tmp_path, capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (raw,) = (tmp_path / "raw").iterdir()
+    header = json.loads(raw.read_text().partition("\n")[0])
+    assert header["nprocs"] == 2
+    assert "second" in header["environment"]["OMPI_MCA_orte_node_regex"]
 
 
 @pytest.mark.alone

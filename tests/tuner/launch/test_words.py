@@ -9,6 +9,7 @@ import pytest
 from plumbline.launch import Job
 from plumbline.launch.batch import Queue
 from plumbline.launch.flux import Flux, FluxTable
+from plumbline.launch.lsf import Lsf, LsfTable
 from plumbline.launch.pbs import Pbs, PbsTable
 from plumbline.launch.slurm import Slurm, SlurmTable
 from plumbline.libraries import Installation
@@ -31,6 +32,7 @@ def queue(name: str, folder: Path) -> Queue:
         "flux, mpirun": lambda: Flux(FluxTable(start="mpirun"), folder),
         "slurm, mpirun": lambda: Slurm(SlurmTable(), folder),
         "pbs": lambda: Pbs(PbsTable(), folder),
+        "lsf": lambda: Lsf(LsfTable(), folder),
     }
     return tables[name]()
 
@@ -43,6 +45,7 @@ def queue(name: str, folder: Path) -> Queue:
         ("flux, mpirun", HELD, "--oversubscribe"),
         ("slurm, mpirun", HELD, "--oversubscribe"),
         ("pbs", HELD, "--oversubscribe"),
+        ("lsf", HELD, "--oversubscribe"),
     ],
 )
 def test_words(name: str, crowded: str, plain: str, tmp_path: Path) -> None:

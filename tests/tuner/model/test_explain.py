@@ -9,7 +9,8 @@ from plumbline.explain.explain import Explained, Explanation, explain
 from plumbline.results import report
 from plumbline_db import campaigns, hockney, searches
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Hockney, Search, Trial
+from plumbline_db.hockney import Hockney
+from plumbline_db.records import Campaign, Search, Trial
 from tests.db import build
 from tests.tuner.simulated import SPACE
 

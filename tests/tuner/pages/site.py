@@ -11,7 +11,8 @@ from starlette.testclient import TestClient
 from plumbline.pages import rooms
 from plumbline_db import campaigns, events, exports, machines, points, runs, verdicts, winners
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Event, Export, OtherUse, Suite, SuitePoint
+from plumbline_db.points import SuitePoint
+from plumbline_db.records import Campaign, Event, Export, OtherUse, Suite
 from plumbline_exporters import web
 from tests.db import build, generate
 from tests.db.generate import Size

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from plumbline.watch.canary import observe
+from plumbline.watch.design import LEAST_LEARNING
 from plumbline.watch.run_length import LEAST_CANARIES
 from plumbline.watch.state import CellState
 from tests.tuner.watch.canaries import CELLS, DESIGN, REFERENCES, Machine
@@ -148,3 +149,12 @@ def test_after_an_alarm() -> None:
 
 def test_no_cells_at_all() -> None:
     assert observe(DESIGN, {}, {}, []).disturbance is None
+
+
+def test_learning_that_ends_early_leaves_what_is_known_by_then() -> None:
+    early = CellState((0.01,) * (LEAST_LEARNING - 1), launches=4)
+    assert early.learnt_so_far() == CellState(launches=4)
+    enough = CellState((0.01, 0.02) * (LEAST_LEARNING // 2), launches=4)
+    known = enough.learnt_so_far()
+    assert known.baseline == enough.known() and (known.learning, known.launches) == ((), 4)
+    assert known.learnt_so_far() == known

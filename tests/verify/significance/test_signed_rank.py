@@ -85,7 +85,8 @@ def test_swapping_sides_inverts_the_ratio(values: list[float]) -> None:
     assert there.p + back.p >= 1 - 1e-12  # both tails hold the observed value
     if len(values) < 6:
         assert there.low is None and there.high is None
-        assert there.reason == f"{len(values)} launches are too few for a 95 % interval"
+        launches = "1 launch is" if len(values) == 1 else f"{len(values)} launches are"
+        assert there.reason == f"{launches} too few for a 95 % interval"
     else:
         assert there.low is not None and there.high is not None and back.low is not None
         assert there.low <= there.ratio * (1 + 1e-12) <= there.high * (1 + 1e-12) ** 2

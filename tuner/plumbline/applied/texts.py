@@ -57,7 +57,7 @@ def contents(made: Bundle, preload: Path) -> dict[str, bytes]:
         except OSError as error:
             raise PlumblineError(
                 f"winners are variants, which need {preload}, and it cannot be read "
-                f"({error.strerror}): build it for this MPI library (make build)"
+                f"({error.strerror}): build it for this MPI library (plumbline build, make build)"
             ) from error
     return found
 

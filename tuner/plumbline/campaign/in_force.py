@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import time
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -15,8 +14,9 @@ import msgspec
 from plumbline.campaign import proof
 from plumbline.core.plan import Plan
 from plumbline.launch.starter import PRELOAD, Starter
+from plumbline.libraries.into_ranks import for_ranks
 from plumbline.measure import tables
-from plumbline.settings import Settings, default_campaign, starting
+from plumbline.settings import Settings, default_campaign, ranks_asked, starting
 from plumbline.settings.stored import settings_of
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.system.words import counted
@@ -25,7 +25,7 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import Check
 from plumbline_db.records import EVERY_FUNCTION, Campaign, Winner
-from plumbline_exporters import plumbline_sh
+from plumbline_exporters import launchers, plumbline_sh
 
 # Options of mpirun, mpiexec and srun, and variables, that say where ranks may run.
 _BINDS = re.compile(r"--?(bind-to|map-by|cpu-bind)\Z|I_MPI_PIN|MV2_ENABLE_AFFINITY\Z")
@@ -107,6 +107,19 @@ def environment(found: Files) -> dict[str, str]:
     return own | proof.environment_of(found.script, own)
 
 
+def for_program(in_force: Mapping[str, str], binary: Path) -> dict[str, str]:
+    """The environment `in_force` for a program: whose ranks take all of it, or which calls MPI
+    itself, has the preload library in it; and rank 0 says at the end what was replaced."""
+    environment = {proof.SAY: "replaced"} | dict(in_force)
+    takes = launchers.takes_all(binary.name) or (
+        not launchers.hands_on(binary.name) and ranks_asked.calls_mpi(binary)
+    )
+    lists = for_ranks(in_force)
+    if takes and PRELOAD in lists:
+        environment |= {PRELOAD: lists[PRELOAD], proof.PROFILE: lists[proof.PROFILE]}
+    return environment
+
+
 def applying(found: Files, ranks: int | None) -> str:
     """How many of the winners an application of `ranks` ranks meets in MPI_COMM_WORLD; None: nobody
     knows how many it has."""
@@ -150,7 +163,7 @@ def proven(found: Files, in_force: Mapping[str, str]) -> list[str]:
     """How it is known that the files are in force. Raises PlumblineError when they are not."""
     ranks = starting.starter(found.toolchain, found.settings)
     # What an earlier command has left of its jobs proves nothing now.
-    ranks.keep_apart(f"{time.time_ns()}-{os.getpid()}")
+    ranks.keep_apart(None)
     clean = ranks.clean_environment()
     extra = {name: value for name, value in in_force.items() if clean.get(name) != value}
     sizes = tables.sizes_of(found.toolchain.guidelines, found.settings)

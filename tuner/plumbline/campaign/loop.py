@@ -37,7 +37,6 @@ from plumbline.settings.toolchain import Toolchain, variants_tried
 from plumbline.system.words import counted
 from plumbline_db import campaigns, verdicts
 from plumbline_db import winners as winner_table
-from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign, Suite, Verdict, Winner
 
 
@@ -46,9 +45,7 @@ def check(toolchain: Toolchain, settings: Settings, ranks: Starter) -> None:
     require_sync(toolchain, settings)
     process.tried(toolchain, settings, [])
     plan = tables.plan(settings, tables.cases(chosen(toolchain, settings), settings))
-    refusal = ranks.refusal(msgspec.structs.replace(plan, name="check").text())
-    if refusal is not None:
-        raise UsageError(f"the probe refuses these settings: {refusal}")
+    ranks.require(msgspec.structs.replace(plan, name="check").text(), "these settings")
 
 
 # With fewer new cells, as a share of the violations at the start, a round has to fit the budget.

@@ -21,7 +21,7 @@ import msgspec
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.libraries import Family
+from plumbline.libraries import Family, preloaded
 from plumbline.libraries.canary import Canary, in_copy
 from plumbline.libraries.into_ranks import for_ranks, rank_lists
 from plumbline.system import process
@@ -31,8 +31,9 @@ from plumbline_db.records import EVERY_FUNCTION, Failure, Winner
 
 PROFILE = "PLUMBLINE_PROFILE"
 # Set for the ranks' sake; hydra reads the name of the preload library from a file.
-PRELOADING = frozenset({"LD_PRELOAD", PROFILE, "HYDRA_CONFIG_FILE"})
+PRELOADING = frozenset({"LD_PRELOAD", PROFILE, "HYDRA_CONFIG_FILE", preloaded.SRUN_LIST})
 REFUSING_VARIANT = "canary"
+SAY = "PLUMBLINE_SAY"  # for a user: no launch of ours has to say what was replaced
 CHECKED = "PLUMBLINE_CHECKED"  # exported files then ask no library for its version
 
 # So many launches may fail for no known reason before nothing is said of what they try.
@@ -84,7 +85,7 @@ def environment_of(script: Path, environment: Mapping[str, str]) -> dict[str, st
             f"sourcing {script} failed with status {done.status}: {done.stderr.strip()}"
         )
     after = dict(word.split("=", 1) for word in done.stdout.split("\0") if "=" in word)
-    shell_own = {"_", "PWD", "SHLVL", "OLDPWD", CHECKED}
+    shell_own = {"_", "PWD", "SHLVL", "OLDPWD", CHECKED, SAY}
     return {
         name: value
         for name, value in after.items()

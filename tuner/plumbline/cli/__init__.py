@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from plumbline.system import ending, version
+from plumbline.system import ending, extras, version
 from plumbline_db.errors import PlumblineError, UsageError, of_machine
 
 from . import base, options
@@ -22,6 +22,7 @@ _PLACES = ("PLUMBLINE_", "XDG_", "HOME")
 # name -> what it does; the module has the same name, with the function `command`.
 COMMANDS = {
     "doctor": "What works here, what does not, and what to do about it.",
+    "build": "Build probe and preload library for an MPI library.",
     "campaign": "Measure, verify, search, confirm, export: the whole loop.",
     "verify": "Measure the library as it is and print its violation table.",
     "measure": "Measure one function side by side in several variants.",
@@ -38,6 +39,7 @@ COMMANDS = {
     "export": "Write the winners as files that users source.",
     "apply": "Put the winners in force for a user or a site.",
     "rollback": "Take out what apply has put in force.",
+    "guidelines": "The guidelines: what each says, and what it is made of.",
     "lint": "What is wrong with rules files and environments.",
     "reproducibility": "How far the measurements themselves can be trusted here.",
     "run": "Start an application with the winners in force.",
@@ -49,6 +51,7 @@ COMMANDS = {
     "convert": "Write a recording in the format of another tool.",
     "report": "Write pages that open without a server, and a PDF.",
     "serve": "Answer /metrics and pages from the database.",
+    "completion": "What makes a shell complete commands and values.",
     "db": "Check the database, or back it up.",
 }
 
@@ -107,6 +110,12 @@ def main() -> None:
     except PlumblineError as error:
         click.echo(f"plumbline: {error}", err=True)
         status = error.exit_code
+    except ModuleNotFoundError as error:
+        text = extras.missing(error.name)
+        if text is None:
+            raise
+        click.echo(f"plumbline: {text}", err=True)
+        status = 1
     sys.exit(status if isinstance(status, int) else 0)
 
 

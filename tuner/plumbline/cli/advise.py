@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from . import base, common, options
+from . import base, common, completing, options
 from .base import Program
 
 UNKNOWN, NOT_THE_LIBRARY = 1, 3
@@ -13,7 +13,7 @@ UNKNOWN, NOT_THE_LIBRARY = 1, 3
 @base.command(
     "advise", takes="mpi db json nprocs", told={"nprocs": {"help": "Ranks.", "unset": ""}}
 )
-@click.argument("function")
+@click.argument("function", shell_complete=completing.functions)
 @click.option(
     "--bytes", type=click.IntRange(0, 2**63 - 1), required=True, help="Communication volume."
 )

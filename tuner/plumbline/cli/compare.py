@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import base, common, comparing, options
+from . import base, common, comparing, differences, options
 from .base import Program
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from plumbline.measure.factors import Difference
     from plumbline.results.compare import ComparedCell, SideComparison
-    from plumbline.results.side_conditions import SideConditions
     from plumbline.results.sides import Side
-
-_LONGEST = 90  # characters of a factor's value; --json has all of it
 
 
 def _option(name: str, **more: Any) -> options.Wrap:
@@ -107,13 +102,15 @@ def command(
     called faster. Without --measure, A and B name launches that are in a database,
 
     \b
-      CAMPAIGN            what its table `before` rests on: the library as it is
-      CAMPAIGN:after      with the exported files in force; also :before, :round-1 …
-      CAMPAIGN/SUITE      one suite of launches
-      FILE#CAMPAIGN       in another database than --db; all forms
-      CAMPAIGN@VARIANT    this variant alone, on both sides
+      RUN            of a campaign what its table `before` rests on: the library as it is;
+                     of `plumbline suite` all its suites
+      RUN:after      with the exported files in force; also :before, :round-1 …
+      RUN/SUITE      one suite: of launches, or as the file of suites calls it
+      FILE#RUN       in another database than --db; all forms
+      RUN@VARIANT    this variant or operation alone, on both sides
 
-    `plumbline results --list` lists campaigns. With --measure they are
+    `plumbline results --list` lists campaigns; `/runs` of `plumbline serve` all runs.
+    With --measure A and B are
 
     \b
       PREFIX or module:NAME      an installation, with a probe (`make build MPICC=…`)
@@ -130,6 +127,8 @@ def command(
       plumbline compare openmpi-4.1.4-4xd00815 openmpi-5.0.11-4xd00815
       plumbline compare openmpi-4.1.4-4xd00815:before openmpi-4.1.4-4xd00815:after \\
         --picture tuned.svg
+      plumbline compare openmpi-4.1.4-4s1c6c2f/modes@send_recv \\
+        openmpi-4.1.4-4s1c6c2f/modes@ssend_recv
     """
     from plumbline.results import compare, comparison_chart, sides
     from plumbline_db.connection import Database
@@ -138,9 +137,10 @@ def command(
     how = compare.How(**{name: value for name, value in of_how.items() if value is not None})
     if measure:
         comparing.refuse(of_how | {"picture": picture})
-        only = {"functions": functions, "sizes": sizes}
-        limits = {"launches": launches, "tolerance": tolerance, "output": output}
-        return comparing.run(program, a, b, how, **limits, **only, **asked)
+        asked |= {"functions": functions, "sizes": sizes}
+        return comparing.run(
+            program, a, b, how, launches=launches, tolerance=tolerance, output=output, **asked
+        )
     comparing.require_measure(asked | {"launches": launches, "tolerance": tolerance}, output)
     found = []
     for name in (sides.parse(a), sides.parse(b)):
@@ -178,48 +178,8 @@ def _heading(found: SideComparison, a: Side, b: Side) -> Iterator[str]:
         )
     yield f"test: {found.test}, {found.how.alternative}; {found.why}"
     if not found.together:
-        yield from apart(found.a, found.b)
-    yield from differing(found.differences, together=found.together)
-
-
-def differing(differences: Sequence[Difference], *, together: bool) -> Iterator[str]:
-    """The factors that two sides do not share."""
-    if not differences:
-        yield "all recorded factors are equal" + ("" if together else ", but time and load")
-        return
-    yield "what differs between A and B, and so may be what the ratios show:"
-    for difference in differences:
-        yield f"  {difference.factor}: " + "; ".join(
-            f"{names[0]} {textwrap.shorten(value, _LONGEST, placeholder=' …')}"
-            for value, names in difference.values
-        )
-
-
-def apart(a: SideConditions, b: SideConditions) -> Iterator[str]:
-    """Of sides that were not measured together: what p does not know, and what is known of it."""
-    from plumbline.results.side_conditions import load_differences
-
-    yield (
-        "not paired: the sides were measured at different times; what changed in the machine "
-        "between them is in these ratios, and no p and no interval knows of it"
-    )
-    for letter, conditions in (("A", a), ("B", b)):
-        yield f"  {letter}  {conditions.first} to {conditions.last}; {_load(conditions)}"
-    for text in load_differences(a, b):
-        yield f"  the load differs: {text}"
-
-
-def _load(one: SideConditions) -> str:
-    if not one.launches_with_load:
-        return "its load is not known"
-    words = [
-        f"{what} {'not known' if value is None else f'{value:.2f} processors'}"
-        for what, value in (
-            ("other work", one.other_processors),
-            ("stolen", one.stolen_processors),
-        )
-    ]
-    return f"{', '.join(words)} (medians of {one.launches_with_load} launches)"
+        yield from differences.apart(found.a, found.b)
+    yield from differences.differing(found.differences, together=found.together)
 
 
 def _table(found: SideComparison) -> Table:
@@ -227,9 +187,20 @@ def _table(found: SideComparison) -> Table:
 
     variants = any(line.cell.variant not in ("", "default") for line in found.lines)
     settings = any(line.cell.settings for line in found.lines)
+    on_ranks = any(line.cell.ranks for line in found.lines)
     words = ("function", *(["variant"] if variants else []), *(["settings"] if settings else []))
     table = common.table(
-        *(*words, "bytes", "A µs", "B µs", "launches", "A / B", "p", "adjusted"),
+        *(
+            *words,
+            *(["ranks"] if on_ranks else []),
+            "bytes",
+            "A µs",
+            "B µs",
+            "launches",
+            "A / B",
+            "p",
+            "adjusted",
+        ),
         *([""] if found.together else []),
         "verdict",
         left=(*words, "verdict"),
@@ -241,6 +212,7 @@ def _table(found: SideComparison) -> Table:
             cell.function,
             *([cell.variant] if variants else []),
             *([cell.settings] if settings else []),
+            *([str(cell.ranks or cell.nprocs)] if on_ranks else []),
             str(cell.bytes),
             f"{1e6 * line.a.median:.2f}",
             f"{1e6 * line.b.median:.2f}",
@@ -294,7 +266,7 @@ def _document(found: SideComparison, a: Side, b: Side) -> dict[str, Any]:
         return {
             "name": one.name.text,
             "database": str(one.database),
-            "campaign": one.campaign.id,
+            "run": one.campaign.id,
             "suites": one.suites,
             "launches": len(one.launches),
             "library": msgspec.to_builtins(one.library),

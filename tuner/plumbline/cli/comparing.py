@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import common
+from . import common, differences
 from .base import Program
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def refuse(of_stored: Mapping[str, object]) -> None:
 
 def require_measure(asked: Mapping[str, object], output: Path | None) -> None:
     """What only --measure has. Raises UsageError that says so."""
-    for name, value in (asked | {"output": output}).items():
+    for name, value in {**asked, "output": output}.items():
         if value is not None:
             raise click.UsageError(
                 f"--{name.replace('_', '-')}: A and B are in the database; measure them with "
@@ -103,8 +103,6 @@ def show(found: MeasuredComparison) -> None:
 def _heading(found: MeasuredComparison) -> Iterator[str]:
     from plumbline.results import compare
 
-    from .compare import differing
-
     for letter, side in (("A", found.a), ("B", found.b)):
         header = side.launches[0].header
         crowded = " (oversubscribed)" if header.oversubscribed else ""
@@ -118,7 +116,7 @@ def _heading(found: MeasuredComparison) -> Iterator[str]:
         f"launches of A and B took turns; intervals hold for all {len(found.cells)} cells "
         f"together with {promised}; changes below {least} do not count"
     )
-    yield from differing(compare.differences(found.a, found.b), together=True)
+    yield from differences.differing(compare.differences(found.a, found.b), together=True)
 
 
 def _summary(found: MeasuredComparison) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import base, common, options
+from . import base, common, completing, options
 from .base import Program
 
 if TYPE_CHECKING:
@@ -113,9 +113,11 @@ def compact(program: Program) -> None:
 
 @command.command("export", takes="db json")
 @click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
-@click.argument("campaigns", nargs=-1)
-def export(program: Program, target: Path, campaigns: tuple[str, ...]) -> None:
-    """Write CAMPAIGNS, else all finished ones, to the file TARGET, for another site.
+@click.argument("runs", nargs=-1, shell_complete=completing.campaigns)
+def export(program: Program, target: Path, runs: tuple[str, ...]) -> None:
+    """Write RUNS, else all finished ones, to the file TARGET, for another site.
+
+    A campaign is a run, and so are the suites of a file, and what was imported.
 
     \b
     Example:
@@ -126,7 +128,7 @@ def export(program: Program, target: Path, campaigns: tuple[str, ...]) -> None:
     from plumbline_db import transfer
 
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    moved = transfer.export(program.database, target, campaigns, now)
+    moved = transfer.export(program.database, target, runs, now)
     _show(program, target, moved)
 
 
@@ -145,7 +147,7 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
     """Put what another site has exported to the file SOURCE into the database, or what OSU, IMB,
     SKaMPI, ReproMPI or MadMPI have printed.
 
-    Another campaign of a name that is taken gets the name of its host before it.
+    Another run of a name that is taken gets the name of its host before it.
 
     \b
     Example:
@@ -171,31 +173,31 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
     there = "" if taken.new else ", which is there already"
     left = f"; left out: {', '.join(taken.left_out)}" if taken.left_out else ""
     click.echo(
-        f"{program.database}: {taken.campaign}, {taken.program}, "
+        f"{program.database}: {taken.run}, {taken.program}, "
         f"{counted(taken.tables, 'table')}, {counted(taken.numbers, 'number')}{there}{left}"
     )
 
 
 def _show(program: Program, path: Path, moved: Sequence[Moved]) -> None:
     if program.json:
-        document = {"path": str(path), "campaigns": [one._asdict() for one in moved]}
+        document = {"path": str(path), "runs": [each._asdict() for each in moved]}
         common.print_json(document)
         return
-    for one in moved:
-        there = "" if one.new else ", which is there already"
-        click.echo(f"{path}: {one.campaign}, sha256 {one.sha256[:16]}{there}")
+    for each in moved:
+        there = "" if each.new else ", which is there already"
+        click.echo(f"{path}: {each.run}, sha256 {each.sha256[:16]}{there}")
 
 
 @command.command("table", takes="db json")
 @click.argument("what", type=click.Choice(["samples", "medians", "ranks", "verdicts", "winners"]))
-@click.argument("campaigns", nargs=-1)
+@click.argument("runs", nargs=-1, shell_complete=completing.campaigns)
 @click.option(
     "--output",
     type=options.NewFile(),
     help="A file NAME.csv, NAME.tex or NAME.parquet; else CSV is printed.",
 )
-def table(program: Program, what: str, campaigns: tuple[str, ...], output: Path | None) -> None:
-    """Write a table of CAMPAIGNS, else of all, for other programs.
+def table(program: Program, what: str, runs: tuple[str, ...], output: Path | None) -> None:
+    """Write a table of RUNS, else of all, for other programs.
 
     CSV, LaTeX, or Parquet with the extra `parquet`.
 
@@ -210,7 +212,7 @@ def table(program: Program, what: str, campaigns: tuple[str, ...], output: Path 
     if output is not None:
         table_files.require(output)
     with Database.open(program.database) as db, db.snapshot():
-        parts = flat_tables.of(db, what, campaigns)
+        parts = flat_tables.of(db, what, runs)
         if output is None:
             table_files.print_csv(flat_tables.COLUMNS[what], parts)
             return

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from . import base, common, options
+from . import base, common, completing, options
 from .base import Program
 
 
 @base.command("export", takes="db json campaign")
-@click.argument("formats", nargs=-1)
+@click.argument("formats", nargs=-1, shell_complete=completing.formats)
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
@@ -48,6 +48,14 @@ def command(
     from plumbline_exporters.bundle import load_bundle
     from plumbline_exporters.registry import exporters, write
 
+    if listing and program.json:
+        common.print_json(
+            [
+                {"format": each.name, "summary": each.summary, "family": each.family}
+                for each in exporters().values()
+            ]
+        )
+        return
     if listing:
         for exporter in exporters().values():
             whose = f" ({exporter.family})" if exporter.family else ""

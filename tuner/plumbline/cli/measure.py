@@ -10,7 +10,7 @@ import click
 from plumbline.core.configuration import Configuration
 from plumbline.core.variant_spec import variant_name
 
-from . import base, common, options
+from . import base, common, completing, options
 from .base import Program
 
 if TYPE_CHECKING:
@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from plumbline.measure.refined import Axis
     from plumbline.measure.side_by_side import MeasuredCase
-    from plumbline_db.records import SuitePoint
+    from plumbline.settings.toolchain import Toolchain
+    from plumbline_db.points import SuitePoint
 
 
 LAUNCHES = 8
-_REFINED = 8  # sizes that may be added, beside as many as were asked for
+_REFINED = 8  # places that may be added, beside as many as were asked for
+_FIRST_RANKS = 5  # numbers of ranks, before any is added
 
 # What a plan says of all its cases.
 _OF_PLAN = {
@@ -44,7 +47,7 @@ _OF_PLAN = {
     context_settings={"default_map": {"sizes": "16384"}},
     told={"sizes": {"help": "Bytes, with commas between; 0: the call without data."}},
 )
-@click.argument("function")
+@click.argument("function", shell_complete=completing.functions)
 @options.option(
     "--variants",
     default="",
@@ -81,47 +84,32 @@ def command(
 
     All cases run in the same launches, in random order; the ratio to the default is paired by
     launch. Knobs that the library reads when it starts have launches of their own, which take turns
-    with those; what they are read under is set with them. Nothing is stored in the database. Exit
-    code 1 if a case could not be measured.
+    with those; what they are read under is set with them. --refine adds sizes between several; with
+    one size it goes over ranks, from 2 to --nprocs. Nothing is stored in the database. Exit code 1
+    if a case could not be measured.
 
     \b
     Example:
       plumbline measure MPI_Allreduce --sizes 1024,16384 --variants all \\
         --knob coll_tuned_allreduce_algorithm=ring
       plumbline measure point_to_point -n 2 --variants ssend_recv --sizes 64,65536 --refine
+      plumbline measure MPI_Gather -n 32 --simulate mpich --variants all --sizes 8192 --refine
     """
-    import msgspec
-    from rich.text import Text
-
     from plumbline.core.plan import Plan, PlanCase, StoppingRule, least_bytes
     from plumbline.measure import conditions, refined, settling, side_by_side, unkept
     from plumbline.measure.refine import Refinement
+    from plumbline.measure.refined import Axis
     from plumbline.search.outcome import label
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
     from plumbline.verify.statistics import exact_ratio, paired_ratio
-    from plumbline_db.errors import UsageError
 
     of_plan = {name: asked.pop(name) for name in (*_OF_PLAN, "cache", "window_us")}
     all_settings = campaign_file.load(None, asked)
     toolchain = find_toolchain(program.mpi, settings=all_settings)
     common.require_functions(toolchain.catalogue, [function])
-    known = toolchain.catalogue.choices(function)
-    chosen = known if variants == "all" else common.specs_of(variants)
-    unknown = {variant_name(word) for word in chosen} - set(known) - {"library", "empty"}
-    if unknown:
-        raise UsageError(
-            f"{function} has no variant {', '.join(sorted(unknown))}; "
-            f"it has {', '.join(known) or 'none'}"
-        )
-    hot: list[Configuration] = []
-    cold: list[Configuration] = []
-    for name, value in map(_knob, knobs):
-        if toolchain.knobs and name not in toolchain.knobs:
-            raise UsageError(f"{toolchain.installation.library.id} reports no parameter {name}")
-        writable = name not in toolchain.knobs or toolchain.knobs[name].writable
-        kind = hot if writable and toolchain.space.is_hot(name) else cold
-        kind.append(Configuration.of(toolchain.space.with_needs(name, value)))
+    chosen = _variants(toolchain, function, variants)
+    hot, cold = _configurations(toolchain, knobs)
     cases = [
         case
         for size in sizes
@@ -132,11 +120,17 @@ def command(
         )
     ]
     simulated = all_settings.ranks.simulate is not None
+    data = common.data_of(all_settings)
+    nprocs = all_settings.ranks.placement(toolchain.launcher.processing_units()).nprocs
+    axis = Axis("ranks" if refine and len(sizes) == 1 else "bytes", nprocs)
+    if axis.name == "ranks":
+        over = _first_ranks(max(2, data.root + 1), nprocs)
+        cases = [axis.at(place, case, data.type) for place in over for case in cases]
     plan = Plan(
         "check",
         all_settings.sampling.seed,
         tuple(dict.fromkeys(cases)),
-        common.data_of(all_settings),
+        data,
         blocks=all_settings.sampling.blocks,
         reps=all_settings.sampling.reps,
         nrep=StoppingRule(rule) if rule is not None else None,
@@ -157,11 +151,15 @@ def command(
         compare = exact_ratio if simulated else paired_ratio
         added: list[SuitePoint] = []
         if refine:
-            data = common.data_of(all_settings)
-            unit = least_bytes(function, all_settings.ranks.nprocs, data)
-            how = Refinement(most=2 * len(sizes) + _REFINED, unit=unit or 1)
+            unit = least_bytes(function, nprocs, data) if axis.name == "bytes" else 1
+            places = len({axis.place(case) for case in plan.cases})
+            how = Refinement(most=2 * places + _REFINED, unit=unit or 1)
             more = refined.run(
-                *(store, plan, count, environment, cold), how=how, label=label, compare=compare
+                *(store, plan, count, environment, cold),
+                how=how,
+                axis=axis,
+                label=label,
+                compare=compare,
             )
             lines, added = more.cases, more.added
         else:
@@ -171,21 +169,82 @@ def command(
     told = conditions.of_starts(settling.starts(raw), simulated=simulated)
     for weakness in [*conditions.of_records(raw), *told]:
         click.echo(f"plumbline: {weakness.text}", err=True)
+    _show(program, lines, added, axis, tested=not simulated)
+    return 0 if all(line.outcome == "ok" for line in lines) else 1
+
+
+def _variants(toolchain: Toolchain, function: str, text: str) -> list[str]:
+    """What stands beside the default. Raises UsageError."""
+    from plumbline_db.errors import UsageError
+
+    known = toolchain.catalogue.choices(function)
+    chosen = known if text == "all" else common.specs_of(text)
+    unknown = {variant_name(word) for word in chosen} - set(known) - {"library", "empty"}
+    if unknown:
+        raise UsageError(
+            f"{function} has no variant {', '.join(sorted(unknown))}; "
+            f"it has {', '.join(known) or 'none'}"
+        )
+    return list(chosen)
+
+
+def _configurations(
+    toolchain: Toolchain, knobs: tuple[str, ...]
+) -> tuple[list[Configuration], list[Configuration]]:
+    """Those that may change within a launch, and those that the library reads when it starts.
+    Raises UsageError."""
+    from plumbline_db.errors import UsageError
+
+    hot: list[Configuration] = []
+    cold: list[Configuration] = []
+    for name, value in map(_knob, knobs):
+        if toolchain.knobs and name not in toolchain.knobs:
+            raise UsageError(f"{toolchain.installation.library.id} reports no parameter {name}")
+        writable = name not in toolchain.knobs or toolchain.knobs[name].writable
+        kind = hot if writable and toolchain.space.is_hot(name) else cold
+        kind.append(Configuration.of(toolchain.space.with_needs(name, value)))
+    return hot, cold
+
+
+def _first_ranks(first: int, nprocs: int) -> list[int]:
+    """Where refinement over ranks begins. Raises UsageError."""
+    from plumbline.measure.refine import grid
+    from plumbline_db.errors import UsageError
+
+    if first >= nprocs:
+        raise UsageError(
+            f"--refine with one size goes over ranks, from {first} on: raise --nprocs above "
+            f"{first}, or give several --sizes"
+        )
+    return grid(first, nprocs, _FIRST_RANKS, scale="logarithmic")
+
+
+def _show(
+    program: Program,
+    lines: list[MeasuredCase],
+    added: Sequence[SuitePoint],
+    axis: Axis,
+    *,
+    tested: bool,
+) -> None:
+    import msgspec
+    from rich.text import Text
+
     if program.json:
         why = {point.place: point for point in added}
         common.print_json(
             [
-                msgspec.to_builtins(line) | {"added": msgspec.to_builtins(why.get(line.bytes))}
+                msgspec.to_builtins(line)
+                | {"added": msgspec.to_builtins(why.get(axis.place(line)))}
                 for line in lines
             ]
         )
-    else:
-        reasons = common.Reasons()
-        common.show(
-            _table(lines, reasons, tested=not simulated),
-            *map(Text, [*reasons.lines(), *_remarks(lines), *_added(added)]),
-        )
-    return 0 if all(line.outcome == "ok" for line in lines) else 1
+        return
+    reasons = common.Reasons()
+    common.show(
+        _table(lines, reasons, axis, tested=tested),
+        *map(Text, [*reasons.lines(), *_remarks(lines), *_added(added)]),
+    )
 
 
 def _knob(word: str) -> tuple[str, str]:
@@ -207,10 +266,16 @@ def _remarks(lines: list[MeasuredCase]) -> list[str]:
 
 
 def _added(points: Sequence[SuitePoint]) -> list[str]:
-    return [f"{point.place} B, look {point.look}: {point.why}: {point.detail}" for point in points]
+    units = {"bytes": "B", "ranks": "ranks"}
+    return [
+        f"{point.place} {units[point.axis]}, look {point.look}: {point.why}: {point.detail}"
+        for point in points
+    ]
 
 
-def _table(lines: list[MeasuredCase], reasons: common.Reasons, *, tested: bool) -> Table:
+def _table(
+    lines: list[MeasuredCase], reasons: common.Reasons, axis: Axis, *, tested: bool
+) -> Table:
     """`tested`: ratios have a p; those of a simulated machine are as they are."""
     import statistics
 
@@ -218,19 +283,22 @@ def _table(lines: list[MeasuredCase], reasons: common.Reasons, *, tested: bool) 
 
     from plumbline.search.outcome import label
 
+    over_ranks = axis.name == "ranks"
     table = common.table(
+        *(["ranks"] if over_ranks else []),
         *("bytes", "configuration", "median µs", "launches µs", "over default", "p"),
         left=("configuration",),
     )
     for line in lines:
         name = label(line.variant, line.knobs)
+        where = (*([str(axis.place(line))] if over_ranks else []), str(line.bytes))
         if not line.seconds:
-            table.add_row(str(line.bytes), name, Text(reasons.mark(line.outcome)))
+            table.add_row(*where, name, Text(reasons.mark(line.outcome)))
             continue
         low, high = min(line.seconds), max(line.seconds)
         found = line.ratio
         table.add_row(
-            str(line.bytes),
+            *where,
             name,
             f"{1e6 * statistics.median(line.seconds):.2f}",
             f"{1e6 * low:.2f}–{1e6 * high:.2f}",

@@ -10,7 +10,7 @@ import click
 
 from plumbline.core.plan import StoppingRule
 
-from . import base, common, options
+from . import base, common, completing, options
 from .base import Program
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _count(name: str, option: str, help: str) -> options.Wrap:
     takes=f"mpi json nprocs sizes {options.DATA} seed",
     context_settings={"default_map": {"sizes": "8,1024,16384,131072"}},
 )
-@click.argument("functions", nargs=-1, required=True)
+@click.argument("functions", nargs=-1, required=True, shell_complete=completing.functions)
 @options.option(
     "--rule",
     default=_RULE.criteria,

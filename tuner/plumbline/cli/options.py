@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
     from click.types import OptionHelpExtra
 
-    from plumbline.settings.explained import Explained
+    from plumbline.settings.explained import ExplainedSetting
 
 Wrap = Callable[[Any], Any]  # what stands above a command's function, after an @
 
@@ -37,6 +38,14 @@ class Option(click.Option):
         super().__init__(*args, **more)
         self.shared = shared
         self.unset = unset
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from . import completing
+
+        known = completing.OF_OPTIONS.get(str(self.name))
+        if known is None:
+            return super().shell_complete(ctx, incomplete)
+        return known(ctx, self, incomplete)
 
     def get_help_extra(self, ctx: click.Context) -> OptionHelpExtra:
         extra = super().get_help_extra(ctx)
@@ -136,8 +145,9 @@ class PictureFile(NewFile):
     """A file whose ending says which kind of picture it will hold."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        from plumbline.system import extras
         from plumbline.system.chart import ENDINGS
-        from plumbline_db.errors import UsageError
+        from plumbline_db.errors import PlumblineError, UsageError
 
         path = super().convert(value, param, ctx)
         if path.suffix not in ENDINGS:
@@ -145,6 +155,8 @@ class PictureFile(NewFile):
                 f"{path}: a picture is SVG, PNG or PDF; name a file that ends in "
                 f"{', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
             )
+        if "pictures" in extras.absent():
+            raise PlumblineError(str(extras.missing("vl_convert")))
         return path
 
 
@@ -193,7 +205,7 @@ _TYPES = {
 
 
 @functools.cache
-def _explained() -> dict[str, Explained]:
+def _explained() -> dict[str, ExplainedSetting]:
     from plumbline.settings import explained
 
     return explained.keys()
@@ -330,9 +342,11 @@ new = option("--new", is_flag=True, help="Start afresh, though this was asked fo
 no_proof = option("--no-proof", is_flag=True, help="Do not spend a second on the canaries.")
 unsafe = option("--unsafe", is_flag=True, help="Also what some legal programs cannot bear.")
 listing = option("--list", "listing", is_flag=True, help="List what there is, and do no more.")
-all_rows = option("--all", "all_rows", is_flag=True, help="All rows, also where everything holds.")
+all_rows = option(
+    "--all", "all_rows", is_flag=True, help="All rows and tables, also where everything holds."
+)
 refine = option(
-    "--refine", is_flag=True, help="Add sizes where curves bend, jump or cross, and say why."
+    "--refine", is_flag=True, help="Add places where curves bend, jump or cross, and say why."
 )
 knob = option(
     "--knob",

@@ -205,7 +205,7 @@ def command(
         row = suite.begin(
             db, toolchain, settings, new=new, placement=placement, place=place.facts(where)
         )
-        starter.keep_apart("".join(filter(str.isdigit, row.started))[:14])
+        starter.keep_apart(row)
         if row.state == "finished":
             found = suite.read(db, row, settings)
         else:

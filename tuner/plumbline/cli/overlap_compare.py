@@ -174,7 +174,7 @@ def _say(compared: Between) -> None:
 def _heading(compared: Between) -> Iterator[str]:
     from plumbline.system.words import counted
 
-    from .compare import apart, differing
+    from .differences import apart, differing
 
     sides = (compared.a, compared.b)
     for letter, side, fewest in zip("AB", sides, compared.launches, strict=True):

@@ -67,7 +67,7 @@ def command(
     with Database.open(database, write=True) as db:
         placement = where.ranks.placement(toolchain.launcher.processing_units())
         row = thresholds.begin(db, toolchain, settings, placement, new=new)
-        starter.keep_apart("".join(filter(str.isdigit, row.started))[:14])
+        starter.keep_apart(row)
         if row.state != "finished":
             settings_of.require_in_force(starter, settings.knobs)
         with common.Bar(in_all=thresholds.USUAL_LAUNCHES) as bar:

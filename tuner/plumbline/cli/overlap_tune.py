@@ -139,7 +139,7 @@ def _run(
     tune.check(toolchain, asked, settings)
     with Database.open(database, write=True) as db:
         campaign = tune.begin(db, toolchain, asked, settings, new=new)
-        starter.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
+        starter.keep_apart(campaign)
         if campaign.state != "finished":
             folder = output or export_folder.claim(db, database, campaign)
             with common.Bar(settings.budget) as bar:

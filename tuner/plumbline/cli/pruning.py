@@ -14,8 +14,7 @@ from .base import Program
 
 if TYPE_CHECKING:
     from plumbline_db.connection import Database
-    from plumbline_db.old_samples import Policy
-    from plumbline_db.records import Pruned
+    from plumbline_db.old_samples import Policy, Pruned
 
 
 def policy_of(words: Sequence[str]) -> Policy:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from . import base, common, options
+from . import base, common, completing, options
 from .base import Program
 
 
 @base.command("report", takes="db json")
-@click.argument("campaigns", nargs=-1)
+@click.argument("campaigns", nargs=-1, shell_complete=completing.campaigns)
 @click.option(
     "--output", type=options.NewFolder(), required=True, help="Folder of the pages and the PDF."
 )

@@ -45,7 +45,7 @@ def command(
     measure: bool,
     campaign: str | None,
 ) -> None:
-    """Violation tables, winners and costs of a campaign.
+    """What a campaign found, in short; with --all its violation tables, searches and costs.
 
     The campaigns of a file with several libraries or layouts are shown side by side:
     those of CAMPAIGN_FILE, or of the file that was run last.
@@ -53,6 +53,7 @@ def command(
     \b
     Example:
       plumbline results --json | jq '.winners[] | {function, bytes_from, speedup}'
+      plumbline results --all
       plumbline results --explain --picture why.svg
     """
     from plumbline.core import guidelines
@@ -60,7 +61,7 @@ def command(
     from plumbline_db import campaigns
     from plumbline_db.connection import Database
 
-    from . import tables
+    from . import digest, tables
 
     with Database.open(program.database) as db:
         if listing:
@@ -82,6 +83,10 @@ def command(
         return
     if program.json and picture is None:
         common.print_json(report.documents(found, all_cells=all_rows))
+        return
+    if picture is None and not all_rows and len(found) == 1:
+        for line in digest.lines(found[0], guidelines.load(), digest.columns()):
+            click.echo(line)
         return
     shown = tables.of_all(found, guidelines.load(), all_rows=all_rows, paths=picture is None)
     if picture is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 
 import click
 
@@ -20,7 +21,8 @@ def command(
     """Start an application with the winners in force.
 
     Sources the files that the campaign exported and confirmed, shows with canaries that they are
-    in force, and then becomes the application's mpirun.
+    in force, and then becomes the application's mpirun, srun or the like. At the end rank 0 says in
+    a line which calls were replaced (not with PLUMBLINE_SAY=nothing in the environment).
 
     \b
     Example:
@@ -39,7 +41,8 @@ def command(
     if not no_proof:
         for statement in in_force.proven(files, environment):
             click.echo(f"plumbline: {statement}", err=True)
-    asked = ranks_asked.ranks(application)
+    environment = in_force.for_program(environment, Path(binary))
+    asked = ranks_asked.of(application, os.environ, Path(binary)).ranks
     click.echo(f"plumbline: {in_force.applying(files, asked)}", err=True)
     elsewhere = in_force.elsewhere(files, application)
     if elsewhere:

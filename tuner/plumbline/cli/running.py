@@ -53,11 +53,14 @@ def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Re
     from plumbline.core import guidelines
     from plumbline.results import report
 
-    from . import tables
+    from . import digest, tables
 
     found = ran.reports()
     if program.json:
         common.print_json(report.documents(found, all_cells=all_rows is not None))
+    elif len(found) == 1 and all_rows is None:
+        for line in digest.lines(found[0], guidelines.load(), digest.columns()):
+            click.echo(line)
     elif found:
         common.show(*tables.of_all(found, guidelines.load(), all_rows=bool(all_rows)))
     ran.require_all()
@@ -134,15 +137,14 @@ def _one(
     loop.check(toolchain, settings, ranks)
     with Database.open(database, write=True) as db:
         campaign = identity.begin(db, toolchain, settings, new=new)
-        mark = "".join(filter(str.isdigit, campaign.started))[:14]
-        ranks.keep_apart(mark)
+        ranks.keep_apart(campaign)
         going = going_on.go_on(db, campaign, settings, ranks)
         if going.settings != settings:
             settings = going.settings
             there = launcher_for(settings.ranks.place, database.parent)
             toolchain = msgspec.structs.replace(toolchain, launcher=there)
             ranks = starting.starter(toolchain, settings)
-            ranks.keep_apart(mark)
+            ranks.keep_apart(campaign)
         campaign = going.campaign
         if begun is not None:
             begun(db, campaign.id)

@@ -73,8 +73,7 @@ def _write(database: Path, textfile: Path, most_series: int) -> None:
     from plumbline_db.connection import Database
     from plumbline_exporters import textfile as node_exporter
 
-    from .serving import metrics
+    from .serving import collectors
 
-    told = metrics(most_series)
-    node_exporter.write(database, textfile, told.more, told.most)
+    node_exporter.write(database, textfile, collectors(), most_series)
     Database.open(database).close()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from plumbline.daemon.configuration import Configuration, Serve
     from plumbline_exporters import web
+    from plumbline_exporters.metrics.scrape import Collect
 
 Say = Callable[[str], None]
 
@@ -46,11 +47,16 @@ class ServedSite(NamedTuple):
 
 
 def metrics(most_series: int) -> web.Metrics:
-    from plumbline.applied.told import applied
     from plumbline_exporters import web
 
-    more: Mapping[str, web.Collect] = {"applied": applied()}
-    return web.Metrics(more, most_series)
+    return web.Metrics(collectors(), most_series)
+
+
+def collectors() -> Mapping[str, Collect]:
+    """Those of other rooms than the exporters'."""
+    from plumbline.applied.told import applied
+
+    return {"applied": applied()}
 
 
 class Beside:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import base, common, options
+from . import base, common, completing, options
 from .base import Program
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ FIRST, LAUNCHES = 3, 10
     context_settings={"default_map": {"sizes": "8,1024,16384,131072"}},
     told={"sizes": {"help": "Bytes, with commas between, with --best."}},
 )
-@click.argument("functions", nargs=-1)
+@click.argument("functions", nargs=-1, shell_complete=completing.functions)
 @click.option("--kind", type=click.Choice(KINDS), help="Only these.")
 @click.option(
     "--best",

@@ -130,7 +130,7 @@ def of_plan(plan: Plan) -> Iterator[RenderableType]:
     yield Text(f"may measure from {plan.open_from or 'no moment on'}")
     for one in plan.campaigns:
         doing = f"{one.step}: {one.because}" if one.because else one.step
-        missed = f"; {one.missed} were missed" if one.missed else ""
+        missed = f"; missed before it: {one.missed}" if one.missed else ""
         yield Text(f"{one.campaign}: {doing}; canary due {one.canary or 'never'}{missed}")
     where = plan.scope or "nowhere: exported files are watched"
     yield Text(f"applies {'by itself' if plan.auto_apply else 'nothing by itself'}; {where}")

@@ -54,6 +54,22 @@ class Calls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     work_seconds: float
 
 
+def joined(sites: Iterable[Calls]) -> list[Calls]:
+    """Calls of one function and volume at several places of a program are one."""
+    found: dict[tuple[str, int | None], Calls] = {}
+    for site in sites:
+        known = found.setdefault((site.function, site.bytes), site)
+        if known is not site:
+            found[site.function, site.bytes] = msgspec.structs.replace(
+                known,
+                calls=known.calls + site.calls,
+                seconds=known.seconds + site.seconds,
+                fastest_seconds=min(known.fastest_seconds, site.fastest_seconds),
+                work_seconds=known.work_seconds + site.work_seconds,
+            )
+    return list(found.values())
+
+
 class Application(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="record", tag="application"
 ):

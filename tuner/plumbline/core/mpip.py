@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from plumbline.core.application import Application, Calls
+from plumbline.core.application import Application, Calls, joined
 from plumbline.core.mpisee import COLLECTIVES
 from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS
 from plumbline_db.errors import UsageError
@@ -57,7 +57,7 @@ def read(text: str) -> Application:
     nprocs = sum(nodes.values())
     if nprocs < 1:
         raise UsageError("the mpiP profile does not say where its tasks ran: take it whole")
-    calls = list(_calls(sites, nprocs, len(nodes), max(nodes.values())))
+    calls = joined(_calls(sites, nprocs, len(nodes), max(nodes.values())))
     if not any(call.bytes for call in calls):
         raise UsageError(
             "the mpiP profile has no collective with a size: run the application with the report "
@@ -110,29 +110,24 @@ def _value(word: str, number: int) -> float:
 def _calls(
     sites: dict[tuple[str, int], _Site], nprocs: int, nodes: int, ppn: int
 ) -> Iterator[Calls]:
-    """Sites of a function that send as much are one."""
-    found: dict[tuple[str, int | None], Calls] = {}
     for (function, _), site in sites.items():
         if not site.calls:
             continue
-        bytes = _volume(function, max(site.sent.values(), default=0.0), nprocs)
         calls = sum(site.calls.values()) / nprocs
         fastest = max(site.fastest.values()) / 1e3
         seconds = sum(site.total.values()) / 1e3 / nprocs
-        known = found.get((function, bytes))
-        found[function, bytes] = Calls(
+        yield Calls(
             function=function,
             nprocs=nprocs,
             nodes=nodes,
             ppn=ppn,
-            bytes=bytes,
-            calls=calls + (known.calls if known else 0.0),
-            seconds=seconds + (known.seconds if known else 0.0),
-            fastest_seconds=min(fastest, known.fastest_seconds if known else math.inf),
+            bytes=_volume(function, max(site.sent.values(), default=0.0), nprocs),
+            calls=calls,
+            seconds=seconds,
+            fastest_seconds=fastest,
             # No call took less than the fastest one, and no site more than its seconds.
-            work_seconds=min(calls * fastest, seconds) + (known.work_seconds if known else 0.0),
+            work_seconds=min(calls * fastest, seconds),
         )
-    yield from found.values()
 
 
 def _volume(function: str, sent: float, nprocs: int) -> int | None:

@@ -12,20 +12,19 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 import msgspec
-import numpy as np
 
-from plumbline.daemon import cells
+from plumbline.daemon import canary_launches, cells
 from plumbline.daemon.cells import Cell, Chosen, cell_of
 from plumbline.daemon.work import Measured, Work, iso, moment_of
-from plumbline.measure.experiment import REFERENCE_CELLS, without_shared_factor
+from plumbline.measure.experiment import REFERENCE_CELLS
 from plumbline.system.words import counted
 from plumbline.watch.canary import Watched, observe
 from plumbline.watch.design import Design
-from plumbline.watch.launches import of_launches
+from plumbline.watch.sizing import launches_of
 from plumbline.watch.state import CellState
 from plumbline_db import alarms, verdicts, watching, winners
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import CANARY, Suite
+from plumbline_db.records import CANARY
 from plumbline_db.watch_records import Canary, CellAlarm, WatchDay, WatchedCampaign, WatchedCell
 
 # Canaries that say nothing for so long have learnt another machine than there is now.
@@ -73,15 +72,24 @@ def take(work: Work, due: datetime) -> Canary:
     PlumblineError where launches fail: then its row says so."""
     number, canary = _begun(work, due)
     choice = chosen(work)
-    plan = work.plan([cell.case() for cell in choice.roles])
-    plan = msgspec.structs.replace(plan, seed=plan.seed + 1000 * canary.round)
-    suite = Suite(CANARY, canary.round)
+    launches = _launches(work, choice)
     try:
-        measured = work.measure(suite, plan, work.configuration.canary.launches)
+        measured = canary_launches.take(work, canary, choice, launches)
     except PlumblineError as error:
-        _failed(work, number, canary, suite, error)
+        spent = canary_launches.spent(work, canary, choice, launches)
+        failed = ended(work, canary, spent)
+        failed = msgspec.structs.replace(failed, outcome="failed", detail=str(error))
+        with work.db.transaction():
+            watching.renew(work.db, number, failed)
         raise
     return _judged(work, number, canary, choice, measured)
+
+
+def _launches(work: Work, choice: Chosen) -> dict[Cell, int]:
+    """In how many launches of a canary each cell takes part, by its noise."""
+    design, known = work.configuration.design, watching.cells(work.db, work.campaign.id)
+    states = {cell_of(cell): msgspec.json.decode(cell.state, type=CellState) for cell in known}
+    return {cell: launches_of(design, states.get(cell, CellState())) for cell in choice.roles}
 
 
 def _begun(work: Work, due: datetime) -> tuple[int, Canary]:
@@ -96,14 +104,6 @@ def _begun(work: Work, due: datetime) -> tuple[int, Canary]:
         number = watching.begin(db, canary)
         watching.counted(db, id, canary.round)
     return number, canary
-
-
-def _failed(work: Work, number: int, canary: Canary, suite: Suite, error: PlumblineError) -> None:
-    spent = work.measured(suite)
-    failed = ended(work, canary, spent)
-    failed = msgspec.structs.replace(failed, outcome="failed", detail=str(error))
-    with work.db.transaction():
-        watching.renew(work.db, number, failed)
 
 
 def ended(work: Work, canary: Canary, measured: Measured) -> Canary:
@@ -133,7 +133,7 @@ def _judged(work: Work, number: int, canary: Canary, choice: Chosen, measured: M
     seen = observe(design, states, logs, references)
     told = _said(ended(work, canary, measured), seen, len(references))
     now, day = work.now(), WatchDay(work.now()[:10], **_counts(seen))
-    offs = _offs(seen, logs, references)
+    offs = _offs(seen)
     with db.transaction():
         if seen.counts:
             _keep(work, choice, seen, known, over, offs)
@@ -226,15 +226,28 @@ def _keep(
     )
 
 
-def _offs(
-    seen: Watched[Cell], logs: Mapping[Cell, list[float]], references: list[Cell]
-) -> dict[Cell, float]:
+def _offs(seen: Watched[Cell]) -> dict[Cell, float]:
     """How far each cell lies off what was learnt of it, as the detector sees it."""
-    own = without_shared_factor(logs, [logs[cell] for cell in references])
     return {
-        cell: float(of_launches(np.array(values))) - middle_of(seen.states.get(cell, CellState()))
-        for cell, values in own.items()
+        cell: log - middle_of(seen.states.get(cell, CellState())) for cell, log in seen.own.items()
     }
+
+
+def end_learning(work: Work) -> None:
+    """What users have is another one from now on. Cells that are known by now are watched by what
+    they were before; the others learn anew."""
+    stored = [
+        cell for cell in watching.cells(work.db, work.campaign.id) if cell.role != "reference"
+    ]
+    states = [msgspec.json.decode(cell.state, type=CellState).learnt_so_far() for cell in stored]
+    with work.db.transaction():
+        watching.put_cells(
+            work.db,
+            [
+                msgspec.structs.replace(one, state=msgspec.json.encode(state).decode())
+                for one, state in zip(stored, states, strict=True)
+            ],
+        )
 
 
 def middle_of(state: CellState) -> float:

@@ -16,6 +16,10 @@ Some = Annotated[int, msgspec.Meta(ge=1, le=100_000)]
 Positive = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 
 
+# What notify.template may name.
+TEMPLATE_NAMES = ("what", "table", "command", "host", "campaign")
+
+
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Base of everything here."""
 
@@ -38,8 +42,10 @@ class CanaryTable(Table, frozen=True):
 
     every: str = "1h"
     """Time from one canary to the next: s, min, h or d."""
-    launches: Some = 3
-    """Launches of a canary; more show smaller changes (docs/design/change-detection.md)."""
+    launches: Some = 2
+    """Launches of a canary that each cell is in; more show smaller changes."""
+    launches_max: Some = 12
+    """Those of noisy cells, at most (docs/design/change-detection.md)."""
     samples: Some = 64
     """Calls of each case in a launch, at least; their lower quartile speaks for the launch."""
     cells: Some = 40
@@ -192,4 +198,6 @@ class Configuration(Table, frozen=True):
             canaries=canaries,
             false_alarms=self.canary.false_alarms,
             learning=self.canary.learning,
+            launches=self.canary.launches,
+            launches_max=self.canary.launches_max,
         )

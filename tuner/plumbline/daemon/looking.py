@@ -8,7 +8,7 @@ from plumbline.daemon import canary, fingerprint, in_force
 from plumbline.daemon.fingerprint import FILES, FingerprintChange
 from plumbline.daemon.work import Work
 from plumbline.settings import site_rules
-from plumbline_db import machines, watching
+from plumbline_db import alarms, machines, watching
 from plumbline_db.watch_records import WatchedCampaign
 
 
@@ -25,7 +25,10 @@ def facts(work: Work) -> dict[str, str]:
 
 def look(work: Work) -> list[FingerprintChange]:
     """What has changed since the last look, or for the table since it was measured; told once. A
-    change that is not of the table makes a canary due; another generation is learnt anew."""
+    change that is not of the table makes a canary due, and ends learning: times before it and
+    after it are not learnt together. Another generation is learnt anew."""
+    if _is_ours(work):
+        changed_by_us(work)
     now, row = facts(work), watching.campaign(work.db, work.campaign.id)
     if row is None:
         row = canary.begin_watching(work, now | _of_the_table(work))
@@ -43,6 +46,7 @@ def look(work: Work) -> list[FingerprintChange]:
     news = [one for one in changed if not one.makes_stale or stale != row.stale]
     if news and not stale:
         new = msgspec.structs.replace(new, due=work.now())
+        canary.end_learning(work)
     if other:
         with work.db.transaction():
             every = watching.cells(work.db, work.campaign.id)
@@ -51,6 +55,17 @@ def look(work: Work) -> list[FingerprintChange]:
     if new != row:
         watching.put_campaign(work.db, new)
     return news
+
+
+def _is_ours(work: Work) -> bool:
+    """What is in force is what this daemon was applying when something came between."""
+    source = work.in_force.source(work.campaign)
+    generation = work.in_force.generation
+    return source is not None and any(
+        source.campaign.id == one.search or (one.state, one.generation) == ("applied", generation)
+        for _, one in alarms.retunings(work.db, work.campaign.id)
+        if not one.ended
+    )
 
 
 def changed_by_us(work: Work) -> None:

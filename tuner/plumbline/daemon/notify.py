@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from plumbline.daemon import mail
-from plumbline.daemon.configuration import Notify
+from plumbline.daemon.configuration import TEMPLATE_NAMES, Notify
 from plumbline.daemon.told import Told
 from plumbline.daemon.work import Clock, iso
 from plumbline.system import version
@@ -46,12 +46,8 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 def text_of(notify: Notify, told: Told, held_back: int = 0) -> str:
     """`held_back`: messages before it that were too many."""
-    values = {
-        "what": told.what,
-        "table": told.table,
-        "command": told.command,
-        "host": socket.gethostname(),
-        "campaign": told.campaign,
+    values = {"host": socket.gethostname()} | {
+        name: getattr(told, name) for name in TEMPLATE_NAMES if name != "host"
     }
     text = Template(notify.template or _USUAL).safe_substitute(values)
     if held_back:

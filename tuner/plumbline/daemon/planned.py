@@ -11,6 +11,7 @@ from plumbline.daemon import configuration_file, mail, watched
 from plumbline.daemon.watcher import Watcher
 from plumbline.daemon.work import Clock, iso
 from plumbline_db.connection import Database
+from plumbline_exporters import web_config
 
 
 class PlannedCampaign(msgspec.Struct, frozen=True):
@@ -44,6 +45,8 @@ def read(database: Path, file: Path | None, clock: Clock) -> Plan:
     found = configuration_file.read(file)
     if found.notify.smtp_password_file:
         mail.password(found.notify.smtp_password_file)  # else it is missed when it is needed
+    if found.serve.web_config:
+        web_config.load(Path(found.serve.web_config))
     watcher = Watcher(found, clock)
     with Database.open(database) as db, db.snapshot():
         planned = watcher.plan(db)

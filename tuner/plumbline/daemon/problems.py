@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from string import Template
 from urllib.parse import urlsplit
 
 import msgspec
 
-from plumbline.daemon.configuration import Configuration, Notify, Serve
+from plumbline.daemon.configuration import TEMPLATE_NAMES, Configuration, Notify, Serve
 from plumbline.daemon.texts import host_port
 from plumbline.daemon.windows import OpenTimes, Window
 
@@ -53,6 +54,13 @@ def _of_notify(notify: Notify) -> Iterator[str]:
         yield "notify: smtp_user and smtp_password_file go together"
     if notify.smtp_user and notify.smtp_tls == "none":
         yield "notify: smtp_user needs smtp_tls, so that the password is not sent for all to read"
+    template = Template(notify.template)
+    unknown = sorted(set(template.get_identifiers()) - set(TEMPLATE_NAMES))
+    if unknown or not template.is_valid():
+        yield (
+            f"notify.template: {f'${unknown[0]} is none' if unknown else 'a $ names none'} of "
+            f"{', '.join(f'${name}' for name in TEMPLATE_NAMES)}; a $ itself is $$"
+        )
     if notify.webhook:
         parts = urlsplit(notify.webhook)
         if parts.scheme not in ("http", "https") or not parts.hostname:

@@ -40,13 +40,22 @@ def of_alarm(alarm: CellAlarm) -> Cell:
 
 
 def take(work: Work) -> list[CellAlarm]:
-    """What has become of the alarms that were raised. Raises PlumblineError where launches fail."""
+    """What has become of the alarms that were raised. What slows one size of a function mostly
+    slows others, which would raise theirs later: they are looked at too, so that all are searched
+    at once. Raises PlumblineError where launches fail."""
     db, id = work.db, work.campaign.id
     raised = [(n, one) for n, one in alarms.still_open(db, id) if one.state == "raised"]
-    cells = list(dict.fromkeys(of_alarm(one) for _, one in raised))
-    found = measure(work, cells, "alarms: " + ", ".join(cell.named for cell in cells))
-    judged = [(number, _judged(work, alarm, found)) for number, alarm in raised]
     known = {cell_of(stored): stored for stored in watching.cells(db, id)}
+    cells = list(dict.fromkeys(of_alarm(one) for _, one in raised))
+    beside = _of_their_functions(known, [one for _, one in raised])
+    about = "alarms: " + ", ".join(cell.named for cell in cells)
+    found = measure(work, [*cells, *beside], about)
+    judged = [(number, _judged(work, alarm, found)) for number, alarm in raised]
+    more = [
+        alarm
+        for cell in beside
+        if (alarm := _slower_too(work, cell, [one for _, one in judged], found)) is not None
+    ]
     anew = [of_alarm(one) for _, one in judged if one.state == "stays"]
     rest = [of_alarm(one) for _, one in judged if one.state == "refuted"]
     with db.transaction():
@@ -54,7 +63,43 @@ def take(work: Work) -> list[CellAlarm]:
             alarms.renew(db, number, alarm)
         forget(work, known, anew)
         watching.put_cells(db, [_rested(known[cell]) for cell in rest if cell in known])
-    return [alarm for _, alarm in judged]
+        for alarm in more:
+            alarms.raised(db, alarm)
+    return [*(alarm for _, alarm in judged), *more]
+
+
+def _of_their_functions(
+    known: Mapping[Cell, WatchedCell], raised: Sequence[CellAlarm]
+) -> list[Cell]:
+    """Learnt cells of the functions that have become slower, which raise no alarm themselves."""
+    slower = [of_alarm(alarm) for alarm in raised if alarm.direction == "slower"]
+    functions = {cell.function for cell in slower if cell.variant == "default"}
+    return [
+        cell
+        for cell, stored in known.items()
+        if cell.function in functions and stored.role != "reference"
+        if cell not in slower and _state(stored).baseline is not None
+    ]
+
+
+def _slower_too(
+    work: Work, cell: Cell, judged: Sequence[CellAlarm], rechecked: Rechecked
+) -> CellAlarm | None:
+    """A confirmed alarm of a cell that the recheck has found beside one of its function."""
+    found = rechecked.comparisons.get(cell)
+    because = [
+        alarm for alarm in judged if alarm.function == cell.function and alarm.state == "confirmed"
+    ]
+    if not because or found is None or not is_slower(found):
+        return None
+    now = work.now()
+    return CellAlarm(
+        *(work.campaign.id, cell.function, cell.variant, cell.bytes, "slower", now),
+        *(because[0].canary, 0, found.ratio, found.ratio, now),
+        state="confirmed",
+        detail=f"in {found.n} launches {interval(found)} of what was learnt, beside an alarm at "
+        f"{because[0].bytes} B",
+    )
 
 
 def forget(work: Work, known: Mapping[Cell, WatchedCell], cells: Iterable[Cell]) -> None:
@@ -121,8 +166,7 @@ def compared(
     far as so few launches can. With too few references nothing can be said."""
 
     def offs(cell: Cell) -> list[float]:
-        state = msgspec.json.decode(known[cell].state, type=CellState)
-        middle = canary.middle_of(state)
+        middle = canary.middle_of(_state(known[cell]))
         return [
             math.log(seconds / known[cell].seconds) - middle for seconds in measured.times[cell]
         ]
@@ -183,8 +227,12 @@ def interval(found: Comparison) -> str:
     return f"{found.ratio:.2f} times ({found.low:.2f}-{found.high:.2f})"
 
 
+def _state(stored: WatchedCell) -> CellState:
+    return msgspec.json.decode(stored.state, type=CellState)
+
+
 def _rested(stored: WatchedCell) -> WatchedCell:
-    state = msgspec.json.decode(stored.state, type=CellState).rested()
+    state = _state(stored).rested()
     return msgspec.structs.replace(stored, state=msgspec.json.encode(state).decode())
 
 

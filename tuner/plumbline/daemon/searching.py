@@ -121,7 +121,7 @@ def run_campaign(
     if site := set_by_site(toolchain):
         raise HopelessError(f"{'; '.join(site)}: {OUT}")
     starter = work.here.starter
-    starter.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
+    starter.keep_apart(campaign)
     where = folder or export_folder.claim(work.db, work.db.path, campaign)
     store = LaunchStore(work.db, campaign.id, starter, work.progress)
     done = loop.Loop(store, toolchain, campaign, settings, where).run()

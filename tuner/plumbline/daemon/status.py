@@ -11,15 +11,14 @@ import msgspec
 from plumbline.daemon.work import iso, moment_of
 from plumbline.watch.design import Design
 from plumbline.watch.resolution import found_change, largest_scale
+from plumbline.watch.sizing import launches_of
 from plumbline.watch.state import CellState
 from plumbline_db import alarms, campaigns, cost, lock, watching, way_back
 from plumbline_db.connection import Database
 from plumbline_db.lock import Holder
-from plumbline_db.records import CANARY
 from plumbline_db.watch_records import Canary, CellAlarm, Retuning, Watch, WatchDay, WatchedCell
 
 RECENT = timedelta(days=30)
-_RECENT_CANARIES = 10
 
 
 class NoisyCell(msgspec.Struct, frozen=True):
@@ -121,7 +120,7 @@ def _campaign(db: Database, id: str, now: datetime) -> CampaignStatus:
         learning=sum(state.baseline is None for state in states.values()),
         slowest=max((cell.ratio for cell in own), default=1.0),
         resolution=_resolution(design, states),
-        noisy=_noisy(design, states, _launches(watching.canaries(db, id, last=_RECENT_CANARIES))),
+        noisy=_noisy(design, states),
         canaries=row.canaries,
         last=last[0][1] if last else None,
     )
@@ -137,21 +136,15 @@ def _resolution(design: Design, states: dict[WatchedCell, CellState]) -> float |
     return change if math.isfinite(change) else None
 
 
-def _launches(recent: list[tuple[int, Canary]]) -> int:
-    """Of a canary, as they are now."""
-    judged = [one.launches for _, one in recent if one.outcome == "judged" and one.stage == CANARY]
-    return judged[-1] if judged else 1
-
-
-def _noisy(design: Design, states: dict[WatchedCell, CellState], launches: int) -> list[NoisyCell]:
+def _noisy(design: Design, states: dict[WatchedCell, CellState]) -> list[NoisyCell]:
     """The worst one first. Scales fall with the root of the number of launches."""
     most = largest_scale(design)
-    scales = [
-        (state.baseline.scale / most, cell)
+    wanted = {
+        cell: launches_of(design, state) * (state.baseline.scale / most) ** 2
         for cell, state in states.items()
         if state.baseline is not None and state.baseline.scale > most
-    ]
+    }
     return [
-        NoisyCell(cell.function, cell.variant, cell.bytes, math.ceil(launches * times**2))
-        for times, cell in sorted(scales, key=lambda pair: -pair[0])
+        NoisyCell(cell.function, cell.variant, cell.bytes, math.ceil(launches))
+        for cell, launches in sorted(wanted.items(), key=lambda pair: -pair[1])
     ]

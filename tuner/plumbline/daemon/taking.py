@@ -15,7 +15,7 @@ from plumbline.settings import Settings, identity
 from plumbline.system.words import counted
 from plumbline_db import alarms, campaigns, watching
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError, TryLaterError
+from plumbline_db.errors import PlumblineError, TryLaterError, is_of_machine
 from plumbline_db.records import Campaign
 from plumbline_db.watch_records import Retuning, WatchDay
 
@@ -114,7 +114,9 @@ def _shows(work: Work, row: Retuning) -> str:
 
 
 def _found(work: Work, number: int, row: Retuning, found: searching.Found) -> Retuning:
-    if not found.better:
+    there = work.in_force.source(work.campaign)
+    begun = there is not None and there.campaign.id == row.search
+    if not found.better and not begun:  # what was begun to be applied is no better than itself
         ended = msgspec.structs.replace(row, state="nothing better", ended=work.now())
         applying.end(work, number, ended, "stays", "nothing better was found")
         return ended
@@ -129,6 +131,8 @@ def _found(work: Work, number: int, row: Retuning, found: searching.Found) -> Re
     except TryLaterError:
         raise
     except PlumblineError as error:
+        if work.tries_again and is_of_machine(error):
+            raise
         return _offered(work, number, row, f"{show} (not applied by itself: {error})")
     return _applied(work, number, row, outcome.generation)
 

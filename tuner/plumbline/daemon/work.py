@@ -66,7 +66,7 @@ class Work(msgspec.Struct, frozen=True):
 
     def store(self) -> LaunchStore:
         starter = self.here.starter
-        starter.keep_apart("".join(filter(str.isdigit, self.campaign.started))[:14])
+        starter.keep_apart(self.campaign)
         return LaunchStore(self.db, self.campaign.id, starter, self.progress)
 
     def plan(self, cases: list[PlanCase]) -> Plan:

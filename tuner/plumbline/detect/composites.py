@@ -17,6 +17,8 @@ _RESULTS = {
     ("reduce_scatter", "allgather"): "allreduce",
     ("reduce", "scatter"): "reduce_scatter",
 }
+_FIRST_HALVES = frozenset(left for left, _ in _RESULTS)
+_SECOND_HALVES = frozenset(right for _, right in _RESULTS)
 
 
 def composed(traffic: Traffic, instances: Sequence[Instance]) -> list[Instance]:
@@ -27,9 +29,14 @@ def composed(traffic: Traffic, instances: Sequence[Instance]) -> list[Instance]:
         by_group[instance.comm, instance.group].append(instance)
     found: list[Instance] = []
     for listed in by_group.values():
+        if not any(instance.collective in _FIRST_HALVES for instance in listed):
+            found += listed
+            continue
         listed.sort(key=_first)
         used: set[int] = set()
         for at, right in enumerate(listed):
+            if right.collective not in _SECOND_HALVES:
+                continue
             first = _first_half(traffic, listed, at, used)
             if first is not None:
                 used |= {first, at}

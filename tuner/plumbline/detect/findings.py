@@ -14,7 +14,7 @@ import numpy as np
 from plumbline.detect import operators
 from plumbline.detect.columns import Indices, Rows, classes, distinct, rows
 from plumbline.detect.detecting import Detected
-from plumbline.detect.groups import described, split
+from plumbline.detect.groups import components, described, split
 from plumbline.detect.instances import Instance
 from plumbline.detect.kinds import Flag
 from plumbline.detect.patterns import HandPattern, patterns
@@ -124,28 +124,20 @@ def ordered(found: Iterable[HandMade]) -> list[HandMade]:
 
 def _folded(detected: Detected, messages: Rows) -> list[list[int]]:
     """Instances of a collective that have a call site in common are from one place."""
-    top: dict[tuple[object, ...], tuple[object, ...]] = {}
-
-    def root(key: tuple[object, ...]) -> tuple[object, ...]:
-        top.setdefault(key, key)
-        while top[key] != key:
-            top[key] = top[top[key]]
-            key = top[key]
-        return key
-
-    owners, sites = messages.owners, detected.traffic.send_site[messages.at]
-    used = classes(owners, sites)
-    heads = used.at[used.first[:-1]]
-    keys: dict[int, tuple[object, ...]] = {}
-    for at, site in zip(owners[heads].tolist(), sites[heads].tolist(), strict=True):
-        instance = detected.instances[at]
-        key = (instance.collective, instance.irregular, bool(instance.missing), site)
-        if keys.setdefault(at, key) != key:
-            top[root(key)] = root(keys[at])
-    folded: dict[tuple[object, ...], list[int]] = defaultdict(list)
-    for at in range(len(detected.instances)):
-        folded[root(keys[at])].append(at)
-    return list(folded.values())
+    sites = Rows(messages.first, detected.traffic.send_site[messages.at] + 1).tuples()
+    kinds: dict[tuple[object, ...], dict[tuple[int, ...], list[int]]] = defaultdict(dict)
+    for at, (instance, own) in enumerate(zip(detected.instances, sites, strict=True)):
+        kind = (instance.collective, instance.irregular, bool(instance.missing))
+        kinds[kind].setdefault(own, []).append(at)
+    folded: list[list[int]] = []
+    for by_sites in kinds.values():
+        joined = components((own[0], site) for own in by_sites for site in own)
+        place = {site: number for number, group in enumerate(joined) for site in group}
+        of_place: dict[int, list[int]] = defaultdict(list)
+        for own, instances in by_sites.items():
+            of_place[place[own[0]]] += instances
+        folded += [sorted(instances) for instances in of_place.values()]
+    return folded
 
 
 def function_of(instance: Instance) -> str:
@@ -189,10 +181,12 @@ def _finding(
         roots=dict(sorted(Counter(certain).items())),
         ambiguous_roots=tuple(sorted(ambiguous)),
         split=split(groups, comm.ranks) if len(comms) == 1 and not first.missing else "",
-        coverage=min(each.coverage for each in folded),
-        missing=tuple(sorted({rank for each in folded for rank in each.missing})),
+        coverage=min(each.coverage for each in folded) if first.missing else 1.0,
+        missing=tuple(sorted({rank for each in folded for rank in each.missing}))
+        if first.missing
+        else (),
         sites=_sites(traffic, messages),
-        remarks=_remarks(traffic, folded, messages),
+        remarks=_remarks(traffic, folded, rows_of),
         edges=_edges(traffic, messages),
         instance_bytes=tuple(each.bytes for each in folded),
         instance_seconds=seconds,
@@ -294,7 +288,8 @@ def _edges(traffic: Traffic, messages: Indices) -> tuple[Edge, ...]:
     )
 
 
-def _remarks(traffic: Traffic, folded: Sequence[Instance], messages: Indices) -> tuple[str, ...]:
+def _remarks(traffic: Traffic, folded: Sequence[Instance], rows_of: Rows) -> tuple[str, ...]:
+    messages = rows_of.at
     flags_of = traffic.recording.columns["flags"]
     flags = flags_of[traffic.receive_event[messages]]
     both = flags | flags_of[traffic.send_event[messages]]
@@ -315,8 +310,9 @@ def _remarks(traffic: Traffic, folded: Sequence[Instance], messages: Indices) ->
     if any(len(each.roots) > 1 for each in folded):
         found.append("more messages than it takes: several ranks may have been the root")
     if name == "MPI_Bcast":
-        contents = {_content(traffic, each) for each in folded}
-        again = len(folded) - len(contents)
+        content = traffic.content[rows_of.at].tolist()
+        bounds = itertools.pairwise(rows_of.first.tolist())
+        again = len(folded) - len({frozenset(content[at:end]) for at, end in bounds})
         if again:
             found.append(
                 f"{again} of {len(folded)} times a content that was sent before: once is enough"
@@ -324,7 +320,3 @@ def _remarks(traffic: Traffic, folded: Sequence[Instance], messages: Indices) ->
     if len({each.roots for each in folded if each.roots}) > 1:
         found.append("the root changes")
     return tuple(found)
-
-
-def _content(traffic: Traffic, instance: Instance) -> frozenset[int]:
-    return frozenset(traffic.content[list(instance.messages)].tolist())

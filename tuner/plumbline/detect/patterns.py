@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import msgspec
+import numpy as np
 
 from plumbline.detect.instances import Instance
 from plumbline.detect.kinds import Element, Flag, Kind, Mode
@@ -41,28 +42,37 @@ class HandPattern(msgspec.Struct, frozen=True):
 
 def patterns(traffic: Traffic, instances: Sequence[Instance]) -> tuple[HandPattern, ...]:
     """One of each of some sizes, which stands for the instances of those that are next to it."""
+    by_size: dict[int, list[Instance]] = defaultdict(list)
+    for each in instances:
+        by_size[each.bytes].append(each)
     sizes = sorted(each.bytes for each in instances)
-    most = min(MOST_SIZES, len(set(sizes)))
+    most = min(MOST_SIZES, len(by_size))
     chosen = sorted({sizes[(2 * at + 1) * len(sizes) // (2 * most)] for at in range(most)})
     speaks: dict[int, int] = defaultdict(int)
-    for size in sizes:
-        speaks[min(chosen, key=lambda near: abs(near - size))] += 1
+    for size, alike in by_size.items():
+        speaks[min(chosen, key=lambda near: abs(near - size))] += len(alike)
     found = []
     for size in chosen:
-        alike = [each for each in instances if each.bytes == size and _is_inside(traffic, each)]
-        instance = alike[len(alike) // 2] if alike else None
-        if instance is not None and len(instance.messages) <= MOST_MESSAGES:
+        instance = _middle(traffic, by_size[size])
+        if instance is not None:
             found.append(_pattern(traffic, instance, speaks[size]))
     return tuple(found)
 
 
+def _middle(traffic: Traffic, alike: Sequence[Instance]) -> Instance | None:
+    """The first one from the middle on that can be played."""
+    half = len(alike) // 2
+    for instance in (*alike[half:], *alike[:half]):
+        if len(instance.messages) <= MOST_MESSAGES and _is_inside(traffic, instance):
+            return instance
+    return None
+
+
 def _is_inside(traffic: Traffic, instance: Instance) -> bool:
     """Whether nobody else has handed a message on: a replay has the ranks of the group alone."""
-    ranks = set(instance.group)
-    return all(
-        traffic.source[message] in ranks and traffic.target[message] in ranks
-        for message in instance.messages
-    )
+    messages, group = list(instance.messages), list(instance.group)
+    ranks = np.concatenate([traffic.source[messages], traffic.target[messages]])
+    return bool(np.isin(ranks, group).all())
 
 
 def _pattern(traffic: Traffic, instance: Instance, speaks_for: int) -> HandPattern:

@@ -17,7 +17,8 @@ from plumbline.model.costs import Network, Piece
 from plumbline_db import hockney as table
 from plumbline_db import runs
 from plumbline_db.connection import Database
-from plumbline_db.records import EXPLAINING, Campaign, Hockney, Medians, Suite
+from plumbline_db.hockney import Hockney
+from plumbline_db.records import EXPLAINING, Campaign, Medians, Suite
 
 SUITE = Suite(EXPLAINING)
 INSIDE = "MPI_Reduce_local"

@@ -38,7 +38,7 @@ _MACHINE = Machine(
 class Imported(NamedTuple):
     """`new`: it was not there."""
 
-    campaign: str
+    run: str
     program: str
     sha256: str
     tables: int

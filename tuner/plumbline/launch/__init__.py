@@ -82,7 +82,7 @@ def launcher(name: str, table: type | None = None) -> Callable[[type], type]:
 
 
 def launchers() -> dict[str, Callable[..., Launcher]]:
-    from . import flux, hosts, local, pbs, simulated, slurm  # noqa: F401 - they register themselves
+    from . import flux, hosts, local, lsf, pbs, simulated, slurm  # noqa: F401 - they register themselves
 
     return _LAUNCHERS
 

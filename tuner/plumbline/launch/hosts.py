@@ -149,7 +149,7 @@ class SeveralHosts:
 
     def _ask(self, name: str, file: Path, token: str) -> Facts:
         question = _QUESTION.format(token=shlex.quote(str(file)))
-        words = ["/bin/sh", "-c"] if _is_here(name) else [self._agent, name]
+        words = ["/bin/sh", "-c"] if is_here(name) else [self._agent, name]
         done = process.run([*words, question], timeout_seconds=_ANSWER_SECONDS)
         lines = done.stdout.split("\n")
         if done.status != 0 or len(lines) < 3 or not lines[1].isdigit():
@@ -207,7 +207,7 @@ def _is_mine(script: Path, text: str) -> bool:
         return False
 
 
-def _is_here(name: str) -> bool:
+def is_here(name: str) -> bool:
     """Whether an address of `name` is one of this host's."""
     with contextlib.suppress(OSError):
         for family, _, _, _, address in socket.getaddrinfo(name, None, type=socket.SOCK_DGRAM):

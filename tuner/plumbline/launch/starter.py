@@ -23,7 +23,7 @@ from plumbline.system.placement import Placement
 from plumbline_db import ndjson, runs, scratch
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.probe_records import Begin, Check, Footer, Header, Order, ProbeRecord, Samples
-from plumbline_db.records import Event, Failure, Run
+from plumbline_db.records import Campaign, Event, Failure, Run
 
 # With which level of threads the probe starts MPI (probes/measure/world.h).
 THREADS = "PLUMBLINE_THREADS"
@@ -124,10 +124,13 @@ class Starter:
         """What has happened to the launch `id` on its way."""
         return self._queue.events(id) if self._queue else []
 
-    def keep_apart(self, mark: str) -> None:
-        """The files of jobs from those of another campaign with this id (another database)."""
-        if self._queue:
-            self._queue.keep_apart(mark)
+    def keep_apart(self, campaign: Campaign | None) -> None:
+        """The files of jobs from those of another campaign with this id (in another database); of
+        no campaign, from those of any other command."""
+        if self._queue and campaign is None:
+            self._queue.keep_apart(f"{time.time_ns()}-{os.getpid()}")
+        elif self._queue and campaign is not None:
+            self._queue.keep_apart("".join(filter(str.isdigit, campaign.started))[:14])
 
     def stored(self, id: str) -> None:
         """The launch is in the database."""

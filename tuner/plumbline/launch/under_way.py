@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from plumbline.libraries import Family, Installation
+from plumbline.libraries import Family, Installation, preloaded
 from plumbline.libraries import reaching as variables_that_reach
 from plumbline.system import process
 from plumbline_db.errors import PlumblineError
@@ -262,7 +262,9 @@ class UnderWay:
                 f"{self.job.folder}/environment is not whole: is there room? The same command "
                 "starts the launch again"
             )
-        unclean = set(self._family.settings_in(dict.fromkeys(names, ""))) - set(self._variables)
+        # What srun hands on is for the queue to say, and it does.
+        ours = {*self._variables, preloaded.SRUN_LIST}
+        unclean = set(self._family.settings_in(dict.fromkeys(names, ""))) - ours
         if unclean:
             raise PlumblineError(
                 f"jobs of {self._queue.name} get {', '.join(sorted(unclean))} from their nodes, "

@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-VARIABLES = ("LD_PRELOAD", "PLUMBLINE_CALLS", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT")
+SRUN_LIST = "SLURM_EXPORT_ENV"  # what srun hands to its ranks
+VARIABLES = (
+    *("LD_PRELOAD", "PLUMBLINE_CALLS", "PLUMBLINE_PROFILE", "PLUMBLINE_REPORT"),
+    *(SRUN_LIST, "PLUMBLINE_EXPORT_ENV"),
+)
 
 
 def before(library: Path, theirs: str) -> str:

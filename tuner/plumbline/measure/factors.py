@@ -33,8 +33,10 @@ _PLACE = frozenset({"binding"})
 # Variables that launchers make anew for each launch, and our own that only name places.
 _OF_THE_LAUNCHER = re.compile(
     r"OMPI_MCA_(orte_|ess|pmix$|initial_wdir$|num_procs$|cpu_type$|PREFIXES$|rmaps_base_|"
-    r"mpi_oversubscribe$|shmem_RUNTIME_QUERY_hint$)|OPAL_(USER_PARAMS_GIVEN|PREFIX)$|"
-    r"PMIX_MCA_(psec|mca_base_component_show_load_errors)$|PLUMBLINE_(DB|PREFIX|PYTHON|REPORT)$|"
+    r"mpi_oversubscribe$|plm_slurm_args$|shmem_RUNTIME_QUERY_hint$)|"
+    r"OPAL_(USER_PARAMS_GIVEN|PREFIX)$|"
+    r"PMIX_MCA_(psec|mca_base_component_show_load_errors)$|PRTE_MCA_plm_slurm_args$|"
+    r"PLUMBLINE_(DB|EXPORT_ENV|PREFIX|PYTHON|REPORT|SAY)$|"
     r"HYDRA_BSTRAP_|I_MPI_(HYDRA_UUID|INFO_\w+|PIN_INFO|PIN_MAPPING)$|FI_PSM3_UUID$"
 )
 

@@ -17,6 +17,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from plumbline.verify import least_absolute
+from plumbline.verify.significance.distributions import binomial_at_most
+
 LEAST_SIZES = 3
 """Sizes that a piece must have: two lie on a line whatever they are."""
 
@@ -75,39 +78,21 @@ def fit(times: Mapping[int, Sequence[float]]) -> Fit:
 
 
 def line(sizes: Vector, seconds: Vector) -> tuple[float, float]:
-    """α and β of one line through positive times, by least absolute relative deviations.
-
-    The linear programme: minimise Σ (u + v) with (α + β m) / t - u + v = 1, all ≥ 0."""
-    from scipy.optimize import linprog
-
-    count = len(sizes)
-    scale = max(float(sizes[-1]), 1.0)  # β m and α in one order of magnitude for the solver
-    unit = float(np.median(seconds))
-    columns = np.column_stack([unit / seconds, unit * sizes / scale / seconds])
-    found = linprog(
-        np.concatenate([[0.0, 0.0], np.ones(2 * count)]),
-        A_eq=np.hstack([columns, -np.eye(count), np.eye(count)]),
-        b_eq=np.ones(count),
-        bounds=(0, None),
-        method="highs",
-    )
-    if not found.success:  # it is feasible and bounded
-        raise ValueError(f"no line could be fitted: {found.message}")
-    alpha, beta = np.asarray(found.x, dtype=float)[:2]
-    return float(alpha) * unit, float(beta) * unit / scale
+    """α and β of one line through positive times, by least absolute relative deviations."""
+    columns = np.column_stack([1 / seconds, sizes / seconds])
+    alpha, beta = least_absolute.weights(columns, np.ones(len(sizes))).tolist()
+    return alpha, beta
 
 
 def median_interval(values: Sequence[float]) -> Value:
     """Median and the interval between its order statistics, 95 % or more whatever the distribution;
     none for fewer than six values (Hollander, Wolfe, Chicken, "Nonparametric Statistical Methods",
     3rd ed., section 3.6)."""
-    from scipy import stats
-
     ordered = sorted(values)
     count = len(ordered)
-    outside = int(stats.binom.ppf(0.025, count, 0.5))
-    while outside > 0 and 2 * stats.binom.cdf(outside - 1, count, 0.5) > 0.05:
-        outside -= 1
+    outside = 0
+    while 2 * binomial_at_most(outside, count, 0.5) <= 0.05:
+        outside += 1
     middle = float(np.median(ordered))
     if outside < 1:
         return Value(middle, None, None)

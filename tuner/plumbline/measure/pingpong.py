@@ -20,8 +20,9 @@ from plumbline_db import campaigns
 from plumbline_db import hockney as table
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
+from plumbline_db.hockney import HalfTrips, Hockney
 from plumbline_db.probe_records import Pair
-from plumbline_db.records import Campaign, HalfTrips, Hockney, Suite
+from plumbline_db.records import Campaign, Suite
 
 SIZES = (0, *(2**power for power in range(23)))
 SUITE = Suite("pingpong")

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import msgspec
 
 from plumbline.measure.hockney import median_interval
-from plumbline_db.records import Why
+from plumbline_db.points import Why
 
 # Of what is expected of the best place: places that promise less wait for the next look.
 _NEARLY_AS_GOOD = 0.5
@@ -98,7 +98,7 @@ class _Stretch(NamedTuple):
         # A curve does not fall where larger messages merely cost more.
         low, high = min(*slopes, 0.0), max(*slopes, 0.0)
         over = self.rise - high if self.rise > high else min(self.rise - low, 0.0)
-        return over if abs(over) > 1.5 * self.noise else 0.0
+        return over if abs(over) > self.noise else 0.0
 
     @property
     def is_told_from_a_bend(self) -> bool:
@@ -111,15 +111,16 @@ class _Stretch(NamedTuple):
 
     @property
     def bend(self) -> float:
-        """About how far a straight line is from the curve, if slopes change steadily."""
+        """About how far a straight line is from the curve."""
         # At an end of the axis the slope changes over this stretch as it does to the next one.
         before = 2 * self.rise - self.behind if self.before is None and self.behind else self.before
         behind = 2 * self.rise - self.before if self.behind is None and self.before else self.behind
         if before is None or behind is None:
             return 0.0
-        # Over a width w the error is at most y'' w² / 8, and y'' about (behind - before) / 2 w².
+        # The error in the middle is 1/16 of it where the slope changes steadily over both
+        # neighbours (y'' w² / 8, with y'' = change / 2 w²), and 1/4 where it changes there at once.
         change = behind - before
-        return abs(change) / 16 if abs(change) > 4 * self.noise else 0.0
+        return abs(change) / 8 if abs(change) > 4 * self.noise else 0.0
 
 
 def estimate(values: Sequence[float]) -> Estimate:

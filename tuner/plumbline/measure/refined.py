@@ -1,27 +1,46 @@
-"""Sizes that are added to a measurement side by side, look by look, where its curves ask for them
-(refine.py)."""
+"""Places that are added to a measurement side by side, look by look, where its curves ask for them
+(refine.py): sizes, or numbers of ranks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from plumbline.core.configuration import Configuration
-from plumbline.core.plan import Plan
+from plumbline.core.plan import Plan, PlanCase, part_bytes
 from plumbline.measure import refine, side_by_side
 from plumbline.measure.launches import LaunchStore
 from plumbline.measure.refine import Estimate, Refinement, SweptCurve, estimate
 from plumbline.measure.side_by_side import SUITE, MeasuredCase
 from plumbline.verify.statistics import Comparison
-from plumbline_db.records import SuitePoint
+from plumbline_db.points import SuitePoint
 
 _MOST_LOOKS = 30
 
 
+class Axis(NamedTuple):
+    """What is refined, in launches of `nprocs` ranks: over `ranks` the first ones of them call."""
+
+    name: Literal["bytes", "ranks"]
+    nprocs: int
+
+    def place(self, of: PlanCase | MeasuredCase) -> int:
+        return of.bytes if self.name == "bytes" else of.ranks or self.nprocs
+
+    def at(self, place: int, case: PlanCase, type: str) -> PlanCase:
+        """`case`, which is of all ranks, at a place: on fewer ranks with the counts of each."""
+        if self.name == "bytes":
+            return msgspec.structs.replace(case, bytes=place)
+        size = part_bytes(case.function, case.bytes, self.nprocs, place, type)
+        ranks = 0 if place == self.nprocs else place
+        return msgspec.structs.replace(case, bytes=size, ranks=ranks)
+
+
 class RefinedCases(msgspec.Struct, frozen=True):
-    """By size; `added`: the sizes that nobody asked for, and why they are there."""
+    """By place; `added`: the places that nobody asked for, and why they are there."""
 
     cases: list[MeasuredCase]
     added: list[SuitePoint]
@@ -35,39 +54,39 @@ def run(
     settings: Sequence[Configuration] = (),
     *,
     how: Refinement,
+    axis: Axis,
     label: Callable[[str, dict[str, str]], str],
     compare: side_by_side.Compare,
 ) -> RefinedCases:
-    """`plan` has all cases at each size that is asked for; `label` names a variant with knobs."""
-    asked = sorted({case.bytes for case in plan.cases})
-    there = [case for case in plan.cases if case.bytes == asked[-1]]
+    """`plan` has all cases at each place that is asked for; `label` names a variant with knobs."""
+    last = max(axis.place(case) for case in plan.cases)
+    there = [case for case in plan.cases if axis.place(case) == last]
     found = side_by_side.run(store, plan, launches, environment, settings, compare=compare)
     added: list[SuitePoint] = []
     for look in range(2, _MOST_LOOKS):
-        wanted = refine.proposals(swept(found, label), how)
+        wanted = refine.proposals(swept(found, axis, label), how)
         if not wanted:
             break
-        sizes = [each.place for each in wanted]
         added += [
-            SuitePoint(SUITE.name, "bytes", each.place, look, each.why, each.detail)
+            SuitePoint(SUITE.name, axis.name, each.place, look, each.why, each.detail)
             for each in wanted
         ]
-        told = ", ".join(f"{each.place} B ({each.why})" for each in wanted)
+        told = ", ".join(f"{each.place} {axis.name} ({each.why})" for each in wanted)
         store.progress.step(f"look {look}: {told}")
         more = msgspec.structs.replace(
             plan,
             cases=tuple(
-                msgspec.structs.replace(case, bytes=size) for size in sizes for case in there
+                axis.at(each.place, case, plan.data.type) for each in wanted for case in there
             ),
         )
         found += side_by_side.run(
             *(store, more, launches, environment, settings), suite=SUITE.at(look), compare=compare
         )
-    return RefinedCases(sorted(found, key=lambda case: case.bytes), added)
+    return RefinedCases(sorted(found, key=axis.place), added)
 
 
 def swept(
-    cases: Sequence[MeasuredCase], label: Callable[[str, dict[str, str]], str]
+    cases: Sequence[MeasuredCase], axis: Axis, label: Callable[[str, dict[str, str]], str]
 ) -> list[SweptCurve]:
     points: dict[str, dict[int, Estimate]] = {}
     ratios: dict[str, dict[int, Estimate]] = {}
@@ -75,9 +94,9 @@ def swept(
         name = label(case.variant, case.knobs)
         ratios.setdefault(name, {})
         if case.seconds:
-            points.setdefault(name, {})[case.bytes] = estimate(case.seconds)
+            points.setdefault(name, {})[axis.place(case)] = estimate(case.seconds)
         if case.ratio is not None and (known := _ratio(case.ratio)):
-            ratios[name][case.bytes] = known
+            ratios[name][axis.place(case)] = known
     return [SweptCurve(name, those, ratios[name]) for name, those in points.items()]
 
 

@@ -42,7 +42,8 @@ class MeasuredCase(msgspec.Struct, frozen=True):
     result; `ratio` is to the default of the same size, over the launches that have both (None for
     the default itself, and where there is nothing to compare). `dropped` counts repetitions that
     the start scheme found late or overrun; `clock_error_seconds` is the largest residual error of
-    the global clock over the launches, None where no clock was synchronised."""
+    the global clock over the launches, None where no clock was synchronised. `ranks`: it ran on
+    the first ones; 0: on all."""
 
     function: str
     variant: str
@@ -53,6 +54,7 @@ class MeasuredCase(msgspec.Struct, frozen=True):
     ratio: Comparison | None
     dropped: int = 0
     clock_error_seconds: float | None = None
+    ranks: int = 0
 
 
 class _Times(msgspec.Struct):
@@ -85,7 +87,7 @@ def run(
         arms.append(Arm(suite.of(str(number)), _defaults(plan, setting), extra, on_trial=True))
     turns = take_turns(store, arms, launches)
     found: list[MeasuredCase] = []
-    references: dict[int, dict[int, float]] = {}
+    references: dict[tuple[int, int], dict[int, float]] = {}
     for arm in arms:
         raw = unkept.records(store, arm.suite)
         times = _times(arm.plan, raw)
@@ -97,20 +99,22 @@ def run(
             times = {case: _Times({}, outcome=reason) for case in arm.plan.cases}
         if arm is plain:
             references = {
-                case.bytes: times[case].seconds for case in plan.cases if _is_default(case)
+                (case.ranks, case.bytes): times[case].seconds
+                for case in plan.cases
+                if _is_default(case)
             }
         found += _lines(times, references, _clock_error_seconds(raw), compare)
-    return sorted(found, key=lambda line: line.bytes) if settings else found
+    return sorted(found, key=lambda line: (line.ranks, line.bytes)) if settings else found
 
 
 def _is_default(case: PlanCase) -> bool:
-    return case == PlanCase(case.function, case.bytes)
+    return case == PlanCase(case.function, case.bytes, ranks=case.ranks)
 
 
 def _defaults(plan: Plan, setting: Configuration) -> Plan:
     """Of the plan, with a setting that was put in force when the launch started."""
     cases = (
-        PlanCase(case.function, case.bytes, configuration=setting)
+        PlanCase(case.function, case.bytes, configuration=setting, ranks=case.ranks)
         for case in plan.cases
         if _is_default(case)
     )
@@ -151,6 +155,7 @@ def planned(records: Sequence[ProbeRecord]) -> dict[int, PlanCase]:
         record.case: PlanCase(
             *(record.function, record.bytes, record.variant),
             configurations.get(record.config, Configuration()),
+            ranks=record.ranks,
         )
         for record in records
         if isinstance(record, CaseRecord)
@@ -163,11 +168,11 @@ def outcome(check: Check) -> str:
 
 def _lines(
     times: Mapping[PlanCase, _Times],
-    references: Mapping[int, Mapping[int, float]],
+    references: Mapping[tuple[int, int], Mapping[int, float]],
     clock_error: float | None,
     compare: Compare,
 ) -> list[MeasuredCase]:
-    """`references` are the default's seconds by bytes and launch."""
+    """`references` are the default's seconds by ranks and bytes, by launch."""
     return [
         MeasuredCase(
             function=case.function,
@@ -178,9 +183,10 @@ def _lines(
             seconds=list(found.seconds.values()),
             ratio=None
             if _is_default(case)
-            else _ratio(found.seconds, references.get(case.bytes, {}), compare),
+            else _ratio(found.seconds, references.get((case.ranks, case.bytes), {}), compare),
             dropped=found.dropped,
             clock_error_seconds=clock_error,
+            ranks=case.ranks,
         )
         for case, found in times.items()
     ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -24,7 +22,7 @@ def store_for(
     toolchain: Toolchain, starter: Starter, command: str, progress: Progress | None = None
 ) -> Iterator[LaunchStore]:
     """As long as the context lasts; `command`: who asks."""
-    starter.keep_apart(f"{time.time_ns()}-{os.getpid()}")
+    starter.keep_apart(None)
     settings = msgspec.json.encode({"command": command}).decode()
     with Database.in_memory() as db:
         row = identity.enter(db, toolchain, settings, starter.placement, new=True, mark="u")

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from plumbline.verify.significance import distributions
 from plumbline_db.probe_records import Overlap
 
 _DRAWS = 400
@@ -131,9 +132,8 @@ def _around(centre: float, own: NDArray[np.float64]) -> Interval:
     """Student's t of the launches' own. Resampling so few launches would give too little: the
     scatter of n drawn ones is too small by a factor of sqrt((n - 1) / n), and quantiles of the
     normal distribution are too near."""
-    from scipy.special import stdtrit
-
-    half = float(stdtrit(len(own) - 1, 0.975) * np.std(own, ddof=1)) / math.sqrt(len(own))
+    wide = distributions.student_quantile(len(own) - 1, 0.975)
+    half = wide * float(np.std(own, ddof=1)) / math.sqrt(len(own))
     return centre - half, centre + half
 
 

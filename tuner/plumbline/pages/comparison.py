@@ -12,7 +12,7 @@ from plumbline.pages.visit import Visit, Word
 from plumbline.results import comparison_chart, sides
 from plumbline.results.compare import How, SideComparison, compare
 from plumbline.results.sides import Side
-from plumbline_db import campaigns, verdicts
+from plumbline_db import campaigns
 from plumbline_db.errors import PlumblineError
 from plumbline_db.series import PrunedError
 
@@ -20,7 +20,7 @@ _OFFERED = 20  # runs
 
 
 class ComparisonQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`a`, `b`: CAMPAIGN[:STAGE | /SUITE][@VARIANT], as in `plumbline compare`."""
+    """`a`, `b`: RUN[:STAGE | /SUITE][@VARIANT], as in `plumbline compare`."""
 
     a: Word = ""
     b: Word = ""
@@ -29,12 +29,9 @@ class ComparisonQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def page(visit: Visit) -> Response:
     asked = visit.asked(ComparisonQuery)
     compared = _compared(visit, asked) if asked.a and asked.b else None
-    newest = campaigns.all_campaigns(visit.db)[::-1][:_OFFERED]
-    offered = [
-        f"{campaign.id}:{stage}"
-        for campaign in newest
-        for stage in verdicts.stages(visit.db, campaign.id)
-    ]
+    every = [*campaigns.all_campaigns(visit.db), *campaigns.of_suites(visit.db)]
+    newest = sorted(every, key=lambda campaign: campaign.started)[::-1][:_OFFERED]
+    offered = [side for run in newest for side in sides.offered(visit.db, run.id)]
     return visit.page("compare.html", asked=asked, compared=compared, offered=offered)
 
 
@@ -42,7 +39,7 @@ def picture(visit: Visit) -> Response:
     suffix = drawn.ending(visit, ".json")
     asked = visit.asked(ComparisonQuery)
     if not (asked.a and asked.b):
-        raise HTTPException(400, "a and b: two sides, CAMPAIGN[:STAGE | /SUITE][@VARIANT]")
+        raise HTTPException(400, "a and b: two sides, RUN[:STAGE | /SUITE][@VARIANT]")
     found = _compared(visit, asked)
     spec = comparison_chart.specification(found, asked.a, asked.b)
     if suffix == ".json":

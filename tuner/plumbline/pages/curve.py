@@ -23,7 +23,8 @@ from plumbline.verify.statistics import paired_ratio
 from plumbline_db import campaigns, points, rank_series, runs, suites, table_samples, verdicts
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
-from plumbline_db.records import Campaign, Case, Medians, Suite, SuitePoint
+from plumbline_db.points import SuitePoint
+from plumbline_db.records import Campaign, Case, Medians
 
 _BAR = "|"
 EVERYWHERE = (0, 2**63 - 1)
@@ -166,18 +167,12 @@ def _source(db: Database, side: str) -> _Source:
         if name.suite not in known:
             raise HTTPException(404, f"curve: {side} is no suite of this run")
         asked = [each for each in points.get(db, campaign.id) if each.suite == name.suite]
-        looks = all_looks(known, name.suite) if asked else [name.suite]
+        looks = sides.all_looks(known, name.suite) if asked else [name.suite]
         axis = asked[0].axis if asked else "bytes"
         return _Source(campaign, looks, "", axis, {each.place: _why(each) for each in asked})
     if not verdicts.get(db, campaign.id, name.stage):
         raise HTTPException(404, f"curve: {side} is no table of this run")
     return _Source(campaign, [], name.stage, "bytes", {})
-
-
-def all_looks(known: dict[str, Suite], name: str) -> list[str]:
-    """The names of all looks at a suite."""
-    first = known[name].at(1)
-    return [each for each, suite in known.items() if suite.at(1) == first]
 
 
 def _why(of: SuitePoint) -> str:

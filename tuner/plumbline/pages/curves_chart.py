@@ -86,7 +86,7 @@ def _encoding(
         scale["type"] = "linear" if x == "linear" or over == "rank" else "log"
     if scale["type"] == "log":
         del scale["zero"]
-    elif x == "log":
+    elif x == "log" and over == "bytes":
         axis["values"] = [0, *(4**power for power in range(31))]
     colour = {"domain": texts, "range": _cycle(_COLOURS, texts)}
     return {

@@ -22,7 +22,8 @@ from plumbline_db import (
 )
 from plumbline_db.connection import Database
 from plumbline_db.layout import asked, fixed, use
-from plumbline_db.records import Run, Suite, SuitePoint, Verdict
+from plumbline_db.points import SuitePoint
+from plumbline_db.records import Run, Suite, Verdict
 
 
 class CountedTable(msgspec.Struct, frozen=True):

@@ -3,7 +3,6 @@ moment. What is asked for and is not there is 404, what nobody can mean is 400."
 
 from __future__ import annotations
 
-import datetime
 import typing
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -85,17 +84,6 @@ def _bare(kind: Any) -> Any:
     return typing.get_origin(kind)
 
 
-def _moment(text: str) -> str:
-    """`2026-11-22 10:31` of ISO 8601, in UTC; what is no time stays."""
-    try:
-        found = datetime.datetime.fromisoformat(text)
-    except ValueError:
-        return text
-    if found.tzinfo is not None:
-        found = found.astimezone(datetime.UTC)
-    return f"{found:%Y-%m-%d %H:%M}"
-
-
 def _ratio(value: float | None) -> str:
     if value is None:
         return ""
@@ -116,5 +104,5 @@ def _stars(p: float | None) -> str:
     return "" if p is None else stars(p)
 
 
-_shown.filters.update(moment=_moment, ratio=_ratio, duration=duration, stars=_stars, layout=layout)
+_shown.filters.update(ratio=_ratio, duration=duration, stars=_stars, layout=layout)
 _shown.globals.update(choice=choice, sizes=sizes, label=label)

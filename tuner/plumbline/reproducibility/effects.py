@@ -16,6 +16,7 @@ import msgspec
 from plumbline.verify import statistics
 from plumbline.verify.design import Design, over
 from plumbline.verify.sequential import Hypothesis, HypothesisFamily
+from plumbline.verify.significance import distributions
 
 ALPHA = 0.05
 POWER = 0.9
@@ -137,15 +138,12 @@ def false_alarms(
     judged: Iterable[Judged], *, alpha: float = ALPHA, tolerance: float = 0.05
 ) -> FalseAlarms:
     """Raises ValueError when there is no A/A comparison."""
-    from scipy import stats
-
     every = list(judged)
     same = [judged for judged in every if judged.comparison.effect == 0]
     if not same:
         raise ValueError("no cell was compared with itself")
     raw = sum(judged.p < alpha for judged in same)
-    interval = stats.binomtest(raw, len(same)).proportion_ci(0.95, method="exact")
-    excess = float(stats.binom.sf(raw - 1, len(same), alpha))
+    low, high = distributions.binomial_interval(raw, len(same), 0.95)
     alone = statistics.benjamini_hochberg([judged.p for judged in same]).tolist()
     alarms = [judged for judged, p in zip(same, alone, strict=True) if p < alpha]
     discoveries = [judged for judged in every if judged.p_adjusted < alpha]
@@ -155,9 +153,9 @@ def false_alarms(
         raw=raw,
         share=raw / len(same),
         nominal=alpha * len(same),
-        low=float(interval.low),
-        high=float(interval.high),
-        p_excess=excess,
+        low=low,
+        high=high,
+        p_excess=distributions.binomial_at_least(raw, len(same), alpha),
         adjusted=len(alarms),
         violations=sum(alarm.ratio > 1 + tolerance for alarm in alarms),
         discoveries=len(discoveries),

@@ -181,7 +181,7 @@ def pairing(a: Side, b: Side) -> tuple[list[tuple[int, int]] | None, str]:
             (ours_at[0], other[0]) for ours_at, other in paired
         ], "launches of A and B take turns"
     if a.campaign.id != b.campaign.id:
-        return None, "A and B are different campaigns"
+        return None, "A and B are different runs"
     return None, "the launches of A and B do not take turns"
 
 
@@ -205,7 +205,8 @@ def by_cell(side: Side, how: How) -> dict[MatchedCell, LaunchSamples]:
         case = sample.case
         knobs = " ".join(f"{name}={value}" for name, value in sorted(case.knobs.items()))
         settings = knobs or ("" if case.config == "default" else case.config)
-        if not (side.name.variant or how.all_variants or case.variant == "default"):
+        every = side.name.variant or side.described or how.all_variants
+        if not every and case.variant != "default":
             continue
         variant = "" if side.name.variant else case.variant
         cell = MatchedCell(

@@ -4,8 +4,8 @@ its own, and both name their comparison, so that what was asked can be answered 
 
 from __future__ import annotations
 
-import os
 import re
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -97,7 +97,7 @@ def measure(
     measured, before a launch, and PlumblineError where a side cannot be started."""
     letters: tuple[Letter, Letter] = ("a", "b")
     made = [_StartableSide(name, settings, default, Path(db.path).parent) for name in names]
-    comparison = f"{identity.now()}-{os.getpid()}"
+    comparison = f"{identity.now()}-{secrets.randbelow(10**9):09}"
     cases = _cases(made[0].toolchain, made[0].settings)
     suites = [Suite("compare", arm=letter) for letter in letters]
     stores: dict[Suite, LaunchStore] = {}
@@ -108,7 +108,7 @@ def measure(
         asked = AskedComparison(COMMAND, comparison, letter, arm.name.text, claim, how)
         text = msgspec.json.encode(asked).decode()
         row = identity.enter(db, arm.toolchain, text, arm.starter.placement, new=True, mark="c")
-        arm.starter.keep_apart("".join(filter(str.isdigit, comparison)))
+        arm.starter.keep_apart(None)
         rows.append(row)
         stores[suite] = LaunchStore(db, row.id, arm.starter, progress)
     first = stores[suites[0]]

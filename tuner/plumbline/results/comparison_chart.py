@@ -1,12 +1,12 @@
-"""A comparison as figure 10 of seed 002 draws it: run times of both sides by message size, above
-them the asterisks of the test where both sides were measured together. Pure: a comparison in, a
-Vega-Lite specification out (chart.py renders it)."""
+"""A comparison as figure 10 of seed 002 draws it: run times of both sides by message size (of
+curves over ranks by these), above them the asterisks of the test where both sides were measured
+together. Pure: a comparison in, a Vega-Lite specification out (chart.py renders it)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from plumbline.results.compare import Sample, SideComparison
+from plumbline.results.compare import MatchedCell, Sample, SideComparison
 
 # Told apart without colour as well: by shape, and by place within a size.
 _COLOURS = ["#1b6ca8", "#d1761f"]
@@ -18,20 +18,20 @@ def specification(found: SideComparison, a: str, b: str) -> dict[str, Any]:
     the lower to the upper quartile."""
     names = [f"A: {a}", f"B: {b}"]
     values: list[dict[str, Any]] = []
+    over_ranks = _over_ranks(found)
     for line in found.lines:
-        cell = line.cell
-        variant = "" if cell.variant in ("", "default") else f" {cell.variant}"
-        place = {
-            "panel": f"{cell.function.removeprefix('MPI_')}{variant} {cell.settings}".strip(),
-            "bytes": cell.bytes,
-        }
+        panel = _panel(line.cell)
+        on = line.cell.ranks or line.cell.nprocs
+        place = {"panel": panel, "place": on if panel in over_ranks else line.cell.bytes}
         values += [
             place | _row(name, sample) for name, sample in zip(names, (line.a, line.b), strict=True)
         ]
         if line.stars:
             values.append(place | {"stars": line.stars})
     side = {"field": "side", "type": "nominal", "sort": names}
-    x = {"field": "bytes", "type": "ordinal", "title": "bytes", "axis": {"labelAngle": -45}}
+    axes = {"ranks" if _panel(line.cell) in over_ranks else "bytes" for line in found.lines}
+    title = " or ".join(sorted(axes))
+    x = {"field": "place", "type": "ordinal", "title": title, "axis": {"labelAngle": -45}}
     colour = side | {
         "scale": {"domain": names, "range": _COLOURS},
         "legend": {"title": None, "orient": "top", "labelLimit": 500},
@@ -83,9 +83,24 @@ def specification(found: SideComparison, a: str, b: str) -> dict[str, Any]:
         "facet": {"field": "panel", "type": "nominal", "title": None},
         "columns": 2,
         "spec": {"width": 380, "height": 180, "layer": layers},
-        "resolve": {"scale": {"y": "independent"}},
+        "resolve": {
+            "scale": {"y": "independent"} | ({"x": "independent"} if len(axes) > 1 else {})
+        },
         "config": {"background": "white", "font": "sans-serif"},
     }
+
+
+def _panel(cell: MatchedCell) -> str:
+    variant = "" if cell.variant in ("", "default") else f" {cell.variant}"
+    return f"{cell.function.removeprefix('MPI_')}{variant} {cell.settings}".strip()
+
+
+def _over_ranks(found: SideComparison) -> set[str]:
+    """The panels whose cells differ in their ranks."""
+    ranks: dict[str, set[int]] = {}
+    for line in found.lines:
+        ranks.setdefault(_panel(line.cell), set()).add(line.cell.ranks)
+    return {panel for panel, those in ranks.items() if len(those) > 1}
 
 
 def _row(name: str, sample: Sample) -> dict[str, Any]:

@@ -14,13 +14,14 @@ from plumbline import libraries
 from plumbline.applied import standing
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan, PlanCase
+from plumbline.launch import allocation
 from plumbline.libraries.simgrid import SELECTORS
 from plumbline.libraries.space import differences
 from plumbline.measure import conditions
 from plumbline.settings import Settings, campaign_file, site_rules, starting
 from plumbline.settings.ranks import default_nprocs
 from plumbline.settings.toolchain import OUT, Toolchain, find_toolchain, set_by_site
-from plumbline.system import process
+from plumbline.system import extras, process
 from plumbline.system.machine import processing_units
 from plumbline.system.words import counted
 from plumbline_db import file_system
@@ -53,6 +54,7 @@ def examine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         ("environment", _environment),
         ("database", _database),
         ("tools", _tools),
+        ("extras", _extras),
         ("simulator", _simulator),
         ("schedulers", _schedulers),
     ]
@@ -281,17 +283,33 @@ def _tools(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     yield Finding("tools", "fine", first[0] if first else promtool)
 
 
+def _extras(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    del mpi_prefix, database
+    absent = extras.absent()
+    for modules in absent.values():
+        yield Finding("extras", "notes", str(extras.missing(modules[0])))
+    if not absent:
+        yield Finding("extras", "fine", "pages and pictures are installed")
+
+
 # What a launcher for each needs, and how it says its version.
 _SCHEDULERS = {
     "slurm": (("sbatch", "squeue", "scancel", "scontrol", "sinfo"), ("sbatch", "--version")),
     "pbs": (("qsub", "qstat", "qselect", "qdel", "pbsnodes"), ("qstat", "--version")),
     "flux": (("flux",), ("flux", "version")),
+    "lsf": (("bsub", "bjobs", "bkill", "bhosts", "lsid"), ("lsid",)),
 }
 
 
 def _schedulers(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
-    """Only campaign files with such a table need one."""
+    """Only campaign files with such a table need one; an allocation needs none."""
     del mpi_prefix, database
+    around = allocation.found()
+    if around is not None:
+        hosts = counted(len(around.hosts), "host")
+        text = f"in an allocation of {around.scheduler}: {hosts}, {around.slots} ranks on each"
+        where = "ranks go there where no campaign file says otherwise"
+        yield Finding("allocation", "fine", text + ("" if around.is_here else f"; {where}"))
     for name, (commands, version) in _SCHEDULERS.items():
         missing = [command for command in commands if shutil.which(command) is None]
         if missing:

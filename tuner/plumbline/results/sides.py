@@ -1,8 +1,9 @@
 """The sides of a comparison: names that people type, and the launches that they stand for. Reads
 the database; computes nothing.
 
-A name is [FILE#]CAMPAIGN[:STAGE | /SUITE][@VARIANT]. STAGE is a violation table of the campaign
-(before, after, round-1 …), for the launches which that table rests on; the default is before."""
+A name is [FILE#]RUN[:STAGE | /SUITE][@VARIANT]. STAGE is a violation table of a campaign (before,
+after, round-1 …), for the launches which that table rests on; the default is before. Of a run of
+`plumbline suite` SUITE is what its file calls it, in all looks; the default is all its suites."""
 
 from __future__ import annotations
 
@@ -12,13 +13,14 @@ from pathlib import Path
 import msgspec
 
 from plumbline.measure import factors
-from plumbline_db import campaigns, machines, runs, table_samples, verdicts
+from plumbline_db import campaigns, machines, points, runs, table_samples, verdicts
+from plumbline_db import suites as stored_suites
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
-from plumbline_db.records import Campaign, Library, Machine, Verdict
+from plumbline_db.records import Campaign, Library, Machine, Suite, Verdict
 from plumbline_db.runs import LaunchSamples, Surroundings
 
-SYNTAX = "[FILE#]CAMPAIGN[:STAGE | /SUITE][@VARIANT]"
+SYNTAX = "[FILE#]RUN[:STAGE | /SUITE][@VARIANT]"
 DEFAULT_STAGE = "before"
 
 
@@ -35,7 +37,8 @@ class Name(msgspec.Struct, frozen=True):
 
 
 class Side(msgspec.Struct, frozen=True):
-    """What a name stands for. `launches` are finished ones, and may be joined."""
+    """What a name stands for. `launches` are finished ones, and may be joined. `described`: they
+    are of a file's suites, whose operations are all asked for."""
 
     name: Name
     database: Path
@@ -45,6 +48,7 @@ class Side(msgspec.Struct, frozen=True):
     suites: list[str]
     launches: list[Surroundings]
     samples: list[LaunchSamples]
+    described: bool = False
 
     def only(self, functions: Sequence[str] | None, sizes: Sequence[int] | None) -> Side:
         """The samples of some functions at some sizes; None: of all."""
@@ -73,22 +77,29 @@ def parse(text: str) -> Name:
 
 
 def read(db: Database, name: Name) -> Side:
-    """Raises UsageError that lists what there is, when campaign, stage, suite or variant is not;
+    """Raises UsageError that lists what there is, when run, stage, suite or variant is not;
     PlumblineError when its launches may not be joined into one sample."""
-    known = {campaign.id: campaign for campaign in campaigns.all_campaigns(db)}
+    described = {each.id: each for each in campaigns.of_suites(db)}
+    known = {each.id: each for each in campaigns.all_campaigns(db)} | described
     if name.campaign not in known:
+        if name.campaign in {each.id for each in campaigns.foreign(db)}:
+            raise UsageError(
+                f"{name.campaign} is what another program has printed, without samples: nothing "
+                "is tested with it; its curves are in the pages (`plumbline serve`, Curves)"
+            )
         listed = ", ".join(known) or "none"
-        raise UsageError(f"{db.path} holds no campaign {name.campaign}; it holds: {listed}")
+        raise UsageError(f"{db.path} holds no run {name.campaign}; it holds: {listed}")
     campaign = known[name.campaign]
-    table = _table(db, name)
-    suites = table_samples.suites(table) if table else [_suite(db, name)]
+    is_described = campaign.id in described
+    table = [] if is_described else _table(db, name)
+    suites = table_samples.suites(table) if table else _suites(db, name, described=is_described)
     launches = runs.surroundings(db, campaign.id, suites)
     samples = (
         table_samples.samples(db, campaign.id, table)
         if table
         else runs.launch_samples(db, campaign.id, suites)
     )
-    return _side(db, name, campaign, suites, launches, samples)
+    return _side(db, name, campaign, suites, launches, samples, described=is_described)
 
 
 def of_suites(db: Database, text: str, campaign: Campaign, suites: list[str]) -> Side:
@@ -106,6 +117,8 @@ def _side(
     suites: list[str],
     launches: list[Surroundings],
     samples: list[LaunchSamples],
+    *,
+    described: bool = False,
 ) -> Side:
     if name.variant:
         variants = sorted({sample.case.variant for sample in samples})
@@ -117,7 +130,7 @@ def _side(
     if not samples:
         raise UsageError(f"{name.text}: its launches have no times (did they all fail?)")
     factors.require_joinable(
-        factors.named(launches), otherwise="Name launches that belong together (CAMPAIGN/SUITE)"
+        factors.named(launches), otherwise="Name launches that belong together (RUN/SUITE)"
     )
     return Side(
         name=name,
@@ -128,15 +141,47 @@ def _side(
         suites=suites,
         launches=launches,
         samples=samples,
+        described=described,
     )
 
 
-def _suite(db: Database, name: Name) -> str:
-    every = list(dict.fromkeys(run.suite for run in runs.listing(db, name.campaign)))
-    if name.suite not in every:
-        listed = ", ".join(every) or "none"
-        raise UsageError(f"campaign {name.campaign} has no suite {name.suite}; it has: {listed}")
-    return name.suite
+def all_looks(known: dict[str, Suite], name: str) -> list[str]:
+    """The names of all looks at a suite."""
+    first = known[name].at(1)
+    return [each for each, suite in known.items() if suite.at(1) == first]
+
+
+def offered(db: Database, run: str) -> list[str]:
+    """The sides that a run has: its tables, or its described suites."""
+    tables = [f"{run}:{stage}" for stage in verdicts.stages(db, run)]
+    return tables or [f"{run}/{suite}" for suite in dict.fromkeys(_asked(db, run))]
+
+
+def _asked(db: Database, run: str) -> list[str]:
+    """The first looks at suites that a file describes."""
+    return [point.suite for point in points.get(db, run) if point.look == 1]
+
+
+def _suites(db: Database, name: Name, *, described: bool) -> list[str]:
+    """The names of what is meant: one suite, of a described one all looks, or all of a run."""
+    known = {
+        suite: known_suite
+        for suite, known_suite in stored_suites.get(db, name.campaign).items()
+        if suite in {run.suite for run in runs.listing(db, name.campaign)}
+    }
+    if described and not name.suite:
+        if name.stage != DEFAULT_STAGE:
+            raise UsageError(
+                f"{name.campaign} is a run of suites, which has no tables; it has: "
+                f"{', '.join(offered(db, name.campaign))}"
+            )
+        return list(known)
+    by_step = {suite.step: each for each, suite in known.items() if suite.look == 1}
+    asked = by_step.get(name.suite, name.suite) if described else name.suite
+    if asked not in known:
+        listed = ", ".join(by_step if described else known) or "none"
+        raise UsageError(f"run {name.campaign} has no suite {name.suite}; it has: {listed}")
+    return all_looks(known, asked) if asked in _asked(db, name.campaign) else [asked]
 
 
 def _table(db: Database, name: Name) -> list[Verdict]:
@@ -147,7 +192,7 @@ def _table(db: Database, name: Name) -> list[Verdict]:
     if name.stage not in stages:
         listed = ", ".join(stages) or "none yet"
         raise UsageError(
-            f"campaign {name.campaign} has no table {name.stage}; it has: {listed}. Single suites "
+            f"run {name.campaign} has no table {name.stage}; it has: {listed}. Single suites "
             f"are named {name.campaign}/SUITE"
         )
     return verdicts.get(db, name.campaign, name.stage)

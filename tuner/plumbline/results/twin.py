@@ -16,6 +16,7 @@ import numpy as np
 
 from plumbline.launch.simulation import Simulation
 from plumbline.measure.hockney import Vector
+from plumbline.verify import least_absolute
 from plumbline_db.errors import UsageError
 
 Times = Mapping[int, float]  # by bytes: seconds of half a round trip
@@ -82,19 +83,8 @@ def fit(measured: Times, respond: Respond, start: Simulation, *, near: bool) -> 
 
 def _solve(columns: Vector, wanted: Vector) -> tuple[float, float, float]:
     """Weights ≥ 0 of the columns with the least Σ |Σ w c - t| / t."""
-    from scipy.optimize import linprog
-
-    parts, count = columns.shape
-    found = linprog(
-        np.concatenate([np.zeros(parts), np.ones(2 * count)]),
-        A_eq=np.hstack([(columns / wanted).T, -np.eye(count), np.eye(count)]),
-        b_eq=np.ones(count),
-        bounds=(0, None),
-        method="highs",
-    )
-    if not found.success:  # it is feasible and bounded
-        raise ValueError(f"nothing could be fitted: {found.message}")
-    latency, per_byte, message = np.asarray(found.x, dtype=float)[:parts].tolist()
+    solved = least_absolute.weights((columns / wanted).T, np.ones(len(wanted)))
+    latency, per_byte, message = solved.tolist()
     return latency, per_byte, message
 
 

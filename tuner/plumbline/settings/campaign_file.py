@@ -17,6 +17,7 @@ import msgspec
 
 from plumbline.core import profile_file
 from plumbline.core.reach import named
+from plumbline.launch import allocation
 from plumbline.launch.simulation import known
 from plumbline.system import modules, placement, toml
 from plumbline_db.errors import UsageError
@@ -71,6 +72,8 @@ def of(name: str, values: Mapping[str, Any], overrides: Mapping[str, Any]) -> Se
     values |= given
     if "simulate" in values:
         values = SIMULATED | values
+    if not values.keys() & set(PLACES):
+        values |= _of_allocation(values)
     if "profile" in values:
         values = {"sizes": []} | values | {"profile": _profile(name, values["profile"])}
     try:
@@ -81,6 +84,13 @@ def of(name: str, values: Mapping[str, Any], overrides: Mapping[str, Any]) -> Se
     if settings.ranks.hosts is not None:
         settings = settings.but(hosts=named(settings.ranks.hosts))
     return settings.checked(name)
+
+
+def _of_allocation(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys that put ranks on the hosts of the allocation around this process; none outside of one,
+    and where it is this host."""
+    around = allocation.found()
+    return {} if around is None or around.is_here else around.keys(values)
 
 
 def _profile(where: str, path: Any) -> Any:

@@ -14,7 +14,7 @@ from plumbline.core.application import Application
 from . import GROUPS
 
 
-class Explained(msgspec.Struct, frozen=True):
+class ExplainedSetting(msgspec.Struct, frozen=True):
     """A key: what it takes, what it is where it is not given (empty: nothing), and a sentence."""
 
     takes: str
@@ -22,18 +22,18 @@ class Explained(msgspec.Struct, frozen=True):
     sentence: str
 
 
-def keys() -> dict[str, Explained]:
+def keys() -> dict[str, ExplainedSetting]:
     """Of every group, in their order."""
     return {key: explained for group in GROUPS.values() for key, explained in of_group(group)}
 
 
-def of_group(group: type[msgspec.Struct]) -> Iterator[tuple[str, Explained]]:
+def of_group(group: type[msgspec.Struct]) -> Iterator[tuple[str, ExplainedSetting]]:
     sentences = dict(_sentences(group))
     usual = group()
     for field in msgspec.structs.fields(group):
         takes = _words(msgspec.inspect.type_info(field.type))
         default = _default(getattr(usual, field.name))
-        yield field.name, Explained(takes, default, sentences[field.name])
+        yield field.name, ExplainedSetting(takes, default, sentences[field.name])
 
 
 def _default(value: object) -> str:

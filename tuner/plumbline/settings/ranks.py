@@ -9,6 +9,7 @@ import msgspec
 from plumbline.core.reach import Hosts
 from plumbline.launch import simulation
 from plumbline.launch.flux import FluxTable
+from plumbline.launch.lsf import LsfTable
 from plumbline.launch.pbs import PbsTable
 from plumbline.launch.simulation import Simulation
 from plumbline.launch.slurm import SlurmTable
@@ -16,7 +17,7 @@ from plumbline.system.machine import processing_units
 from plumbline.system.placement import Bind, MapBy, Placement
 
 # The tables that say where ranks come from; at most one of them is given.
-SCHEDULERS = ("slurm", "pbs", "flux")
+SCHEDULERS = ("slurm", "pbs", "flux", "lsf")
 PLACES = ("simulate", "hosts", *SCHEDULERS)
 
 _MOST_RANKS = 2**24
@@ -43,11 +44,13 @@ class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Jobs of PBS in place of ranks here (docs/clusters.md)."""
     flux: FluxTable | None = None
     """Jobs of Flux in place of ranks here (docs/clusters.md)."""
+    lsf: LsfTable | None = None
+    """Jobs of LSF in place of ranks here (docs/clusters.md)."""
 
     @property
-    def place(self) -> Simulation | Hosts | SlurmTable | PbsTable | FluxTable | None:
+    def place(self) -> Simulation | Hosts | SlurmTable | PbsTable | FluxTable | LsfTable | None:
         """The table that says where ranks come from; None: this machine."""
-        return self.simulate or self.hosts or self.slurm or self.pbs or self.flux
+        return self.simulate or self.hosts or self.slurm or self.pbs or self.flux or self.lsf
 
     @property
     def node_count(self) -> int:

@@ -1,15 +1,17 @@
-"""How many ranks a command line asks for, where it says so plainly: mpirun, mpiexec and srun with a
+"""What a command line says of its ranks, where it says so plainly: mpirun, mpiexec and srun with a
 number before the program. What is not understood is not guessed."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 _STARTERS = re.compile(r"(mpirun|mpiexec|orterun|prterun|smpirun|srun)([.-].*)?\Z")
 _NUMBER = {"-n", "-np", "--n", "--np", "-c"}
 _NUMBER_OF_SRUN = {"-n", "--ntasks"}
+_FLAGS_OF_SRUN = {"-O", "--overcommit", "-s", "-k", "--no-kill", "-E", "-K", "--kill-on-bad-exit"}
 # How many words follow an option that is not about numbers of ranks.
 _VALUES = {
     **dict.fromkeys(
@@ -32,12 +34,34 @@ _VALUES = {
 }  # fmt: skip
 
 
+# Where a process reads how many ranks there are, if a launcher has started it.
+_OF_A_RANK = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
+_MENTIONS_MPI = b"libmpi"
+_MOST_BYTES = 1 << 28  # of a program that is looked into
+
+
+class Start(NamedTuple):
+    """`launcher`: the words before the program, empty where nothing says where it begins or there
+    are several programs; `ranks`: None where nobody knows."""
+
+    launcher: tuple[str, ...]
+    ranks: int | None
+
+
 def ranks(words: Sequence[str]) -> int | None:
     """Of the command `words`; None where it does not say, or not plainly. Several programs with a
     colon between are counted together."""
+    return of(words, {}).ranks
+
+
+def of(words: Sequence[str], environment: Mapping[str, str], binary: Path | None = None) -> Start:
+    """Of the command `words` in an `environment`: that of an allocation says what srun takes where
+    it is not told. A program (`binary`) that calls MPI itself, without a launcher, is one rank."""
     name = Path(words[0]).name if words else ""
     if not _STARTERS.match(name):
-        return None
+        alone = binary is not None and calls_mpi(binary)
+        inside = any(variable in environment for variable in _OF_A_RANK)
+        return Start((), 1 if alone and not inside else None)
     slurm = name == "srun"
     parts: list[list[str]] = [[]]
     for word in words[1:]:
@@ -45,34 +69,60 @@ def ranks(words: Sequence[str]) -> int | None:
             parts.append([])
         else:
             parts[-1].append(word)
-    counts = [_count(part, slurm=slurm) for part in parts]
+    read = [_read(part, slurm=slurm) for part in parts]
+    begins = read[0].program
+    launcher = () if begins is None or len(parts) > 1 else tuple(words[: begins + 1])
+    counts = [part.ranks for part in read]
+    if slurm and counts == [None] and launcher:
+        counts = [_whole([environment.get("SLURM_NTASKS", "")])]
     known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+    return Start(launcher, sum(known) if len(known) == len(counts) else None)
 
 
-def _count(words: Sequence[str], *, slurm: bool) -> int | None:
+def calls_mpi(program: Path) -> bool:
+    """Whether a program names the library as one that the loader brings."""
+    try:
+        if program.stat().st_size > _MOST_BYTES:
+            return False
+        return _MENTIONS_MPI in program.read_bytes()
+    except OSError:
+        return False
+
+
+class _Part(NamedTuple):
+    """`program`: how many words stand before it; None where that is not plain."""
+
+    ranks: int | None
+    program: int | None
+
+
+def _read(words: Sequence[str], *, slurm: bool) -> _Part:
     names = _NUMBER_OF_SRUN if slurm else _NUMBER
     position = 0
+    count: int | None = None
     while position < len(words):
         word = words[position]
         name, equals, value = word.partition("=")
         if word in names:
-            return _whole(words[position + 1 : position + 2])
-        if name in names and equals:
-            return _whole([value])
-        if slurm and re.fullmatch(r"-n\d+", word):
-            return int(word[2:])
-        if slurm and word == "-c":
+            count = _whole(words[position + 1 : position + 2])
+            position += 2
+        elif name in names and equals:
+            count = _whole([value])
+            position += 1
+        elif slurm and re.fullmatch(r"-n\d+", word):
+            count = int(word[2:])
+            position += 1
+        elif slurm and word == "-c":
             position += 2
         elif not word.startswith("-"):
-            return None  # the program begins
-        elif equals:
+            return _Part(count, position)
+        elif equals or (slurm and word in _FLAGS_OF_SRUN):
             position += 1
         elif word in _VALUES:
             position += 1 + _VALUES[word]
         else:
-            return None  # nobody knows how many words it takes
-    return None
+            return _Part(count, None)  # nobody knows how many words it takes
+    return _Part(count, None)
 
 
 def _whole(words: Sequence[str]) -> int | None:

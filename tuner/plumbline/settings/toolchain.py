@@ -232,12 +232,13 @@ def list_of(
         said = f"{done.stdout}\n{done.stderr}".strip()[-_MOST_SAID:]
         raise PlumblineError(
             f"{probe} --list ended with status {done.status} and said: {said or 'nothing'}\n"
-            "If it was built for something else than what is installed here: `make build`"
+            "If it was built for something else than what is installed here: `plumbline build` "
+            "(`make build`)"
         )
     try:
         return msgspec.json.decode(done.stdout, type=Catalogue)
     except (ValueError, msgspec.ValidationError) as error:
         raise PlumblineError(
             f"{probe} --list does not answer as this version expects ({error}); "
-            "run `make build` again"
+            "run `plumbline build` (`make build`) again"
         ) from error

@@ -16,7 +16,7 @@ import msgspec
 from plumbline.core.plan import TYPE_BYTES, StoppingRule
 from plumbline.system import toml
 from plumbline_db.errors import UsageError
-from plumbline_db.records import Axis
+from plumbline_db.points import Axis
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}\Z")
 _MOST = 2**31 - 1

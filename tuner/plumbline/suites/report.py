@@ -13,7 +13,8 @@ from plumbline.measure.refine import SweptCurve, Threshold
 from plumbline.suites.run import Prepared, curves, found_thresholds, read, stored_suite
 from plumbline_db import points, rank_series, suites
 from plumbline_db.connection import Database
-from plumbline_db.records import Axis, Campaign, Why
+from plumbline_db.points import Axis, Why
+from plumbline_db.records import Campaign
 
 
 class Measurement(msgspec.Struct, frozen=True):

@@ -43,7 +43,8 @@ from plumbline_db import campaigns, points, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.layout import SUITES
-from plumbline_db.records import Campaign, Medians, SuitePoint
+from plumbline_db.points import SuitePoint
+from plumbline_db.records import Campaign, Medians
 from plumbline_db.records import Suite as StoredSuite
 
 _MOST_LOOKS = 30

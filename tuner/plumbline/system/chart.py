@@ -35,13 +35,13 @@ def drawn(spec: Mapping[str, Any], path: Path) -> bytes:
 
 def converted(svg: str, path: Path) -> bytes:
     """As `drawn`, of what is SVG already."""
+    if path.suffix not in (".png", ".pdf"):
+        return svg.encode()
     import vl_convert
 
     if path.suffix == ".png":
         return bytes(vl_convert.svg_to_png(svg, scale=_SHARP))
-    if path.suffix == ".pdf":
-        return bytes(vl_convert.svg_to_pdf(svg))
-    return svg.encode()
+    return bytes(vl_convert.svg_to_pdf(svg))
 
 
 def script() -> str:

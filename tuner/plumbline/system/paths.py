@@ -1,7 +1,7 @@
 """Where the parts of an installation lie: probes, preload library, search spaces.
 
-A source checkout and an installed prefix have different layouts; both are described here and
-nowhere else. PLUMBLINE_PREFIX names an installation explicitly."""
+A source checkout, an installed prefix and a wheel have different layouts; all are described here
+and nowhere else. PLUMBLINE_PREFIX names a prefix explicitly."""
 
 from __future__ import annotations
 
@@ -16,10 +16,20 @@ from plumbline_db.records import Library
 
 class Layout(msgspec.Struct, frozen=True):
     """`programs` holds one folder per build id, with `probe`, `loops`, `libplumbline.so` and
-    `librecorder.so` (for SimGrid `probe` and `plumbline.o`, to be linked in)."""
+    `librecorder.so` (for SimGrid `probe` and `plumbline.o`, to be linked in). `own` is the place of
+    those that `plumbline build` makes, outside a checkout; what it makes them of are `sources`."""
 
     programs: Path
     search_spaces: Path
+    own: Path | None = None
+    sources: Path | None = None
+
+    @property
+    def remedy(self) -> str:
+        """Against a program that is missing."""
+        if self.own is None:
+            return "`make build MPICC=<its mpicc>`"
+        return "`plumbline build --mpi <its prefix>`"
 
     def probe(self, build_id: str) -> Path:
         return self._built(build_id, "probe")
@@ -28,7 +38,7 @@ class Layout(msgspec.Struct, frozen=True):
         return self._built(build_id, "loops")
 
     def preload(self, build_id: str) -> Path:
-        linked = self.programs / build_id / "plumbline.o"
+        linked = self._found(build_id, "plumbline.o")
         return linked if linked.is_file() else self._built(build_id, "libplumbline.so")
 
     def recorder(self, build_id: str) -> Path:
@@ -36,19 +46,24 @@ class Layout(msgspec.Struct, frozen=True):
 
     def detection(self) -> Path:
         """The compiled core of `plumbline detect`, which is one for all MPI libraries."""
-        path = self.programs / "detection" / "libdetection.so"
+        path = self._found("detection", "libdetection.so")
         if not path.is_file():
-            raise PlumblineError(f"{path} is missing: build it with `make build`")
+            raise PlumblineError(f"{path} is missing: build it with {self.remedy}")
         return path
 
     def _built(self, build_id: str, name: str) -> Path:
-        path = self.programs / build_id / name
+        path = self._found(build_id, name)
         if not path.is_file():
             raise PlumblineError(
-                f"{path} is missing: build the probes for {build_id} with "
-                "`make build MPICC=<its mpicc>`"
+                f"{path} is missing: build the probes for {build_id} with {self.remedy}"
             )
         return path
+
+    def _found(self, build_id: str, name: str) -> Path:
+        """Where it is, else where it would be."""
+        path = self.programs / build_id / name
+        mine = self.own / build_id / name if self.own else path
+        return mine if mine.is_file() or self.own == self.programs else path
 
 
 def build_id(library: Library) -> str:
@@ -59,21 +74,32 @@ def build_id(library: Library) -> str:
 
 def layout() -> Layout:
     """The layout in force: PLUMBLINE_PREFIX, else the checkout this file lies in, else the prefix
-    it is installed under (PREFIX/lib/plumbline/python/plumbline/system/paths.py)."""
+    it is installed under (PREFIX/lib/plumbline/python/plumbline/system/paths.py), else what a wheel
+    carries."""
     named = os.environ.get("PLUMBLINE_PREFIX")
     if named:
         return _installed(Path(named).absolute())
     here = Path(__file__).resolve()
     checkout = here.parents[3]
     if (checkout / "search-spaces").is_dir() and (checkout / "probes").is_dir():
-        return Layout(programs=checkout / "build", search_spaces=checkout / "search-spaces")
-    return _installed(here.parents[5])
+        spaces = checkout / "search-spaces"
+        return Layout(programs=checkout / "build", search_spaces=spaces, sources=checkout)
+    prefix, carried = here.parents[5], here.parents[1] / "sources"
+    if carried.is_dir() and not _spaces(prefix).is_dir():
+        own = _own(carried)
+        return Layout(
+            programs=own, search_spaces=carried / "search-spaces", own=own, sources=carried
+        )
+    return _installed(prefix)
 
 
 def _installed(prefix: Path) -> Layout:
+    carried = prefix / "lib" / "plumbline" / "python" / "plumbline" / "sources"
     result = Layout(
         programs=prefix / "libexec" / "plumbline",
-        search_spaces=prefix / "share" / "plumbline" / "search-spaces",
+        search_spaces=_spaces(prefix),
+        own=_own(carried),
+        sources=carried,
     )
     if not result.search_spaces.is_dir():
         raise PlumblineError(
@@ -81,6 +107,23 @@ def _installed(prefix: Path) -> Layout:
             "`make install` was given"
         )
     return result
+
+
+def _spaces(prefix: Path) -> Path:
+    return prefix / "share" / "plumbline" / "search-spaces"
+
+
+def _own(sources: Path) -> Path:
+    """Of one state of the sources: programs of another version would not fit."""
+    digest = sources / "digest"
+    name = digest.read_text() if digest.is_file() else "unknown"
+    return state_folder() / "programs" / name
+
+
+def state_folder() -> Path:
+    """The user's."""
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "plumbline"
 
 
 def default_database() -> Path:
@@ -91,5 +134,4 @@ def default_database() -> Path:
     checkout = Path(__file__).resolve().parents[3]
     if (checkout / "probes").is_dir():
         return checkout / "state" / "plumbline.db"
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(state) / "plumbline" / "plumbline.db"
+    return state_folder() / "plumbline.db"

@@ -14,6 +14,8 @@ from itertools import combinations
 import msgspec
 import numpy as np
 
+from plumbline.verify.significance.distributions import student_quantile
+
 LEAST_CELLS = 20  # of a 95 % quantile
 COVERAGE = 0.95
 
@@ -76,6 +78,4 @@ def widened(middle: float, low: float, high: float, factor: float) -> tuple[floa
 
 
 def _quantile(confidence: float, freedom: int) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, 0.5 + confidence / 2))
+    return student_quantile(freedom, 0.5 + confidence / 2)

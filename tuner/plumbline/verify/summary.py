@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 from rich.table import Table
@@ -80,9 +80,11 @@ def summary_table(
     for stage in stages:
         table.add_column(stage, justify="right", no_wrap=True)
     counts = {stage: summary_counts(verdicts) for stage, verdicts in stages.items()}
-    for kind in _kinds_of([verdict for verdicts in stages.values() for verdict in verdicts]):
+    everything = [verdict for verdicts in stages.values() for verdict in verdicts]
+    tested = {verdict.guideline for verdict in everything}
+    for kind in _kinds_of(everything):
         cells = [_count_text(counts[stage][kind.name]) for stage in stages]
-        table.add_row(f"{kind.letter} {_kind_label(kind.name, guidelines)}", *cells)
+        table.add_row(f"{kind.letter} {_kind_label(kind.name, guidelines, tested)}", *cells)
     return table
 
 
@@ -110,11 +112,12 @@ def _count_text(count: KindCount) -> Text:
     return Text(f"{count.violated}/{count.tested}{unknown}", style=style if count.tested else "dim")
 
 
-def _kind_label(name: str, guidelines: Guidelines) -> str:
+def _kind_label(name: str, guidelines: Guidelines, tested: Collection[str]) -> str:
+    """With the guidelines of that kind that were tested."""
     ids = {
         "monotony": guidelines.monotony.id,
         "split": guidelines.split.id,
-        "pattern": _span([pattern.id for pattern in guidelines.patterns]),
+        "pattern": _span([each.id for each in guidelines.patterns if each.id in tested]),
         "rank": guidelines.rank.id if guidelines.rank else "none",
         "overlap": guidelines.overlap.id if guidelines.overlap else "none",
         "nonblocking": guidelines.nonblocking.id if guidelines.nonblocking else "none",
@@ -123,7 +126,9 @@ def _kind_label(name: str, guidelines: Guidelines) -> str:
 
 
 def _span(ids: Sequence[str]) -> str:
-    """The first and the last of each letter code: GL3-GL27, PL2-PL9."""
+    """A few as they are, else the first and the last of each letter code: GL3-GL27, PL2-PL9."""
+    if len(ids) <= 4:
+        return ", ".join(ids) or "none"
     groups: dict[str, list[str]] = {}
     for verdict_id in ids:
         groups.setdefault(verdict_id.rstrip("0123456789"), []).append(verdict_id)

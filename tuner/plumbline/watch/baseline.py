@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
+from plumbline.verify.significance.distributions import student_quantile
 from plumbline.watch.run_length import FREEDOM
 
 # Shares of |value - middle| at which the noise must not be wider than the scale says.
@@ -65,7 +65,8 @@ def learn(values: ArrayLike, *, together: bool = False) -> tuple[Vector, Vector]
     distances = np.sort(np.abs(every - middles), axis=0)
     levels = np.array(LEVELS)
     at = np.ceil(levels * canaries).astype(int) - 1
-    covered = distances[at] / stdtrit(FREEDOM, (1 + levels) / 2)[:, None]
+    usual = np.array([student_quantile(FREEDOM, (1 + level) / 2) for level in LEVELS])
+    covered = distances[at] / usual[:, None]
     scales = covered.max(axis=0) * (1 + SCALE_MARGIN / math.sqrt(canaries))
     scales = np.maximum(scales, LEAST_SCALE)
     return middles, scales * _remembered((every - middles) / scales, together=together)

@@ -9,12 +9,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.measure.experiment import REFERENCE_CELLS, without_shared_factor
+from plumbline.measure.experiment import REFERENCE_CELLS
 from plumbline.watch import chart
 from plumbline.watch.baseline import Baseline, baselines_of
 from plumbline.watch.design import Design
 from plumbline.watch.disturbance import disturbance
-from plumbline.watch.launches import of_launches
+from plumbline.watch.launches import less_shared, of_launches
+from plumbline.watch.sizing import launches_of, resized
 from plumbline.watch.state import Alarm, CellState, Cusum
 
 Key = TypeVar("Key")
@@ -22,11 +23,13 @@ Vector = NDArray[np.float64]
 
 
 class Watched(msgspec.Struct, Generic[Key], frozen=True):
-    """`disturbance`: how wide this canary's noise is among the references, by what it usually stays
-    below; None: too few of them were measured."""
+    """`own`: the log ratio of each cell in this canary, less what all share. `disturbance`: how
+    wide this canary's noise is among the references, by what it usually stays below; None: too few
+    of them were measured."""
 
     states: dict[Key, CellState]
     alarms: dict[Key, Alarm]
+    own: dict[Key, float]
     disturbance: float | None
 
     @property
@@ -41,28 +44,30 @@ def observe(
     canary: Mapping[Key, Sequence[float]],
     references: Collection[Key],
 ) -> Watched[Key]:
-    """`canary`: log ratios of cells, now over a stored time that never changes, one a launch; all
-    cells that were measured have the same launches, and each canary as many. `references`: cells
-    among them that no exported file changes; they are watched too.
+    """`canary`: log ratios of cells, now over a stored time that never changes, one a launch: of
+    the first launches, as many as `launches_of` says. `references`: cells among them that no
+    exported file changes; they have all launches, and are watched too.
 
     A cell that is new learns; one that was not measured stays as it is. A sum that raises an alarm
     begins again at 0: while nobody does anything about it, the alarm comes again."""
     before = dict(states)
     steady = [key for key in references if key in canary]
     if len(steady) < REFERENCE_CELLS:
-        return Watched(before, {}, None)
-    ratios = without_shared_factor(canary, [canary[key] for key in steady])
-    own = {key: float(of_launches(np.array(logs))) for key, logs in ratios.items()}
+        return Watched(before, {}, {}, None)
+    ratios = less_shared(canary, steady)
+    counts = {key: launches_of(design, before.get(key, CellState())) for key in ratios}
+    own = {key: float(of_launches(np.array(logs[: counts[key]]))) for key, logs in ratios.items()}
     known = {key: states[key].known() for key in steady if key in states}
     disturbed = _disturbance(own, {key: one for key, one in known.items() if one})
     if disturbed > 1:
-        return Watched(before, {}, disturbed)
+        return Watched(before, {}, own, disturbed)
     after, alarms = dict(before), dict[Key, Alarm]()
     watched: dict[Key, Baseline] = {}
     for key, log in own.items():
         state = states.get(key, CellState())
         if state.baseline is None:
-            after[key] = CellState((*state.learning, log))
+            learning = msgspec.structs.replace(state, learning=(*state.learning, log))
+            after[key] = resized(design, learning)
         else:
             watched[key] = state.baseline
     after |= _learnt(design, {key: after[key] for key in own if key not in watched})
@@ -70,7 +75,7 @@ def observe(
         after[key] = state
         if alarm:
             alarms[key] = alarm
-    return Watched(after, alarms, disturbed)
+    return Watched(after, alarms, own, disturbed)
 
 
 def _learnt(design: Design, states: Mapping[Key, CellState]) -> dict[Key, CellState]:
@@ -81,7 +86,10 @@ def _learnt(design: Design, states: Mapping[Key, CellState]) -> dict[Key, CellSt
     for length in {len(logs) for logs in ready.values()}:  # a design may have become shorter
         keys = [key for key, logs in ready.items() if len(logs) == length]
         baselines = baselines_of([ready[key] for key in keys])
-        found |= {key: CellState((), one) for key, one in zip(keys, baselines, strict=True)}
+        found |= {
+            key: CellState((), one, launches=states[key].launches)
+            for key, one in zip(keys, baselines, strict=True)
+        }
     return found
 
 

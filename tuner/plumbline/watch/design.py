@@ -15,17 +15,20 @@ LEAST_LEARNING = 20
 
 class Design(msgspec.Struct, frozen=True):
     """At most `false_alarms` on average in `canaries` canaries of all `cells` together, slower and
-    faster, references included. `learning`: canaries before a cell is watched. Stored beside the
-    states: with another design they are not the same states."""
+    faster, references included. `learning`: canaries before a cell is watched. A cell takes part in
+    `launches` of a canary at least, a noisy one in `launches_max` at most (sizing.py). Stored
+    beside the states: with another design they are not the same states."""
 
     cells: int
     canaries: int = HOURLY_30_DAYS
     false_alarms: float = 1.0
     learning: int = 72
+    launches: int = 1
+    launches_max: int = 1
 
     def __post_init__(self) -> None:
-        if self.cells < 1 or self.canaries < 1:
-            raise ValueError("a design needs a cell and a canary at least")
+        if min(self.cells, self.canaries, self.launches) < 1:
+            raise ValueError("a design needs a cell, a canary and a launch at least")
         if not 0 < self.false_alarms < math.inf:
             raise ValueError(f"{self.false_alarms} false alarms cannot be promised")
         if self.learning < LEAST_LEARNING:

@@ -9,9 +9,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, stdtrit
 
 from plumbline.measure.experiment import REFERENCE_CELLS
+from plumbline.verify.significance.distributions import beta_quantile, student_quantile
 from plumbline.watch.run_length import FREEDOM
 
 LEVEL = 0.75  # a quarter of the references lies beyond
@@ -34,5 +34,5 @@ def disturbance(values: Vector) -> Vector:
 @lru_cache
 def _usual(at: int, count: int) -> float:
     """What the distance of this order stays below in CONFIDENCE of the canaries."""
-    share = float(betaincinv(at, count - at + 1, CONFIDENCE))
-    return float(stdtrit(FREEDOM, (1 + share) / 2))
+    share = beta_quantile(at, count - at + 1, CONFIDENCE)
+    return student_quantile(FREEDOM, (1 + share) / 2)

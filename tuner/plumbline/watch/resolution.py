@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -36,6 +37,7 @@ def found_change(
     return math.expm1(high)
 
 
+@lru_cache
 def largest_scale(design: Design, change: float = 0.1) -> float:
     """Of cells in which this slow-down is found so; cells that are wider need more launches in a
     canary: four times as many halve a scale, where launches differ as normal noise does."""

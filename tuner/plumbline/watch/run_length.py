@@ -13,9 +13,10 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
 
-FREEDOM = 4.0
+from plumbline.verify.significance.distributions import student4_below
+
+FREEDOM = 4.0  # of student4_below
 # What one canary can add: an outlier is worth this much, however far out it lies.
 GAIN = 1.5
 # An alarm has so many canaries behind it, whatever they say.
@@ -78,6 +79,6 @@ def _chain(reference: float, threshold: float, shift: float, spread: float) -> M
     tops = heights + step / 2
     tops[-1] = threshold
     rises = tops[None, :] - heights[:, None]
-    below = stdtr(FREEDOM, (rises + reference - shift) / spread)
+    below = student4_below((rises + reference - shift) / spread)
     below[rises >= GAIN] = 1.0
     return np.asarray(np.diff(below, axis=1, prepend=0.0))

@@ -33,12 +33,14 @@ class Cusum(msgspec.Struct, frozen=True):
 
 
 class CellState(msgspec.Struct, frozen=True):
-    """`learning`: log ratios so far, until the baseline is there; a new cell is `CellState()`."""
+    """`learning`: log ratios so far, until the baseline is there; a new cell is `CellState()`.
+    `launches`: of a canary, that it asks for (0: as few as the design has)."""
 
     learning: tuple[float, ...] = ()
     baseline: Baseline | None = None
     slower: Cusum = Cusum()
     faster: Cusum = Cusum()
+    launches: int = 0
 
     def known(self) -> Baseline | None:
         """The baseline, or what it looks like so far; None: it is too early to say."""
@@ -46,10 +48,16 @@ class CellState(msgspec.Struct, frozen=True):
             return baseline_of(self.learning)
         return self.baseline
 
+    def learnt_so_far(self) -> CellState:
+        """Learning ends here: with a baseline, where it is not too early; else it begins anew."""
+        if self.baseline is not None:
+            return self
+        return CellState((), self.known(), launches=self.launches)
+
     def rested(self) -> CellState:
         """Nothing stands against it: after an alarm that others have refuted. After one that was
         confirmed the cell is another one, and begins anew as `CellState()`."""
-        return CellState(self.learning, self.baseline)
+        return CellState(self.learning, self.baseline, launches=self.launches)
 
 
 class Alarm(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters import plumbline_sh, profile, quoting
+from plumbline_exporters import by_srun, plumbline_sh, profile, quoting
 from plumbline_exporters.bundle import Bundle, groups, is_profile, put
 from plumbline_exporters.family.intelmpi import ranges
 from plumbline_exporters.registry import exporter
@@ -45,10 +45,12 @@ def files(bundle: Bundle) -> dict[str, str]:
         remarks.append(f"# Nothing shows whether a preset is taken for {', '.join(silent)}.")
     text = plumbline_sh.text(bundle, "Intel MPI", remarks, variables(bundle))
     if any(is_profile(winner) for winner in bundle.winners):
+        library = plumbline_sh.preload_library(bundle, _UNFIT, "Intel MPI")
         text += _PRELOAD.format(
-            library=quoting.sh(plumbline_sh.preload_library(bundle, _UNFIT, "Intel MPI")),
+            library=quoting.sh(library),
             profile=quoting.sh(str(bundle.directory / profile.FILE_NAME)),
         )
+        text += by_srun.script(bundle, library)
     return {plumbline_sh.FILE_NAME: text}
 
 

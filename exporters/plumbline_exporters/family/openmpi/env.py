@@ -4,11 +4,14 @@ The preload library must enter the ranks and nothing else of the user's shell. O
 with `mca_base_env_list`. Open MPI 4 aborts when `mpirun -x` meets that parameter, but not with
 `mca_base_env_list_internal`, the one behind `-x` in a `--tune` file. What the user has set stays:
 an LD_PRELOAD of the shell follows ours, an environment list precedes ours.
-"""
+
+srun gets the same by a list of its own (by_srun.py). mpirun starts its daemons on other nodes by
+srun too: these must not have it, as ranks there would have it by them alone where the list of
+mpirun is another one."""
 
 from __future__ import annotations
 
-from plumbline_exporters import plumbline_sh, profile, quoting
+from plumbline_exporters import by_srun, plumbline_sh, profile, quoting
 from plumbline_exporters.bundle import Bundle, is_profile
 from plumbline_exporters.family.openmpi import mca_params, tuned
 from plumbline_exporters.registry import exporter
@@ -32,6 +35,13 @@ case ";$plumbline_theirs" in
     ;;
 esac
 unset plumbline_library plumbline_list plumbline_theirs
+"""
+
+_DAEMONS = """\
+case "${{{variable}-}}" in
+*--export*) ;;
+*) export {variable}="${{{variable}:+${variable} }}--export=ALL" ;;
+esac
 """
 
 _EXPORT_4 = """\
@@ -69,8 +79,11 @@ def _preload(bundle: Bundle) -> str:
     """ld.so splits at blanks and colons and expands $; Open MPI splits at semicolons."""
     library = plumbline_sh.preload_library(bundle, r"[ \t\n:;$]", "Open MPI")
     plumbline_sh.whole(bundle.directory, r"[;\n]", "Open MPI")
-    return _PRELOAD.format(
+    five = tuned.version(bundle.library) >= (5, 0, 0)
+    text = _PRELOAD.format(
         library=quoting.sh(library),
         profile=quoting.sh(str(bundle.directory / profile.FILE_NAME)),
-        export=_EXPORT_5 if tuned.version(bundle.library) >= (5, 0, 0) else _EXPORT_4,
+        export=_EXPORT_5 if five else _EXPORT_4,
     )
+    args = "PRTE_MCA_plm_slurm_args" if five else "OMPI_MCA_plm_slurm_args"
+    return text + by_srun.script(bundle, library) + _DAEMONS.format(variable=args)

@@ -158,7 +158,7 @@ class OpenMpi:
             yield int(sender), int(receiver), int(count), int(size)
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
-        ours = preloaded.VARIABLES
+        ours = (*preloaded.VARIABLES, "OMPI_MCA_plm_slurm_args", "PRTE_MCA_plm_slurm_args")
         return sorted(name for name in environment if SETTINGS.match(name) or name in ours)
 
     def components(self, stderr: str) -> list[str]:

@@ -27,6 +27,7 @@ async function draw(figure) {
   image.remove();
   if (JSON.stringify(specification).includes('"bind":"scales"')) addReset(figure, show);
   figure.dataset.drawn = "yes";
+  if (figure.scrollWidth > figure.clientWidth) figure.tabIndex = 0;  // so that keys scroll it
 }
 
 // A file that opens without a server carries the specification itself.

@@ -12,6 +12,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from plumbline.verify.significance import distributions
 from plumbline.verify.significance import null_distributions as null
 from plumbline.verify.significance.comparison import (
     TIE_DIGITS,
@@ -149,10 +150,8 @@ def _t_distribution(
     n: int,
     alternative: Alternative,
 ) -> float:
-    from scipy import stats
-
     variance = spread_left + spread_right
     freedom = variance**2 / (spread_left**2 / (m - 1) + spread_right**2 / (n - 1))
     statistic = estimate / math.sqrt(variance)
-    upper = float(stats.t.sf(statistic, freedom))
-    return of_tails(upper, float(stats.t.cdf(statistic, freedom)), alternative)
+    upper = distributions.student_above(freedom, statistic)
+    return of_tails(upper, distributions.student_below(freedom, statistic), alternative)

@@ -75,7 +75,8 @@ def interval(
 ) -> tuple[float | None, float | None, str]:
     """The `order`-th smallest and largest of the ordered logarithms, as ratios; and a reason."""
     if order == 0:
-        return None, None, f"{n} launches are too few for a {100 * confidence:g} % interval"
+        launches = "1 launch is" if n == 1 else f"{n} launches are"
+        return None, None, f"{launches} too few for a {100 * confidence:g} % interval"
     return ratio_of(float(ordered[order - 1])), ratio_of(float(ordered[-order])), ""
 
 

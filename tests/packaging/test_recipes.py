@@ -1,0 +1,74 @@
+"""Recipes of packagers say what pyproject.toml, needs.txt and the Makefile say. Spack, Docker,
+Apptainer and EasyBuild themselves are not here: docs/install.md says so."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+PACKAGING = ROOT / "packaging"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+MAKEFILE = (ROOT / "Makefile").read_text()
+CONTAINERS = ("Dockerfile", "plumbline.def")
+
+
+def targets(text: str) -> set[str]:
+    """Of the calls of make in a recipe."""
+    found = re.findall(r"^(?:RUN |\s*)make ([^\n#&]*)", text, re.MULTILINE)
+    return {word for words in found for word in words.split() if "=" not in word}
+
+
+def easyconfig() -> dict[str, Any]:
+    (path,) = (PACKAGING / "easybuild").glob("*.eb")
+    values: dict[str, Any] = {}
+    for line in ast.parse(path.read_text()).body:
+        assert isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)
+        values[line.targets[0].id] = ast.literal_eval(line.value)
+    name, version, toolchain = values["name"], values["version"], values["toolchain"]
+    assert path.stem == f"{name}-{version}-{toolchain['name']}-{toolchain['version']}"
+    return values
+
+
+def test_easybuild() -> None:
+    values = easyconfig()
+    assert values["version"] == PROJECT["version"]
+    for target in (*values["buildopts"].split(), "install"):
+        assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)
+    (python,) = (version for name, version in values["dependencies"] if name == "Python")
+    assert tuple(map(int, python.split(".")))[:2] >= (3, 11)
+
+
+def spack_requirements() -> dict[str, list[str]]:
+    """Python packages, with the least version and the newest major one that are taken."""
+    text = (PACKAGING / "spack" / "package.py").read_text()
+    ast.parse(text)
+    found = re.findall(r'depends_on\("py-([\w-]+)@([\d.]+):([\d.]+)"', text)
+    return {name: [least, most] for name, least, most in found if name != "setuptools"}
+
+
+def test_spack() -> None:
+    """The same packages with the same bounds: `>=8.1,<9` is `8.1:8`."""
+    wanted = {}
+    for text in (*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["pages"]):
+        one = Requirement(text)
+        bounds = {part.operator: part.version for part in one.specifier}
+        wanted[one.name] = [bounds[">="], str(int(bounds["<"]) - 1)]
+    assert spack_requirements() == wanted
+    text = (PACKAGING / "spack" / "package.py").read_text()
+    assert f'version("{PROJECT["version"]}"' in text
+    assert f"python@{PROJECT['requires-python'].removeprefix('>=')}:" in text
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_containers(name: str) -> None:
+    text = (PACKAGING / "containers" / name).read_text()
+    assert targets(text) == {"install"}
+    assert re.search(r"^install:", MAKEFILE, re.MULTILINE)
+    assert "From: debian:12" in text or "FROM debian:12" in text

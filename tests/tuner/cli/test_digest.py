@@ -1,0 +1,46 @@
+"""`plumbline guidelines`, and the short form of a campaign."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from plumbline.cli import digest
+from plumbline.core import explained_guidelines, guidelines
+from tests.tuner.cli.command import plumbline
+
+
+def test_every_guideline_is_explained() -> None:
+    explained = explained_guidelines.of(guidelines.load())
+    assert len({each.id for each in explained}) == len(explained) > 20
+    by_id = {each.id: each for each in explained}
+    assert (
+        by_id["GL12"].right_side
+        == "allreduce_as_reduce_plus_bcast, made of MPI_Reduce and MPI_Bcast"
+    )
+    assert "Euro-Par 2016" in by_id["GL12"].source
+    assert by_id["GL27"].source.startswith("PGMPITuneLib")
+    assert by_id["PL2"].source == "Plumbline"
+    assert all(each.meaning and each.right_side for each in explained)
+    assert msgspec.json.encode(explained)
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_no_word_is_broken(width: int) -> None:
+    line = "  GL25  MPI_Reduce_scatter_block ⪯ MPI_Reduce_scatter + MPI_Gatherv: 3 sizes"
+    parts = digest._wrapped(line, width)
+    assert " ".join(" ".join(parts).split()) == " ".join(line.split())
+    assert all(len(part) <= width for part in parts)
+    assert digest._wrapped("", width) == [""]
+
+
+def test_formats_are_listed_as_json() -> None:
+    listed = {each["format"]: each for each in plumbline("export", "--list", "--json").json}
+    assert listed["env"]["family"] == "openmpi" and listed["json"]["summary"]
+
+
+def test_a_guideline_is_explained_by_its_id() -> None:
+    done = plumbline("guidelines", "GL12")
+    assert "allreduce_as_reduce_plus_bcast, made of MPI_Reduce and MPI_Bcast" in done.out
+    assert plumbline("guidelines", "GL99").status == 2
+    assert len(plumbline("guidelines").out.splitlines()) < 100

@@ -1,0 +1,53 @@
+"""What two sides that are compared do not share, in words."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from plumbline.results.compare import Difference
+    from plumbline.results.side_conditions import SideConditions
+
+_LONGEST = 90  # characters of a factor's value; --json has all of it
+
+
+def differing(differences: Sequence[Difference], *, together: bool) -> Iterator[str]:
+    """The factors that two sides do not share."""
+    if not differences:
+        yield "all recorded factors are equal" + ("" if together else ", but time and load")
+        return
+    yield "what differs between A and B, and so may be what the ratios show:"
+    for difference in differences:
+        yield f"  {difference.factor}: " + "; ".join(
+            f"{names[0]} {textwrap.shorten(value, _LONGEST, placeholder=' …')}"
+            for value, names in difference.values
+        )
+
+
+def apart(a: SideConditions, b: SideConditions) -> Iterator[str]:
+    """Of sides that were not measured together: what p does not know, and what is known of it."""
+    from plumbline.results.side_conditions import load_differences
+
+    yield (
+        "not paired: the sides were measured at different times; what changed in the machine "
+        "between them is in these ratios, and no p and no interval knows of it"
+    )
+    for letter, conditions in (("A", a), ("B", b)):
+        yield f"  {letter}  {conditions.first} to {conditions.last}; {_load(conditions)}"
+    for text in load_differences(a, b):
+        yield f"  the load differs: {text}"
+
+
+def _load(one: SideConditions) -> str:
+    if not one.launches_with_load:
+        return "its load is not known"
+    words = [
+        f"{what} {'not known' if value is None else f'{value:.2f} processors'}"
+        for what, value in (
+            ("other work", one.other_processors),
+            ("stolen", one.stolen_processors),
+        )
+    ]
+    return f"{', '.join(words)} (medians of {one.launches_with_load} launches)"

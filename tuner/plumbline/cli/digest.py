@@ -1,0 +1,123 @@
+"""A campaign in short: what was found and removed, the winners, what is left, and what to do next.
+Never wider than the terminal, and sixty lines at most; `results --all` has the tables."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from plumbline.core.guidelines import Guidelines
+from plumbline.results.report import Report
+from plumbline.search.outcome import label
+from plumbline.system.words import counted
+from plumbline_db.records import Verdict, Winner
+
+from . import tables
+
+_MOST_WINNERS = 20
+_MOST_KINDS = 10
+_PIPE_COLUMNS = 120
+
+
+def columns() -> int:
+    """Of the terminal; a pipe has 120."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _PIPE_COLUMNS
+
+
+def lines(report: Report, guidelines: Guidelines, width: int) -> list[str]:
+    """Of a campaign; lines are as long as `width`, and no word is broken over two of them."""
+    found = tables.heading(report).plain.splitlines()
+    violated = _violated(report.before)
+    if report.winners:
+        found += ["", "Winners, cold: function, bytes, times as fast, configuration"]
+        found += _winners(report.winners)
+    left = violated if report.after is None else _violated(report.after)
+    if left:
+        still = "Still violated" if report.winners else "Violated"
+        found += ["", f"{still}, at how many sizes, and times as long as allowed"]
+        found += _by_guideline(left, guidelines)
+    if report.saving is not None:
+        found += ["", tables.saved(report.saving).plain]
+    found += ["", *summary(report)]
+    return [part for line in found for part in _wrapped(line, width)]
+
+
+def summary(report: Report) -> Iterator[str]:
+    """The five lines in which a campaign ends."""
+    id = report.campaign.id
+    violated = _violated(report.before)
+    if report.after is None:
+        yield f"{counted(len(violated), 'violation')} so far"
+        yield "The campaign is not finished; run the same command again to continue it."
+        return
+    left = _violated(report.after)
+    undecided = sum(verdict.verdict == "undecided" for verdict in report.after)
+    undecided_words = f", {undecided} undecided" if undecided else ""
+    yield f"{counted(len(violated), 'violation')} -> {len(left)}{undecided_words}"
+    if report.winners:
+        speedups = [winner.speedup for winner in report.winners]
+        best = max(report.winners, key=lambda winner: winner.speedup)
+        yield (
+            f"{counted(len(speedups), 'winner')}: {median(speedups):.2f} times as fast at the "
+            f"median, {best.speedup:.2f} at best ({best.function})"
+        )
+        yield f"for a user:  plumbline run -- mpirun -np {report.campaign.nprocs} ./app"
+        yield f"for a site:  plumbline apply --site --campaign {id} --dry-run"
+    else:
+        yield "no winners: nothing that was tried is known to be faster in every way of use"
+    yield f"all tables:  plumbline results --all --campaign {id}"
+
+
+def _violated(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    return [verdict for verdict in verdicts if verdict.verdict == "violated"]
+
+
+def _winners(winners: Sequence[Winner]) -> Iterator[str]:
+    shown = winners[:_MOST_WINNERS]
+    names = max(len(winner.function) for winner in shown)
+    sizes = max(len(tables.sizes_of(winner)) for winner in shown)
+    for winner in shown:
+        what = label(winner.variant, winner.configuration).replace("coll_tuned_", "")
+        yield (
+            f"  {winner.function:{names}}  {tables.sizes_of(winner):{sizes}}  "
+            f"{winner.speedup:5.2f}  {what}"
+        )
+    if len(winners) > len(shown):
+        yield f"  and {len(winners) - len(shown)} more"
+
+
+def _by_guideline(verdicts: Sequence[Verdict], guidelines: Guidelines) -> Iterator[str]:
+    """How often each is violated, the most often first, by its name."""
+    counts = Counter((verdict.guideline, verdict.function) for verdict in verdicts)
+    for key, count in counts.most_common(_MOST_KINDS):
+        ratios = [
+            verdict.ratio
+            for verdict in verdicts
+            if (verdict.guideline, verdict.function) == key and verdict.ratio
+        ]
+        worst = f", {max(ratios):.2f} at worst" if ratios else ""
+        yield f"  {key[0]:5} {_name(guidelines, *key)}: {counted(count, 'size')}{worst}"
+    if len(counts) > _MOST_KINDS:
+        yield f"  and {len(counts) - _MOST_KINDS} more guidelines"
+
+
+def _name(guidelines: Guidelines, guideline: str, function: str) -> str:
+    name = guidelines.name_of(guideline)
+    return name if function.removeprefix("MPI_") in name else f"{name} of {function}"
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """No word of it is broken."""
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    return textwrap.wrap(
+        line,
+        width,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+    ) or [""]

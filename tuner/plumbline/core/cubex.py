@@ -1,0 +1,179 @@
+"""A profile of Score-P in the file format of Cube 4 (`profile.cubex`), as far as calls of MPI go.
+
+A tar archive: anchor.xml has metrics, regions, the tree of calls and the places that ran them;
+N.index and N.data have the values of metric N, a row for each node of the tree that has any, a
+column for each place. Rows are numbered along the tree: of exclusive metrics node by node, each
+before what is below it; of inclusive ones all children of a node before any of their children."""
+
+from __future__ import annotations
+
+import io
+import struct
+import tarfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plumbline_db.errors import UsageError
+
+GZIP = b"\x1f\x8b"
+_MOST_BYTES = 256 * 2**20
+_INDEX, _DATA, _PACKED = b"CUBEX.INDEX", b"CUBEX.DATA", b"ZCUBEX.DATA"
+_KINDS = {"UINT64": "u8", "INT64": "i8", "DOUBLE": "f8", "MINDOUBLE": "f8", "MAXDOUBLE": "f8"}
+
+Values = NDArray[np.float64]
+
+
+class CubeSite(NamedTuple):
+    """A region where it is called from; `values`: of each metric, a value a location."""
+
+    region: str
+    values: Mapping[str, Values]
+
+
+class CubeProfile(NamedTuple):
+    """`nodes`: the host of each process; `process`: of each location, none where it is no thread of
+    one; `seconds`: of the location that took longest."""
+
+    creator: str
+    nodes: list[str]
+    process: list[int | None]
+    seconds: float
+    sites: list[CubeSite]
+
+
+def read(data: bytes, metrics: Sequence[str], regions: frozenset[str]) -> CubeProfile:
+    """What these metrics say of these regions. Raises UsageError where the file is no profile."""
+    try:
+        return _read(_unpacked(data), metrics, regions)
+    except (tarfile.TarError, ElementTree.ParseError, zlib.error, struct.error) as error:
+        raise UsageError(f"it cannot be read: {error}") from error
+    except (ValueError, LookupError, OverflowError, EOFError) as error:
+        raise UsageError(f"it is not as Cube writes it: {error}") from error
+
+
+def _read(data: bytes, metrics: Sequence[str], regions: frozenset[str]) -> CubeProfile:
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+        members = {member.name: member for member in archive if member.isreg()}
+
+        def content(name: str) -> bytes:
+            if name not in members:
+                raise UsageError(f"it has no {name}: a profile has (profile.cubex)")
+            file = archive.extractfile(members[name])
+            assert file is not None  # noqa: S101 - it is a regular file
+            return _unpacked(file.read())
+
+        anchor = content("anchor.xml")
+        if b"<!DOCTYPE" in anchor or b"<!ENTITY" in anchor:
+            raise ValueError("anchor.xml declares a document type")
+        root = ElementTree.fromstring(anchor)  # noqa: S314 - without declarations
+        called = {_id(region): region.findtext("name", "") for region in root.iter("region")}
+        roots = root.findall("program/cnode")
+        wanted = {
+            _id(node): called[int(node.attrib["calleeId"])]
+            for node in _deep(roots)
+            if called[int(node.attrib["calleeId"])] in regions
+        }
+        nodes, process = _processes(root)
+        found: dict[int, dict[str, Values]] = {node: {} for node in wanted}
+        seconds = 0.0
+        for metric in root.iter("metric"):
+            name, number = metric.findtext("uniq_name", ""), _id(metric)
+            if name not in metrics or f"{number}.data" not in members:
+                continue
+            order = _wide(roots) if metric.get("type") == "INCLUSIVE" else _deep(roots)
+            kind = _KINDS[metric.findtext("dtype", "")]
+            rows = _rows(content(f"{number}.index"), content(f"{number}.data"), kind, len(process))
+            if name == "time" and 0 in rows:
+                seconds = float(rows[0].max())
+            for place, node in enumerate(order):
+                if (id := _id(node)) in found and place in rows:
+                    found[id][name] = rows[place]
+    creators = [each.get("value", "") for each in root.iter("attr") if each.get("key") == "Creator"]
+    sites = [CubeSite(wanted[node], values) for node, values in found.items()]
+    return CubeProfile(creators[0] if creators else "", nodes, process, seconds, sites)
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Without gzip, where it is used."""
+    if not data.startswith(GZIP):
+        return data
+    unpacking = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    found = unpacking.decompress(data, _MOST_BYTES)
+    if unpacking.unconsumed_tail:
+        raise ValueError(f"it is larger than {_MOST_BYTES // 2**20} MiB")
+    return found
+
+
+def _id(of: Element) -> int:
+    return int(of.attrib["id"] if "id" in of.attrib else of.attrib["Id"])
+
+
+def _deep(roots: Sequence[Element]) -> Iterator[Element]:
+    waiting = list(reversed(roots))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(node.findall("cnode"))
+
+
+def _wide(roots: Sequence[Element]) -> Iterator[Element]:
+    for root in roots:
+        yield root
+        waiting = [root]
+        while waiting:
+            children = waiting.pop().findall("cnode")
+            yield from children
+            waiting += reversed(children)
+
+
+def _processes(root: Element) -> tuple[list[str], list[int | None]]:
+    nodes: list[str] = []
+    process: dict[int, int | None] = {}
+    for place in root.iter("systemtreenode"):
+        for group in place.findall("locationgroup"):
+            is_process = group.findtext("type", "process") == "process"
+            for location in group.findall("location"):
+                process[_id(location)] = len(nodes) if is_process else None
+            if is_process:
+                nodes.append(place.findtext("name", ""))
+    return nodes, [process[location] for location in sorted(process)]
+
+
+def _rows(index: bytes, data: bytes, kind: str, columns: int) -> dict[int, Values]:
+    """By the number of the row."""
+    at = len(_INDEX)
+    if index[:at] != _INDEX or columns < 1:
+        raise ValueError("an index does not begin as one")
+    order = "<" if index[at : at + 4] == b"\1\0\0\0" else ">"
+    (is_sparse, count) = struct.unpack_from(f"{order}xxBI", index, at + 4)
+    if is_sparse != 1:
+        raise ValueError("an index is dense, which Score-P writes none")
+    numbers = struct.unpack_from(f"{order}{count}I", index, at + 11)
+    if data.startswith(_DATA):
+        packed = data[len(_DATA) :]
+    elif data.startswith(_PACKED):
+        packed = _inflated(data[len(_PACKED) :], order, 8 * columns)
+    else:
+        raise ValueError("data do not begin as such")
+    values = np.frombuffer(packed, f"{order}{kind}")
+    if len(values) != count * columns:
+        raise ValueError(f"{len(values)} values stand where {count} times {columns} should")
+    return dict(zip(numbers, values.astype(float).reshape(count, columns), strict=True))
+
+
+def _inflated(data: bytes, order: str, row: int) -> bytes:
+    (count,) = struct.unpack_from(f"{order}Q", data)
+    heads = struct.unpack_from(f"{order}{3 * count}Q", data, 8)
+    at = 8 + 24 * count
+    found = []
+    for length in heads[2::3]:
+        inflating = zlib.decompressobj()
+        found.append(inflating.decompress(data[at : at + length], row))
+        at += length
+    return b"".join(found)

@@ -1,0 +1,181 @@
+"""Ranks on a cluster that LSF runs. A launch is a job (bsub). There are no arrays: launches that go
+together are a job each.
+
+Written after the commands' manuals, and tested against recorded answers alone."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from plumbline.core.unmeasured import Unmeasured
+from plumbline.system import process
+from plumbline.system.placement import Placement
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Machine
+
+from . import Job, launcher
+from .batch import COMMAND_SECONDS, Queue, SchedulerTable, ask
+from .job_files import KILL_SECONDS, Submission
+from .under_way import JobState
+
+# Options of bsub that Plumbline sets itself, or that would take a job out of its hands.
+_OURS = {"J", "o", "oo", "e", "eo", "W", "n", "x", "q", "P", "env", "L", "I", "Is", "Ip", "K", "i"}
+_OURS |= {"is", "r", "rn", "cwd", "B", "N", "H", "w", "b", "t", "hl", "pack"}
+_OPTION = re.compile(r"-([A-Za-z_]+)(?: ([^\s-][^\x00-\x1f]*))?\Z")
+_WORD = re.compile(r"[^\s\x00-\x1f]*\Z")
+_FIELDS = "jobid job_name stat exit_reason delimiter='|'"
+
+# What LSF says of an EXIT -> what became of the job. Other reasons are the system's.
+_REASONS = {
+    "TERM_RUNLIMIT": "timed out",
+    "TERM_OWNER": "cancelled",
+    "TERM_FORCE_OWNER": "cancelled",
+    "TERM_ADMIN": "cancelled",
+    "TERM_FORCE_ADMIN": "cancelled",
+}
+
+
+class LsfTable(SchedulerTable, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The table `lsf` of a campaign file: what all tables of schedulers have, and
+
+    queue, project: as bsub takes them (-q, -P). select: what each host must be, as in
+    `select[model==rome]` (-R). bsub: more options, as in `-U reservation`."""
+
+    queue: str = ""
+    project: Unmeasured[str] = ""
+    select: str = ""
+    bsub: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key in ("queue", "project", "select"):
+            if not _WORD.match(getattr(self, key)) or getattr(self, key).startswith("-"):
+                raise ValueError(f"{key} = {getattr(self, key)!r}: it must be one word")
+        if "span[" in self.select:
+            raise ValueError("select: span[…] is set from nprocs and nodes")
+        for option in self.bsub:
+            match = _OPTION.match(option)
+            if match is None:
+                raise ValueError(f"bsub: {option!r} is no option: -U or -U value")
+            if match[1] in _OURS or "span[" in option:
+                raise ValueError(f"bsub: {option!r} is set from the other keys")
+
+
+@launcher("lsf", table=LsfTable)
+class Lsf(Queue):
+    name = "lsf"
+
+    def __init__(self, table: LsfTable, beside: Path) -> None:
+        super().__init__(table, beside)
+        self._lsf = table
+
+    # --- the machine ----------------------------------------------------------------------------
+
+    def machine(self, placement: Placement) -> Machine:
+        del placement
+        said = ask("lsid")
+        named = re.search(r"^My cluster name is (\S+)", said, re.MULTILINE)
+        cluster = named[1] if named else "unknown cluster"
+        queue = f", queue {self._lsf.queue}" if self._lsf.queue else ""
+        select = f", {self._lsf.select}" if self._lsf.select else ""
+        slots = self.processing_units()
+        facts = [cluster, queue, select, str(slots)]
+        return Machine(
+            id=hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16],
+            host=cluster + queue + select,
+            cpu_model=self._lsf.select,
+            processing_units=slots or 0,
+            numa_nodes=1,
+            memory_bytes=0,
+            kernel="",
+            system=said.strip().partition("\n")[0].strip(),
+        )
+
+    def processing_units(self) -> int | None:
+        """Slots of the smallest host, in columns HOST_NAME STATUS JL/U MAX."""
+        rows = (line.split() for line in ask("bhosts", "-w").splitlines()[1:])
+        slots = [int(row[3]) for row in rows if len(row) > 3 and row[3].isdigit()]
+        return min((count for count in slots if count > 0), default=None)
+
+    # --- the job --------------------------------------------------------------------------------
+
+    def submit(self, script: Path, name: str, tasks: int, job: Job) -> list[str]:
+        del tasks
+        table, place = self._lsf, job.placement
+        # More ranks than slots: what is asked for is what there is.
+        slots = min(place.ppn, self.processing_units() or place.ppn)
+        minutes = math.ceil((job.timeout_seconds + 2 * KILL_SECONDS + 60) / 60)
+        words = ["bsub", "-J", name, "-o", "/dev/null", "-e", "/dev/null", "-rn", "-env", "none"]
+        words += ["-W", str(minutes), "-n", str(place.nodes * slots)]
+        words += ["-R", f"span[ptile={slots}]"]
+        words += ["-R", table.select] if table.select else []
+        words += ["-x"] if table.exclusive else []
+        words += ["-q", table.queue] if table.queue else []
+        words += ["-P", table.project] if table.project else []
+        for option in table.bsub:
+            words += option.split(" ", 1)
+        said = ask(*words, "/bin/bash", str(script))
+        id = re.search(r"Job <(\d+)> is submitted", said)
+        if id is None:
+            raise PlumblineError(f"bsub answers {said.strip()!r} in place of a job's id")
+        return [id[1]]
+
+    def named(self, name: str) -> dict[int, str] | None:
+        done = self._jobs("-J", name)
+        if done is None:
+            return None
+        return dict(enumerate([id for id, _ in _rows(done)][:1]))
+
+    def states(self, jobs: Sequence[Submission]) -> dict[str, JobState] | None:
+        done = self._jobs(*(job.id for job in jobs))
+        if done is None:
+            return None
+        names = {job.name for job in jobs}
+        return {id: _state(*rest) for id, (name, *rest) in _rows(done) if name in names}
+
+    def _jobs(self, *words: str) -> str | None:
+        """What bjobs says of jobs, those that are over too; None: it does not answer. One that it
+        does not know is a complaint, and no row."""
+        words = ("bjobs", "-a", "-noheader", "-o", _FIELDS, *words)
+        done = process.run(words, timeout_seconds=COMMAND_SECONDS)
+        complaints = [line for line in done.stderr.splitlines() if line.strip()]
+        if not all("is not found" in line or "No " in line for line in complaints):
+            return None
+        return None if done.status != 0 and not complaints else done.stdout
+
+    def cancel(self, jobs: Sequence[Submission]) -> None:
+        states = self.states(jobs)
+        if states is None:
+            raise PlumblineError("bjobs does not answer: what is to be cancelled is not known")
+        ids = sorted(id for id, state in states.items() if state.kind == "alive")
+        if not ids:
+            return
+        done = process.run(["bkill", *ids], timeout_seconds=COMMAND_SECONDS)
+        for line in done.stderr.splitlines():
+            if done.status != 0 and not re.search(r"already finished|No matching", line):
+                raise PlumblineError(f"bkill {' '.join(ids)}: {line.strip()}")
+
+
+def _rows(text: str) -> list[tuple[str, tuple[str, str, str]]]:
+    """Id, and name, state, reason, of each line of bjobs."""
+    rows = (line.strip().split("|", 3) for line in text.splitlines())
+    return [(row[0], (row[1], row[2], row[3])) for row in rows if len(row) == 4]
+
+
+def _state(word: str, reason: str) -> JobState:
+    reason = reason.strip("- ")
+    said = f"{word} ({reason})" if reason else word
+    if word == "DONE":
+        return JobState("ended", said)
+    if word != "EXIT":
+        return JobState("alive", said)
+    kind = _REASONS.get(reason.partition(":")[0])
+    if kind == "timed out":
+        return JobState("timed out", said)
+    if kind == "cancelled":
+        return JobState("cancelled", said)
+    return JobState("interrupted" if reason.startswith("TERM_") else "ended", said)

@@ -1,0 +1,36 @@
+"""Optional parts of an installation: extras of pyproject.toml, by the modules that they bring."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+# The smallest extra that brings a module.
+EXTRAS = {
+    "anyio": "pages",
+    "bcrypt": "pages",
+    "jinja2": "pages",
+    "starlette": "pages",
+    "uvicorn": "pages",
+    "yaml": "pages",
+    "vl_convert": "pictures",
+}
+
+
+def missing(module: str | None) -> str | None:
+    """What to say of a module that cannot be imported; None where it is no optional one."""
+    extra = EXTRAS.get((module or "").partition(".")[0])
+    if extra is None:
+        return None
+    return (
+        f"{extra} are not installed here (no {module}): pip install 'plumbline[{extra}]', or "
+        "make install EXTRAS=pages"
+    )
+
+
+def absent() -> dict[str, list[str]]:
+    """Extras that are not installed, with the modules that are not there."""
+    found: dict[str, list[str]] = {}
+    for module, extra in EXTRAS.items():
+        if find_spec(module) is None:
+            found.setdefault(extra, []).append(module)
+    return found
