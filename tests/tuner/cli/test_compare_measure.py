@@ -21,8 +21,10 @@ from tests.tuner import simulated
 from tests.tuner.cli.command import plumbline
 from tests.tuner.simulated import Costs, SimulatedStarter
 
-WORDS = ("compare", "--measure", "/opt/a", "/opt/b", "-n", "4", "--sizes", "1024,65536")
-WORDS += ("--functions", "MPI_Allreduce,MPI_Bcast", "--launches", "30")
+WORDS = (
+    *("compare", "--measure", "/opt/a", "/opt/b", "-n", "4", "--sizes", "1024,65536"),
+    *("--functions", "MPI_Allreduce,MPI_Bcast", "--launches", "30"),
+)
 
 Plant = Callable[..., None]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from plumbline.results.compare import How
     from plumbline.results.compared_now import MeasuredComparison
 
-LAUNCHES, FIRST = 40, 10  # of each side: at most, and before the first look
+LAUNCHES, FIRST = 40, 12  # of each side: at most, and before the first look
 TOLERANCE = 0.05
 
 
