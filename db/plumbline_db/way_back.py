@@ -29,8 +29,9 @@ def remedy(path: Path) -> str:
         )
     when = datetime.datetime.fromtimestamp(newest.stat().st_mtime, datetime.UTC)
     return (
-        f"its newest backup is {newest}, of {when:%Y-%m-%d %H:%M} UTC. Stop what writes, remove "
-        f"{path.name}-wal and {path.name}-shm, and copy the backup to {path}"
+        f"its newest backup is {newest}, of {when:%Y-%m-%d %H:%M} UTC. Stop what writes; then "
+        f"`plumbline db restore --db {path}` puts the newest whole one in its place, and says what "
+        "is lost"
     )
 
 
@@ -41,6 +42,18 @@ def newest_backup(path: Path) -> Path | None:
         return backup if backup.is_file() else None
     except (OSError, ValueError):
         return None
+
+
+def backups(path: Path) -> list[Path]:
+    """Those that are known, the newest first: the one of the note, and those of `daily`."""
+    folder = daily(path)
+    known = {*(folder.glob("*.db") if folder.is_dir() else ()), newest_backup(path)} - {None}
+    return sorted((one for one in known if one), key=lambda one: one.stat().st_mtime, reverse=True)
+
+
+def daily(path: Path) -> Path:
+    """Where the daemon's backups of each day are, if nothing else is said."""
+    return path.with_name(path.name + ".backups")
 
 
 def keep(path: Path, backup: Path) -> None:

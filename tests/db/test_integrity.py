@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import datetime
 import signal
 import sqlite3
 import subprocess
@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import measurements, runs, scratch, way_back
+from plumbline_db import measurements, restoring, runs, scratch, way_back
 from plumbline_db.connection import Database, backup, check
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.way_back import DamagedError
 from tests.db import build, damage
+
+NOW = datetime.datetime(2026, 11, 24, 12, tzinfo=datetime.UTC)
 
 
 @pytest.fixture
@@ -129,17 +131,56 @@ def test_the_way_back_names_the_newest_backup(path: Path, whole: bytes, tmp_path
         check(path)
     text = str(caught.value)
     assert f"newest backup is {tmp_path / 'second.db'}" in text
-    for word in ("Stop what writes", "remove plumbline.db-wal", f"copy the backup to {path}"):
-        assert word in text
-    for name in ("plumbline.db-wal", "plumbline.db-shm"):
-        (tmp_path / name).unlink()
-    shutil.copy(tmp_path / "second.db", path)
+    assert f"`plumbline db restore --db {path}`" in text
+    restored = restoring.restore(path, NOW)
+    assert (restored.backup, restored.passed_over) == (tmp_path / "second.db", [])
     assert check(path) == []
+    with pytest.raises(PlumblineError, match="is whole: nothing is restored"):
+        restoring.restore(path, NOW)
     (tmp_path / "second.db").unlink()
     path.write_bytes(b"")  # not a new one
     assert "no database at" in _said(path)
     (tmp_path / "second.db").write_bytes(whole)
     assert "newest backup is" in _said(path)
+
+
+@pytest.mark.parametrize("kind", damage.KINDS)
+def test_the_newest_whole_backup_takes_its_place(
+    path: Path, whole: bytes, tmp_path: Path, kind: str
+) -> None:
+    """What came after it is lost, and said as far as the damaged file can be read; a newer backup
+    that is damaged itself is passed over."""
+    assert whole
+    way_back.daily(path).mkdir()
+    good, spoilt = (way_back.daily(path) / f"plumbline-2026-11-{day}.db" for day in (23, 24))
+    backup(path, good)
+    with Database.open(path, write=True) as db:
+        runs.put(db, build.run("later"), [])
+    backup(path, spoilt)
+    spoilt.write_bytes(damage.corrupt(spoilt.read_bytes(), kind, 2))
+    damaged = damage.corrupt(path.read_bytes(), kind, 1)
+    path.write_bytes(damaged)
+    restored = restoring.restore(path, NOW)
+    assert (restored.backup, len(restored.passed_over)) == (good, 1)
+    assert check(path) == []
+    assert restored.kept == tmp_path / "plumbline.db.damaged-20261124T120000"
+    assert restored.kept.read_bytes() == damaged
+    assert sum(restored.lost.values()) == 1 or restored.unreadable
+    assert not path.with_name("plumbline.db-wal").exists()
+
+
+def test_nothing_is_restored_while_somebody_writes(path: Path, whole: bytes) -> None:
+    assert whole
+    with Database.open(path, write=True), pytest.raises(TryLaterError, match="is being written"):
+        restoring.restore(path, NOW)
+
+
+def test_without_a_whole_backup_the_damaged_file_stays(path: Path, whole: bytes) -> None:
+    path.write_bytes(damage.corrupt(whole, "zeros", 1))
+    before = path.read_bytes()
+    with pytest.raises(PlumblineError, match="no whole backup"):
+        restoring.restore(path, NOW)
+    assert path.read_bytes() == before
 
 
 def _said(path: Path) -> str:

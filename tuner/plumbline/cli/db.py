@@ -62,6 +62,45 @@ def backup(program: Program, target: Path) -> None:
     common.print_json({"path": str(target)}) if program.json else click.echo(str(target))
 
 
+@command.command("restore", takes="db json")
+def restore(program: Program) -> None:
+    """Put the newest whole backup in the place of a damaged file, which stays beside it.
+
+    \b
+    Example:
+      plumbline db check || plumbline db restore
+    """
+    import datetime
+
+    from plumbline.system.words import counted
+    from plumbline_db import restoring
+
+    done = restoring.restore(program.database, datetime.datetime.now(datetime.UTC))
+    if program.json:
+        common.print_json(
+            {
+                "path": str(program.database),
+                "backup": str(done.backup),
+                "kept": str(done.kept) if done.kept else None,
+                "lost": done.lost,
+                "unreadable": done.unreadable,
+                "passed_over": done.passed_over,
+            }
+        )
+        return
+    for text in done.passed_over:
+        click.echo(f"passed over {text}")
+    click.echo(f"{program.database}: restored from {done.backup}")
+    for campaign, launches in done.lost.items():
+        click.echo(f"lost: {counted(launches, 'launch')} of {campaign}")
+    if done.unreadable:
+        click.echo("lost besides: what cannot be read of the damaged file")
+    elif not done.lost:
+        click.echo("lost: no launch")
+    if done.kept:
+        click.echo(f"the damaged file is {done.kept}")
+
+
 @command.command("prune", takes="db json")
 @click.option(
     "--keep",

@@ -12,7 +12,7 @@ import msgspec
 from plumbline.daemon.configuration import Backup
 from plumbline.daemon.work import iso
 from plumbline.system.words import counted
-from plumbline_db import connection
+from plumbline_db import connection, way_back
 from plumbline_db.errors import PlumblineError
 from plumbline_db.way_back import DamagedError
 
@@ -64,9 +64,7 @@ class Backups:
 
 
 def folder_of(database: Path, table: Backup) -> Path:
-    if table.folder:
-        return Path(table.folder)
-    return database.with_name(database.name + ".backups")
+    return Path(table.folder) if table.folder else way_back.daily(database)
 
 
 def all_of(database: Path, table: Backup) -> list[Path]:
