@@ -191,6 +191,63 @@ def test_a_mistake_in_such_a_setting(path: Path, good: str, bad: str, message: s
         load(path)
 
 
+ALIKE = """
+[alike.short]
+unit = "bytes"
+values = [64, 128]
+[[setting]]
+functions = ["MPI_Bcast"]
+rows = [
+    { knob = "eager", alike = "short", summary = "s" },
+    { knob = "fragment", alike = "short", values = [1024], min_version = "5.1", summary = "s" },
+]
+[[function]]
+knob = "ADJUST_{NAME}"
+sizes = "one"
+rows = [
+    { name = "MPI_Scan", presets = 2, summary = "{function}" },
+    { name = "MPI_Barrier", presets = 1, summary = "s", parameters = [
+        { knob = "{name}_k", scope = "each", algorithms = ["1"], alike = "short", summary = "s" },
+    ] },
+]
+"""
+
+
+def test_what_stands_once_for_many(path: Path) -> None:
+    path.write_text(GOOD + ALIKE)
+    old, _, newest = load(path)
+    assert [setting.knob for setting in old.setting] == ["eager"]
+    eager, fragment = newest.setting
+    assert (eager.unit, eager.values, eager.functions) == ("bytes", [64, 128], ["MPI_Bcast"])
+    assert (fragment.unit, fragment.values, fragment.functions) == ("bytes", [1024], ["MPI_Bcast"])
+    _, scan, barrier = newest.function
+    assert (scan.knob, scan.sizes, scan.summary) == ("ADJUST_SCAN", "one", "MPI_Scan")
+    presets = [(preset.id, preset.name, preset.summary) for preset in scan.algorithms]
+    assert presets == [(1, "1", "preset 1 of 2"), (2, "2", "preset 2 of 2")]
+    assert barrier.parameters[0].knob == "barrier_k"
+    assert barrier.parameters[0].values == [64, 128]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
+        ("[alike.short]", "[alike.long]", r"there is no \[alike\.short\]"),
+        ("[alike.short]", "[[alike]]", "Expected `object`, got `array`"),
+        ("presets = 2", "presets = 0", "Expected `int` >= 1"),
+        ("presets = 2", 'presets = "2"', "Expected `int`, got `str`"),
+        ("presets = 2, ", "", "missing required field `algorithms`"),
+        ('"eager", alike = "short"', '"eager"', "missing required field `unit`"),
+        ('"fragment"', '"eager"', "eager stands there twice"),
+        ('{ knob = "eager", alike = "short", summary = "s" }', "1", "Expected `object`, got `int`"),
+    ],
+)
+def test_a_mistake_in_what_stands_once(path: Path, good: str, bad: str, message: str) -> None:
+    assert ALIKE.count(good) == 1
+    path.write_text(GOOD + ALIKE.replace(good, bad))
+    with pytest.raises(UsageError, match=message):
+        load(path)
+
+
 LIKE = """
 min_version = "1"
 below_version = "2"

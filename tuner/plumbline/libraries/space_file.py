@@ -1,10 +1,9 @@
 """Reads search-spaces/*.toml: one file a library family, called after it.
 
 A table, or a word in a list as `{ value = "…" }`, that some versions lack says `min_version` or
-`below_version`; `since."5.0"` in a table has its keys that are others from this version on. A
-setting that stands alike for several functions, or ignored knobs of them, name these in `each`, and
-have `{function}` (MPI_Bcast), `{name}` (bcast) and `{NAME}` (BCAST) where they differ. With
-`like = "FAMILY-VERSION"` a file adds to the functions of another one.
+`below_version`; `since."5.0"` in a table has its keys that are others from this version on.
+shorthand.py has what spares a file to say a thing twice. With `like = "FAMILY-VERSION"` a file adds
+to the functions of another one.
 
 Strict: an unknown key, a parameter of an algorithm that does not exist, or a knob named twice is
 an error that names the file."""
@@ -13,13 +12,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from plumbline.libraries import shorthand
 from plumbline.libraries.space import Space
 from plumbline.system import toml, version
 from plumbline_db.errors import PlumblineError, UsageError
@@ -64,9 +64,7 @@ def load(path: Path) -> tuple[Space, ...]:
     data = toml.read(path, name)
     spaces = []
     try:
-        for key in ("setting", "ignored"):
-            if isinstance(data.get(key), list):
-                data[key] = [written for table in data[key] for written in _for_each(table)]
+        data = shorthand.written_out(data)
         data = _joined(path, data) if "like" in data else data
         for lower, upper in pairwise(_bounds(data)):
             head = {"family": path.stem, "min_version": lower, "below_version": upper}
@@ -75,37 +73,6 @@ def load(path: Path) -> tuple[Space, ...]:
     except (msgspec.ValidationError, ValueError) as error:
         raise UsageError(f"{name}: {error}") from error
     return tuple(spaces)
-
-
-def _for_each(table: Any) -> Iterator[Any]:
-    """What stands alike for each of the functions that it names so, written out: a setting of each
-    of them, or all knobs that are ignored."""
-    if not isinstance(table, dict) or "each" not in table:
-        yield table
-        return
-    knobs = table.get("knobs", table.get("knob"))
-    if "functions" in table or "{" not in str(knobs):
-        raise ValueError(f"each wants a {{name}} in the knob, and no functions: {table!s:.200}")
-    alike = {key: value for key, value in table.items() if key != "each"}
-    ignored: list[Any] = []
-    for function in msgspec.convert(table["each"], list[str]):
-        name = function.removeprefix("MPI_")
-        words = {"{function}": function, "{name}": name.lower(), "{NAME}": name.upper()}
-        if isinstance(knobs, list):
-            ignored += [_filled(knob, words) for knob in knobs]
-        else:
-            yield _filled(alike, words) | {"functions": [function]}
-    if ignored:
-        yield alike | {"knobs": ignored}
-
-
-def _filled(value: Any, words: Mapping[str, str]) -> Any:
-    if isinstance(value, dict):
-        return {_filled(key, words): _filled(entry, words) for key, entry in value.items()}
-    if isinstance(value, str):
-        for hole, word in words.items():
-            value = value.replace(hole, word)
-    return value
 
 
 def _joined(path: Path, data: dict[str, Any]) -> dict[str, Any]:
