@@ -15,7 +15,7 @@ CATALOGUE = Path(__file__).parents[2] / "collectives-alt" / "catalogue.def"
 FUNCTIONS = Path(__file__).parents[2] / "collectives-alt" / "common" / "functions.def"
 
 
-GL4 = 'id = "GL4"\n'
+GL4 = '{ id = "GL4", name = "MPI_Gather ⪯ MPI_Reduce"'
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -130,17 +130,14 @@ def test_unknown_variant_is_named(guidelines: Guidelines) -> None:
 
 
 def test_a_guideline_is_one_entry(tmp_path: Path) -> None:
-    entry = """
-[[pattern]]
-id = "X1"
-name = "MPI_Gather ⪯ MPI_Ghost"
-"""
-    path = write(tmp_path, DEFAULT_PATH.read_text(encoding="utf-8") + entry)
+    row = '    { id = "X1", name = "MPI_Gather ⪯ MPI_Ghost"'
+    text = DEFAULT_PATH.read_text(encoding="utf-8")
+    path = write(tmp_path, text.replace("\n]\n", f"\n{row} }},\n]\n", 1))
     pattern = load(path).patterns[-1]
     assert (pattern.lhs, pattern.variant, pattern.uses) == (
         "MPI_Gather", "gather_as_ghost", ["MPI_Ghost"],
     )  # fmt: skip
-    path = write(tmp_path, path.read_text() + 'variant = "gather_linear"\n')
+    path = write(tmp_path, path.read_text().replace(row, f'{row}, variant = "gather_linear"'))
     assert load(path).patterns[-1] == msgspec.structs.replace(pattern, variant="gather_linear")
 
 
@@ -151,16 +148,16 @@ name = "MPI_Gather ⪯ MPI_Ghost"
         ('id = "GL4"', 'id = "GL 4"', "'GL 4': the id must be a word"),
         ("MPI_Gather ⪯ MPI_Reduce", "Gather", r"missing .*`lhs`.*entry 2, id GL4"),
         ("MPI_Gather ⪯ MPI_Reduce", "MPI_Gather ⪯ Reduce", "'GL4': 'Reduce' is not the name"),
-        (GL4, f'{GL4}lhs = "MPI_Scan"\n', "'GL4': the name must start with 'MPI_Scan ⪯ '"),
-        (GL4, f'{GL4}variant = "scan_as_x"\n', "'GL4': 'scan_as_x' is not a"),
+        (GL4, f'{GL4}, lhs = "MPI_Scan"', "'GL4': the name must start with 'MPI_Scan ⪯ '"),
+        (GL4, f'{GL4}, variant = "scan_as_x"', "'GL4': 'scan_as_x' is not a"),
         (
             GL4,
-            f'{GL4}variant = "gather_as_allgather"\n',
+            f'{GL4}, variant = "gather_as_allgather"',
             "'GL4': variant 'gather_as_allgather' is already in GL3",
         ),
-        (GL4, f"{GL4}uses = []\n", "'GL4': uses is empty"),
-        (GL4, f"{GL4}uses = 3\n", r"pattern\[1\].uses.*entry 2, id GL4"),
-        (GL4, f"{GL4}speed = 3\n", r"(?s)speed.*entry 2, id GL4"),
+        (GL4, f"{GL4}, uses = []", "'GL4': uses is empty"),
+        (GL4, f"{GL4}, uses = 3", r"pattern\[1\].uses.*entry 2, id GL4"),
+        (GL4, f"{GL4}, speed = 3", r"(?s)speed.*entry 2, id GL4"),
         ("tolerance = 0.05", "tolerance = -1.0", "'GL2': tolerance = -1.0"),
         ("tolerance = 0.05", "tolerance = nan", "nan is no number"),
         ("tolerance = 0.05", 'tolerance = "5 %"', "split.tolerance"),
@@ -168,8 +165,8 @@ name = "MPI_Gather ⪯ MPI_Ghost"
         ("pieces = [2]", "pieces = [1, 2]", "'GL2': pieces must name"),
         ("least_bytes = 256", "least_bytes = 0", "'GL2': least_bytes"),
         ("divisor = 2", "divisor = 1", "'PL1': divisor"),
-        (GL4, f'{GL4}variant = "default"\n', "'GL4': the name must end with ' ⪯ MPI_Gather'"),
-        (GL4, f'{GL4}lhs_variant = "scan_as_x"\n', "'scan_as_x' is not a variant of MPI_Gather"),
+        (GL4, f'{GL4}, variant = "default"', "'GL4': the name must end with ' ⪯ MPI_Gather'"),
+        (GL4, f'{GL4}, lhs_variant = "scan_as_x"', "'scan_as_x' is not a variant of MPI_Gather"),
         ("[monotony]", "[monotone]", "monoton"),
         ("[split]", "[split", "not a TOML file"),
     ],
