@@ -135,14 +135,7 @@ def _best(
 
     simulated = settings.ranks.simulate is not None
     data = common.data_of(settings)
-    candidate_space = CandidateSpace(
-        toolchain.space,
-        toolchain.installation.library,
-        toolchain.knobs,
-        toolchain.catalogue.variants,
-        settings.ranks.nprocs,
-        unsafe=True,
-    )
+    candidate_space = CandidateSpace.of(toolchain, settings.ranks.nprocs, unsafe=True)
     first = first_launches or (1 if simulated else FIRST)
     finals = launches or (1 if simulated else LAUNCHES)
     fields = {

@@ -17,7 +17,7 @@ from plumbline.core.variant_spec import VariantSpec, variant_name
 from plumbline.libraries import Knob
 from plumbline.libraries.space import Algorithm, FunctionSpace, Parameter, Space
 from plumbline.model.names import names
-from plumbline.settings.toolchain import Variant
+from plumbline.settings.toolchain import Toolchain, Variant
 from plumbline.system import version
 from plumbline_db.records import Library
 from plumbline_exporters import by_size
@@ -71,6 +71,12 @@ class CandidateSpace:
         }
         self._nprocs = nprocs
         self._unsafe = unsafe
+
+    @classmethod
+    def of(cls, toolchain: Toolchain, nprocs: int, *, unsafe: bool = False) -> CandidateSpace:
+        """Of an installation, with all variants that its probe has."""
+        library, variants = toolchain.installation.library, toolchain.catalogue.variants
+        return cls(toolchain.space, library, toolchain.knobs, variants, nprocs, unsafe=unsafe)
 
     def without_knobs(self) -> CandidateSpace:
         """Our variants alone."""
