@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from plumbline.launch.starter import Starter
     from plumbline.measure.conditions import Weakness
     from plumbline.overlap.ranks import RankSpread
     from plumbline.overlap.suite import OverlapResult
@@ -153,6 +154,7 @@ def command(
         return 0
     from plumbline.overlap import aids, classes, duration, suite, words
     from plumbline.overlap import benches as names
+    from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
     from plumbline_db.connection import Database
     from plumbline_db.errors import UsageError
@@ -182,8 +184,11 @@ def command(
     toolchain = find_toolchain(program.mpi, settings=where, beside=database.parent)
     settings = _of_library(settings, toolchain, where, knobs)
     where = place.patient(where, duration.limit(suite.every_plan(settings)))
+    starter = starting.starter(toolchain, where)
+    for bench in settings.benches:
+        starter.require(suite.plan(settings, bench).text(), bench)
     with Database.open(database, write=True) as db:
-        row, found, weak, threshold = _measured(db, settings, toolchain, where, new=new)
+        row, found, weak, threshold = _measured(db, settings, toolchain, starter, where, new=new)
     known = classes.of(found)
     said = words.of_library(known, threshold)
     for weakness in weak:
@@ -227,17 +232,19 @@ def _of_library(
 
 
 def _measured(
-    db: Database, settings: OverlapSettings, toolchain: Toolchain, where: Settings, *, new: bool
+    db: Database,
+    settings: OverlapSettings,
+    toolchain: Toolchain,
+    starter: Starter,
+    where: Settings,
+    *,
+    new: bool,
 ) -> tuple[Campaign, list[OverlapResult], list[Weakness], Thresholds | None]:
     """The cells of the campaign, which goes on unless it is finished, and what is known of it."""
     from plumbline.measure.launches import LaunchStore
     from plumbline.overlap import conditions, suite, thresholds
     from plumbline.overlap import knobs as settings_of
-    from plumbline.settings import starting
 
-    starter = starting.starter(toolchain, where)
-    for name in settings.benches:
-        starter.require(suite.plan(settings, name).text(), name)
     placement = where.ranks.placement(toolchain.launcher.processing_units())
     facts = place.facts(where)
     row = suite.begin(db, toolchain, settings, new=new, placement=placement, place=facts)
