@@ -112,10 +112,10 @@ def _settings(file: Path | None, given: dict[str, Any]) -> Settings:
     from plumbline.overlap import place
     from plumbline.settings import campaign_file
 
-    known = campaign_file.read(file) if file else {}
+    source = campaign_file.read(file)
     standing = {"nprocs": place.NPROCS, "budget_seconds": BUDGET_SECONDS}
     given = given | {"guidelines": ["OV1", "OV2"]}
-    return place.bound(campaign_file.of(campaign_file.where(file), standing | known, given))
+    return place.bound(campaign_file.of(source, standing | source.values, given))
 
 
 def _run(

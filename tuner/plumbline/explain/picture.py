@@ -30,8 +30,10 @@ _SERIES = {
 def specification(found: Explanation, title: list[str]) -> dict[str, Any]:
     """`title`: its lines."""
     sizes: dict[str, set[int]] = {}
-    for cell in (*found.curves, *found.cells):
-        sizes.setdefault(cell.function, set()).add(cell.bytes)
+    places = [(curve.function, curve.bytes) for curve in found.curves]
+    places += [(cell.function, cell.bytes) for cell in found.cells]
+    for function, size in places:
+        sizes.setdefault(function, set()).add(size)
     values = _curves(found)
     for cell in found.cells:
         values += _candidates(cell)

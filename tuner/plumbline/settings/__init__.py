@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from plumbline.core import application
-from plumbline_db.errors import UsageError
+from plumbline.system.toml import Document
 
 from .cases import Cases
 from .claims import Claims
@@ -58,12 +58,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             },
         )
 
-    def checked(self, where: str) -> Settings:
+    def checked(self, source: Document) -> Settings:
         """In one form: equal settings are equal, however they were said. Raises UsageError that
-        begins with `where`."""
+        names the file, and the line where the key stands there."""
         ranks = self.ranks.canonical()
         for problem in self._problems(ranks.nprocs):
-            raise UsageError(f"{where}: {problem}")
+            raise source.refused(problem)
         if self.cases.profile is not None:
             application.require(self.cases.profile, ranks.nprocs, ranks.node_count)
         return Settings(
