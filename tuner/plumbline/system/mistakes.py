@@ -12,6 +12,10 @@ from msgspec import inspect
 Fields = Mapping[str, inspect.Type]
 """What each key of a table takes."""
 
+SOME_KEY = "[...]"
+"""In a message: in a table whose keys anybody may choose."""
+
+_NAMED = {"int": int, "str": str, "float": float, "bool": bool, "array": list, "object": dict}
 _WHERE = re.compile(r" - at `\$(.*)`$")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
@@ -41,6 +45,31 @@ def told(message: str, known: Fields) -> tuple[str, tuple[str | int, ...]]:
     return f"{f'{key}: ' if key else ''}{message}{legal}", place
 
 
+def with_key(message: str, values: Any) -> str:
+    """With the key of such a table that it is about, where the kind of value tells."""
+    where, got = _WHERE.search(message), re.search(r"got `(\w+)`", message)
+    path = where[1] if where else ""
+    before, _, after = path.partition(SOME_KEY)
+    table = _at(values, tuple(_steps(before)))
+    if got is None or not isinstance(table, dict) or SOME_KEY in after:
+        return message
+    wrong = [
+        key
+        for key, value in table.items()
+        if type(_at(value, tuple(_steps(after)))) is _NAMED.get(got[1])
+    ]
+    return message.replace(SOME_KEY, f".{wrong[0]}") if len(wrong) == 1 else message
+
+
+def _at(values: Any, place: tuple[str | int, ...]) -> Any:
+    for step in place:
+        try:
+            values = values[step]
+        except (LookupError, TypeError):
+            return None
+    return values
+
+
 def nearest(word: str, names: Iterable[str]) -> str:
     """`; nearest: …; keys here: …`."""
     import difflib
@@ -59,7 +88,7 @@ def _steps(path: str) -> Iterator[str | int]:
 def _named(place: tuple[str | int, ...]) -> str:
     """`function[0].name`: entries are counted from 0, as in the message of a converter."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
-    return text.removeprefix(".").replace(".[...]", "")
+    return text.removeprefix(".")
 
 
 def _type_at(known: Fields, place: tuple[str | int, ...]) -> inspect.Type | None:

@@ -48,7 +48,10 @@ class Document(msgspec.Struct, frozen=True):
     ) -> UsageError:
         """With the line, the key and what may stand there. `known` are the fields of the outermost
         table; `values` as above: entries of their lists need not be those of the file."""
-        what, place = mistakes.told(str(error), known)
+        message = str(error)
+        if mistakes.SOME_KEY in message:
+            message = mistakes.with_key(message, self.values if values is None else values)
+        what, place = mistakes.told(message, known)
         line = self.line(place) if values is None else self._alone(place, values)
         return UsageError(f"{self.name}: {_at(line)}{what}")
 
