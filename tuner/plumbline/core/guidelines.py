@@ -116,9 +116,13 @@ class Guidelines(GuidelineEntry, frozen=True):
         """Functions on the left side of a pattern, each once, in the order of the file."""
         return list(dict.fromkeys(pattern.lhs for pattern in self.patterns))
 
+    def names(self) -> dict[str, str]:
+        """By id."""
+        return {entry.id: entry.name for entry in self.entries()}
+
     def name_of(self, guideline: str) -> str:
         """Name of a guideline by its id; KeyError where there is none."""
-        return {entry.id: entry.name for entry in self.entries()}[guideline]
+        return self.names()[guideline]
 
     def entries(self) -> list[Monotony | Split | RankMonotony | Pattern | Overlap | Nonblocking]:
         rank = [self.rank] if self.rank else []
