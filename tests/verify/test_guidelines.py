@@ -146,7 +146,7 @@ def test_a_guideline_is_one_entry(tmp_path: Path) -> None:
     [
         ('id = "GL4"', 'id = "GL3"', "'GL3': the id is used twice"),
         ('id = "GL4"', 'id = "GL 4"', "'GL 4': the id must be a word"),
-        ("MPI_Gather ⪯ MPI_Reduce", "Gather", r"missing .*`lhs`.*entry 2, id GL4"),
+        ("MPI_Gather ⪯ MPI_Reduce", "Gather", r"`lhs` is missing .*entry 2, id GL4"),
         ("MPI_Gather ⪯ MPI_Reduce", "MPI_Gather ⪯ Reduce", "'GL4': 'Reduce' is not the name"),
         (GL4, f'{GL4}, lhs = "MPI_Scan"', "'GL4': the name must start with 'MPI_Scan ⪯ '"),
         (GL4, f'{GL4}, variant = "scan_as_x"', "'GL4': 'scan_as_x' is not a"),

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
 from plumbline.cli import digest
 from plumbline.core import explained_guidelines, guidelines
+from plumbline_db import exports
+from plumbline_db.connection import Database
+from plumbline_db.records import Export
+from tests.db import build
 from tests.tuner.cli.command import plumbline
 
 
@@ -44,3 +50,20 @@ def test_a_guideline_is_explained_by_its_id() -> None:
     assert "allreduce_as_reduce_plus_bcast, made of MPI_Reduce and MPI_Bcast" in done.out
     assert plumbline("guidelines", "GL99").status == 2
     assert len(plumbline("guidelines").out.splitlines()) < 100
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+def test_it_ends_in_what_works_for_its_library(tmp_path: Path, simulated: bool) -> None:
+    """`plumbline apply` refuses a simulated library; there the exported file is sourced."""
+    database = tmp_path / "plumbline.db"
+    with Database.open(database, write=True) as db:
+        campaign = build.done(db)
+        if simulated:
+            settings = '{"nprocs": 4, "simulate": {"library": "mvapich2"}}'
+            db.rows("UPDATE campaign SET settings = :settings", {"settings": settings})
+        for name in ("plumbline.json", "plumbline.sh"):
+            exports.put(db, campaign.id, Export(name, f"/x/{name}", "0" * 64, campaign.finished))
+    said = plumbline("results", "--db", database).out
+    assert ("plumbline apply --site" in said) != simulated
+    assert ("plumbline run --" in said) != simulated
+    assert (". /x/plumbline.sh && smpirun $PLUMBLINE_SMPIRUN -np 4 " in said) == simulated

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import click
 
-from . import base, common, options
+from . import base, common, options, progress
 from .base import Program
 
 
@@ -83,7 +83,7 @@ def command(
     if not no_proof and files.winners:
         for statement in in_force.proven(files, in_force.environment(files)):
             click.echo(f"plumbline: {statement}", err=True)
-    with common.Bar() as bar:
+    with progress.Bar() as bar:
         found = acceptance.run(
             files,
             pairs=pairs,

@@ -12,7 +12,7 @@ from plumbline.overlap import place
 from plumbline.overlap.benches import QUICK, Aid
 from plumbline.overlap.settings import LAUNCHES, OverlapSettings
 
-from . import base, common, options
+from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def _measured(
     else:
         click.echo(f"plumbline: {suite.announced(settings)}", err=True)
         settings_of.require_in_force(starter, settings.knobs)
-        with common.Bar() as bar:
+        with progress.Bar() as bar:
             store = LaunchStore(db, row.id, starter, bar)
             found = suite.run(store, row, settings, bar.expect)
     return row, found, conditions.found(db, row), thresholds.stored(db, row, settings.knobs, facts)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import base, common, completing, options
+from . import base, common, completing, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _best(
     }
     names = {target.function for target in fields}
     with (
-        common.Bar(in_all=len(names) * (first + finals)) as bar,
+        progress.Bar(in_all=len(names) * (first + finals)) as bar,
         unkept.store_for(toolchain, starting.starter(toolchain, settings), "best", bar) as store,
     ):
         return best.find(

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from plumbline.system import toml
+from plumbline.system import mistakes, toml
+from plumbline.system.toml import Document, Place
 from plumbline_db.errors import UsageError
 
 DEFAULT_PATH = Path(__file__).with_name("guidelines.toml")
@@ -115,9 +116,13 @@ class Guidelines(GuidelineEntry, frozen=True):
         """Functions on the left side of a pattern, each once, in the order of the file."""
         return list(dict.fromkeys(pattern.lhs for pattern in self.patterns))
 
+    def names(self) -> dict[str, str]:
+        """By id."""
+        return {entry.id: entry.name for entry in self.entries()}
+
     def name_of(self, guideline: str) -> str:
         """Name of a guideline by its id; KeyError where there is none."""
-        return {entry.id: entry.name for entry in self.entries()}[guideline]
+        return self.names()[guideline]
 
     def entries(self) -> list[Monotony | Split | RankMonotony | Pattern | Overlap | Nonblocking]:
         rank = [self.rank] if self.rank else []
@@ -177,14 +182,16 @@ def load(path: Path | None = None) -> Guidelines:
     UsageError names the file, the entry and what is wrong with it."""
     path = path or DEFAULT_PATH
     document = toml.read(path, str(path))
-    if isinstance(document.get("pattern"), list):
-        document["pattern"] = [_spelt(pattern) for pattern in document["pattern"]]
+    values = dict(document.values)
+    if isinstance(values.get("pattern"), list):
+        values["pattern"] = [_spelt(pattern) for pattern in values["pattern"]]
     try:
-        guidelines = msgspec.convert(document, Guidelines, strict=True)
+        guidelines = msgspec.convert(values, Guidelines)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{path}: {error}{_entry_hint(document, str(error))}") from error
+        mistake = document.mistake(error, mistakes.fields_of(Guidelines))
+        raise UsageError(f"{mistake}{_entry_hint(values, str(error))}") from error
     for entry, problem in _problems(guidelines):
-        raise UsageError(f"{path}: {entry}: {problem}")
+        raise document.refused(f"{entry}: {problem}", _place(document, entry))
     return guidelines
 
 
@@ -205,6 +212,17 @@ def check_against(guidelines: Guidelines, variants: Collection[str]) -> None:
                 f"'{variant}'; correct the entry, or add the variant to "
                 "collectives-alt/catalogue.def and build the probe again"
             )
+
+
+def _place(document: Document, entry: str) -> Place:
+    """Where the last entry stands that a problem is about."""
+    found: Place = ()
+    for key, value in document.values.items():
+        tables = value if isinstance(value, list) else [value]
+        for number, table in enumerate(tables):
+            if isinstance(table, dict) and entry == f"guideline '{table.get('id')}'":
+                found = (key, number) if isinstance(value, list) else (key,)
+    return found
 
 
 def _entry_hint(document: dict[str, object], message: str) -> str:

@@ -21,7 +21,8 @@ import msgspec
 
 from plumbline.libraries import shorthand
 from plumbline.libraries.space import Space
-from plumbline.system import toml, version
+from plumbline.system import mistakes, toml, version
+from plumbline.system.toml import Document
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library
 
@@ -61,25 +62,28 @@ def for_library(folder: Path, library: Library) -> Space:
 def load(path: Path) -> tuple[Space, ...]:
     """One space for each range of versions in which nothing changes, the oldest first."""
     name = f"search space {path}"
-    data = toml.read(path, name)
+    document = toml.read(path, name)
+    data = document.values
     spaces = []
     try:
         data = shorthand.written_out(data)
-        data = _joined(path, data) if "like" in data else data
+        data = _joined(path, document, data) if "like" in data else data
         for lower, upper in pairwise(_bounds(data)):
             head = {"family": path.stem, "min_version": lower, "below_version": upper}
-            spaces.append(msgspec.convert(_at(data, lower) | head, Space))
+            spaces.append(document.convert(Space, _at(data, lower) | head))
             _check(spaces[-1])
-    except (msgspec.ValidationError, ValueError) as error:
+    except msgspec.ValidationError as error:
+        raise document.mistake(error, mistakes.fields_of(Space), data) from error
+    except ValueError as error:
         raise UsageError(f"{name}: {error}") from error
     return tuple(spaces)
 
 
-def _joined(path: Path, data: dict[str, Any]) -> dict[str, Any]:
+def _joined(path: Path, document: Document, data: dict[str, Any]) -> dict[str, Any]:
     """With the functions of the file that this one is like, in one version of it: a choice holds
     for the process and all sizes, nothing is known of numbers and schedules, and their knobs are
     prefixes."""
-    added = msgspec.convert(data, _Additions)
+    added = document.convert(_Additions, data)
     match = _LIKE.match(added.like)
     if match is None or match[1] == path.stem:
         raise ValueError(f"like is no FAMILY-VERSION of another file: {added.like!r:.100}")

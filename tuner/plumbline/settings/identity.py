@@ -25,7 +25,7 @@ from plumbline_db.order import by_number
 from plumbline_db.records import Campaign
 
 from . import GROUPS, Settings
-from .cases import EVERY
+from .cases import EVERY, OTHERS
 from .stored import text_of
 
 
@@ -156,6 +156,13 @@ def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
         for function in toolchain.catalogue.functions
         if function.name != "MPI_Barrier"
     ]
+    sizes = settings.cases.sizes if isinstance(settings.cases.sizes, dict) else {}
+    strange = [name for name in sizes if name not in (OTHERS, *names)]
+    if strange:
+        raise UsageError(
+            f"sizes: nothing of {', '.join(strange)} is measured by size; "
+            f"functions are {', '.join(names)}, and `{OTHERS}`"
+        )
     strangers = [name for name in settings.cases.functions if name not in names]
     if strangers:
         raise UsageError(
