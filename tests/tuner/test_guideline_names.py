@@ -1,4 +1,4 @@
-"""Guidelines have names beside their numbers: in metrics, in JSON and in tables."""
+"""Guidelines have names beside their numbers, in metrics and in JSON."""
 
 from __future__ import annotations
 
@@ -42,8 +42,3 @@ def test_json_names_them(database: Path) -> None:
     assert found["guidelines"]["GL12"] == NAME
     named = {each["guideline"]: each["name"] for each in found["before"]["violations"]}
     assert named["GL12"] == NAME
-
-
-def test_tables_name_them(database: Path) -> None:
-    said = plumbline("results", "--all", "--db", database).out
-    assert "GL12 Allreduce ⪯ Reduce+Bcast" in said

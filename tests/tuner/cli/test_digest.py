@@ -13,7 +13,7 @@ from plumbline_db import exports
 from plumbline_db.connection import Database
 from plumbline_db.records import Export
 from tests.db import build
-from tests.tuner.cli.command import plumbline
+from tests.tuner.cli.command import Result, plumbline
 
 
 def test_every_guideline_is_explained() -> None:
@@ -67,3 +67,9 @@ def test_it_ends_in_what_works_for_its_library(tmp_path: Path, simulated: bool) 
     assert ("plumbline apply --site" in said) != simulated
     assert ("plumbline run --" in said) != simulated
     assert (". /x/plumbline.sh && smpirun $PLUMBLINE_SMPIRUN -np 4 " in said) == simulated
+
+
+def test_tables_name_the_guidelines(finished: tuple[Path, Result]) -> None:
+    said = plumbline("results", "--all", "--db", finished[0]).out
+    winners = said.partition("\nWinners\n")[2]
+    assert "GL12 Allreduce ⪯ Reduce+Bcast (" in winners and "@" not in winners.split("\n\n")[0]
