@@ -106,7 +106,8 @@ class OpenMpi:
         folder: Path,
     ) -> dict[str, str]:
         """By `mca_base_env_list`; with Open MPI 4 by the one behind it, where the user has not set
-        it: -x on its mpirun's command line aborts beside the other."""
+        it: -x on its mpirun's command line aborts beside the other. Daemons that mpirun starts by
+        srun on other nodes are preloaded nothing."""
         del folder
         (name,) = self.rank_lists
         five = int(installation.library.version.partition(".")[0]) >= 5
@@ -118,7 +119,11 @@ class OpenMpi:
         words = [entry for entry in listed if entry not in theirs]
         words += [f"LD_PRELOAD={preloaded.before(library, preload)}"]
         words += [f"{name}={value}" for name, value in variables.items()]
-        return {name: ";".join(words)}
+        args = "PRTE_MCA_plm_slurm_args" if five else "OMPI_MCA_plm_slurm_args"
+        daemons = given.get(args, "")
+        if "--export" not in daemons:
+            daemons = f"{daemons} --export=ALL".strip()
+        return {name: ";".join(words), args: daemons}
 
     def parameter_files(self, installation: Installation, *, of_user: bool) -> ParameterFiles:
         """The library says which files it reads, and in which order."""
