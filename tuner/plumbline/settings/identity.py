@@ -14,6 +14,7 @@ import msgspec
 
 from plumbline.core import unmeasured
 from plumbline.core.guidelines import Guidelines
+from plumbline.core.plan import WITHOUT_SIZE
 from plumbline.libraries import reaching
 from plumbline.settings import site_rules as rules_of_site
 from plumbline.settings.toolchain import Toolchain
@@ -154,7 +155,7 @@ def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
     names = [
         function.name
         for function in toolchain.catalogue.functions
-        if function.name != "MPI_Barrier"
+        if function.name not in WITHOUT_SIZE
     ]
     strangers = [name for name in settings.cases.functions if name not in names]
     if strangers:
@@ -163,7 +164,7 @@ def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
             f"{', '.join(names)}"
         )
     if not settings.cases.guidelines:
-        found = toolchain.guidelines.selected(())
+        found = toolchain.guidelines.selected((), settings.cases.functions)
         if settings.cases.profile is None:
             return found
         # What the application does not call has no share in its time.

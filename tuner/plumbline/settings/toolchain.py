@@ -167,7 +167,7 @@ def find_toolchain(
     layout, build_id = paths.layout(), paths.build_id(installation.library)
     probe = layout.probe(build_id)
     catalogue = list_of(probe, partial(launcher.alone, installation))
-    rules = guideline_file.load(guidelines)
+    rules = guideline_file.load(guidelines).known_to({each.name for each in catalogue.functions})
     guideline_file.check_against(rules, {variant.name for variant in catalogue.variants})
     return Toolchain(
         machine=launcher.machine(placement),

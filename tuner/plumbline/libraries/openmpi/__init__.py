@@ -14,17 +14,20 @@ from plumbline.libraries.canary import Canary, in_copy
 from plumbline.libraries.openmpi.info import SETTINGS, folders, installed, reported, say
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters.family.openmpi import mca_params
+from plumbline_exporters.family.openmpi import mca_params, tuned
 from plumbline_exporters.family.openmpi.site import MARK
 
+_NO_SUCH_VALUE = "An invalid value was supplied for an enum variable"
 _COMPLAINTS = (
-    "An invalid value was supplied for an enum variable",
+    _NO_SUCH_VALUE,
     "is an unrecognized parameter",
     "The following MCA parameter has been",
     "was unable to open the rules file",
 )
 RULES = mca_params.PREFIX + mca_params.RULES
 NO_SUCH_ALGORITHM = "99"
+# How a non-blocking collective is done, and the persistent form of it.
+_LIBNBC = re.compile(mca_params.PREFIX + r"coll_libnbc_i([a-z_]+)_algorithm\Z")
 _USER_FILE = Path(".openmpi", "mca-params.conf")
 _SITE_FILE = "openmpi-mca-params.conf"
 _SENT = re.compile(r"I\t(\d+)\t(\d+)\t(\d+) bytes\t(\d+) msgs sent")
@@ -91,11 +94,22 @@ class OpenMpi:
         return values
 
     def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+        found = [
+            Canary(
+                name=variable,
+                environment={**environment, variable: NO_SUCH_ALGORITHM},
+                functions=functions,
+                fails="launch",
+                says=_NO_SUCH_VALUE,
+            )
+            for variable, functions in _forms(environment)
+        ]
         rules = environment.get(RULES)
-        if rules is None:
-            return []
-        corrupted = in_copy(environment, rules, rules_canary, folder)
-        return [Canary(name=Path(rules).name, environment=corrupted)]
+        if rules is not None:
+            corrupted = in_copy(environment, rules, rules_canary, folder)
+            name, functions = Path(rules).name, tuple(tuned.COLLECTIVES)
+            found.append(Canary(name=name, environment=corrupted, functions=functions))
+        return found
 
     def into_ranks(
         self,
@@ -221,3 +235,13 @@ def rules_canary(text: str) -> str:
 def _mark(line: str) -> bool:
     body, _, comment = line.partition("#")
     return bool(body.strip()) and comment.strip() == MARK
+
+
+def _forms(environment: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The variables that say how non-blocking collectives are done, with the functions that each
+    decides for."""
+    for variable in environment:
+        match = _LIBNBC.match(variable)
+        if match is not None:
+            name = match[1]
+            yield variable, (f"MPI_I{name}", f"MPI_{name.capitalize()}_init")
