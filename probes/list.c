@@ -67,24 +67,6 @@ static void list_variant(struct pl_json *json, const struct pl_variant *variant)
     pl_json_end(json);
 }
 
-/* What a form may be computed by: its blocking function. No profile can name it, as that one blocks.
- */
-static void list_blocking(struct pl_json *json, const struct pl_form *form)
-{
-    pl_json_object(json, NULL);
-    pl_json_text(json, "name", form->blocking);
-    pl_json_text(json, "function", form->name);
-    pl_json_text(json, "kind", kind_name(PL_MOCKUP));
-    pl_json_array(json, "restrictions");
-    pl_json_end(json);
-    pl_json_array(json, "parameters");
-    pl_json_end(json);
-    pl_json_integer(json, "scratch_volumes", 0);
-    pl_json_bool(json, "deployable", false);
-    pl_json_text(json, "summary", "the blocking function in its place");
-    pl_json_end(json);
-}
-
 static void list_pattern(struct pl_json *json, const struct pl_pattern *pattern)
 {
     pl_json_object(json, NULL);
@@ -117,18 +99,20 @@ void pl_list(FILE *out)
         pl_json_text(&json, "name", pl_function_name((enum pl_function)i));
         pl_json_end(&json);
     }
+    pl_json_end(&json);
+    pl_json_array(&json, "forms");
     const struct pl_form *form;
     for (int i = 0; (form = pl_form_at(i)); i++) {
         pl_json_object(&json, NULL);
         pl_json_text(&json, "name", form->name);
+        pl_json_text(&json, "function", pl_function_name(form->function));
+        pl_json_text(&json, "blocking", form->blocking);
         pl_json_end(&json);
     }
     pl_json_end(&json);
     pl_json_array(&json, "variants");
     for (int i = 0; i < pl_catalogue_size; i++)
         list_variant(&json, pl_catalogue[i]);
-    for (int i = 0; (form = pl_form_at(i)); i++)
-        list_blocking(&json, form);
     pl_json_end(&json);
     pl_json_array(&json, "types");
     for (int i = 0; i < pl_type_count; i++)

@@ -18,7 +18,7 @@ SETTINGS = "set blocks=2 warmup=2\n"
 
 
 def forms(probe: Probe) -> list[str]:
-    return [each["name"] for each in probe.known()["functions"] if is_form(each["name"])]
+    return [each["name"] for each in probe.known()["forms"]]
 
 
 def good(launch: Launch) -> Launch:
@@ -34,11 +34,10 @@ def test_the_probe_names_them_and_their_blocking_function(probe: Probe) -> None:
     names = forms(probe)
     assert len([name for name in names if name.startswith("MPI_I")]) == 16
     assert {blocking(name) for name in names} <= functions
-    ours = {each["function"]: each for each in known["variants"] if is_form(each["function"])}
-    assert set(ours) == set(names)
-    for name, variant in ours.items():
-        assert variant["name"] == f"{name[4:].lower()}_as_{blocking(name)[4:].lower()}"
-        assert not variant["deployable"]  # it blocks
+    for form in known["forms"]:
+        name, function = form["name"], form["function"]
+        assert is_form(name) and function == blocking(name)
+        assert form["blocking"] == f"{name[4:].lower()}_as_{function[4:].lower()}"
 
 
 @pytest.mark.parametrize("ranks", [2, 3])

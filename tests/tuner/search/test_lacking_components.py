@@ -50,7 +50,22 @@ XHC = {
     **{f"{name}_chunk_size": "16K" for name in ("allreduce", "bcast", "reduce")},
     **{f"{name}_cico_max": "4096" for name in ("allreduce", "bcast", "reduce")},
 }
-COMPONENTS = {"ucc": UCC, "hcoll": HCOLL, "xhc": XHC}
+ACOLL = {
+    "priority": "40",
+    "sg_size": "8",
+    "sg_scale": "1",
+    "node_size": "128",
+    "mnode_enable": "1",
+    "use_dynamic_rules": "0",
+    **{f"bcast_{name}": "0" for name in ("lin0", "lin1", "lin2", "nonsg")},
+    **{f"allgather_{name}": "0" for name in ("lin", "ring_1")},
+    "reserve_memory_for_algo": "0",
+    "reserve_memory_size_for_algo": "4194304",
+    "without_xpmem": "0",
+    "xpmem_buffer_size": "4194304",
+    "xpmem_use_sr_buf": "1",
+}
+COMPONENTS = {"acoll": ACOLL, "hcoll": HCOLL, "ucc": UCC, "xhc": XHC}
 
 
 def ompi_info(component: str) -> str:

@@ -152,11 +152,7 @@ def now() -> str:
 def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
     """The guidelines that the settings name; the default ones when they name none. Monotony and
     split-robustness belong to every function that is measured, with a pattern or without."""
-    names = [
-        function.name
-        for function in toolchain.catalogue.functions
-        if function.name not in WITHOUT_SIZE
-    ]
+    names = [name for name in toolchain.catalogue.names if name not in WITHOUT_SIZE]
     strangers = [name for name in settings.cases.functions if name not in names]
     if strangers:
         raise UsageError(
