@@ -1,5 +1,5 @@
-"""A campaign about a non-blocking collective, on a simulated library: the knob that decides for it is
-searched, confirmed, exported as a variable and proven, and dropped where it is not in force."""
+"""A campaign about a non-blocking collective, on a simulated library: the knob that decides for it
+is searched, confirmed, exported as a variable and proven, and dropped where it is not in force."""
 
 from __future__ import annotations
 
