@@ -4,6 +4,7 @@
 #include "clock/clock.h"
 #include "json.h"
 #include "measure/cache.h"
+#include "measure/forms.h"
 #include "measure/plain.h"
 #include "measure/types.h"
 #include "nrep/nrep.h"
@@ -96,6 +97,16 @@ void pl_list(FILE *out)
     for (int i = 0; i < PL_FUNCTION_COUNT; i++) {
         pl_json_object(json, NULL);
         pl_json_text(json, "name", pl_function_name((enum pl_function)i));
+        pl_json_end(json);
+    }
+    pl_json_end(json);
+    pl_json_array(json, "forms");
+    const struct pl_form *form;
+    for (int i = 0; (form = pl_form_at(i)); i++) {
+        pl_json_object(json, NULL);
+        pl_json_text(json, "name", form->name);
+        pl_json_text(json, "function", pl_function_name(form->function));
+        pl_json_text(json, "blocking", form->blocking);
         pl_json_end(json);
     }
     pl_json_end(json);

@@ -1,6 +1,7 @@
 /* The keys of `case` and `pingpong` lines: a key is one function and one line of a table. */
 #include "plan_parser.h"
 
+#include "measure/forms.h"
 #include "measure/replay.h"
 #include "measure/shape.h"
 #include "measure/types.h"
@@ -13,6 +14,9 @@
 static bool take_function(struct pl_parser *parser, const char *value)
 {
     parser->current->function = pl_function_by_name(value);
+    parser->current->form = pl_form_by_name(value);
+    if (parser->current->form)
+        parser->current->function = parser->current->form->function;
     parser->current->pattern = pl_pattern_by_name(value);
     return parser->current->function != PL_FUNCTION_COUNT || parser->current->pattern ||
            pl_refuse(parser, "no such function; 'probe --list' names them (functions, patterns)");
@@ -57,6 +61,8 @@ static bool take_variant(struct pl_parser *parser, const char *value)
     else if (strcmp(value, "empty") == 0) {
         c->empty = true;
         c->run = call_nothing;
+    } else if (pl_form_by_blocking(value)) { /* finish_form looks whether it is of the form */
+        c->run = pl_call_mpi;
     } else if (strncmp(value, REPLAY, strlen(REPLAY)) == 0) {
         return take_replay(parser, value + strlen(REPLAY));
     } else if (pl_spec_parse(value, &c->spec, why, sizeof why)) {
@@ -196,12 +202,30 @@ static bool finish_pattern(struct pl_parser *parser)
     return true;
 }
 
+/* A form has two ways: its own, and its blocking function. The preload library leaves it alone, so
+ * that `library` is `default`. */
+static bool finish_form(struct pl_parser *parser)
+{
+    struct pl_case *c = parser->current;
+    const char *name = c->variant_name;
+    const struct pl_form *of = name ? pl_form_by_blocking(name) : NULL;
+    if (of != c->form && of)
+        return pl_refuse_token(parser, "variant", name, "it is of %s", of->name);
+    if (!c->form || of || c->empty)
+        return true;
+    if (name && strcmp(name, "default") != 0 && strcmp(name, "library") != 0)
+        return pl_refuse_token(parser, "variant", name, "%s has default, library, empty and %s",
+                               c->form->name, c->form->blocking);
+    c->run = c->form->run;
+    return true;
+}
+
 bool pl_finish_case(struct pl_parser *parser)
 {
     const struct pl_case *c = parser->current;
     const char *type = pl_types[c->type].name, *op = pl_ops[c->op].name;
 
-    if (!finish_trial(parser) || !finish_pattern(parser))
+    if (!finish_trial(parser) || !finish_pattern(parser) || !finish_form(parser))
         return false;
 
     if (c->variant && c->variant->function != c->function)

@@ -7,6 +7,7 @@
 
 #include "by_name.h"
 
+#include "measure/forms.h"
 #include "measure/series.h"
 #include "use/stream.h"
 
@@ -74,6 +75,7 @@ static int64_t time_case(struct pl_timing *timing, const struct pl_case *c, int6
     pl_counters_start(timing->counters);
     int64_t untimed = plan->plain->loop(timing, c, &arguments.call, warmup, &failures);
     int64_t total = plan->plain->loop(timing, c, &arguments.call, c->reps, &failures);
+    pl_persistent_end();
     int64_t mean = (total + c->reps / 2) / c->reps;
     timing->spent.timed_ns += untimed + total;
     timing->spent.warmup_ns += untimed;

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from plumbline import libraries
+from plumbline.core.forms import blocking
 from plumbline.libraries.space import differences
 from plumbline.libraries.space_file import for_library, load
 from plumbline_db.errors import PlumblineError, UsageError
@@ -29,7 +30,8 @@ def agrees(prefix_: Path | None) -> None:
     own = {name for name in reported if chosen.ours(name)}
     assert own <= set(chosen.knobs())
     for setting in chosen.setting:
-        assert setting.default is None or setting.default == reported[setting.knob].value
+        if setting.default is not None and setting.knob in reported:
+            assert setting.default == reported[setting.knob].value
 
 
 def test_the_installed_library_has_exactly_what_its_space_says() -> None:
@@ -48,7 +50,7 @@ def test_space_and_exporter_know_the_same_algorithms(version: str) -> None:
     """What can be raced can be written into a rules file under the same number, and what must not
     be exported is not raced."""
     library = msgspec.structs.replace(build.LIBRARY, version=version)
-    functions = for_library(FOLDER, library).function
+    functions = [entry for entry in for_library(FOLDER, library).function if not entry.cold]
     for entry in functions:
         collective = COLLECTIVES[entry.name]
         assert entry.knob == prefix(entry.name)
@@ -59,13 +61,31 @@ def test_space_and_exporter_know_the_same_algorithms(version: str) -> None:
     assert {entry.name for entry in functions} == set(COLLECTIVES)
 
 
+@pytest.mark.parametrize("version", ["4.1.4", "5.0.11"])
+def test_a_knob_of_forms_stands_once_and_is_read_in_three_places(version: str) -> None:
+    """The non-blocking form, the persistent one, and a setting of what goes on beside work."""
+    space = for_library(FOLDER, msgspec.structs.replace(build.LIBRARY, version=version))
+    cold = {entry.name: entry for entry in space.function if entry.cold}
+    assert len(cold) == 12
+    for name, entry in cold.items():
+        assert entry.sizes == "one" and not space.is_hot(entry.knob)
+        setting = space.setting_of(entry.knob)
+        assert setting is not None and setting.overlap == "collectives"
+        assert setting.default == setting.values[0] == "ignore"
+        assert set(setting.values[1:]) == {one.name for one in entry.algorithms if not one.left_out}
+        assert blocking(name) in {"MPI_" + entry.knob.split("_i")[-1].split("_")[0].capitalize()}
+    knomial = space.setting_of("coll_libnbc_ibcast_knomial_radix")
+    assert knomial is not None and knomial.when == {"coll_libnbc_ibcast_algorithm": "knomial"}
+    assert cold["MPI_Allreduce_init"].algorithm("ring").left_out
+
+
 @pytest.mark.parametrize("version", SPACES)
 def test_parameters_are_in_order_and_none_is_twice(version: str) -> None:
     for entry in SPACES[version].function:
         for parameter in entry.parameters:
             assert parameter.values == sorted(set(parameter.values))
             assert len(parameter.values) > 1
-            assert parameter.knob.startswith(entry.knob)
+            assert parameter.knob.startswith(entry.knob.removesuffix("_algorithm"))
 
 
 @pytest.mark.parametrize(

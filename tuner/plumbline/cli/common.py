@@ -96,8 +96,7 @@ def specs_of(text: str) -> list[str]:
 def require_functions(catalogue: Catalogue, functions: Sequence[str]) -> None:
     from plumbline_db.errors import UsageError
 
-    known = [function.name for function in catalogue.functions]
-    known += [pattern.name for pattern in catalogue.patterns]
+    known = [*catalogue.names, *(pattern.name for pattern in catalogue.patterns)]
     unknown = [name for name in functions if name not in known]
     if unknown:
         raise UsageError(

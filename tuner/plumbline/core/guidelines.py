@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from plumbline.core.forms import blocking, is_form
 from plumbline.system import mistakes, toml
 from plumbline.system.toml import Document, Place
 from plumbline_db.errors import UsageError
@@ -133,12 +134,21 @@ class Guidelines(GuidelineEntry, frozen=True):
             guideline for guideline in (self.overlap, self.nonblocking) if guideline is not None
         ]
 
-    def selected(self, ids: Collection[str]) -> Guidelines:
-        """Those with these ids; by default (no ids) those that are verified by default. Monotony
-        and split-robustness belong to every function that is measured."""
+    def known_to(self, functions: Collection[str]) -> Guidelines:
+        """Without those of forms that a library lacks."""
+        kept = [each for each in self.patterns if each.lhs in functions or not is_form(each.lhs)]
+        return msgspec.structs.replace(self, patterns=kept)
+
+    def selected(self, ids: Collection[str], functions: Collection[str] = ()) -> Guidelines:
+        """Those with these ids; by default (no ids) those that are verified by default, and those
+        of forms that are among the `functions`. Monotony and split-robustness belong to every
+        function that is measured."""
 
         def wanted(entry: Pattern | RankMonotony) -> bool:
-            return entry.id in ids if ids else entry.default
+            if ids:
+                return entry.id in ids
+            named = isinstance(entry, Pattern) and is_form(entry.lhs) and entry.lhs in functions
+            return entry.default or named
 
         return Guidelines(
             self.monotony,
@@ -161,12 +171,17 @@ def _split_variant(function: str) -> str:
 
 def _spelt(pattern: Any) -> Any:
     """A pattern of the file, with the sides that its name spells where it says none:
-    `MPI_Scan ⪯ MPI_Exscan + MPI_Reduce_local` is of scan_as_exscan_plus_reduce_local."""
+    `MPI_Scan ⪯ MPI_Exscan + MPI_Reduce_local` is of scan_as_exscan_plus_reduce_local, and
+    `MPI_Ibcast + MPI_Wait ⪯ MPI_Bcast` of MPI_Ibcast and ibcast_as_bcast."""
     name = pattern.get("name") if isinstance(pattern, dict) else None
     left, precedes, right = name.partition(f" {PRECEDES} ") if isinstance(name, str) else ("",) * 3
     if not precedes:
         return pattern
     backwards = "+" in left
+    form = left.partition(" + ")[0]
+    if is_form(form) and blocking(form) == right:
+        mockup = f"{prefix_of(form)}as_{right.removeprefix('MPI_').lower()}"
+        return {"lhs": form, "uses": [right], "variant": mockup} | pattern
     function, functions = (right, left) if backwards else (left, right)
     made_of = functions.split(" + ")
     mockup = f"{prefix_of(function)}as_" + "_plus_".join(
@@ -275,8 +290,11 @@ def _problems(guidelines: Guidelines) -> Iterable[tuple[str, str]]:
         if not pattern.uses:
             yield label, "uses is empty: name the functions of the right side"
         both = (pattern.lhs_variant, pattern.variant)
-        if pattern.lhs_variant == LIBRARY and not pattern.name.startswith(
-            f"{pattern.lhs} {PRECEDES} "
+        waited = is_form(pattern.lhs) and pattern.name.startswith(f"{pattern.lhs} + ")
+        if (
+            pattern.lhs_variant == LIBRARY
+            and not waited
+            and not pattern.name.startswith(f"{pattern.lhs} {PRECEDES} ")
         ):
             yield label, f"the name must start with '{pattern.lhs} {PRECEDES} '"
         if pattern.variant == LIBRARY and not pattern.name.endswith(f" {PRECEDES} {pattern.lhs}"):

@@ -72,6 +72,7 @@ def load(path: Path) -> tuple[Space, ...]:
             head = {"family": path.stem, "min_version": lower, "below_version": upper}
             spaces.append(document.convert(Space, _at(data, lower) | head))
             _check(spaces[-1])
+            spaces[-1] = spaces[-1].whole()
     except msgspec.ValidationError as error:
         raise document.mistake(error, mistakes.fields_of(Space), data) from error
     except ValueError as error:
@@ -184,7 +185,7 @@ def _word(one: Any) -> Any:
 
 def _check(space: Space) -> None:
     """Raises ValueError."""
-    names = [entry.name for entry in space.function]
+    names = [name for entry in space.function for name in (entry.name, *entry.also)]
     groups = [
         [entry.knob, *(parameter.knob for parameter in entry.parameters)]
         for entry in space.function
@@ -194,6 +195,10 @@ def _check(space: Space) -> None:
     for name in (*_twice(names), *_twice(knob for knobs in groups for knob in knobs)):
         raise ValueError(f"{name} stands there twice")
     for entry in space.function:
+        if entry.overlap and not (entry.cold and entry.own):
+            raise ValueError(
+                f"{entry.name}: overlap is of cold functions with a value of their own"
+            )
         algorithms = [algorithm.name for algorithm in entry.algorithms]
         for one in _twice(algorithms):
             raise ValueError(f"{entry.name} lists an algorithm twice: {one}")

@@ -38,7 +38,8 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     guidelines: list[str] = []
     """Ids of guidelines to verify, or `all` of them; empty: most of them."""
     functions: list[str] = []
-    """Functions that are verified too, for monotony and split-robustness."""
+    """Functions that are verified too, for monotony and split-robustness; MPI_Ibcast and
+    the like also against the blocking one."""
     profile: Application | None = None
     """An application's calls, as `plumbline profile` wrote them (docs/application.md)."""
 

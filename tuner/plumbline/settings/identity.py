@@ -14,6 +14,7 @@ import msgspec
 
 from plumbline.core import unmeasured
 from plumbline.core.guidelines import Guidelines
+from plumbline.core.plan import WITHOUT_SIZE
 from plumbline.libraries import reaching
 from plumbline.settings import site_rules as rules_of_site
 from plumbline.settings.toolchain import Toolchain
@@ -151,11 +152,7 @@ def now() -> str:
 def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
     """The guidelines that the settings name; the default ones when they name none. Monotony and
     split-robustness belong to every function that is measured, with a pattern or without."""
-    names = [
-        function.name
-        for function in toolchain.catalogue.functions
-        if function.name != "MPI_Barrier"
-    ]
+    names = [name for name in toolchain.catalogue.names if name not in WITHOUT_SIZE]
     sizes = settings.cases.sizes if isinstance(settings.cases.sizes, dict) else {}
     strange = [name for name in sizes if name not in (OTHERS, *names)]
     if strange:
@@ -170,7 +167,7 @@ def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
             f"{', '.join(names)}"
         )
     if not settings.cases.guidelines:
-        found = toolchain.guidelines.selected(())
+        found = toolchain.guidelines.selected((), settings.cases.functions)
         if settings.cases.profile is None:
             return found
         # What the application does not call has no share in its time.

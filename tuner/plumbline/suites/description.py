@@ -33,7 +33,7 @@ class AskedSuite(
     operations: tuple[str, ...]
     """Functions of MPI (the library's own), our variants, or operations of the pattern."""
     pattern: str = "collective"
-    """collective, point_to_point, master_worker or simple."""
+    """collective, point_to_point, master_worker, neighbourhood or simple."""
     vary: Axis = "bytes"
     """What the axis is: bytes, or ranks."""
     first: int = 0
