@@ -278,14 +278,13 @@ def test_run_says_what_was_saved(
     database, _ = finished
     with Database.open(database) as db:
         campaign = campaigns.get(db, None)
-        tuned = {winner.function: winner for winner in winners.get(db, campaign.id)}
-    winner = tuned["MPI_Allreduce"]
+        assert "MPI_Allreduce" in {winner.function for winner in winners.get(db, campaign.id)}
 
     def calls(function: str, size: int) -> Calls:
         return Calls(function, campaign.nprocs, 1, 4, size, 1000.0, 0.1, 1e-5, 0.05)
 
     def run(*_: object) -> Application:
-        kinds = [calls("MPI_Allreduce", winner.bytes_from), calls("MPI_Barrier", 0)]
+        kinds = [calls("MPI_Allreduce", 16384), calls("MPI_Barrier", 0)]
         kinds += [calls("MPI_Bcast", 16384)]
         return Application(1, "", ["app"], "", 7, "", 4, 4, 4, 2.0, 0, kinds)
 
