@@ -14,7 +14,7 @@ from plumbline_db.errors import UsageError
 from plumbline_db.mpisee import Seen, SeenCalls
 
 _DIVIDED = MESSAGE_FUNCTIONS_IN_BLOCKS | FUNCTIONS_IN_PARTS
-COLLECTIVES = {name for name in _DIVIDED | REDUCTIONS | {"MPI_Bcast"} if not is_form(name)}
+COLLECTIVES = frozenset(name for name in _DIVIDED | REDUCTIONS | {"MPI_Bcast"} if not is_form(name))
 
 
 def application(seen: Seen) -> Application:

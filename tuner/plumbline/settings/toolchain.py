@@ -137,7 +137,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     @property
     def names(self) -> list[str]:
         """Of all functions that a case may name, forms too."""
-        return [each.name for each in (*self.functions, *self.forms)]
+        return [each.name for each in self.functions] + [form.name for form in self.forms]
 
     def variants_of(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.forms import is_form
 from plumbline.core.plan import PlanCase
 from plumbline.core.variant_spec import VariantSpec, variant_name
 from plumbline.libraries import Knob
@@ -95,9 +96,10 @@ class CandidateSpace:
 
     def reference_variants(self, function: str) -> list[str]:
         """Variants of ours that send messages and are made of no other collective: a cold candidate
-        of the library changes none of them. Those that take any arguments come first."""
+        of the library changes none of them. Those that take any arguments come first. What decides
+        for a form leaves its blocking function alone."""
         ours = [variant for variant in self._references if variant.function == function]
-        plain = [variant for variant in ours if variant.kind != "mockup"]
+        plain = [variant for variant in ours if variant.kind != "mockup" or is_form(function)]
         ranked = sorted(plain, key=lambda one: (bool(one.restrictions), one.kind == "naive"))
         return [variant.name for variant in ranked]
 
