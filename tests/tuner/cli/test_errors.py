@@ -130,7 +130,7 @@ def test_wrong_settings(
     [
         ("nprocs = [", "Invalid value"),
         ("nprcos = 4", "unknown key `nprcos`; nearest: nprocs; keys here: all, "),
-        ('sizes = "1,2"', "line 1: sizes: Expected `array`, got `str`"),
+        ('sizes = "1,2"', "line 1: sizes: Expected `object | array`, got `str`"),
     ],
 )
 def test_a_broken_campaign_file(

@@ -66,6 +66,15 @@ def test_of_a_number_of_launches(capsys: pytest.CaptureFixture[str]) -> None:
     assert "done (100 %, 12 launches, up to 0:00 left)" in second
 
 
+def test_behind_the_budget_nothing_is_promised(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    with Bar(10.0, clock=clock) as bar:
+        launched(bar, clock, 6)
+        bar.step("confirming")
+    (line,) = lines(capsys)
+    assert line.endswith("confirming (6 launches)")
+
+
 def test_what_is_not_known_is_not_said(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     with Bar(clock=clock) as bar:

@@ -93,13 +93,14 @@ class Bar:
         )
 
     def _standing(self, *, percent: bool) -> list[str]:
-        """`23 %`, `41 launches`, `up to 3:10 left`; what is not known is left out."""
+        """`23 %`, `41 launches`, `up to 3:10 left`; what is not known is left out, as behind a
+        budget, when winners are still to be confirmed."""
         from plumbline.system.words import counted
 
         if not self._launches:
             return []
-        known = self._total > 0 and self._done > 0
-        words = [f"{min(1.0, self._done / self._total):.0%}".replace("%", " %")] if known else []
+        known = 0 < self._done <= self._total
+        words = [f"{100 * self._done / self._total:.0f} %"] if known else []
         words = [*(words if percent else []), counted(self._launches, "launch")]
         if known:
             # Between launches there is something to do as well.
