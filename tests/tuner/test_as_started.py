@@ -14,7 +14,7 @@ import pytest
 
 from plumbline import libraries
 from plumbline.campaign import as_started, in_force
-from plumbline.campaign.as_started import Layout
+from plumbline.campaign.as_started import PlacedRanks
 from plumbline.core.application import read
 from plumbline.system import paths
 from tests.slurm import Cluster
@@ -109,19 +109,19 @@ def test_a_command_in_which_nobody_finds_the_program(database: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("layout", "said"),
     [
-        (Layout(2, 1, 2), "2 winners of {} in force"),
-        (Layout(2), "2 winners of {} in force"),
+        (PlacedRanks(2, 1, 2), "2 winners of {} in force"),
+        (PlacedRanks(2), "2 winners of {} in force"),
         (
-            Layout(2, 2, 1),
+            PlacedRanks(2, 2, 1),
             "1 of 2 winners of {} apply to 2 ranks on 2 nodes: the others are for 2 ranks, 2 a n",
         ),
         (
-            Layout(3, 1, 3),
+            PlacedRanks(3, 1, 3),
             "0 of 2 winners of {} apply to 3 ranks on 1 node: they are for communicators of 2 r",
         ),
     ],
 )
-def test_layouts(database: Path, layout: Layout, said: str) -> None:
+def test_layouts(database: Path, layout: PlacedRanks, said: str) -> None:
     files = in_force.files(database, None, None)
     shown = as_started.Shown(layout)
     assert as_started.applying(files, shown).startswith(said.format(files.campaign.id))
@@ -130,7 +130,7 @@ def test_layouts(database: Path, layout: Layout, said: str) -> None:
 def test_rules_hold_where_they_were_not_measured(database: Path) -> None:
     files = in_force.files(database, None, None)
     files = msgspec.structs.replace(files, winners=[RULES])
-    said = as_started.applying(files, as_started.Shown(Layout(2, 2, 1)))
+    said = as_started.applying(files, as_started.Shown(PlacedRanks(2, 2, 1)))
     assert said.endswith("in force, measured with 2 ranks a node: here there are 1")
 
 

@@ -26,7 +26,7 @@ from plumbline_exporters.bundle import is_profile
 NO_PROOF = "--no-proof starts the program without one"
 
 
-class Layout(msgspec.Struct, frozen=True):
+class PlacedRanks(msgspec.Struct, frozen=True):
     """Where ranks are: `nodes`, and `ppn` of them on a node at most; None: nobody has looked."""
 
     nprocs: int
@@ -43,12 +43,12 @@ class Shown(msgspec.Struct, frozen=True):
     it; `statements`: how it is known that winners are in force; `silent`: of those that would
     apply, the ones that are not."""
 
-    layout: Layout | None = None
+    layout: PlacedRanks | None = None
     statements: list[str] = []
     silent: list[Winner] = []
 
 
-def applies(winner: Winner, layout: Layout | None) -> bool:
+def applies(winner: Winner, layout: PlacedRanks | None) -> bool:
     """Whether it decides calls on MPI_COMM_WORLD of ranks that are so placed. A rules file goes by
     the number of ranks alone; a profile by nodes and ranks a node as well."""
     if layout is None or winner.function == EVERY_FUNCTION:
@@ -60,7 +60,7 @@ def applies(winner: Winner, layout: Layout | None) -> bool:
 
 def unproven(start: Start) -> Shown:
     """What a command says of its ranks."""
-    return Shown(None if start.ranks is None else Layout(start.ranks))
+    return Shown(None if start.ranks is None else PlacedRanks(start.ranks))
 
 
 def proven(files: Files, environment: Mapping[str, str]) -> list[str]:
@@ -135,7 +135,7 @@ def _layouts(files: Files, met: list[Winner]) -> str:
     return " or ".join(sorted(others))
 
 
-def _placed(files: Files, layout: Layout | None) -> str:
+def _placed(files: Files, layout: PlacedRanks | None) -> str:
     """That winners hold there by the number of ranks alone: they were measured elsewhere."""
     measured = {winner.ppn for winner in files.winners if winner.function != EVERY_FUNCTION}
     if layout is None or layout.ppn is None or not measured or layout.ppn in measured:
@@ -150,7 +150,9 @@ def _why(start: Start) -> str:
     return f"where the program begins is not plain behind {start.starter}"
 
 
-def _layout(ranks: Starter, files: Files, environment: Mapping[str, str], start: Start) -> Layout:
+def _layout(
+    ranks: Starter, files: Files, environment: Mapping[str, str], start: Start
+) -> PlacedRanks:
     """Where the command puts ranks: a launch that measures nothing says it. Raises PlumblineError
     where it starts no ranks of this library, or not as many as it says."""
     command = shlex.join(start.launcher)
@@ -170,7 +172,7 @@ def _layout(ranks: Starter, files: Files, environment: Mapping[str, str], start:
             f"`{command}` starts {counted(header.nprocs, 'rank')} of {library} at a time, not "
             f"{start.ranks}: it is the launcher of another library (--mpi names one); {NO_PROOF}"
         )
-    return Layout(header.nprocs, header.nodes, header.ppn)
+    return PlacedRanks(header.nprocs, header.nodes, header.ppn)
 
 
 def _short(files: Files, *cases: PlanCase) -> Plan:
