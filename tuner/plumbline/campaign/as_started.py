@@ -12,7 +12,7 @@ import msgspec
 
 from plumbline.campaign import proof
 from plumbline.campaign.in_force import Files
-from plumbline.core.plan import Plan, PlanCase
+from plumbline.core.plan import Data, Plan, PlanCase
 from plumbline.launch.starter import Starter
 from plumbline.measure import tables
 from plumbline.settings import starting
@@ -157,8 +157,9 @@ def _layout(
     where it starts no ranks of this library, or not as many as it says."""
     command = shlex.join(start.launcher)
     library = files.toolchain.installation.library.id
-    barrier = _short(files, PlanCase("MPI_Barrier", 0))
-    run, records = _launch(ranks, "layout", 0, barrier, _beyond(ranks, environment))
+    # A root that is there on any number of ranks.
+    plan = _short(files, PlanCase("MPI_Bcast", 1, data=Data()))
+    run, records = _launch(ranks, "layout", 0, plan, _beyond(ranks, environment))
     header = next((record for record in records if isinstance(record, Header)), None)
     if run.failure is not None or header is None:
         said = run.stderr.strip()[-400:]
