@@ -10,7 +10,7 @@ DESTDIR ?=
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
-CORES := $(shell nproc)
+CORES = $(shell nproc)
 # More test processes than processors: half of their time they wait for launches.
 JOBS ?= $(shell expr 2 "*" $(CORES))
 FUZZ_SECONDS ?= 600
@@ -19,6 +19,14 @@ SOAK_SECONDS ?= 600
 export MPICC
 # Tests start many Pythons: what is compiled once is compiled for all of them.
 unexport PYTHONDONTWRITEBYTECODE
+
+# The loader complains of a library that is gone in every process: said once, and not handed on.
+PRELOADED = $(subst :, ,$(LD_PRELOAD))
+GONE := $(filter-out $(wildcard $(PRELOADED)),$(filter %/libplumbline.so %/librecorder.so,$(PRELOADED)))
+ifneq ($(GONE),)
+$(info make: LD_PRELOAD names $(GONE), which is gone; it is left out here: in this shell `unset LD_PRELOAD`, or build it again)
+export LD_PRELOAD := $(filter-out $(GONE),$(PRELOADED))
+endif
 
 # MPI libraries that `make setup-mpis` installs, and the packages that hold them.
 MPIS = openmpi-5.0 mpich-5.0 impi-2021
@@ -228,7 +236,8 @@ install: setup build  ## into DESTDIR/PREFIX, with documentation and man pages (
 	done
 
 clean:  ## what build and the tests have made; the database stays
-	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@sh packaging/clean.sh build
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find $(PY_FOLDERS) -name __pycache__ -prune -exec rm -rf {} +
 
 distclean: clean  ## also the Python environment

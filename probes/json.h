@@ -32,4 +32,13 @@ void pl_json_bool(struct pl_json *json, const char *key, bool value);
 /* An array; NULL: an empty one. */
 void pl_json_integers(struct pl_json *json, const char *key, const int64_t *values, int count);
 
+/* An array of `count` values, the i-th being `value`, which is written by pl_json_<kind>. */
+#define PL_JSON_EACH(json, name, i, count, kind, value)                                            \
+    do {                                                                                           \
+        pl_json_array(json, name);                                                                 \
+        for (int i = 0; i < (count); i++)                                                          \
+            pl_json_##kind(json, NULL, value);                                                     \
+        pl_json_end(json);                                                                         \
+    } while (0)
+
 #endif

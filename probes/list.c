@@ -4,6 +4,7 @@
 #include "clock/clock.h"
 #include "json.h"
 #include "measure/cache.h"
+#include "measure/forms.h"
 #include "measure/plain.h"
 #include "measure/types.h"
 #include "nrep/nrep.h"
@@ -88,78 +89,67 @@ static void list_pattern(struct pl_json *json, const struct pl_pattern *pattern)
 
 void pl_list(FILE *out)
 {
-    struct pl_json json;
-    pl_json_start(&json, out);
-    pl_json_object(&json, NULL);
-    pl_json_text(&json, "probe", PL_VERSION);
-    pl_json_array(&json, "functions");
+    struct pl_json all, *json = &all;
+    pl_json_start(json, out);
+    pl_json_object(json, NULL);
+    pl_json_text(json, "probe", PL_VERSION);
+    pl_json_array(json, "functions");
     for (int i = 0; i < PL_FUNCTION_COUNT; i++) {
-        pl_json_object(&json, NULL);
-        pl_json_text(&json, "name", pl_function_name((enum pl_function)i));
-        pl_json_end(&json);
+        pl_json_object(json, NULL);
+        pl_json_text(json, "name", pl_function_name((enum pl_function)i));
+        pl_json_end(json);
     }
-    pl_json_end(&json);
-    pl_json_array(&json, "variants");
+    pl_json_end(json);
+    pl_json_array(json, "forms");
+    const struct pl_form *form;
+    for (int i = 0; (form = pl_form_at(i)); i++) {
+        pl_json_object(json, NULL);
+        pl_json_text(json, "name", form->name);
+        pl_json_text(json, "function", pl_function_name(form->function));
+        pl_json_text(json, "blocking", form->blocking);
+        pl_json_end(json);
+    }
+    pl_json_end(json);
+    pl_json_array(json, "variants");
     for (int i = 0; i < pl_catalogue_size; i++)
-        list_variant(&json, pl_catalogue[i]);
-    pl_json_end(&json);
-    pl_json_array(&json, "types");
-    for (int i = 0; i < pl_type_count; i++)
-        pl_json_text(&json, NULL, pl_types[i].name);
-    pl_json_end(&json);
-    pl_json_array(&json, "ops");
-    for (int i = 0; i < pl_op_count; i++)
-        pl_json_text(&json, NULL, pl_ops[i].name);
-    pl_json_end(&json);
-    pl_json_array(&json, "syncs");
-    for (int i = 0; i < pl_sync_count; i++)
-        pl_json_text(&json, NULL, pl_syncs[i]->name);
-    pl_json_end(&json);
-    pl_json_array(&json, "uses");
+        list_variant(json, pl_catalogue[i]);
+    pl_json_end(json);
+    PL_JSON_EACH(json, "types", i, pl_type_count, text, pl_types[i].name);
+    PL_JSON_EACH(json, "ops", i, pl_op_count, text, pl_ops[i].name);
+    PL_JSON_EACH(json, "syncs", i, pl_sync_count, text, pl_syncs[i]->name);
+    pl_json_array(json, "uses");
     for (int i = 0; i < pl_use_count; i++) {
-        pl_json_object(&json, NULL);
-        pl_json_text(&json, "name", pl_uses[i]->name);
-        pl_json_text(&json, "summary", pl_uses[i]->summary);
-        pl_json_end(&json);
+        pl_json_object(json, NULL);
+        pl_json_text(json, "name", pl_uses[i]->name);
+        pl_json_text(json, "summary", pl_uses[i]->summary);
+        pl_json_end(json);
     }
-    pl_json_end(&json);
-    pl_json_array(&json, "patterns");
+    pl_json_end(json);
+    pl_json_array(json, "patterns");
     for (int i = 0; i < pl_pattern_count; i++)
-        list_pattern(&json, pl_patterns[i]);
-    pl_json_end(&json);
-    pl_json_array(&json, "clocks");
+        list_pattern(json, pl_patterns[i]);
+    pl_json_end(json);
+    pl_json_array(json, "clocks");
     for (int i = 0; i < pl_clock_count; i++)
         if (!pl_clock_missing(pl_clocks[i]))
-            pl_json_text(&json, NULL, pl_clocks[i]->name);
-    pl_json_end(&json);
-    pl_json_array(&json, "clock_syncs");
-    for (int i = 0; i < pl_clock_sync_count; i++)
-        pl_json_text(&json, NULL, pl_clock_syncs[i]->name);
-    pl_json_end(&json);
-    pl_json_array(&json, "plain");
-    for (int i = 0; i < pl_plain_count; i++)
-        pl_json_text(&json, NULL, pl_plains[i]->name);
-    pl_json_end(&json);
-    pl_json_array(&json, "criteria");
-    for (int i = 0; i < pl_criterion_count; i++)
-        pl_json_text(&json, NULL, pl_criteria[i]->name);
-    pl_json_end(&json);
-    pl_json_array(&json, "overlaps");
+            pl_json_text(json, NULL, pl_clocks[i]->name);
+    pl_json_end(json);
+    PL_JSON_EACH(json, "clock_syncs", i, pl_clock_sync_count, text, pl_clock_syncs[i]->name);
+    PL_JSON_EACH(json, "plain", i, pl_plain_count, text, pl_plains[i]->name);
+    PL_JSON_EACH(json, "criteria", i, pl_criterion_count, text, pl_criteria[i]->name);
+    pl_json_array(json, "overlaps");
     for (int i = 0; i < pl_bench_count; i++) {
-        pl_json_object(&json, NULL);
-        pl_json_text(&json, "name", pl_benches[i]->name);
-        pl_json_text(&json, "summary", pl_benches[i]->summary);
-        pl_json_end(&json);
+        pl_json_object(json, NULL);
+        pl_json_text(json, "name", pl_benches[i]->name);
+        pl_json_text(json, "summary", pl_benches[i]->summary);
+        pl_json_end(json);
     }
-    pl_json_end(&json);
-    pl_json_array(&json, "kernels");
-    for (int kernel = 0; kernel < PL_KERNEL_COUNT; kernel++)
-        pl_json_text(&json, NULL, pl_kernel_names[kernel]);
-    pl_json_end(&json);
-    pl_json_array(&json, "caches");
+    pl_json_end(json);
+    PL_JSON_EACH(json, "kernels", kernel, PL_KERNEL_COUNT, text, pl_kernel_names[kernel]);
+    pl_json_array(json, "caches");
     for (int mode = PL_CACHE_WARM; mode <= PL_CACHE_OVERWRITE; mode++)
-        pl_json_text(&json, NULL, pl_cache_mode_name((enum pl_cache_mode)mode));
-    pl_json_end(&json);
-    pl_json_end(&json);
+        pl_json_text(json, NULL, pl_cache_mode_name((enum pl_cache_mode)mode));
+    pl_json_end(json);
+    pl_json_end(json);
     fputc('\n', out);
 }

@@ -85,8 +85,25 @@ static bool refuse_key(struct pl_parser *parser, const char *word, const struct 
 }
 
 /* The tokens that follow `word`, each a key of the table, none twice. */
+static bool take_number(struct pl_parser *parser, const struct pl_key *key, const char *value,
+                        void *into)
+{
+    uint64_t number;
+    if (!pl_take_number(parser, value, key->number.least, key->number.most, &number))
+        return false;
+    void *at = (char *)into + key->number.offset;
+    if (key->number.size == sizeof(bool))
+        *(bool *)at = number;
+    else if (key->number.size == sizeof(int))
+        *(int *)at = (int)number;
+    else
+        memcpy(at, &number, sizeof number);
+    return true;
+}
+
+/* `into`: what the line describes. */
 static bool take_tokens(struct pl_parser *parser, const char *word, const struct pl_key *keys,
-                        int count, char **rest)
+                        int count, void *into, char **rest)
 {
     unsigned seen = 0;
     for (char *token; (token = strtok_r(NULL, BLANKS, rest));) {
@@ -103,7 +120,8 @@ static bool take_tokens(struct pl_parser *parser, const char *word, const struct
         seen |= 1u << i;
         if (keys == pl_set_keys)
             parser->given[i] = value;
-        if (!keys[i].take(parser, value))
+        if (!(keys[i].take ? keys[i].take(parser, value)
+                           : take_number(parser, &keys[i], value, into)))
             return false;
     }
     at_token(parser, word);
@@ -129,7 +147,7 @@ static bool take_case(struct pl_parser *parser, char **rest)
                           .mean = -1};
     parser->current = c;
     parser->type_name = parser->op_name = NULL;
-    return take_tokens(parser, "case", pl_case_keys, pl_case_key_count, rest) &&
+    return take_tokens(parser, "case", pl_case_keys, pl_case_key_count, c, rest) &&
            pl_finish_case(parser);
 }
 
@@ -141,7 +159,7 @@ static bool take_pingpong(struct pl_parser *parser, char **rest)
     if (!p)
         return no_memory(parser);
     *p = (struct pl_pingpong){.line = parser->error->line, .reps = 100};
-    return take_tokens(parser, "pingpong", pl_pingpong_keys, pl_pingpong_key_count, rest) &&
+    return take_tokens(parser, "pingpong", pl_pingpong_keys, pl_pingpong_key_count, p, rest) &&
            pl_finish_pingpong(parser);
 }
 
@@ -153,13 +171,13 @@ static bool take_overlap(struct pl_parser *parser, char **rest)
         return no_memory(parser);
     *o = (struct pl_overlap){
         .line = parser->error->line, .function = PL_FUNCTION_COUNT, .requests = 1, .triples = 50};
-    return take_tokens(parser, "overlap", pl_overlap_keys, pl_overlap_key_count, rest) &&
+    return take_tokens(parser, "overlap", pl_overlap_keys, pl_overlap_key_count, o, rest) &&
            pl_finish_overlap(parser);
 }
 
 static bool take_messages(struct pl_parser *parser, char **rest)
 {
-    return take_tokens(parser, "messages", pl_messages_keys, pl_messages_key_count, rest) &&
+    return take_tokens(parser, "messages", pl_messages_keys, pl_messages_key_count, NULL, rest) &&
            pl_finish_messages(parser);
 }
 
@@ -228,7 +246,7 @@ static bool take_line(struct pl_parser *parser, char *line, bool *set_seen)
         return pl_refuse(parser, "'set' stands twice; put all keys on one line");
     *set_seen = true;
     parser->set_line = parser->error->line;
-    return take_tokens(parser, "set", pl_set_keys, pl_set_key_count, &rest);
+    return take_tokens(parser, "set", pl_set_keys, pl_set_key_count, parser->plan, &rest);
 }
 
 static int by_id(const void *left, const void *right)

@@ -37,6 +37,7 @@ struct pl_case {
     int line;
     int id;
     enum pl_function function;            /* PL_FUNCTION_COUNT where there is a pattern */
+    const struct pl_form *form;           /* non-blocking or persistent; NULL: as the function is */
     const struct pl_pattern *pattern;     /* NULL: a collective */
     const struct pl_operation *operation; /* of the pattern */
     const char *variant_name; /* as the plan has it: default, library, empty, of the catalogue, or

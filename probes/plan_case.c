@@ -1,6 +1,7 @@
 /* The keys of `case` and `pingpong` lines: a key is one function and one line of a table. */
 #include "plan_parser.h"
 
+#include "measure/forms.h"
 #include "measure/replay.h"
 #include "measure/shape.h"
 #include "measure/types.h"
@@ -10,14 +11,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool take_id(struct pl_parser *parser, const char *value)
-{
-    return pl_take_count(parser, value, 0, &parser->current->id);
-}
-
 static bool take_function(struct pl_parser *parser, const char *value)
 {
     parser->current->function = pl_function_by_name(value);
+    parser->current->form = pl_form_by_name(value);
+    if (parser->current->form)
+        parser->current->function = parser->current->form->function;
     parser->current->pattern = pl_pattern_by_name(value);
     return parser->current->function != PL_FUNCTION_COUNT || parser->current->pattern ||
            pl_refuse(parser, "no such function; 'probe --list' names them (functions, patterns)");
@@ -62,6 +61,8 @@ static bool take_variant(struct pl_parser *parser, const char *value)
     else if (strcmp(value, "empty") == 0) {
         c->empty = true;
         c->run = call_nothing;
+    } else if (pl_form_by_blocking(value)) { /* finish_form looks whether it is of the form */
+        c->run = pl_call_mpi;
     } else if (strncmp(value, REPLAY, strlen(REPLAY)) == 0) {
         return take_replay(parser, value + strlen(REPLAY));
     } else if (pl_spec_parse(value, &c->spec, why, sizeof why)) {
@@ -80,15 +81,6 @@ static bool take_config(struct pl_parser *parser, const char *value)
             return true;
         }
     return pl_refuse(parser, "no such config; put a line 'config id=%.64s …' above", value);
-}
-
-static bool take_bytes(struct pl_parser *parser, const char *value)
-{
-    uint64_t bytes;
-    if (!pl_take_number(parser, value, 0, LLONG_MAX / 2, &bytes))
-        return false;
-    parser->current->bytes = (long long)bytes;
-    return true;
 }
 
 static bool take_type(struct pl_parser *parser, const char *value)
@@ -136,64 +128,23 @@ static bool take_reps(struct pl_parser *parser, const char *value)
     return true;
 }
 
-static bool take_calls(struct pl_parser *parser, const char *value)
-{
-    return pl_take_count(parser, value, 1, &parser->current->calls);
-}
-
-static bool take_least(struct pl_parser *parser, const char *value)
-{
-    uint64_t bytes;
-    if (!pl_take_number(parser, value, 0, LLONG_MAX / 2, &bytes))
-        return false;
-    parser->current->least = (long long)bytes;
-    return true;
-}
-
-static bool take_mean(struct pl_parser *parser, const char *value)
-{
-    uint64_t bytes;
-    if (!pl_take_number(parser, value, 0, LLONG_MAX / 2, &bytes))
-        return false;
-    parser->current->mean = (long long)bytes;
-    return true;
-}
-
-static bool take_delay(struct pl_parser *parser, const char *value)
-{
-    uint64_t ns;
-    if (!pl_take_number(parser, value, 0, 1000000000, &ns))
-        return false;
-    parser->current->delay_ns = (int64_t)ns;
-    return true;
-}
-
-static bool take_by_rank(struct pl_parser *parser, const char *value)
-{
-    int by_rank;
-    if (!pl_take_int(parser, value, 0, 1, &by_rank))
-        return false;
-    parser->current->by_rank = by_rank;
-    return true;
-}
-
 const struct pl_key pl_case_keys[] = {
-    {"id", take_id, true},
-    {"function", take_function, true},
-    {"variant", take_variant, false},
-    {"config", take_config, false},
-    {"bytes", take_bytes, true},
-    {"type", take_type, false},
-    {"op", take_op, false},
-    {"root", take_root, false},
-    {"ranks", take_ranks, false},
-    {"reps", take_reps, false},
-    {"calls", take_calls, false},
-    {"least", take_least, false},
-    {"mean", take_mean, false},
-    {"delay_ns", take_delay, false},
-    {"use", pl_take_use, false},
-    {"by_rank", take_by_rank, false},
+    {PL_NUMBER("id", struct pl_case, id, 0, INT_MAX), .required = true},
+    {.name = "function", .take = take_function, .required = true},
+    {.name = "variant", .take = take_variant},
+    {.name = "config", .take = take_config},
+    {PL_NUMBER("bytes", struct pl_case, bytes, 0, LLONG_MAX / 2), .required = true},
+    {.name = "type", .take = take_type},
+    {.name = "op", .take = take_op},
+    {.name = "root", .take = take_root},
+    {.name = "ranks", .take = take_ranks},
+    {.name = "reps", .take = take_reps},
+    {PL_NUMBER("calls", struct pl_case, calls, 1, INT_MAX)},
+    {PL_NUMBER("least", struct pl_case, least, 0, LLONG_MAX / 2)},
+    {PL_NUMBER("mean", struct pl_case, mean, 0, LLONG_MAX / 2)},
+    {PL_NUMBER("delay_ns", struct pl_case, delay_ns, 0, 1000000000)},
+    {.name = "use", .take = pl_take_use},
+    {PL_NUMBER("by_rank", struct pl_case, by_rank, 0, 1)},
 };
 const int pl_case_key_count = sizeof pl_case_keys / sizeof *pl_case_keys;
 
@@ -251,12 +202,30 @@ static bool finish_pattern(struct pl_parser *parser)
     return true;
 }
 
+/* A form has two ways: its own, and its blocking function. The preload library leaves it alone, so
+ * that `library` is `default`. */
+static bool finish_form(struct pl_parser *parser)
+{
+    struct pl_case *c = parser->current;
+    const char *name = c->variant_name;
+    const struct pl_form *of = name ? pl_form_by_blocking(name) : NULL;
+    if (of != c->form && of)
+        return pl_refuse_token(parser, "variant", name, "it is of %s", of->name);
+    if (!c->form || of || c->empty)
+        return true;
+    if (name && strcmp(name, "default") != 0 && strcmp(name, "library") != 0)
+        return pl_refuse_token(parser, "variant", name, "%s has default, library, empty and %s",
+                               c->form->name, c->form->blocking);
+    c->run = c->form->run;
+    return true;
+}
+
 bool pl_finish_case(struct pl_parser *parser)
 {
     const struct pl_case *c = parser->current;
     const char *type = pl_types[c->type].name, *op = pl_ops[c->op].name;
 
-    if (!finish_trial(parser) || !finish_pattern(parser))
+    if (!finish_trial(parser) || !finish_pattern(parser) || !finish_form(parser))
         return false;
 
     if (c->variant && c->variant->function != c->function)
@@ -299,21 +268,9 @@ bool pl_finish_case(struct pl_parser *parser)
     return true;
 }
 
-static bool take_round_trip_bytes(struct pl_parser *parser, const char *value)
-{
-    return pl_take_count(parser, value, 0,
-                         &parser->plan->pingpongs[parser->plan->pingpong_count - 1].bytes);
-}
-
-static bool take_round_trips(struct pl_parser *parser, const char *value)
-{
-    return pl_take_count(parser, value, 1,
-                         &parser->plan->pingpongs[parser->plan->pingpong_count - 1].reps);
-}
-
 const struct pl_key pl_pingpong_keys[] = {
-    {"bytes", take_round_trip_bytes, true},
-    {"reps", take_round_trips, false},
+    {PL_NUMBER("bytes", struct pl_pingpong, bytes, 0, INT_MAX), .required = true},
+    {PL_NUMBER("reps", struct pl_pingpong, reps, 1, INT_MAX)},
 };
 const int pl_pingpong_key_count = sizeof pl_pingpong_keys / sizeof *pl_pingpong_keys;
 

@@ -49,9 +49,9 @@ static bool take_steps(struct pl_parser *parser, const char *value)
 }
 
 const struct pl_key pl_messages_keys[] = {
-    {"id", take_id, true},
-    {"rank", take_rank, true},
-    {"steps", take_steps, true},
+    {.name = "id", .take = take_id, .required = true},
+    {.name = "rank", .take = take_rank, .required = true},
+    {.name = "steps", .take = take_steps, .required = true},
 };
 const int pl_messages_key_count = sizeof pl_messages_keys / sizeof *pl_messages_keys;
 

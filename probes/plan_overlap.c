@@ -3,6 +3,7 @@
 
 #include "overlap/delivery.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,40 +15,11 @@ static struct pl_overlap *last(struct pl_parser *parser)
     return &parser->plan->overlaps[parser->plan->overlap_count - 1];
 }
 
-static bool take_id(struct pl_parser *parser, const char *value)
-{
-    return pl_take_count(parser, value, 0, &last(parser)->id);
-}
-
 static bool take_bench(struct pl_parser *parser, const char *value)
 {
     last(parser)->bench = pl_bench_by_name(value);
     return last(parser)->bench ||
            pl_refuse(parser, "no such benchmark; 'probe --list' names them (overlaps)");
-}
-
-static bool take_bytes(struct pl_parser *parser, const char *value)
-{
-    return pl_take_int(parser, value, 0, 1 << 30, &last(parser)->bytes);
-}
-
-static bool take_ns(struct pl_parser *parser, const char *value, int64_t *ns)
-{
-    uint64_t number;
-    if (!pl_take_number(parser, value, 0, MOST_NS, &number))
-        return false;
-    *ns = (int64_t)number;
-    return true;
-}
-
-static bool take_work(struct pl_parser *parser, const char *value)
-{
-    return take_ns(parser, value, &last(parser)->work_ns);
-}
-
-static bool take_test(struct pl_parser *parser, const char *value)
-{
-    return take_ns(parser, value, &last(parser)->test_ns);
 }
 
 static bool take_kernel(struct pl_parser *parser, const char *value)
@@ -67,59 +39,20 @@ static bool take_function(struct pl_parser *parser, const char *value)
            pl_refuse(parser, "no such function; 'probe --list' names them");
 }
 
-static bool take_requests(struct pl_parser *parser, const char *value)
-{
-    return pl_take_int(parser, value, 1, 1024, &last(parser)->requests);
-}
-
-static bool take_threads(struct pl_parser *parser, const char *value)
-{
-    return pl_take_int(parser, value, 0, 1024, &last(parser)->threads);
-}
-
-static bool take_switch(struct pl_parser *parser, const char *value, bool *on)
-{
-    int number;
-    if (!pl_take_int(parser, value, 0, 1, &number))
-        return false;
-    *on = number;
-    return true;
-}
-
-static bool take_helper(struct pl_parser *parser, const char *value)
-{
-    return take_switch(parser, value, &last(parser)->helper);
-}
-
-static bool take_spare(struct pl_parser *parser, const char *value)
-{
-    return take_switch(parser, value, &last(parser)->spare);
-}
-
-static bool take_traced(struct pl_parser *parser, const char *value)
-{
-    return pl_take_int(parser, value, 0, 100, &last(parser)->traced);
-}
-
-static bool take_triples(struct pl_parser *parser, const char *value)
-{
-    return pl_take_int(parser, value, 1, 100000, &last(parser)->triples);
-}
-
 const struct pl_key pl_overlap_keys[] = {
-    {"id", take_id, true},
-    {"bench", take_bench, true},
-    {"bytes", take_bytes, true},
-    {"work_ns", take_work, true},
-    {"kernel", take_kernel, false},
-    {"test_ns", take_test, false},
-    {"function", take_function, false},
-    {"requests", take_requests, false},
-    {"threads", take_threads, false},
-    {"helper", take_helper, false},
-    {"spare", take_spare, false},
-    {"traced", take_traced, false},
-    {"triples", take_triples, false},
+    {PL_NUMBER("id", struct pl_overlap, id, 0, INT_MAX), .required = true},
+    {.name = "bench", .take = take_bench, .required = true},
+    {PL_NUMBER("bytes", struct pl_overlap, bytes, 0, 1 << 30), .required = true},
+    {PL_NUMBER("work_ns", struct pl_overlap, work_ns, 0, MOST_NS), .required = true},
+    {.name = "kernel", .take = take_kernel},
+    {PL_NUMBER("test_ns", struct pl_overlap, test_ns, 0, MOST_NS)},
+    {.name = "function", .take = take_function},
+    {PL_NUMBER("requests", struct pl_overlap, requests, 1, 1024)},
+    {PL_NUMBER("threads", struct pl_overlap, threads, 0, 1024)},
+    {PL_NUMBER("helper", struct pl_overlap, helper, 0, 1)},
+    {PL_NUMBER("spare", struct pl_overlap, spare, 0, 1)},
+    {PL_NUMBER("traced", struct pl_overlap, traced, 0, 100)},
+    {PL_NUMBER("triples", struct pl_overlap, triples, 1, 100000)},
 };
 const int pl_overlap_key_count = sizeof pl_overlap_keys / sizeof *pl_overlap_keys;
 

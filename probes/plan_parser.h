@@ -4,6 +4,8 @@
 
 #include "plan.h"
 
+#include <stddef.h>
+
 #define PL_MOST_KEYS 32 /* of a line */
 
 struct pl_parser {
@@ -23,9 +25,17 @@ struct pl_parser {
 
 struct pl_key {
     const char *name;
-    bool (*take)(struct pl_parser *parser, const char *value);
+    bool (*take)(struct pl_parser *parser, const char *value); /* NULL: a number */
     bool required;
+    struct {
+        size_t offset, size; /* in what the line describes: a bool, an int or 64 bits */
+        uint64_t least, most;
+    } number;
 };
+
+/* A key whose value is a whole number, and no more than that. */
+#define PL_NUMBER(key, type, member, lowest, highest)                                              \
+    .name = key, .number = {offsetof(type, member), sizeof(((type *)0)->member), lowest, highest}
 
 extern const struct pl_key pl_set_keys[], pl_case_keys[], pl_pingpong_keys[], pl_overlap_keys[],
     pl_messages_keys[];

@@ -17,31 +17,6 @@ static bool take_run(struct pl_parser *parser, const char *value)
     return true;
 }
 
-static bool take_seed(struct pl_parser *parser, const char *value)
-{
-    return pl_take_number(parser, value, 0, UINT64_MAX, &parser->plan->seed);
-}
-
-static bool take_blocks(struct pl_parser *parser, const char *value)
-{
-    return pl_take_count(parser, value, 0, &parser->plan->blocks);
-}
-
-static bool take_warmup(struct pl_parser *parser, const char *value)
-{
-    return pl_take_count(parser, value, 0, &parser->plan->warmup);
-}
-
-static bool take_rewarm(struct pl_parser *parser, const char *value)
-{
-    return pl_take_count(parser, value, 0, &parser->plan->rewarm);
-}
-
-static bool take_settle(struct pl_parser *parser, const char *value)
-{
-    return pl_take_int(parser, value, 1, 100000, &parser->plan->settle);
-}
-
 static bool take_cycle(struct pl_parser *parser, const char *value)
 {
     if (!PL_SIMULATED)
@@ -72,16 +47,6 @@ static bool take_clock_sync(struct pl_parser *parser, const char *value)
     return parser->plan->clock_sync ||
            pl_refuse(parser, "no such clock synchronisation; 'probe --list' names them "
                              "(clock_syncs)");
-}
-
-static bool take_clock_fit_ms(struct pl_parser *parser, const char *value)
-{
-    return pl_take_int(parser, value, 1, 60000, &parser->plan->clock_fit_ms);
-}
-
-static bool take_clock_multiple(struct pl_parser *parser, const char *value)
-{
-    return pl_take_int(parser, value, 1, 1000000, &parser->plan->clock_multiple);
 }
 
 static bool take_runtime(struct pl_parser *parser, const char *value)
@@ -116,15 +81,6 @@ static bool take_window_us(struct pl_parser *parser, const char *value)
     return true;
 }
 
-static bool take_budget_ms(struct pl_parser *parser, const char *value)
-{
-    uint64_t budget;
-    if (!pl_take_number(parser, value, 1, INT_MAX, &budget))
-        return false;
-    parser->plan->budget_ms = (int64_t)budget;
-    return true;
-}
-
 static bool take_cache(struct pl_parser *parser, const char *value)
 {
     return pl_cache_mode_by_name(value, &parser->plan->cache) ||
@@ -136,21 +92,6 @@ static bool take_nrep(struct pl_parser *parser, const char *value)
     return pl_nrep_parse(&parser->plan->nrep, value, parser->error->why, sizeof parser->error->why);
 }
 
-static bool take_nrep_min(struct pl_parser *parser, const char *value)
-{
-    return pl_take_count(parser, value, 1, &parser->plan->nrep.least);
-}
-
-static bool take_nrep_step(struct pl_parser *parser, const char *value)
-{
-    return pl_take_count(parser, value, 1, &parser->plan->nrep.step);
-}
-
-static bool take_nrep_max(struct pl_parser *parser, const char *value)
-{
-    return pl_take_count(parser, value, 1, &parser->plan->nrep.most);
-}
-
 static bool take_plain(struct pl_parser *parser, const char *value)
 {
     parser->plan->plain = pl_plain_by_name(value);
@@ -159,30 +100,30 @@ static bool take_plain(struct pl_parser *parser, const char *value)
 }
 
 const struct pl_key pl_set_keys[] = {
-    {"run", take_run, false},
-    {"seed", take_seed, false},
-    {"blocks", take_blocks, false},
-    {"warmup", take_warmup, false},
-    {"rewarm", take_rewarm, false},
-    {"settle", take_settle, false},
-    {"cycle", take_cycle, false},
-    {"sync", take_sync, false},
-    {"clock", take_clock, false},
-    {"budget_ms", take_budget_ms, false},
-    {"cache", take_cache, false},
-    {"nrep", take_nrep, false},
-    {"nrep_min", take_nrep_min, false},
-    {"nrep_step", take_nrep_step, false},
-    {"nrep_max", take_nrep_max, false},
-    {"clock_sync", take_clock_sync, false},
-    {"clock_fit_ms", take_clock_fit_ms, false},
-    {"clock_multiple", take_clock_multiple, false},
-    {"runtime", take_runtime, false},
-    {"knobs", take_knobs, false},
-    {"window_us", take_window_us, false},
-    {"plain", take_plain, false},
-    {"arrival", pl_take_arrival, false},
-    {"use", pl_take_plan_use, false},
+    {.name = "run", .take = take_run},
+    {PL_NUMBER("seed", struct pl_plan, seed, 0, UINT64_MAX)},
+    {PL_NUMBER("blocks", struct pl_plan, blocks, 0, INT_MAX)},
+    {PL_NUMBER("warmup", struct pl_plan, warmup, 0, INT_MAX)},
+    {PL_NUMBER("rewarm", struct pl_plan, rewarm, 0, INT_MAX)},
+    {PL_NUMBER("settle", struct pl_plan, settle, 1, 100000)},
+    {.name = "cycle", .take = take_cycle},
+    {.name = "sync", .take = take_sync},
+    {.name = "clock", .take = take_clock},
+    {PL_NUMBER("budget_ms", struct pl_plan, budget_ms, 1, INT_MAX)},
+    {.name = "cache", .take = take_cache},
+    {.name = "nrep", .take = take_nrep},
+    {PL_NUMBER("nrep_min", struct pl_plan, nrep.least, 1, INT_MAX)},
+    {PL_NUMBER("nrep_step", struct pl_plan, nrep.step, 1, INT_MAX)},
+    {PL_NUMBER("nrep_max", struct pl_plan, nrep.most, 1, INT_MAX)},
+    {.name = "clock_sync", .take = take_clock_sync},
+    {PL_NUMBER("clock_fit_ms", struct pl_plan, clock_fit_ms, 1, 60000)},
+    {PL_NUMBER("clock_multiple", struct pl_plan, clock_multiple, 1, 1000000)},
+    {.name = "runtime", .take = take_runtime},
+    {.name = "knobs", .take = take_knobs},
+    {.name = "window_us", .take = take_window_us},
+    {.name = "plain", .take = take_plain},
+    {.name = "arrival", .take = pl_take_arrival},
+    {.name = "use", .take = pl_take_plan_use},
 };
 const int pl_set_key_count = sizeof pl_set_keys / sizeof *pl_set_keys;
 

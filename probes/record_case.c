@@ -53,10 +53,7 @@ void pl_record_order(struct pl_record *record, int block, const struct pl_plan *
 {
     struct pl_json *json = pl_record_start(record, "order");
     pl_json_integer(json, "block", block);
-    pl_json_array(json, "cases");
-    for (int i = 0; i < count; i++)
-        pl_json_integer(json, NULL, plan->cases[order[i]].id);
-    pl_json_end(json);
+    PL_JSON_EACH(json, "cases", i, count, integer, plan->cases[order[i]].id);
     pl_record_end(record);
 }
 

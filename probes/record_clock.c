@@ -31,13 +31,7 @@ void pl_record_clock_error(struct pl_record *record, const char *when, int64_t s
     struct pl_json *json = pl_record_start(record, "clock_error");
     pl_json_text(json, "when", when);
     pl_json_integer(json, "since_ns", since_ns);
-    pl_json_array(json, "errors_ns");
-    for (int i = 0; i < domains && errors; i++)
-        pl_json_integer(json, NULL, errors[i].error_ns);
-    pl_json_end(json);
-    pl_json_array(json, "bounds_ns");
-    for (int i = 0; i < domains && errors; i++)
-        pl_json_integer(json, NULL, errors[i].bound_ns);
-    pl_json_end(json);
+    PL_JSON_EACH(json, "errors_ns", i, errors ? domains : 0, integer, errors[i].error_ns);
+    PL_JSON_EACH(json, "bounds_ns", i, errors ? domains : 0, integer, errors[i].bound_ns);
     pl_record_end(record);
 }

@@ -30,10 +30,7 @@ void pl_record_header(struct pl_record *record, const struct pl_plan *plan,
     pl_json_end(json);
     pl_json_integer(json, "processing_units", facts->processing_units);
     pl_json_bool(json, "oversubscribed", placement->ppn > facts->processing_units);
-    pl_json_array(json, "binding");
-    for (int rank = 0; rank < facts->nprocs; rank++)
-        pl_json_text(json, NULL, placement->ranks[rank].binding);
-    pl_json_end(json);
+    PL_JSON_EACH(json, "binding", rank, facts->nprocs, text, placement->ranks[rank].binding);
     pl_json_text(json, "sync", plan->sync->name);
     pl_json_object(json, "clock");
     pl_json_text(json, "name", plan->clock->name);

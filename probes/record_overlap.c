@@ -39,26 +39,11 @@ static int record_repetition(struct pl_json *json, const struct pl_trace *trace,
     while (first + count < trace->count && events[count].triple == events->triple &&
            events[count].part == events->part)
         count++;
-    pl_json_array(json, "names");
-    for (int i = 0; i < count; i++)
-        pl_json_text(json, NULL, events[i].name);
-    pl_json_end(json);
-    pl_json_array(json, "peers");
-    for (int i = 0; i < count; i++)
-        pl_json_integer(json, NULL, events[i].peer);
-    pl_json_end(json);
-    pl_json_array(json, "numbers");
-    for (int i = 0; i < count; i++)
-        pl_json_integer(json, NULL, events[i].number);
-    pl_json_end(json);
-    pl_json_array(json, "begin_ns");
-    for (int i = 0; i < count; i++)
-        pl_json_integer(json, NULL, events[i].begin_ns);
-    pl_json_end(json);
-    pl_json_array(json, "end_ns");
-    for (int i = 0; i < count; i++)
-        pl_json_integer(json, NULL, events[i].end_ns);
-    pl_json_end(json);
+    PL_JSON_EACH(json, "names", i, count, text, events[i].name);
+    PL_JSON_EACH(json, "peers", i, count, integer, events[i].peer);
+    PL_JSON_EACH(json, "numbers", i, count, integer, events[i].number);
+    PL_JSON_EACH(json, "begin_ns", i, count, integer, events[i].begin_ns);
+    PL_JSON_EACH(json, "end_ns", i, count, integer, events[i].end_ns);
     return first + count;
 }
 

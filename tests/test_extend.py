@@ -117,16 +117,8 @@ class Copy:
 def test_a_guideline_is_one_file(tmp_path: Path) -> None:
     copy = Copy(tmp_path / "tree", "A pattern guideline")
     guidelines = "tuner/plumbline/core/guidelines.toml"
-    copy.adds(
-        guidelines,
-        "",
-        """
-[[pattern]]
-id = "PL999"
-name = "MPI_Gather + MPI_Bcast ⪯ MPI_Allgather"
-default = false
-""",
-    )
+    row = '{ id = "PL999", name = "MPI_Gather + MPI_Bcast ⪯ MPI_Allgather", default = false },\n'
+    copy.adds(guidelines, "]\n\n", f"    {row}")
     copy.passes("tests/verify/test_guidelines.py")
     script = "from plumbline.core import guidelines; print(guidelines.load().name_of('PL999'))"
     assert copy.python("-c", script) == "MPI_Gather + MPI_Bcast ⪯ MPI_Allgather\n"

@@ -15,8 +15,7 @@ static int run(const struct pl_call *call)
 
     const struct pl_block block = pl_own_block(call, rank);
     int *counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
-    if (!counts)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, counts);
     int *first = counts + p;
     for (int i = 0; i < p; i++) {
         counts[i] = block.bytes;

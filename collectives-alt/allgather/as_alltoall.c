@@ -16,8 +16,7 @@ static int run(const struct pl_call *call)
     const struct pl_block block = pl_own_block(call, rank);
     const size_t bytes = (size_t)block.bytes;
     char *copies = pl_scratch(call->comm, PL_SLOT_SEND, bytes * (size_t)p);
-    if (!copies)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, copies);
     PL_TRY(pl_pack(block.buf, block.count, block.type, copies, block.bytes, call->comm));
     for (int i = 1; i < p; i++)
         memcpy(copies + (size_t)i * bytes, copies, bytes);

@@ -20,8 +20,7 @@ static int run(const struct pl_call *call)
     char *rows = pl_scratch(call->comm, PL_SLOT_RECV, (size_t)p * (size_t)most);
     struct pl_part *parts = pl_part_tables(call->comm, p, 1);
     const void *own;
-    if (!rows || !parts)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, rows && parts);
     PL_TRY(pl_block_bytes(&block, PL_SLOT_SEND, call->comm, &own));
     PL_TRY(pl_parts(call->comm, &side, p, false, PL_SLOT_WORK, parts));
     for (int j = 0; j < pieces; j++) {

@@ -41,8 +41,7 @@ int pl_allgather_by_bruck(const struct pl_call *call)
     PL_TRY(pl_gathered_begin(call, p, rank, &parts));
 
     char *rotated = pl_scratch(call->comm, PL_SLOT_WORK, (size_t)pl_gathered_span(&parts, p, 0, p));
-    if (!rotated)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, rotated);
     int bytes = pl_gathered_bytes(&parts, rank);
     if (bytes > 0)
         memcpy(rotated, pl_gathered_at(&parts, rank), (size_t)bytes);

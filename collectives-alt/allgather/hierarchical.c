@@ -78,8 +78,7 @@ static int run(const struct pl_call *call)
     struct staged staged = {all, bytes};
     if (!nodes->consecutive)
         staged.base = pl_scratch(call->comm, PL_SLOT_WORK, (size_t)p * bytes);
-    if (!staged.base)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, staged.base);
     char *mine = staged.base + (size_t)(nodes->first[levels.node.node] + levels.node.mine) * bytes;
     if (mine != own.buf)
         PL_TRY(pl_pack(own.buf, own.count, own.type, mine, own.bytes, call->comm));

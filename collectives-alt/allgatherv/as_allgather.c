@@ -16,8 +16,7 @@ static int run(const struct pl_call *call)
 
     const struct pl_side side = pl_recv_side(call);
     struct pl_part *parts = pl_part_tables(call->comm, p, 1);
-    if (!parts)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, parts);
     PL_TRY(pl_parts(call->comm, &side, p, false, PL_SLOT_WORK, parts));
     const struct pl_equal_rounds rounds = pl_equal_rounds_of(&side, p);
 
@@ -27,8 +26,7 @@ static int run(const struct pl_call *call)
     char *rows = parts[0].at;
     if (!in_places) {
         rows = pl_scratch(call->comm, PL_SLOT_RECV, (size_t)p * (size_t)rounds.width);
-        if (!rows)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, rows);
     }
     struct pl_part own = parts[rank];
     if (in_place) {

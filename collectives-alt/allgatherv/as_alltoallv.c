@@ -23,8 +23,7 @@ static int run(const struct pl_call *call)
         PL_TRY(PMPI_Type_size(call->recvtype, &size));
         const int bytes = call->recvcounts[rank] * size;
         void *copy = pl_scratch(call->comm, PL_SLOT_SEND, (size_t)bytes);
-        if (!copy)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, copy);
         PL_TRY(pl_pack(pl_at(call->recvbuf, call->rdispls[rank], call->recvtype),
                        call->recvcounts[rank], call->recvtype, copy, bytes, call->comm));
         own = copy;
@@ -32,8 +31,7 @@ static int run(const struct pl_call *call)
         type = MPI_BYTE;
     }
     int *counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
-    if (!counts)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, counts);
     memset(counts, 0, 2 * (size_t)p * sizeof *counts);
     for (int i = 0; i < p; i++)
         counts[i] = count;

@@ -17,8 +17,7 @@ static int run(const struct pl_call *call)
     const int n = (int)pl_side_bytes(&side, p);
     struct pl_part *parts = pl_part_tables(call->comm, p, 1);
     int *counts = pl_scratch(call->comm, PL_SLOT_WORK, 2 * (size_t)p * sizeof *counts);
-    if (!parts || !counts)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, parts && counts);
     PL_TRY(pl_parts(call->comm, &side, p, false, PL_SLOT_RECV, parts));
     if (!pl_parts_together(parts, p))
         PL_TRY(pl_parts(call->comm, &side, p, true, PL_SLOT_RECV, parts));

@@ -30,8 +30,7 @@ static int run(const struct pl_call *call)
     const bool in_place = call->sendbuf == MPI_IN_PLACE;
     struct pl_part *parts = pl_part_tables(call->comm, p, 1);
     int *counts = pl_scratch(call->comm, PL_SLOT_WORK, 2 * (size_t)p * sizeof *counts);
-    if (!parts || !counts)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, parts && counts);
     int *first = counts + p;
     PL_TRY(pl_parts(call->comm, &side, p, !direct, PL_SLOT_RECV, parts));
     char *base = direct ? call->recvbuf : parts[0].at;

@@ -21,8 +21,7 @@ static int run(const struct pl_call *call)
     void *mine = pl_at(call->recvbuf, first[rank], type);
     if (in_place) {
         mine = pl_scratch_elements(call->comm, PL_SLOT_RECV, counts[rank], type);
-        if (!mine)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, mine);
     }
     PL_TRY(PL_MPI(Reduce_scatter)(pl_operand(call), mine, counts, type, call->op, call->comm));
     PL_TRY(PL_MPI(Allgatherv)(in_place ? mine : MPI_IN_PLACE, counts[rank], type, call->recvbuf,

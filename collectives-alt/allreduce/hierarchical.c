@@ -78,8 +78,7 @@ static int run(const struct pl_call *call)
             PL_TRY(pl_copy(value, call->recvbuf, count, type, call->comm));
         struct operands operands = {call->recvbuf,
                                     pl_scratch_elements(call->comm, PL_SLOT_RECV, count, type)};
-        if (!operands.other)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, operands.other);
         PL_TRY(among_leaders(call, &levels.leaders, &operands));
         if (operands.value != call->recvbuf)
             PL_TRY(pl_copy(operands.value, call->recvbuf, count, type, call->comm));

@@ -108,8 +108,7 @@ static int run(const struct pl_call *call)
     ring.kept = ring.p - 1 < 3 ? ring.p - 1 : 3;
     ring.rooms =
         pl_scratch_elements(call->comm, PL_SLOT_RECV, ring.kept * ring.most, call->recvtype);
-    if (!ring.rooms)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, ring.rooms);
     PL_TRY(reduce_scatter(&ring));
 
     const struct pl_range own = pl_cut_range(&ring.blocks, ring.rank);

@@ -19,8 +19,7 @@ static int run(const struct pl_call *call)
     const size_t row = (size_t)pl_piece(block, pieces, 0).count;
     char *out_rows = pl_scratch(call->comm, PL_SLOT_WORK, 2 * (size_t)p * row);
     struct pl_part *to = pl_part_tables(call->comm, p, 2), *from = to;
-    if (!out_rows || !to)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, out_rows && to);
     char *in_rows = out_rows + (size_t)p * row;
     PL_TRY(pl_parts(call->comm, &target, p, false, PL_SLOT_RECV, to));
     if (!in_place) {

@@ -32,8 +32,7 @@ static int round_of(const struct pl_call *call, MPI_Comm peers, int p, int rank,
 {
     int rc = MPI_SUCCESS, open = 0;
     MPI_Request *requests = pl_requests(call->comm, 2 * radix);
-    if (!requests)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, requests);
     const size_t block = (size_t)bytes;
     const char *arrived = in;
     for (int digit = 1; digit < radix && digit * power < p; digit++) {
@@ -91,8 +90,7 @@ static int run(const struct pl_call *call)
     char *blocks = pl_scratch(call->comm, PL_SLOT_WORK, all);
     char *out = pl_scratch(call->comm, PL_SLOT_SEND, all);
     char *in = pl_scratch(call->comm, PL_SLOT_RECV, all);
-    if (!blocks || !out || !in)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, blocks && out && in);
     PL_TRY(depart(call, p, rank, bytes, blocks));
     for (long long power = 1; power < p; power *= radix)
         PL_TRY(round_of(call, peers, p, rank, bytes, power, radix, blocks, out, in));

@@ -44,8 +44,7 @@ static int run(const struct pl_call *call)
     const size_t all = (size_t)p * (size_t)width;
     char *out_rows = pl_scratch(call->comm, PL_SLOT_WORK, 2 * all);
     struct pl_part *to = pl_part_tables(call->comm, p, 2), *from = to;
-    if (!out_rows || !to)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, out_rows && to);
     PL_TRY(pl_parts(call->comm, &target, p, false, PL_SLOT_RECV, to));
     if (!in_place) {
         from = to + p;

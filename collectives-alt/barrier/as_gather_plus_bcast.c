@@ -14,8 +14,7 @@ static int run(const struct pl_call *call)
     PL_TRY(pl_ranks(call->comm, &p, &rank));
     if (rank == 0) {
         all = pl_scratch(call->comm, PL_SLOT_RECV, (size_t)p);
-        if (!all)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, all);
     }
     PL_TRY(PL_MPI(Gather)(&here, 1, MPI_BYTE, all, 1, MPI_BYTE, 0, call->comm));
     PL_TRY(PL_MPI(Bcast)(&here, 1, MPI_BYTE, 0, call->comm));

@@ -14,8 +14,7 @@ static int release(const struct pl_call *call, MPI_Comm peers, int p)
 {
     int rc = MPI_SUCCESS;
     MPI_Request *requests = pl_requests(call->comm, p);
-    if (!requests)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, requests);
     for (int i = 1; i < p; i++)
         PL_TRY(pl_peer_irecv(call, NULL, 0, MPI_BYTE, i, TAG_THERE, peers, &requests[i - 1]));
     PL_TRY(pl_peer_wait_all(call, p - 1, requests));

@@ -46,8 +46,7 @@ int pl_bcast_down(const struct pl_call *call, const struct pl_bcast *bcast,
     const int segments = n == 0 ? 0 : n / size + (n % size > 0);
     const int parent = tree->parent < 0 ? MPI_PROC_NULL : pl_to_rank(tree->parent, root, p);
     MPI_Request incoming[OPEN], *sends = pl_requests(call->comm, OPEN * children);
-    if (!sends)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, sends);
     for (int i = 0; i < OPEN * children; i++)
         sends[i] = MPI_REQUEST_NULL;
 

@@ -46,8 +46,7 @@ int pl_direct_nonblocking(const struct pl_call *call, int window, bool naive)
     const bool receive = pl_gathers(call) == (me.v == 0);
     const int most = window < me.p ? window : me.p;
     MPI_Request *requests = pl_requests(call->comm, most);
-    if (!requests)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, requests);
     for (int i = 0; i < (me.v == 0 ? me.p : 1); i++) {
         const int peer = me.v == 0 ? turn(&me, i, naive) : me.root;
         if (peer == me.rank)

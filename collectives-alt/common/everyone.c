@@ -67,8 +67,7 @@ int pl_everyone_at_once(const struct pl_call *call, bool naive)
     PL_TRY(pl_ranks(call->comm, &p, &rank));
     PL_TRY(pl_private(call->comm, &peers));
     MPI_Request *requests = pl_requests(call->comm, 2 * p);
-    if (!requests)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, requests);
     const bool in_place = call->sendbuf == MPI_IN_PLACE;
     if (in_place && call->function == PL_FN_alltoall)
         PL_TRY(put_aside(call, p, &bytes, &packed));

@@ -73,8 +73,7 @@ static int below(const struct pl_call *call, const struct pl_rooted *me, const s
     } else {
         char *blocks = pl_scratch(call->comm, PL_SLOT_SEND, (size_t)tree->span * bytes);
         MPI_Request *requests = pl_requests(call->comm, tree->children);
-        if (!blocks || !requests)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, blocks && requests);
         for (int i = 0; i < tree->children; i++) {
             const int child = pl_child(tree, i);
             PL_TRY(pl_peer_irecv(call, blocks + (size_t)(child - me->v) * bytes,

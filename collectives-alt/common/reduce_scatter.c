@@ -78,8 +78,7 @@ int pl_reduce_scatter_by_halving(const struct pl_call *call)
                                 fold.mate);
 
     int *first = pl_scratch(call->comm, PL_SLOT_WORK, ((size_t)p + 1) * sizeof *first);
-    if (!first)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, first);
     const struct pl_cut blocks = {.n = cut.n, .ranges = fold.power, .first = first};
     if (partial.commutes)
         in_order(&fold, &cut, first);

@@ -16,8 +16,7 @@ int pl_ring(const struct pl_call *call, MPI_Comm peers, const struct pl_cut *cut
         most = pl_cut_range(cut, i).count > most ? pl_cut_range(cut, i).count : most;
     void *incoming[2] = {pl_scratch_elements(call->comm, PL_SLOT_SEND, most, type),
                          pl_scratch_elements(call->comm, PL_SLOT_RECV, most, type)};
-    if (!incoming[0] || !incoming[1])
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, incoming[0] && incoming[1]);
 
     const void *leaving = pl_at(operands, pl_cut_range(cut, previous).first, type);
     for (int step = 0; step < p - 1; step++) {

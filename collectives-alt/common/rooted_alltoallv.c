@@ -18,8 +18,7 @@ int pl_rooted_alltoallv(const struct pl_call *call)
 
     const size_t row = (size_t)p * sizeof(int);
     int *zeros = pl_scratch(call->comm, PL_SLOT_AUX, 4 * row);
-    if (!zeros)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, zeros);
     memset(zeros, 0, 4 * row);
     struct side own = {zeros, zeros + p, zeros, MPI_BYTE};
     struct side all = {zeros + 3 * p, zeros + 2 * p, zeros, MPI_BYTE};

@@ -69,8 +69,7 @@ static int below(const struct pl_call *call, const struct pl_rooted *me, const s
     }
     char *blocks = pl_scratch(call->comm, PL_SLOT_RECV, (size_t)tree->span * bytes);
     MPI_Request *requests = pl_requests(call->comm, tree->children);
-    if (!blocks || !requests)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, blocks && requests);
     PL_TRY(pl_peer_recv(call, blocks, tree->span * me->bytes, MPI_BYTE, parent, TAG, me->peers));
     for (int i = tree->children - 1; i >= 0; i--) {
         const int child = pl_child(tree, i);

@@ -4,6 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+const struct pl_variant *pl_variant_by_name(const char *name)
+{
+    for (int i = 0; i < pl_catalogue_size; i++)
+        if (strcmp(pl_catalogue[i]->name, name) == 0)
+            return pl_catalogue[i];
+    return NULL;
+}
+
 static int index_of(const struct pl_variant *variant, const char *name, size_t length)
 {
     for (int i = 0; i < PL_PARAMETERS_MAX && variant->parameters[i].name; i++)

@@ -17,6 +17,15 @@ enum { PL_SLOT_SEND, PL_SLOT_RECV, PL_SLOT_AUX, PL_SLOT_WORK, PL_SLOT_COPY, PL_S
 /* Gives an error, if rc is one, to the error handler of comm; returns rc. */
 int pl_raise(MPI_Comm comm, int rc);
 
+/* Jump to the label `out` where there is no memory for what a call needs. */
+#define PL_NEED(call, memory)                                                                      \
+    do {                                                                                           \
+        if (!(memory)) {                                                                           \
+            rc = pl_raise((call)->comm, MPI_ERR_NO_MEM);                                           \
+            goto out;                                                                              \
+        }                                                                                          \
+    } while (0)
+
 /* A communicator of the same ranks for point-to-point messages that no receive of the application
  * can catch. Made by the first call, which is collective; kept on comm and freed with it. PL_LEFT,
  * on all ranks alike, where there is none: so a variant asks before it sends or writes anything. */

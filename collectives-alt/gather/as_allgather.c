@@ -19,16 +19,14 @@ static int run(const struct pl_call *call)
     PL_TRY(pl_block_bytes(&block, PL_SLOT_SEND, call->comm, &own));
     if (rank != call->root) {
         void *all = pl_scratch(call->comm, PL_SLOT_RECV, (size_t)block.bytes * (size_t)p);
-        if (!all)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, all);
         return PL_MPI(Allgather)(own, block.bytes, MPI_BYTE, all, block.bytes, MPI_BYTE,
                                  call->comm);
     }
 
     if (call->sendbuf == MPI_IN_PLACE && own == block.buf && block.bytes > 0) {
         void *copy = pl_scratch(call->comm, PL_SLOT_SEND, (size_t)block.bytes);
-        if (!copy)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, copy);
         own = memcpy(copy, own, (size_t)block.bytes);
     }
     void *all;

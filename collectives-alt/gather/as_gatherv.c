@@ -21,8 +21,7 @@ static int run(const struct pl_call *call)
     if (root) {
         PL_TRY(pl_landing(call, p * block.bytes, PL_SLOT_RECV, &all));
         counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
-        if (!counts)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, counts);
         first = counts + p;
         for (int i = 0; i < p; i++) {
             counts[i] = block.bytes;

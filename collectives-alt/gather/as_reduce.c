@@ -18,8 +18,7 @@ static int run(const struct pl_call *call)
     const struct pl_block block = pl_own_block(call, rank);
     const int bytes = p * block.bytes;
     char *vector = pl_scratch(call->comm, PL_SLOT_SEND, (size_t)bytes);
-    if (!vector)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, vector);
     memset(vector, 0, (size_t)bytes);
     PL_TRY(pl_pack(block.buf, block.count, block.type, vector + (size_t)rank * block.bytes,
                    block.bytes, call->comm));

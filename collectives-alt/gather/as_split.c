@@ -25,8 +25,7 @@ static int run(const struct pl_call *call)
         const int most = pl_piece(block.bytes, pieces, 0).count;
         rows = pl_scratch(call->comm, PL_SLOT_RECV, (size_t)p * (size_t)most);
         parts = pl_part_tables(call->comm, p, 1);
-        if (!rows || !parts)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, rows && parts);
         PL_TRY(pl_parts(call->comm, &side, p, false, PL_SLOT_WORK, parts));
     }
     for (int j = 0; j < pieces; j++) {

@@ -29,13 +29,11 @@ static int run(const struct pl_call *call)
     char *rows = NULL;
     char *pad =
         pl_scratch(call->comm, PL_SLOT_RECV, (root ? 1 + (size_t)p : 1) * (size_t)rounds.width);
-    if (!pad)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, pad);
     if (root) {
         rows = pad + rounds.width;
         parts = pl_part_tables(call->comm, p, 1);
-        if (!parts)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, parts);
         PL_TRY(pl_parts(call->comm, &side, p, false, PL_SLOT_WORK, parts));
         own = parts[rank];
     }

@@ -36,7 +36,7 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
     return pl_next.Intercomm_merge(intercomm, high, newintracomm);
 }
 
-/* A call with the same blocks for all ranks, without its root. */
+/* A call with blocks, without its root; counts are 0 on a side that has one for each rank. */
 static inline struct pl_call blocks(enum pl_function function, const void *sendbuf, int sendcount,
                                     MPI_Datatype sendtype, void *recvbuf, int recvcount,
                                     MPI_Datatype recvtype, MPI_Comm comm)
@@ -53,7 +53,7 @@ static inline struct pl_call blocks(enum pl_function function, const void *sendb
     return call;
 }
 
-/* A reduction of one count, without its root. */
+/* A reduction, without its root. */
 static inline struct pl_call reduction(enum pl_function function, const void *sendbuf,
                                        void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                                        MPI_Comm comm)
@@ -150,16 +150,10 @@ EXPORT int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendt
     if (pl_untouched(PL_FN_allgatherv, comm))
         return pl_next.Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
                                   recvtype, comm);
-    struct pl_call call = pl_no_call;
-    call.function = PL_FN_allgatherv;
-    call.sendbuf = sendbuf;
-    call.sendcount = sendcount;
-    call.sendtype = sendtype;
-    call.recvbuf = recvbuf;
+    struct pl_call call =
+        blocks(PL_FN_allgatherv, sendbuf, sendcount, sendtype, recvbuf, 0, recvtype, comm);
     call.recvcounts = recvcounts;
     call.rdispls = displs;
-    call.recvtype = recvtype;
-    call.comm = comm;
     return pl_replace(&call);
 }
 
@@ -170,17 +164,11 @@ EXPORT int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype
     if (pl_untouched(PL_FN_gatherv, comm))
         return pl_next.Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
                                root, comm);
-    struct pl_call call = pl_no_call;
-    call.function = PL_FN_gatherv;
-    call.sendbuf = sendbuf;
-    call.sendcount = sendcount;
-    call.sendtype = sendtype;
-    call.recvbuf = recvbuf;
+    struct pl_call call =
+        blocks(PL_FN_gatherv, sendbuf, sendcount, sendtype, recvbuf, 0, recvtype, comm);
     call.recvcounts = recvcounts;
     call.rdispls = displs;
-    call.recvtype = recvtype;
     call.root = root;
-    call.comm = comm;
     return pl_replace(&call);
 }
 
@@ -191,17 +179,11 @@ EXPORT int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const int d
     if (pl_untouched(PL_FN_scatterv, comm))
         return pl_next.Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
                                 root, comm);
-    struct pl_call call = pl_no_call;
-    call.function = PL_FN_scatterv;
-    call.sendbuf = sendbuf;
+    struct pl_call call =
+        blocks(PL_FN_scatterv, sendbuf, 0, sendtype, recvbuf, recvcount, recvtype, comm);
     call.sendcounts = sendcounts;
     call.sdispls = displs;
-    call.sendtype = sendtype;
-    call.recvbuf = recvbuf;
-    call.recvcount = recvcount;
-    call.recvtype = recvtype;
     call.root = root;
-    call.comm = comm;
     return pl_replace(&call);
 }
 
@@ -212,17 +194,11 @@ EXPORT int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int 
     if (pl_untouched(PL_FN_alltoallv, comm))
         return pl_next.Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
                                  rdispls, recvtype, comm);
-    struct pl_call call = pl_no_call;
-    call.function = PL_FN_alltoallv;
-    call.sendbuf = sendbuf;
+    struct pl_call call = blocks(PL_FN_alltoallv, sendbuf, 0, sendtype, recvbuf, 0, recvtype, comm);
     call.sendcounts = sendcounts;
     call.sdispls = sdispls;
-    call.sendtype = sendtype;
-    call.recvbuf = recvbuf;
     call.recvcounts = recvcounts;
     call.rdispls = rdispls;
-    call.recvtype = recvtype;
-    call.comm = comm;
     return pl_replace(&call);
 }
 
@@ -282,13 +258,7 @@ EXPORT int MPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recv
 {
     if (pl_untouched(PL_FN_reduce_scatter, comm))
         return pl_next.Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-    struct pl_call call = pl_no_call;
-    call.function = PL_FN_reduce_scatter;
-    call.sendbuf = sendbuf;
-    call.recvbuf = recvbuf;
+    struct pl_call call = reduction(PL_FN_reduce_scatter, sendbuf, recvbuf, 0, datatype, op, comm);
     call.recvcounts = recvcounts;
-    call.recvtype = datatype;
-    call.op = op;
-    call.comm = comm;
     return pl_replace(&call);
 }

@@ -17,8 +17,7 @@ static int run(const struct pl_call *call)
     void *scratch = NULL;
     if (!root || copy_operands) {
         scratch = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, call->recvtype);
-        if (!scratch)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, scratch);
     }
     if (copy_operands)
         PL_TRY(pl_copy(call->recvbuf, scratch, n, call->recvtype, call->comm));

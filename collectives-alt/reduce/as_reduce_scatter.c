@@ -18,14 +18,12 @@ static int run(const struct pl_call *call)
     const int n = call->recvcount;
     const void *operands = call->sendbuf;
     int *counts = pl_scratch(call->comm, PL_SLOT_AUX, (size_t)p * sizeof *counts);
-    if (!counts)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, counts);
     memset(counts, 0, (size_t)p * sizeof *counts);
     counts[call->root] = n;
     if (operands == MPI_IN_PLACE) {
         void *copy = pl_scratch_elements(call->comm, PL_SLOT_SEND, n, call->recvtype);
-        if (!copy)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, copy);
         PL_TRY(pl_copy(call->recvbuf, copy, n, call->recvtype, call->comm));
         operands = copy;
     }

@@ -23,8 +23,7 @@ static int run(const struct pl_call *call)
         mine = pl_at(call->recvbuf, first[rank], type);
     } else {
         mine = pl_scratch_elements(call->comm, PL_SLOT_RECV, counts[rank], type);
-        if (!mine)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, mine);
     }
     PL_TRY(PL_MPI(Reduce_scatter)(pl_operand(call), mine, counts, type, call->op, call->comm));
     PL_TRY(PL_MPI(Gatherv)(root && !in_place ? MPI_IN_PLACE : mine, counts[rank], type,

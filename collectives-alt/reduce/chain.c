@@ -35,8 +35,7 @@ static int start(struct chain *chain, const struct pl_call *call, int p)
         return MPI_SUCCESS;
     const int two = chain->segment < n - chain->segment ? 2 * chain->segment : n;
     chain->room = pl_scratch_elements(call->comm, PL_SLOT_RECV, two, call->recvtype);
-    if (!chain->room)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, chain->room);
 out:
     return rc;
 }

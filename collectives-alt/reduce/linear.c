@@ -51,13 +51,11 @@ static int run_root(const struct pl_call *call, MPI_Comm peers, int p)
         s.first = in_place ? call->root : (call->root + 1) % p;
     s.room[0] = pl_scratch_elements(call->comm, PL_SLOT_SEND, n, type);
     s.room[1] = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, type);
-    if (!s.room[0] || !s.room[1])
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, s.room[0] && s.room[1]);
     const void *own = pl_operand(call);
     if (in_place && s.first != call->root) {
         void *copy = pl_scratch_elements(call->comm, PL_SLOT_WORK, n, type);
-        if (!copy)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, copy);
         PL_TRY(pl_copy(own, copy, n, type, call->comm));
         own = copy;
     }

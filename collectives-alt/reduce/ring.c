@@ -22,8 +22,7 @@ static int collect(const struct pl_call *call, MPI_Comm peers, const struct pl_c
     const int root = call->root;
     void *own = pl_at(call->recvbuf, pl_cut_range(blocks, root).first, type);
     MPI_Request *requests = pl_requests(call->comm, blocks->ranges);
-    if (!requests)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, requests);
     for (int i = 0; i < blocks->ranges; i++) {
         const struct pl_range range = pl_cut_range(blocks, i);
         if (i == root || range.count == 0)

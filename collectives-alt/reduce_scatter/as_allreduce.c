@@ -14,8 +14,7 @@ static int run(const struct pl_call *call)
     const MPI_Datatype type = call->recvtype;
     const int n = pl_first(call->recvcounts, p), first = pl_first(call->recvcounts, rank);
     void *all = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, type);
-    if (!all)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, all);
     PL_TRY(PL_MPI(Allreduce)(pl_operand(call), all, n, type, call->op, call->comm));
     PL_TRY(
         pl_copy(pl_at(all, first, type), call->recvbuf, call->recvcounts[rank], type, call->comm));

@@ -18,8 +18,7 @@ static int run(const struct pl_call *call)
     if (rank == 0) {
         all = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, type);
         first = pl_scratch(call->comm, PL_SLOT_AUX, (size_t)p * sizeof *first);
-        if (!all || !first)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, all && first);
         first[0] = 0;
         for (int i = 1; i < p; i++)
             first[i] = first[i - 1] + call->recvcounts[i - 1];

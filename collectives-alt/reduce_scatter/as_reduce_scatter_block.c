@@ -47,8 +47,7 @@ static int run(const struct pl_call *call)
 
     void *rows = pl_scratch_elements(call->comm, PL_SLOT_SEND, p * rounds.width, type);
     void *result = pl_scratch_elements(call->comm, PL_SLOT_RECV, rounds.count * rounds.width, type);
-    if (!rows || !result)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, rows && result);
     for (int j = 0; j < rounds.count; j++) {
         const int first = j * rounds.width;
         PL_TRY(take(call, p, first, rounds.width, rows));

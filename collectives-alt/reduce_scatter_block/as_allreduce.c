@@ -15,8 +15,7 @@ static int run(const struct pl_call *call)
     const MPI_Datatype type = call->recvtype;
     const int block = call->recvcount;
     void *all = pl_scratch_elements(call->comm, PL_SLOT_RECV, p * block, type);
-    if (!all)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, all);
     PL_TRY(PL_MPI(Allreduce)(pl_operand(call), all, p * block, type, call->op, call->comm));
     PL_TRY(
         pl_copy(pl_at(all, (long long)rank * block, type), call->recvbuf, block, type, call->comm));

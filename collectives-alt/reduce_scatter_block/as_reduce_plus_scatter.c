@@ -16,8 +16,7 @@ static int run(const struct pl_call *call)
     void *all = NULL;
     if (rank == 0) {
         all = pl_scratch_elements(call->comm, PL_SLOT_RECV, p * block, type);
-        if (!all)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, all);
     }
     PL_TRY(PL_MPI(Reduce)(pl_operand(call), all, p * block, type, call->op, 0, call->comm));
     PL_TRY(PL_MPI(Scatter)(all, block, type, call->recvbuf, block, type, 0, call->comm));

@@ -12,8 +12,7 @@ static int run(const struct pl_call *call)
     int rc, p;
     PL_TRY(PMPI_Comm_size(call->comm, &p));
     int *counts = pl_scratch(call->comm, PL_SLOT_AUX, (size_t)p * sizeof *counts);
-    if (!counts)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, counts);
     for (int i = 0; i < p; i++)
         counts[i] = call->recvcount;
     PL_TRY(PL_MPI(Reduce_scatter)(call->sendbuf, call->recvbuf, counts, call->recvtype, call->op,

@@ -18,8 +18,7 @@ static int run(const struct pl_call *call)
     const int most = pl_piece(block, pieces, 0).count;
     const void *operands = pl_operand(call);
     void *rows = pl_scratch_elements(call->comm, PL_SLOT_SEND, p * most, type);
-    if (!rows)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, rows);
     for (int j = 0; j < pieces; j++) {
         const struct pl_piece piece = pl_piece(block, pieces, j);
         for (int i = 0; i < p; i++)

@@ -19,8 +19,7 @@ static int run(const struct pl_call *call)
     PL_TRY(pl_alone(call));
     if (rank > 0) {
         void *below = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, call->recvtype);
-        if (!below)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, below);
         PL_TRY(pl_peer_recv(call, below, n, call->recvtype, rank - 1, TAG, peers));
         PL_TRY(pl_combine(call, below, call->recvbuf, n));
     }

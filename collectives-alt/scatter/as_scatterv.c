@@ -17,15 +17,13 @@ static int run(const struct pl_call *call)
     const bool packed = call->recvbuf != MPI_IN_PLACE && !pl_dense(call->recvtype);
     void *mine = packed ? pl_scratch(call->comm, PL_SLOT_RECV, (size_t)block) : call->recvbuf;
     const void *all = NULL;
-    if (packed && !mine)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, !packed || mine);
     if (rank == call->root) {
         const struct pl_block whole = {call->sendbuf, p * call->sendcount, call->sendtype, n};
         if (n > 0)
             PL_TRY(pl_block_bytes(&whole, PL_SLOT_SEND, call->comm, &all));
         counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
-        if (!counts)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, counts);
         first = counts + p;
         for (int i = 0; i < p; i++) {
             counts[i] = block;

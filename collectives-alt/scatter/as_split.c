@@ -19,15 +19,13 @@ static int run(const struct pl_call *call)
     char *mine = packed ? pl_scratch(call->comm, PL_SLOT_RECV, (size_t)block) : call->recvbuf;
     char *rows = NULL;
     struct pl_part *parts = NULL;
-    if (packed && !mine)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, !packed || mine);
     if (root) {
         const struct pl_side side = pl_send_side(call);
         const int most = pl_piece(block, pieces, 0).count;
         rows = pl_scratch(call->comm, PL_SLOT_SEND, (size_t)p * (size_t)most);
         parts = pl_part_tables(call->comm, p, 1);
-        if (!rows || !parts)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, rows && parts);
         PL_TRY(pl_parts(call->comm, &side, p, false, PL_SLOT_WORK, parts));
         PL_TRY(pl_parts_pack(call->comm, &side, 0, p, parts));
     }

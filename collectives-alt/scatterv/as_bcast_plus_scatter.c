@@ -31,13 +31,11 @@ static int run(const struct pl_call *call)
     struct pl_part *parts = NULL;
     char *pad =
         pl_scratch(call->comm, PL_SLOT_SEND, (root ? 1 + (size_t)p : 1) * (size_t)rounds.width);
-    if (!pad)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, pad);
     if (root) {
         rows = pad + rounds.width;
         parts = pl_part_tables(call->comm, p, 1);
-        if (!parts)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, parts);
         PL_TRY(pl_parts(call->comm, &side, p, false, PL_SLOT_WORK, parts));
         PL_TRY(pl_parts_pack(call->comm, &side, 0, p, parts));
     }
@@ -48,8 +46,7 @@ static int run(const struct pl_call *call)
         bytes = call->recvcount * size;
         packed = !pl_dense(call->recvtype);
         mine = packed ? pl_scratch(call->comm, PL_SLOT_RECV, (size_t)bytes) : call->recvbuf;
-        if (packed && !mine)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, !packed || mine);
     }
     for (int j = 0; j < rounds.count; j++) {
         const int first = j * rounds.width;

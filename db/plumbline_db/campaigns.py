@@ -9,14 +9,13 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db import coverage_renewal, layout
+from plumbline_db import columns, coverage_renewal, layout
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import FOREIGN, OVERLAP_TUNE, SUITES
 from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
 
-_SELECT = """SELECT id, key, machine, library_fingerprint, nprocs, nodes, ppn, oversubscribed,
-                    settings, state, started, finished, site_rules FROM campaign """
+_SELECT = columns.select("campaign", Campaign)
 
 
 def put(db: Statements, campaign: Campaign) -> None:
@@ -25,18 +24,10 @@ def put(db: Statements, campaign: Campaign) -> None:
     Raises ValueError when the id is stored with other facts, or the machine or library is not
     stored."""
     with db.transaction():
-        row = db.row(_SELECT + "WHERE id = :id OR key = :key", _values(campaign))
+        row = db.row(_SELECT + "WHERE id = :id OR key = :key", columns.values(campaign))
         if row is None:
             _require_parents(db, campaign)
-            db.rows(
-                """INSERT INTO campaign (id, key, machine, library_fingerprint, nprocs, nodes, ppn,
-                                         oversubscribed, settings, state, started, finished,
-                                         site_rules)
-                   VALUES (:id, :key, :machine, :library_fingerprint, :nprocs, :nodes, :ppn,
-                           :oversubscribed, :settings, :state, :started, :finished,
-                           :site_rules)""",
-                _values(campaign),
-            )
+            db.rows(columns.insert("campaign", Campaign), columns.values(campaign))
             return
         stored = _record(row)
         renewed = msgspec.structs.replace(stored, state=campaign.state, finished=campaign.finished)
@@ -180,11 +171,5 @@ def _require_parents(db: Statements, campaign: Campaign) -> None:
             raise ValueError(f"campaign {campaign.id}: {table} {value} is not stored")
 
 
-def _values(campaign: Campaign) -> dict[str, Any]:
-    return msgspec.structs.asdict(campaign)
-
-
 def _record(row: tuple[Any, ...]) -> Campaign:
-    values = list(row)
-    values[7] = bool(values[7])
-    return Campaign(*values)
+    return columns.read(Campaign, row)

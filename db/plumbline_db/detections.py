@@ -30,8 +30,7 @@ def put(db: Statements, detection: Detection) -> None:
     """Store, in place of what was found in the same recording before."""
     values = msgspec.structs.asdict(detection)
     values |= {"replayed": int(detection.replayed), "findings": blobs.text_blob(detection.findings)}
-    fields = [name for name in Detection.__struct_fields__ if name != "id"]
-    changed = ", ".join(f"{name} = :{name}" for name in fields)
+    changed = columns.renewed(Detection, "id")
     with db.transaction():
         db.rows(
             columns.insert("detection", Detection) + f"ON CONFLICT (id) DO UPDATE SET {changed}",
@@ -50,7 +49,7 @@ def get(db: Statements, id: str) -> Detection | None:
     return None if row is None else _detection(row)
 
 
-_SELECT = f"SELECT {columns.names(Detection)} FROM detection "  # noqa: S608
+_SELECT = columns.select("detection", Detection)
 
 
 def _detection(row: tuple[Any, ...]) -> Detection:

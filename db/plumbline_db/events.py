@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from plumbline_db import campaigns
+from plumbline_db import campaigns, columns
 from plumbline_db.records import Event
 from plumbline_db.statements import Statements
 
@@ -19,19 +19,10 @@ def put(db: Statements, campaign: str, event: Event) -> None:
             for stored in get(db, campaign)
         ):
             return
-        db.rows(
-            """INSERT INTO event (campaign, time, kind, text, run, suite, function)
-               VALUES (:campaign, :time, :kind, :text, :run, :suite, :function)""",
-            msgspec.structs.asdict(event) | {"campaign": campaign},
-        )
+        values = columns.values(event) | {"campaign": campaign}
+        db.rows(columns.insert("event", Event, "campaign"), values)
 
 
 def get(db: Statements, campaign: str) -> list[Event]:
-    return [
-        Event(*row)
-        for row in db.rows(
-            """SELECT time, kind, text, run, suite, function FROM event
-               WHERE campaign = :campaign ORDER BY number""",
-            {"campaign": campaign},
-        )
-    ]
+    statement = columns.select("event", Event) + "WHERE campaign = :campaign ORDER BY number"
+    return [columns.read(Event, row) for row in db.rows(statement, {"campaign": campaign})]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from plumbline_db import campaigns
+from plumbline_db import campaigns, columns
 from plumbline_db.records import Export
 from plumbline_db.statements import Statements
 
@@ -14,11 +12,9 @@ def put(db: Statements, campaign: str, export: Export) -> None:
     with db.transaction():
         campaigns.require(db, campaign)
         db.rows(
-            """INSERT INTO export (campaign, path, format, sha256, created)
-               VALUES (:campaign, :path, :format, :sha256, :created)
-               ON CONFLICT (campaign, path) DO UPDATE
-               SET format = :format, sha256 = :sha256, created = :created""",
-            msgspec.structs.asdict(export) | {"campaign": campaign},
+            columns.insert("export", Export, "campaign")
+            + f"ON CONFLICT (campaign, path) DO UPDATE SET {columns.renewed(Export, 'path')}",
+            columns.values(export) | {"campaign": campaign},
         )
 
 
@@ -33,11 +29,5 @@ def forget(db: Statements, campaign: str, path: str) -> None:
 
 def get(db: Statements, campaign: str) -> list[Export]:
     """By path."""
-    return [
-        Export(*row)
-        for row in db.rows(
-            """SELECT format, path, sha256, created FROM export
-               WHERE campaign = :campaign ORDER BY path""",
-            {"campaign": campaign},
-        )
-    ]
+    statement = columns.select("export", Export) + "WHERE campaign = :campaign ORDER BY path"
+    return [columns.read(Export, row) for row in db.rows(statement, {"campaign": campaign})]

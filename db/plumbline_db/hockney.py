@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 import numpy as np
 
-from plumbline_db import campaigns
+from plumbline_db import campaigns, columns
 from plumbline_db.blobs import array
 from plumbline_db.probe_records import Pair
 from plumbline_db.record import Record
@@ -44,10 +44,6 @@ class Hockney(Record, frozen=True):
     launches: int
 
 
-_COLUMNS = """pair, piece, bytes_from, bytes_to, alpha_seconds, alpha_low, alpha_high,
-              beta_seconds_per_byte, beta_low, beta_high, deviation, launches"""
-
-
 def half_trips(db: Statements, campaign: str, suites: Sequence[str]) -> list[HalfTrips]:
     """Of each class of pairs and size, by pair and size: per launch the median of half the round
     trips, in the launches of some suites. Launches that failed are left out."""
@@ -75,21 +71,15 @@ def put(db: Statements, campaign: str, fitted: Sequence[Hockney]) -> None:
         campaigns.require(db, campaign)
         db.rows("DELETE FROM hockney WHERE campaign = :campaign", {"campaign": campaign})
         db.many(
-            """INSERT INTO hockney VALUES (:campaign, :pair, :piece, :bytes_from, :bytes_to,
-                   :alpha_seconds, :alpha_low, :alpha_high, :beta_seconds_per_byte, :beta_low,
-                   :beta_high, :deviation, :launches)""",
-            [msgspec.structs.asdict(hockney) | {"campaign": campaign} for hockney in fitted],
+            columns.insert("hockney", Hockney, "campaign"),
+            [columns.values(hockney) | {"campaign": campaign} for hockney in fitted],
         )
 
 
 def get(db: Statements, campaign: str) -> list[Hockney]:
     """By pair and piece."""
-    return _records(
-        db.rows(
-            f"SELECT {_COLUMNS} FROM hockney WHERE campaign = :campaign ORDER BY pair, piece",  # noqa: S608
-            {"campaign": campaign},
-        )
-    )
+    where = "WHERE campaign = :campaign ORDER BY pair, piece"
+    return _records(db.rows(columns.select("hockney", Hockney) + where, {"campaign": campaign}))
 
 
 def latest(db: Statements, machine: str, library_fingerprint: str) -> list[Hockney]:
@@ -97,7 +87,7 @@ def latest(db: Statements, machine: str, library_fingerprint: str) -> list[Hockn
     pair and piece."""
     return _records(
         db.rows(
-            f"""SELECT {_COLUMNS} FROM hockney h JOIN campaign c ON c.id = h.campaign
+            f"""SELECT {columns.names(Hockney)} FROM hockney h JOIN campaign c ON c.id = h.campaign
                 WHERE c.number = (SELECT max(d.number) FROM campaign d
                                   JOIN hockney g ON g.campaign = d.id
                                   WHERE d.machine = :machine AND g.pair = h.pair
@@ -109,4 +99,4 @@ def latest(db: Statements, machine: str, library_fingerprint: str) -> list[Hockn
 
 
 def _records(rows: list[tuple[Any, ...]]) -> list[Hockney]:
-    return [Hockney(*row) for row in rows]
+    return [columns.read(Hockney, row) for row in rows]

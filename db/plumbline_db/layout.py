@@ -3,6 +3,8 @@ other keys of the settings are passed over."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from plumbline_db.records import Campaign
@@ -30,10 +32,16 @@ class Asked(msgspec.Struct, frozen=True):
     rounds: int = 1
     program: str = ""
     file: str = ""
+    simulate: dict[str, Any] | None = None
 
 
 def asked(campaign: Campaign) -> Asked:
     return msgspec.json.decode(campaign.settings, type=Asked)
+
+
+def is_simulated(campaign: Campaign) -> bool:
+    """Its ranks ran on a machine that is not there."""
+    return asked(campaign).simulate is not None
 
 
 def layout(campaign: Campaign) -> str:

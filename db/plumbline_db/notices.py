@@ -14,8 +14,5 @@ def put(db: Statements, notice: Notice) -> None:
 
 def since(db: Statements, time: str) -> list[Notice]:
     """From that time of day on, in the order in which they were made."""
-    found = db.rows(
-        f"SELECT {columns.names(Notice)} FROM notice WHERE time >= :time ORDER BY number",  # noqa: S608
-        {"time": time},
-    )
-    return [Notice(*row) for row in found]
+    select = columns.select("notice", Notice) + "WHERE time >= :time ORDER BY number"
+    return [columns.read(Notice, row) for row in db.rows(select, {"time": time})]

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import msgspec
-
-from plumbline_db import campaigns
+from plumbline_db import campaigns, columns
 from plumbline_db.record import Record
 from plumbline_db.statements import Statements
 
@@ -27,25 +25,18 @@ class SuitePoint(Record, frozen=True):
     detail: str = ""
 
 
-_FIELDS = ", ".join(SuitePoint.__struct_fields__)
-
-
 def put(db: Statements, campaign: str, points: Sequence[SuitePoint]) -> None:
     """In one transaction. What is known of a place stays: it was first measured for that."""
     with db.transaction():
         campaigns.require(db, campaign)
         db.many(
-            """INSERT INTO point VALUES (:campaign, :suite, :axis, :place, :look, :why, :detail)
-               ON CONFLICT DO NOTHING""",
-            [msgspec.structs.asdict(point) | {"campaign": campaign} for point in points],
+            columns.insert("point", SuitePoint, "campaign") + "ON CONFLICT DO NOTHING",
+            [columns.values(point) | {"campaign": campaign} for point in points],
         )
 
 
 def get(db: Statements, campaign: str) -> list[SuitePoint]:
     """By suite, axis and place."""
-    rows = db.rows(
-        f"""SELECT {_FIELDS} FROM point WHERE campaign = :campaign
-            ORDER BY suite, axis, place""",  # noqa: S608
-        {"campaign": campaign},
-    )
-    return [SuitePoint(*row) for row in rows]
+    statement = columns.select("point", SuitePoint) + "WHERE campaign = :campaign"
+    rows = db.rows(f"{statement} ORDER BY suite, axis, place", {"campaign": campaign})
+    return [columns.read(SuitePoint, row) for row in rows]

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db import campaigns, configurations, nan
+from plumbline_db import campaigns, columns, configurations, nan
 from plumbline_db.records import Search, Trial
 from plumbline_db.statements import Statements
 
@@ -19,33 +19,14 @@ def put(db: Statements, campaign: str, search: Search) -> None:
     with db.transaction():
         campaigns.require(db, campaign)
         ((number,),) = db.rows(
-            """INSERT INTO search (campaign, round, function, nprocs, ppn, bytes, opened_by,
-                                   outcome, reason, suites, bound, bound_ratio)
-               VALUES (:campaign, :round, :function, :nprocs, :ppn, :bytes, :opened_by,
-                       :outcome, :reason, :suites, :bound, :bound_ratio)
-               ON CONFLICT (campaign, round, function, nprocs, ppn, bytes) DO UPDATE SET
-                   opened_by = :opened_by, outcome = :outcome, reason = :reason, suites = :suites,
-                   bound = :bound, bound_ratio = :bound_ratio
-               RETURNING number""",
-            {
-                "campaign": campaign,
-                "round": search.round,
-                "function": search.function,
-                "nprocs": search.nprocs,
-                "ppn": search.ppn,
-                "bytes": search.bytes,
-                "opened_by": msgspec.json.encode(search.opened_by).decode(),
-                "outcome": search.outcome,
-                "reason": search.reason,
-                "suites": msgspec.json.encode(search.suites).decode(),
-                "bound": search.bound,
-                "bound_ratio": search.bound_ratio,
-            },
+            columns.insert("search", Search, "campaign", but=["trials"])
+            + "ON CONFLICT (campaign, round, function, nprocs, ppn, bytes) DO UPDATE SET "
+            + f"{columns.renewed(Search, 'trials')} RETURNING number",
+            columns.values(msgspec.structs.replace(search, trials=[])) | {"campaign": campaign},
         )
         db.rows("DELETE FROM trial WHERE search = :search", {"search": number})
         db.many(
-            """INSERT INTO trial VALUES (:search, :position, :variant, :configuration, :state,
-                                         :ratio, :ratio_low, :ratio_high, :launches, :detail)""",
+            columns.insert("trial", Trial, "search", "position", "configuration", but=["knobs"]),
             [_values(db, int(number), position, t) for position, t in enumerate(search.trials)],
         )
 

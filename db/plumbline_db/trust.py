@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db import overlaps
+from plumbline_db import columns, overlaps
 from plumbline_db.blobs import blob, times
 from plumbline_db.probe_records import (
     ClockError,
@@ -38,12 +38,11 @@ def put(
     for record in records:
         found.setdefault(type(record), []).append(record)
     db.many(
-        "INSERT INTO clock_sync VALUES (:run, :position, :algorithm, :domains, :seconds)",
+        columns.insert("clock_sync", ClockSync, "run", "position"),
         _rows(run, found.get(ClockSync, [])),
     )
     db.many(
-        """INSERT INTO clock_model VALUES (:run, :position, :domain, :host, :rank, :origin_ns,
-                                           :offset_ns, :slope)""",
+        columns.insert("clock_model", ClockModel, "run", "position"),
         _rows(run, found.get(ClockModel, [])),
     )
     db.many(
@@ -89,8 +88,7 @@ def put(
     )
     hosts = [host for load in found.get(Load, []) for host in load.hosts]
     db.many(
-        """INSERT INTO host_load VALUES (:run, :position, :host, :load_start, :load_end,
-                                         :busy_seconds, :own_seconds, :stolen_seconds)""",
+        columns.insert("host_load", HostLoad, "run", "position"),
         _rows(run, hosts),
     )
 
@@ -105,14 +103,9 @@ def _rows(run: int, records: Sequence[Record]) -> list[dict[str, Any]]:
 def before_blocks(db: Statements, run: int) -> list[ProbeRecord]:
     """The clocks, as they were when the blocks began."""
     key = {"run": run}
-    syncs = db.rows(
-        "SELECT algorithm, domains, seconds FROM clock_sync WHERE run = :run ORDER BY position", key
-    )
-    models = db.rows(
-        """SELECT domain, host, rank, origin_ns, offset_ns, slope FROM clock_model
-           WHERE run = :run ORDER BY position""",
-        key,
-    )
+    where = "WHERE run = :run ORDER BY position"
+    syncs = db.rows(columns.select("clock_sync", ClockSync) + where, key)
+    models = db.rows(columns.select("clock_model", ClockModel) + where, key)
     return [
         *(ClockSync(*row) for row in syncs),
         *(ClockModel(*row) for row in models),
@@ -164,11 +157,8 @@ def after_blocks(db: Statements, run: int) -> list[ProbeRecord]:
 
 def load_of(db: Statements, run: int) -> Load | None:
     """What else the hosts of the launch numbered `run` did; None where it did not say."""
-    hosts = db.rows(
-        """SELECT host, load_start, load_end, busy_seconds, own_seconds, stolen_seconds
-           FROM host_load WHERE run = :run ORDER BY position""",
-        {"run": run},
-    )
+    where = "WHERE run = :run ORDER BY position"
+    hosts = db.rows(columns.select("host_load", HostLoad) + where, {"run": run})
     return Load([HostLoad(*row) for row in hosts]) if hosts else None
 
 

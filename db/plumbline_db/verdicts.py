@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
-from plumbline_db import campaigns, coverage_renewal, nan
-from plumbline_db.records import OtherUse, Verdict
+from plumbline_db import campaigns, columns, coverage_renewal, nan
+from plumbline_db.records import Verdict
 from plumbline_db.statements import Statements
 
 
@@ -24,18 +22,9 @@ def put(db: Statements, campaign: str, stage: str, verdicts: Sequence[Verdict]) 
         key = {"campaign": campaign, "stage": stage}
         db.rows("DELETE FROM verdict WHERE campaign = :campaign AND stage = :stage", key)
         db.many(
-            """INSERT INTO verdict VALUES (:campaign, :stage, :position, :guideline, :kind,
-                   :function, :rhs, :nprocs, :ppn, :bytes, :other_bytes, :factor, :verdict, :ratio,
-                   :ratio_low, :ratio_high, :p, :p_adjusted, :launches, :reason, :suites, :lhs,
-                   :ranks, :uses)""",
+            columns.insert("verdict", Verdict, "campaign", "position"),
             [
-                msgspec.structs.asdict(verdict)
-                | key
-                | {
-                    "position": position,
-                    "suites": msgspec.json.encode(verdict.suites).decode(),
-                    "uses": msgspec.json.encode(verdict.uses).decode(),
-                }
+                columns.values(verdict) | key | {"position": position}
                 for position, verdict in enumerate(verdicts)
             ],
         )
@@ -45,25 +34,10 @@ def put(db: Statements, campaign: str, stage: str, verdicts: Sequence[Verdict]) 
 
 def get(db: Statements, campaign: str, stage: str) -> list[Verdict]:
     """In the order in which they were put."""
-    found = db.rows(
-        """SELECT stage, guideline, kind, function, rhs, nprocs, ppn, bytes, other_bytes, factor,
-                  verdict, ratio, ratio_low, ratio_high, p, p_adjusted, launches, reason,
-                  lhs, ranks, suites, uses
-           FROM verdict WHERE campaign = :campaign AND stage = :stage ORDER BY position""",
-        {"campaign": campaign, "stage": stage},
-    )
-    return [
-        Verdict(
-            *[
-                *values,
-                msgspec.json.decode(suites, type=list[str]),
-                lhs,
-                ranks,
-                msgspec.json.decode(uses, type=list[OtherUse]),
-            ]
-        )
-        for *values, lhs, ranks, suites, uses in found
-    ]
+    where = "WHERE campaign = :campaign AND stage = :stage ORDER BY position"
+    key = {"campaign": campaign, "stage": stage}
+    rows = db.rows(columns.select("verdict", Verdict) + where, key)
+    return [columns.read(Verdict, row) for row in rows]
 
 
 def stages(db: Statements, campaign: str) -> list[str]:

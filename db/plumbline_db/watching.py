@@ -4,9 +4,6 @@ and what was done about them are in alarms.py, what was told of them in notices.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
-
-import msgspec
 
 from plumbline_db import campaigns, columns
 from plumbline_db.records import CANARY
@@ -25,8 +22,8 @@ def put(db: Statements, watch: Watch) -> None:
 
 def get(db: Statements) -> Watch | None:
     """None: nothing was ever watched here."""
-    row = db.row(f"SELECT {columns.names(Watch)} FROM watch")  # noqa: S608
-    return None if row is None else Watch(*row)
+    row = db.row(columns.select("watch", Watch))
+    return None if row is None else columns.read(Watch, row)
 
 
 def add(db: Statements, day: WatchDay) -> None:
@@ -47,11 +44,8 @@ def count(db: Statements, day: WatchDay) -> None:
 
 def days(db: Statements, since: str = "") -> list[WatchDay]:
     """From that day on (`2026-11-24`), in their order."""
-    found = db.rows(
-        f"SELECT {columns.names(WatchDay)} FROM watch_day WHERE day >= :since ORDER BY day",  # noqa: S608
-        {"since": since},
-    )
-    return [WatchDay(*row) for row in found]
+    select = columns.select("watch_day", WatchDay) + "WHERE day >= :since ORDER BY day"
+    return [columns.read(WatchDay, row) for row in db.rows(select, {"since": since})]
 
 
 # --- what is watched ---------------------------------------------------------------------------
@@ -71,15 +65,9 @@ def put_campaign(db: Statements, watched: WatchedCampaign) -> None:
 def watched(db: Statements) -> list[WatchedCampaign]:
     """In the order in which they began to be watched."""
     found = db.rows(
-        f"SELECT {columns.names(WatchedCampaign)} FROM watched_campaign ORDER BY begun, campaign"  # noqa: S608
+        columns.select("watched_campaign", WatchedCampaign) + "ORDER BY begun, campaign"
     )
-    return [_watched(row) for row in found]
-
-
-def _watched(row: Sequence[Any]) -> WatchedCampaign:
-    values = dict(zip(WatchedCampaign.__struct_fields__, row, strict=True))
-    values["fingerprint"] = msgspec.json.decode(values["fingerprint"], type=dict[str, str])
-    return WatchedCampaign(**values)
+    return [columns.read(WatchedCampaign, row) for row in found]
 
 
 def campaign(db: Statements, id: str) -> WatchedCampaign | None:
@@ -96,12 +84,9 @@ def counted(db: Statements, campaign: str, canaries: int) -> None:
 
 def cells(db: Statements, campaign: str) -> list[WatchedCell]:
     """By function, variant and size."""
-    found = db.rows(
-        f"""SELECT {columns.names(WatchedCell)} FROM watched_cell WHERE campaign = :campaign
-            ORDER BY function, variant, bytes""",  # noqa: S608
-        {"campaign": campaign},
-    )
-    return [WatchedCell(*row) for row in found]
+    where = "WHERE campaign = :campaign ORDER BY function, variant, bytes"
+    found = db.rows(columns.select("watched_cell", WatchedCell) + where, {"campaign": campaign})
+    return [columns.read(WatchedCell, row) for row in found]
 
 
 def put_cells(db: Statements, cells: Iterable[WatchedCell]) -> None:
@@ -158,7 +143,7 @@ def canaries(
             ORDER BY number DESC LIMIT :last""",  # noqa: S608
         {"campaign": campaign, "last": last},
     )
-    return [(number, _canary(row)) for number, *row in reversed(found)]
+    return [(number, columns.read(Canary, row)) for number, *row in reversed(found)]
 
 
 def under_way(db: Statements, campaign: str, stage: str = CANARY) -> tuple[int, Canary] | None:
@@ -169,9 +154,4 @@ def under_way(db: Statements, campaign: str, stage: str = CANARY) -> tuple[int, 
             ORDER BY number DESC LIMIT 1""",  # noqa: S608
         {"campaign": campaign, "stage": stage},
     )
-    return None if found is None else (int(found[0]), _canary(found[1:]))
-
-
-def _canary(row: Sequence[Any]) -> Canary:
-    values = dict(zip(Canary.__struct_fields__, row, strict=True))
-    return Canary(**values | {"pruned": bool(values["pruned"])})
+    return None if found is None else (int(found[0]), columns.read(Canary, found[1:]))

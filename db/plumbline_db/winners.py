@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import msgspec
-
-from plumbline_db import campaigns, configurations, coverage_renewal, nan
-from plumbline_db.records import Tried, Winner
+from plumbline_db import campaigns, columns, configurations, coverage_renewal, nan
+from plumbline_db.records import Winner
 from plumbline_db.statements import Statements
 
 
@@ -21,44 +18,26 @@ def put(db: Statements, campaign: str, winners: Sequence[Winner]) -> None:
         campaigns.require(db, campaign)
         db.rows("DELETE FROM winner WHERE campaign = :campaign", {"campaign": campaign})
         db.many(
-            """INSERT INTO winner VALUES (:campaign, :position, :function, :nprocs, :ppn,
-                   :bytes_from, :bytes_to, :variant, :configuration, :search_speedup, :speedup,
-                   :speedup_low, :speedup_high, :removes, :restrictions, :tried)""",
-            [_values(db, campaign, position, winner) for position, winner in enumerate(winners)],
+            columns.insert("winner", Winner, "campaign", "position"),
+            [
+                columns.values(winner)
+                | {"campaign": campaign, "position": position}
+                | {"configuration": configurations.number(db, winner.configuration)}
+                for position, winner in enumerate(winners)
+            ],
         )
         coverage_renewal.renew(db, campaign)
 
 
-def _values(db: Statements, campaign: str, position: int, winner: Winner) -> dict[str, Any]:
-    return msgspec.structs.asdict(winner) | {
-        "campaign": campaign,
-        "position": position,
-        "configuration": configurations.number(db, winner.configuration),
-        "removes": msgspec.json.encode(winner.removes).decode(),
-        "restrictions": msgspec.json.encode(winner.restrictions).decode(),
-        "tried": msgspec.json.encode(winner.tried).decode(),
-    }
-
-
 def get(db: Statements, campaign: str) -> list[Winner]:
     """In the order in which they were put."""
-    found = db.rows(
-        """SELECT w.function, w.nprocs, w.ppn, w.bytes_from, w.bytes_to, w.variant, c.knobs,
-                  w.search_speedup, w.speedup, w.speedup_low, w.speedup_high, w.removes,
-                  w.restrictions, w.tried
-           FROM winner w JOIN configuration c ON c.number = w.configuration
-           WHERE w.campaign = :campaign ORDER BY w.position""",
-        {"campaign": campaign},
+    select = columns.select("winner", Winner).replace(
+        "configuration",
+        "(SELECT knobs FROM configuration c WHERE c.number = winner.configuration)",
+        1,
     )
-    winners = []
-    for row in found:
-        values = list(row)
-        values[6] = configurations.knobs(row[6])
-        values[11] = msgspec.json.decode(row[11], type=list[str])
-        values[12] = msgspec.json.decode(row[12], type=list[str])
-        values[13] = msgspec.json.decode(row[13], type=list[Tried])
-        winners.append(Winner(*values))
-    return winners
+    rows = db.rows(select + "WHERE campaign = :id ORDER BY position", {"id": campaign})
+    return [columns.read(Winner, row) for row in rows]
 
 
 def speedups(db: Statements, campaign: str) -> dict[str, list[float]]:

@@ -1,8 +1,9 @@
 /* The table of timers, and what a timer is measured to be. */
 #include "clock/clock.h"
 
+#include "by_name.h"
+
 #include <sched.h>
-#include <string.h>
 
 #define PL_CLOCK(name) extern const struct pl_clock pl_clock_##name;
 #include "clock/clocks.def"
@@ -15,13 +16,7 @@ const struct pl_clock *const pl_clocks[] = {
 };
 const int pl_clock_count = sizeof pl_clocks / sizeof *pl_clocks;
 
-const struct pl_clock *pl_clock_by_name(const char *name)
-{
-    for (int i = 0; i < pl_clock_count; i++)
-        if (strcmp(pl_clocks[i]->name, name) == 0)
-            return pl_clocks[i];
-    return NULL;
-}
+PL_BY_NAME(struct pl_clock, pl_clock_by_name, pl_clocks, pl_clock_count)
 
 const char *pl_clock_missing(const struct pl_clock *clock)
 {

@@ -2,6 +2,7 @@
 
 #include "measure/checks.h"
 #include "measure/clocks.h"
+#include "measure/forms.h"
 #include "measure/random.h"
 #include "measure/rounds.h"
 #include "measure/series.h"
@@ -37,6 +38,7 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
         pl_series_run(series, block == 0 ? plan->warmup : plan->rewarm, reps);
     pl_counters_stop(timing->counters, world);
     pl_series_end(series);
+    pl_persistent_end();
     pl_config_leave(config);
     pl_rounds_add(rounds, index, reps, series, pl_world_elapsed_ns(timing->world) - began_ns);
     if (world->rank > 0 || series->failures > 0)

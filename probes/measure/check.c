@@ -3,6 +3,7 @@
 #include "measure/data.h"
 #include "measure/early.h"
 #include "measure/expected.h"
+#include "measure/forms.h"
 #include "measure/replay.h"
 #include "measure/types.h"
 #include "pattern/pattern.h"
@@ -156,6 +157,7 @@ static enum pl_outcome call(const struct pl_arguments *arguments, const struct p
     const int early = waits ? pl_early_before(place->world, late) : -1;
     pl_config_enter(place->config);
     int rc = call_once(c, &arguments->call);
+    pl_persistent_end();
     pl_config_leave(place->config);
     if (waits)
         pl_early_after(place->world, late);

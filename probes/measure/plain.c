@@ -5,6 +5,9 @@
  * untimed, and what is reported is each rank's mean (PS3, PS6). */
 #include "measure/plain.h"
 
+#include "by_name.h"
+
+#include "measure/forms.h"
 #include "measure/series.h"
 #include "use/stream.h"
 
@@ -54,13 +57,7 @@ static const struct pl_plain plain_series = {
 const struct pl_plain *const pl_plains[] = {&plain_each, &plain_series};
 const int pl_plain_count = sizeof pl_plains / sizeof *pl_plains;
 
-const struct pl_plain *pl_plain_by_name(const char *name)
-{
-    for (int i = 0; i < pl_plain_count; i++)
-        if (strcmp(pl_plains[i]->name, name) == 0)
-            return pl_plains[i];
-    return NULL;
-}
+PL_BY_NAME(struct pl_plain, pl_plain_by_name, pl_plains, pl_plain_count)
 
 /* One case; `means` has room for a value a rank. How many calls failed on all ranks. */
 static int64_t time_case(struct pl_timing *timing, const struct pl_case *c, int64_t *means)
@@ -78,6 +75,7 @@ static int64_t time_case(struct pl_timing *timing, const struct pl_case *c, int6
     pl_counters_start(timing->counters);
     int64_t untimed = plan->plain->loop(timing, c, &arguments.call, warmup, &failures);
     int64_t total = plan->plain->loop(timing, c, &arguments.call, c->reps, &failures);
+    pl_persistent_end();
     int64_t mean = (total + c->reps / 2) / c->reps;
     timing->spent.timed_ns += untimed + total;
     timing->spent.warmup_ns += untimed;

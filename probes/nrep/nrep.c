@@ -1,6 +1,8 @@
 /* The table of criteria, and rules made of them. */
 #include "nrep/nrep.h"
 
+#include "by_name.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,15 +22,9 @@ const int pl_criterion_count = sizeof pl_criteria / sizeof *pl_criteria;
 
 _Static_assert(sizeof pl_criteria / sizeof *pl_criteria <= PL_NREP_CONDITIONS, "one of each");
 
-static const struct pl_criterion *by_name(const char *name)
-{
-    for (int i = 0; i < pl_criterion_count; i++)
-        if (strcmp(pl_criteria[i]->name, name) == 0)
-            return pl_criteria[i];
-    return NULL;
-}
+static PL_BY_NAME(struct pl_criterion, by_name, pl_criteria, pl_criterion_count)
 
-static bool refuse(char *why, size_t size, const char *text)
+    static bool refuse(char *why, size_t size, const char *text)
 {
     snprintf(why, size, "%s", text);
     return false;

@@ -1,5 +1,7 @@
 #include "overlap/overlap.h"
 
+#include "by_name.h"
+
 #include "measure/random.h"
 #include "overlap/collective.h"
 #include "overlap/delivery.h"
@@ -19,13 +21,7 @@ const struct pl_bench *const pl_benches[] = {
 const char *const pl_part_names[] = {"communication", "computation", "both"};
 const int pl_bench_count = sizeof pl_benches / sizeof *pl_benches;
 
-const struct pl_bench *pl_bench_by_name(const char *name)
-{
-    for (int i = 0; i < pl_bench_count; i++)
-        if (strcmp(pl_benches[i]->name, name) == 0)
-            return pl_benches[i];
-    return NULL;
-}
+PL_BY_NAME(struct pl_bench, pl_bench_by_name, pl_benches, pl_bench_count)
 
 enum { WARM = 2, LATENCIES = 200 };
 enum { AREA_CACHES = 4, LEAST_AREA = 64 << 20 };

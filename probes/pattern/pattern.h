@@ -1,8 +1,8 @@
 /* Patterns: how operations are measured that are no single collective call (Reussner and
  * Hunzelmann, Achieving Performance Portability with SKaMPI, 2001, section 4). What is measured the
  * same way can be compared: two ranks and a message that goes there and back (`point_to_point`), a
- * root that hands out work and takes results (`master_worker`), calls without a message (`simple`).
- * The fourth pattern, `collective`, is every other case.
+ * root that hands out work and takes results (`master_worker`), ranks that exchange blocks with their
+ * neighbours (`neighbourhood`), calls without a message (`simple`). The fifth pattern, `collective`, is every other case.
  *
  * A case names the pattern in place of a function, and the operation in place of a variant:
  * `default` is the first one of its pattern. Operations of a pattern share a file or two;
@@ -21,6 +21,8 @@ enum pl_landing {
     PL_LANDS_NOTHING,
     PL_LANDS_ECHO,    /* on the root and its partner: what the root has sent */
     PL_LANDS_SWAPPED, /* on both: what the other has sent */
+    PL_LANDS_SAME_BLOCKS, /* of each neighbour the block that it sends to all of them */
+    PL_LANDS_OWN_BLOCKS,  /* of each neighbour the block that it has for this rank */
     PL_LANDS_SLOTS, /* on the root as many as there are others, on each of these one: the root's */
 };
 
@@ -46,7 +48,7 @@ struct pl_pattern {
 };
 
 extern const struct pl_pattern pl_pattern_point_to_point, pl_pattern_master_worker,
-    pl_pattern_simple;
+    pl_pattern_neighbourhood, pl_pattern_simple;
 
 extern const struct pl_pattern *const pl_patterns[];
 extern const int pl_pattern_count;
@@ -66,6 +68,14 @@ struct pl_shape pl_case_shape(const struct pl_case *c, int nprocs, int rank);
 bool pl_pattern_fits(const struct pl_case *c, int nprocs);
 /* The other rank of a message that the root sends. */
 int pl_partner(int root, int nprocs);
+
+/* Of a neighbourhood: how many neighbours a rank gets blocks from, and the one whose block is the
+ * `block`-th. */
+enum { PL_NEIGHBOURS = 2 };
+static inline int pl_neighbour(int rank, int block, int nprocs)
+{
+    return (rank - 1 - block + 2 * nprocs) % nprocs;
+}
 
 /* What must be in the receive buffer of rank `rank`, to `result`. */
 void pl_pattern_expect(const struct pl_arguments *arguments, const struct pl_case *c, int nprocs,

@@ -1,8 +1,9 @@
 /* The table of start schemes. */
 #include "sync/sync.h"
 
+#include "by_name.h"
+
 #include <stddef.h>
-#include <string.h>
 
 const struct pl_sync *const pl_syncs[] = {
 #define PL_SYNC(name) &pl_sync_##name,
@@ -11,10 +12,4 @@ const struct pl_sync *const pl_syncs[] = {
 };
 const int pl_sync_count = sizeof pl_syncs / sizeof *pl_syncs;
 
-const struct pl_sync *pl_sync_by_name(const char *name)
-{
-    for (int i = 0; i < pl_sync_count; i++)
-        if (strcmp(pl_syncs[i]->name, name) == 0)
-            return pl_syncs[i];
-    return NULL;
-}
+PL_BY_NAME(struct pl_sync, pl_sync_by_name, pl_syncs, pl_sync_count)

@@ -1,7 +1,7 @@
 /* The table of ways of use, and what they say of the cases of a plan. */
 #include "use/use.h"
 
-#include <string.h>
+#include "by_name.h"
 
 #define PL_USE(name) extern const struct pl_use pl_use_##name;
 #include "use/uses.def"
@@ -14,13 +14,7 @@ const struct pl_use *const pl_uses[] = {
 };
 const int pl_use_count = sizeof pl_uses / sizeof *pl_uses;
 
-const struct pl_use *pl_use_by_name(const char *name)
-{
-    for (int i = 0; i < pl_use_count; i++)
-        if (strcmp(pl_uses[i]->name, name) == 0)
-            return pl_uses[i];
-    return NULL;
-}
+PL_BY_NAME(struct pl_use, pl_use_by_name, pl_uses, pl_use_count)
 
 struct pl_way pl_way_of(const struct pl_plan *plan, const struct pl_case *c)
 {

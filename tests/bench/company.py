@@ -53,7 +53,7 @@ class Machine:
             PlanCase(name, size)
             for name in self.functions
             for size in measurable(
-                name, settings.cases.sizes, settings.ranks.nprocs, self._plan.data
+                name, settings.sizes_of(name), settings.ranks.nprocs, self._plan.data
             )
         ]
         self.company = Company(self.candidate_space, self._plan.harness)

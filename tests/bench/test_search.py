@@ -24,7 +24,6 @@ from tests.bench.search.replay import Replay
 from tests.bench.search.store import Recorded, Store, Timed
 from tests.bench.search.sweeps import Here, Sweep
 from tests.bench.search.truth import Truth
-from tests.db import build
 from tests.tuner import planted, simulated
 
 
@@ -64,9 +63,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Here, Noisy]:
     sweep = Sweep("planted", keys | {"blocks": 2, "reps": 2}, launches=12)
     settings = load(None, sweep.keys)
     library = simulated.toolchain()
-    candidate_space = CandidateSpace(
-        library.space, build.LIBRARY, library.knobs, library.catalogue.variants, 4
-    )
+    candidate_space = CandidateSpace.of(library, 4)
     at = Here(sweep, settings, library, identity.chosen(library, settings), candidate_space)
     store = Store("planted", tmp_path_factory.mktemp("sweep"))
     starter = simulated.SimulatedStarter(planted.costs(), sample_noise=0.0)

@@ -28,6 +28,15 @@ static void spoil(const void *buf, long long index, MPI_Datatype type)
     *data_at(buf, index, type) ^= 1;
 }
 
+/* The right call; then element `index` of what was received is wrong, if there is anything. */
+static int spoiled(const struct pl_call *call, long long index)
+{
+    const int rc = pl_call_pmpi(call);
+    if (call->recvcount > 0)
+        spoil(call->recvbuf, index, call->recvtype);
+    return rc;
+}
+
 static bool significant(const void *buf)
 {
     return buf && buf != MPI_IN_PLACE;
@@ -159,10 +168,7 @@ static int writes_on_rank_0(const struct pl_call *call)
 {
     int p, rank;
     look(call, &p, &rank);
-    const int rc = pl_call_pmpi(call);
-    if (rank == 0 && call->recvcount > 0)
-        spoil(call->recvbuf, 0, call->recvtype);
-    return rc;
+    return rank == 0 ? spoiled(call, 0) : pl_call_pmpi(call);
 }
 
 /* --- operands --- */
@@ -212,10 +218,8 @@ static int wrong_for_last_root_in_place(const struct pl_call *call)
 {
     int p, rank;
     look(call, &p, &rank);
-    const int rc = pl_call_pmpi(call);
-    if (rank == p - 1 && rank == call->root && call->sendbuf == MPI_IN_PLACE && call->recvcount > 0)
-        spoil(call->recvbuf, 0, call->recvtype);
-    return rc;
+    const bool last_root = rank == p - 1 && rank == call->root;
+    return last_root && call->sendbuf == MPI_IN_PLACE ? spoiled(call, 0) : pl_call_pmpi(call);
 }
 
 /* --- nodes, parameters, memory --- */
@@ -223,36 +227,25 @@ static int wrong_for_last_root_in_place(const struct pl_call *call)
 static int wrong_on_several_nodes(const struct pl_call *call)
 {
     const struct pl_nodes *nodes;
-    int rc = pl_nodes(call->comm, &nodes);
-    if (rc == MPI_SUCCESS)
-        rc = pl_call_pmpi(call);
-    if (nodes->count > 1 && !nodes->in_order && call->recvcount > 0)
-        spoil(call->recvbuf, 0, call->recvtype);
-    return rc;
+    const int rc = pl_nodes(call->comm, &nodes);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    return nodes->count > 1 && !nodes->in_order ? spoiled(call, 0) : pl_call_pmpi(call);
 }
 
 static int wrong_for_a_value(const struct pl_call *call)
 {
-    const int rc = pl_call_pmpi(call);
-    if (call->values[1] == 7 && call->recvcount > 0)
-        spoil(call->recvbuf, 0, call->recvtype);
-    return rc;
+    return call->values[1] == 7 ? spoiled(call, 0) : pl_call_pmpi(call);
 }
 
 static int wrong_for_the_least(const struct pl_call *call)
 {
-    const int rc = pl_call_pmpi(call);
-    if (call->values[0] == 2 && call->recvcount > 0)
-        spoil(call->recvbuf, 0, call->recvtype);
-    return rc;
+    return call->values[0] == 2 ? spoiled(call, 0) : pl_call_pmpi(call);
 }
 
 static int wrong_for_many(const struct pl_call *call)
 {
-    const int rc = pl_call_pmpi(call);
-    if (call->recvcount > 10000)
-        spoil(call->recvbuf, call->recvcount - 1, call->recvtype);
-    return rc;
+    return call->recvcount > 10000 ? spoiled(call, call->recvcount - 1) : pl_call_pmpi(call);
 }
 
 /* --- right most of the time --- */
@@ -261,10 +254,8 @@ static int wrong_for_many(const struct pl_call *call)
 static int wrong_after_the_first(const struct pl_call *call)
 {
     static bool called[1 << 8];
-    const int rc = pl_call_pmpi(call);
     bool *const again = &called[call->recvcount % (1 << 8)];
-    if (*again && call->recvcount > 0)
-        spoil(call->recvbuf, call->recvcount - 1, call->recvtype);
+    const int rc = *again ? spoiled(call, call->recvcount - 1) : pl_call_pmpi(call);
     *again = true;
     return rc;
 }
@@ -272,28 +263,20 @@ static int wrong_after_the_first(const struct pl_call *call)
 static int wrong_once_in_100(const struct pl_call *call)
 {
     static int calls;
-    const int rc = pl_call_pmpi(call);
-    if (++calls % 100 == 0 && call->recvcount > 0)
-        spoil(call->recvbuf, 0, call->recvtype);
-    return rc;
+    return ++calls % 100 == 0 ? spoiled(call, 0) : pl_call_pmpi(call);
 }
 
 static int wrong_at_one_count(const struct pl_call *call)
 {
-    const int rc = pl_call_pmpi(call);
-    if (call->recvcount == 37)
-        spoil(call->recvbuf, 36, call->recvtype);
-    return rc;
+    return call->recvcount == 37 ? spoiled(call, 36) : pl_call_pmpi(call);
 }
 
 static int wrong_at_no_power_of_two(const struct pl_call *call)
 {
     int p, rank;
     look(call, &p, &rank);
-    const int rc = pl_call_pmpi(call);
-    if ((p & (p - 1)) != 0 && rank == p - 1 && call->recvcount > 0)
-        spoil(call->recvbuf, (long long)p * call->recvcount - 1, call->recvtype);
-    return rc;
+    const bool wrong = (p & (p - 1)) != 0 && rank == p - 1;
+    return wrong ? spoiled(call, (long long)p * call->recvcount - 1) : pl_call_pmpi(call);
 }
 
 /* The byte behind the last element. */
@@ -419,111 +402,59 @@ static int takes_bottom_for_nothing(const struct pl_call *call)
 }
 
 #define MUTANT(text, symbol, ...)                                                                  \
-    static const struct pl_variant text##_##symbol = {                                             \
-        .name = #text "_" #symbol, .function = PL_FN_##symbol, .kind = PL_MOCKUP, __VA_ARGS__}
-MUTANT(does_nothing, barrier, .run = does_nothing);
-MUTANT(only_collects, barrier, .run = only_collects);
-MUTANT(one_round_short, barrier, .run = one_round_short);
-MUTANT(sends_openly, gather, .run = sends_openly);
-MUTANT(keeps_a_communicator, scatter, .run = keeps_a_communicator);
-MUTANT(wrong_root, bcast, .run = wrong_root);
-MUTANT(drops_last, bcast, .run = drops_last);
-MUTANT(wrong_on_several_nodes, bcast, .run = wrong_on_several_nodes);
-MUTANT(wrong_for_a_value, bcast, .run = wrong_for_a_value,
-       .parameters = {{.name = "radix", .least = 2, .most = 64, .standard = 2, .tries = {4}},
-                      {.name = "pieces", .least = 1, .most = 9, .standard = 1, .tries = {3, 7}}});
-MUTANT(wrong_for_the_least, bcast, .run = wrong_for_the_least,
-       .parameters = {{.name = "radix", .least = 2, .most = 64, .standard = 8, .tries = {4}}});
-MUTANT(wrong_for_many, bcast, .run = wrong_for_many);
-MUTANT(wrong_once_in_100, bcast, .run = wrong_once_in_100);
-MUTANT(takes_much_scratch, bcast, .run = takes_much_scratch);
-MUTANT(trusts_fresh_scratch, bcast, .run = trusts_fresh_scratch);
-MUTANT(allocates, bcast, .run = allocates);
-MUTANT(leaks_once, bcast, .run = leaks_once);
-MUTANT(fails_on_one_rank, bcast, .run = fails_on_one_rank);
-MUTANT(writes_before_the_buffer, bcast, .run = writes_before_the_buffer);
-MUTANT(writes_at_other_ranks, gather, .run = writes_at_other_ranks);
-MUTANT(one_block_misplaced, gatherv, .run = one_block_misplaced);
-MUTANT(changes_send_buffer, scatter, .run = changes_send_buffer);
-MUTANT(writes_over_root_in_place, scatterv, .run = writes_over_root_in_place);
-MUTANT(ignores_displacements, scatterv, .run = ignores_displacements);
-MUTANT(swaps_blocks, allgather, .run = swaps_blocks);
-MUTANT(last_block_misplaced, allgatherv, .run = last_block_misplaced);
-MUTANT(wrong_at_no_power_of_two, allgather, .run = wrong_at_no_power_of_two);
-MUTANT(swaps_blocks, alltoall, .run = swaps_blocks);
-MUTANT(one_block_misplaced, alltoallv, .run = one_block_misplaced);
-MUTANT(writes_between_blocks, alltoallv, .run = writes_between_blocks);
-MUTANT(takes_much_scratch, alltoallv, .run = takes_much_scratch);
-MUTANT(swaps_operands, allreduce, .restrictions = PL_CONTIGUOUS, .run = swaps_operands);
-MUTANT(rounds, allreduce, .restrictions = PL_CONTIGUOUS, .run = rounds);
-MUTANT(wrong_after_the_first, allreduce, .restrictions = PL_CONTIGUOUS,
-       .run = wrong_after_the_first);
-MUTANT(wrong_at_one_count, allreduce, .restrictions = PL_CONTIGUOUS, .run = wrong_at_one_count);
-MUTANT(writes_past_the_buffer, allreduce, .restrictions = PL_CONTIGUOUS,
-       .run = writes_past_the_buffer);
-MUTANT(wrong_for_last_root_in_place, reduce, .restrictions = PL_CONTIGUOUS,
-       .run = wrong_for_last_root_in_place);
-MUTANT(cuts_uneven_counts, reduce_scatter, .restrictions = PL_CONTIGUOUS,
-       .run = cuts_uneven_counts);
-MUTANT(changes_send_buffer, reduce_scatter_block, .restrictions = PL_CONTIGUOUS,
-       .run = changes_send_buffer);
-MUTANT(changes_send_buffer, scan, .run = changes_send_buffer);
-MUTANT(leaves_a_rank_out, scan, .run = leaves_a_rank_out);
-MUTANT(swaps_operands, scan, .run = swaps_operands);
-MUTANT(takes_bottom_for_nothing, scan, .scratch_volumes = 1, .run = takes_bottom_for_nothing);
-MUTANT(writes_on_rank_0, exscan, .run = writes_on_rank_0);
+    &(const struct pl_variant)                                                                     \
+    {                                                                                              \
+        .name = #text "_" #symbol, .function = PL_FN_##symbol, .kind = PL_MOCKUP, .run = text,     \
+        __VA_ARGS__                                                                                \
+    }
 
 const struct pl_variant *const pl_catalogue[] = {
-    &does_nothing_barrier,
-    &only_collects_barrier,
-    &one_round_short_barrier,
-    &sends_openly_gather,
-    &keeps_a_communicator_scatter,
-    &wrong_root_bcast,
-    &drops_last_bcast,
-    &wrong_on_several_nodes_bcast,
-    &wrong_for_a_value_bcast,
-    &wrong_for_the_least_bcast,
-    &wrong_for_many_bcast,
-    &wrong_once_in_100_bcast,
-    &takes_much_scratch_bcast,
-    &trusts_fresh_scratch_bcast,
-    &allocates_bcast,
-    &leaks_once_bcast,
-    &fails_on_one_rank_bcast,
-    &writes_before_the_buffer_bcast,
-    &writes_at_other_ranks_gather,
-    &one_block_misplaced_gatherv,
-    &changes_send_buffer_scatter,
-    &writes_over_root_in_place_scatterv,
-    &ignores_displacements_scatterv,
-    &swaps_blocks_allgather,
-    &last_block_misplaced_allgatherv,
-    &wrong_at_no_power_of_two_allgather,
-    &swaps_blocks_alltoall,
-    &one_block_misplaced_alltoallv,
-    &writes_between_blocks_alltoallv,
-    &takes_much_scratch_alltoallv,
-    &swaps_operands_allreduce,
-    &rounds_allreduce,
-    &wrong_after_the_first_allreduce,
-    &wrong_at_one_count_allreduce,
-    &writes_past_the_buffer_allreduce,
-    &wrong_for_last_root_in_place_reduce,
-    &cuts_uneven_counts_reduce_scatter,
-    &changes_send_buffer_reduce_scatter_block,
-    &changes_send_buffer_scan,
-    &leaves_a_rank_out_scan,
-    &swaps_operands_scan,
-    &takes_bottom_for_nothing_scan,
-    &writes_on_rank_0_exscan,
+    MUTANT(does_nothing, barrier),
+    MUTANT(only_collects, barrier),
+    MUTANT(one_round_short, barrier),
+    MUTANT(sends_openly, gather),
+    MUTANT(keeps_a_communicator, scatter),
+    MUTANT(wrong_root, bcast),
+    MUTANT(drops_last, bcast),
+    MUTANT(wrong_on_several_nodes, bcast),
+    MUTANT(
+        wrong_for_a_value, bcast,
+        .parameters = {{.name = "radix", .least = 2, .most = 64, .standard = 2, .tries = {4}},
+                       {.name = "pieces", .least = 1, .most = 9, .standard = 1, .tries = {3, 7}}}),
+    MUTANT(wrong_for_the_least, bcast,
+           .parameters = {{.name = "radix", .least = 2, .most = 64, .standard = 8, .tries = {4}}}),
+    MUTANT(wrong_for_many, bcast),
+    MUTANT(wrong_once_in_100, bcast),
+    MUTANT(takes_much_scratch, bcast),
+    MUTANT(trusts_fresh_scratch, bcast),
+    MUTANT(allocates, bcast),
+    MUTANT(leaks_once, bcast),
+    MUTANT(fails_on_one_rank, bcast),
+    MUTANT(writes_before_the_buffer, bcast),
+    MUTANT(writes_at_other_ranks, gather),
+    MUTANT(one_block_misplaced, gatherv),
+    MUTANT(changes_send_buffer, scatter),
+    MUTANT(writes_over_root_in_place, scatterv),
+    MUTANT(ignores_displacements, scatterv),
+    MUTANT(swaps_blocks, allgather),
+    MUTANT(last_block_misplaced, allgatherv),
+    MUTANT(wrong_at_no_power_of_two, allgather),
+    MUTANT(swaps_blocks, alltoall),
+    MUTANT(one_block_misplaced, alltoallv),
+    MUTANT(writes_between_blocks, alltoallv),
+    MUTANT(takes_much_scratch, alltoallv),
+    MUTANT(swaps_operands, allreduce, .restrictions = PL_CONTIGUOUS),
+    MUTANT(rounds, allreduce, .restrictions = PL_CONTIGUOUS),
+    MUTANT(wrong_after_the_first, allreduce, .restrictions = PL_CONTIGUOUS),
+    MUTANT(wrong_at_one_count, allreduce, .restrictions = PL_CONTIGUOUS),
+    MUTANT(writes_past_the_buffer, allreduce, .restrictions = PL_CONTIGUOUS),
+    MUTANT(wrong_for_last_root_in_place, reduce, .restrictions = PL_CONTIGUOUS),
+    MUTANT(cuts_uneven_counts, reduce_scatter, .restrictions = PL_CONTIGUOUS),
+    MUTANT(changes_send_buffer, reduce_scatter_block, .restrictions = PL_CONTIGUOUS),
+    MUTANT(changes_send_buffer, scan),
+    MUTANT(leaves_a_rank_out, scan),
+    MUTANT(swaps_operands, scan),
+    MUTANT(takes_bottom_for_nothing, scan, .scratch_volumes = 1),
+    MUTANT(writes_on_rank_0, exscan),
 };
 const int pl_catalogue_size = sizeof pl_catalogue / sizeof pl_catalogue[0];
-
-const struct pl_variant *pl_variant_by_name(const char *name)
-{
-    for (int i = 0; i < pl_catalogue_size; i++)
-        if (strcmp(pl_catalogue[i]->name, name) == 0)
-            return pl_catalogue[i];
-    return NULL;
-}

@@ -103,7 +103,7 @@ def test_the_checks_of_hpcc_can_fail(build: Build, tmp_path: Path) -> None:
 def planted(function: str) -> list[str]:
     """Wrong variants of mutants.c, by the symbol of their function."""
     source = (HERE / "mutants.c").read_text()
-    return [f"{text}_{function}" for text in re.findall(rf"MUTANT\((\w+), {function}\b", source)]
+    return [f"{text}_{function}" for text in re.findall(rf"MUTANT\(\s*(\w+), {function}\b", source)]
 
 
 # Wrong in what no fuzzer of results sees: memory, privacy, several nodes, one value of a parameter.

@@ -92,7 +92,7 @@ def test_mpich(under_mpich: Build) -> None:
 def test_every_mistake_is_found(build: Build) -> None:
     """mutants.c puts wrong variants in the place of the catalogue."""
     source = (ROOM.parent / "tests" / "collectives_alt" / "mutants.c").read_text()
-    wrong = {f"{text}_{symbol}" for text, symbol in re.findall(r"MUTANT\((\w+), (\w+)", source)}
+    wrong = {f"{text}_{symbol}" for text, symbol in re.findall(r"MUTANT\(\s*(\w+), (\w+)", source)}
     done = mpirun(5, build.program("mutants"), env=GARBAGE, timeout=200)
     assert done.returncode == 1, done.stdout + done.stderr
     found = set(re.findall(r"^not ok (\w+) \d+ refused", done.stdout, re.MULTILINE))

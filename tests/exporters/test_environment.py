@@ -63,6 +63,20 @@ def test_rules_and_global_knobs(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("function", ["MPI_Ibcast", "MPI_Bcast_init"])
+def test_a_form_gets_its_knob_for_the_process(tmp_path: Path, function: str) -> None:
+    """It has no rules; the blocking function's stay in force beside it."""
+    winner = knob("coll_libnbc_ibcast_algorithm", "knomial", function)
+    found, _ = sourced(tmp_path, ALLREDUCE, winner)
+    assert found == {
+        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+        "OMPI_MCA_coll_tuned_dynamic_rules_filename": "/out/ompi-rules.conf",
+        "OMPI_MCA_coll_libnbc_ibcast_algorithm": "knomial",
+    }
+    text = mca_params.files(bundle(winner))["mca-params.conf"]
+    assert "\ncoll_libnbc_ibcast_algorithm = knomial\n" in text
+
+
 def test_nothing_found_sets_nothing(tmp_path: Path) -> None:
     assert sourced(tmp_path) == ({}, "")
 

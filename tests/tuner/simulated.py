@@ -52,6 +52,7 @@ GUIDELINES = msgspec.structs.replace(
     GUIDELINES, split=msgspec.structs.replace(GUIDELINES.split, functions=[])
 )
 PARTS = {one.variant: one.uses for one in GUIDELINES.patterns}
+LACKED = ("coll_acoll_", "coll_hcoll_", "coll_ucc_", "coll_xhc_")
 OURS = {"gather_binomial": "MPI_Gather", "reduce_ring": "MPI_Reduce"}
 
 # Microseconds of an empty message; every pattern guideline holds among these.
@@ -412,13 +413,16 @@ def _header(
 
 
 def installed_knobs(space: Space = SPACE) -> dict[str, Knob]:
-    """What ompi_info would report: every knob of the space, parameters at their defaults."""
-    found = {name: Knob(name, "0", "int", True, {}) for name in space.knobs()}
+    """What ompi_info would report: every knob of the space, parameters at their defaults, but for
+    those of components that Debian's build lacks."""
+    there = [name for name in space.knobs() if not name.startswith(LACKED)]
+    found = {name: Knob(name, "0", "int", True, {}) for name in there}
     for entry in space.function:
         choices = {"ignore": 0} | {one.name: one.id for one in entry.algorithms}
         found[entry.knob] = Knob(entry.knob, "ignore", "int", True, choices)
     for setting in space.setting:
-        found[setting.knob] = Knob(setting.knob, setting.default or "", "string", False, {})
+        if setting.knob in found:
+            found[setting.knob] = Knob(setting.knob, setting.default or "", "string", False, {})
     return found
 
 

@@ -39,7 +39,7 @@ def test_a_function_does_not_violate_a_guideline_against_itself(tmp_path: Path) 
             store, "before", guidelines, settings, Suite("before")
         ).decide()
     found = [one for one in verdicts if one.kind == "pattern"]
-    cells = [measurable(one.lhs, settings.cases.sizes, 4, Data()) for one in same]
+    cells = [measurable(one.lhs, settings.sizes_of(one.lhs), 4, Data()) for one in same]
     assert len(found) == sum(map(len, cells)) > 3 * len(same)
     assert [one for one in found if one.verdict == "violated"] == []
     assert {one.launches for one in found} <= set(tables.design_of(settings).launches)

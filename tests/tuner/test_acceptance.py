@@ -52,13 +52,7 @@ def judged(
     settings = load(None, asked)
     toolchain = simulated.toolchain()
     starter = SimulatedStarter(costs, launch_noise=0.02, **more)  # type: ignore[arg-type]
-    candidate_space = CandidateSpace(
-        toolchain.space,
-        toolchain.installation.library,
-        toolchain.knobs,
-        toolchain.catalogue.variants,
-        nprocs=4,
-    )
+    candidate_space = CandidateSpace.of(toolchain, 4)
     acceptance = Acceptance(
         LaunchStore(db, campaign.id, starter),
         candidate_space,
@@ -250,13 +244,7 @@ def test_what_was_accepted_is_not_tried_again(db: Database, campaign: Campaign) 
     settings = load(None, {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2})
     toolchain = simulated.toolchain()
     starter = SimulatedStarter(Costs(algorithm=FAST), launch_noise=0.02)
-    candidate_space = CandidateSpace(
-        toolchain.space,
-        toolchain.installation.library,
-        toolchain.knobs,
-        toolchain.catalogue.variants,
-        nprocs=4,
-    )
+    candidate_space = CandidateSpace.of(toolchain, 4)
     store = LaunchStore(db, campaign.id, starter)
     plan = tables.plan(settings, [])
     acceptance = Acceptance(
@@ -311,13 +299,7 @@ def test_variants_whose_calls_knobs_are_about_wait_for_these(
     settings = load(None, {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2})
     toolchain = simulated.toolchain()
     starter = SimulatedStarter(Costs(algorithm=FAST, own={ours[1]: 0.5}), launch_noise=0.02)
-    candidate_space = CandidateSpace(
-        toolchain.space,
-        toolchain.installation.library,
-        toolchain.knobs,
-        toolchain.catalogue.variants,
-        nprocs=4,
-    )
+    candidate_space = CandidateSpace.of(toolchain, 4)
     asked: list[tuple[list[str], str]] = []
 
     def in_force(standing: Sequence[Winner], name: str) -> dict[str, str]:

@@ -22,14 +22,7 @@ CHAIN = Variant("bcast_chain", "MPI_Bcast", "algorithm", [], "a chain", [SEGMENT
 
 def candidate_space() -> CandidateSpace:
     toolchain = simulated.toolchain()
-    return CandidateSpace(
-        toolchain.space,
-        toolchain.installation.library,
-        toolchain.knobs,
-        toolchain.catalogue.variants,
-        4,
-        unsafe=True,
-    )
+    return CandidateSpace.of(toolchain, 4, unsafe=True)
 
 
 def test_specs_have_one_parameter_at_a_time() -> None:

@@ -33,9 +33,9 @@ def test_libraries_times_layouts(tmp_path: Path) -> None:
     assert [(one.mpi_prefix, one.settings.ranks.nprocs) for one in found] == [
         (prefix, nprocs) for prefix in prefixes for nprocs in (2, 8)
     ]
-    assert {(tuple(one.settings.cases.sizes), one.settings.sampling.seed) for one in found} == {
-        ((8, 64), 7)
-    }
+    assert {
+        (tuple(one.settings.sizes_of("MPI_Bcast")), one.settings.sampling.seed) for one in found
+    } == {((8, 64), 7)}
     assert len({one.label for one in found}) == 6
 
 

@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.libraries.openmpi import OpenMpi
 from plumbline.measure import factors
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.system.placement import Placement
@@ -17,8 +16,9 @@ from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import Cache, Clock, Factor, Header, ProbeRecord
-from plumbline_db.records import Event, Run, Suite
+from plumbline_db.records import Run, Suite
 from tests.db import build
+from tests.tuner.simulated import Costs, SimulatedStarter
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = Factor("kernel", ["Linux 6.1"])
@@ -144,40 +144,20 @@ def test_suites_that_are_started_alike_are_bound_alike() -> None:
         factors.require_joinable(launches, across_suites=True, started_alike=True)
 
 
-class Machine:
-    """A starter of launches that are made up; `now` is what their header says."""
-
-    may_differ = frozenset[str]()
-    at_once = 1
+class Machine(SimulatedStarter):
+    """`now` is what the headers of its launches say."""
 
     def __init__(self) -> None:
+        super().__init__(Costs())
+        self.placement = CROWDED
         self.now = header()
         self.not_stored: list[str] = []
-
-    def events(self, id: str) -> list[Event]:
-        del id
-        return []
-
-    def stored(self, id: str) -> None: ...
 
     def refused(self, id: str) -> None:
         self.not_stored.append(id)
 
-    def start(
-        self,
-        campaign: str,
-        suite: str,
-        sequence: int,
-        text: str,
-        extra: dict[str, str],
-        placement: Placement | None = None,
-    ) -> tuple[Run, list[ProbeRecord]]:
-        launch = msgspec.structs.replace(build.run(suite, sequence), plan=text, environment=extra)
-        words = OpenMpi().words(placement or CROWDED)
-        argv = ["/usr/bin/mpirun", *words, "probe", "--plan", f"/tmp/{launch.id}"]
-        launch = msgspec.structs.replace(launch, argv=argv)
-        _, *records = build.records(launch, [build.Timed()])
-        return launch, [msgspec.structs.replace(self.now, run=launch.id), *records]
+    def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
+        return run, [msgspec.structs.replace(self.now, run=run.id), *records[1:]]
 
 
 CROWDED = Placement(nodes=1, ppn=4, oversubscribed=True)
@@ -189,7 +169,7 @@ def test_a_launch_under_other_conditions_is_not_stored(db: Database) -> None:
     """It stops the campaign; once the factor is put back, the campaign goes on."""
     campaign = build.started(db)
     machine = Machine()
-    store = LaunchStore(db, campaign.id, machine)  # type: ignore[arg-type]
+    store = LaunchStore(db, campaign.id, machine)
     store.launch(Suite("before"), 0, PLAN, {})
     machine.now = changed("governor", ["powersave"])
     for suite in (Suite("before"), Suite("confirm", 1)):
@@ -212,7 +192,7 @@ def test_suites_may_be_placed_differently_and_each_only_in_one_way(db: Database)
     and among those that are started alike, the binding stays."""
     campaign = build.started(db)
     machine = Machine()
-    store = LaunchStore(db, campaign.id, machine)  # type: ignore[arg-type]
+    store = LaunchStore(db, campaign.id, machine)
     plain = CROWDED.plain()
     machine.now = BOUND
     store.launch(Suite("before"), 0, PLAN, {})

@@ -71,7 +71,7 @@ def test_layouts_of_a_file_are_the_first_hosts(tmp_path: Path) -> None:
         (f'{TWO}interface = "eth0 -x"\n', "is no interface"),
         (f"{TWO}agent = []\n", "agent: a program"),
         (f'{TWO}folder = "here"\n', "must be the whole path"),
-        (f'{TWO}fodler = "/here"\n', "unknown field `fodler`"),
+        (f'{TWO}fodler = "/here"\n', "unknown key `fodler`"),
         ('bind = "thread"', "Invalid enum value 'thread'"),
         ('[environment]\n"A B" = "1"\n', "environment: 'A B' is no name of a variable"),
         ("[environment]\nA = 1\n", "Expected `str`, got `int`"),

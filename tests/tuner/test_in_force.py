@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.campaign import in_force
+from plumbline.campaign import as_started, in_force
 from plumbline.settings import starting
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns, exports
@@ -59,7 +59,7 @@ def test_the_user_s_environment_with_the_files_in_it(
 
 def test_it_is_proven(place: Place) -> None:
     found = in_force.files(place.database, None, None)
-    said = in_force.proven(found, in_force.environment(found))
+    said = as_started.proven(found, in_force.environment(found))
     functions = {winner.function for winner in found.winners}
     assert functions == {"MPI_Allreduce", "MPI_Scan"}
     for function in functions:
@@ -81,7 +81,7 @@ def test_a_scheduler_keeps_no_launch_for_the_next_proof(
 
     monkeypatch.setattr(starting, "starter", lambda *_: Keeping(planted.costs()))
     found = in_force.files(place.database, None, None)
-    assert in_force.proven(found, in_force.environment(found))
+    assert as_started.proven(found, in_force.environment(found))
     assert done == []
 
 
@@ -94,10 +94,10 @@ def test_what_is_not_in_force_is_an_error(place: Place, monkeypatch: pytest.Monk
     environment = in_force.environment(found)
     monkeypatch.setattr(starting, "starter", lambda *_: Deaf(planted.costs()))
     with pytest.raises(PlumblineError, match=r"not in force: .*goes unnoticed"):
-        in_force.proven(found, environment)
+        as_started.proven(found, environment)
     without = {name: value for name, value in environment.items() if "dynamic_rules_f" not in name}
     with pytest.raises(PlumblineError, match="set no parameter of the library"):
-        in_force.proven(found, without)
+        as_started.proven(found, without)
 
 
 def test_a_launch_that_fails_proves_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_a_launch_that_fails_proves_nothing(place: Place, monkeypatch: pytest.Mo
     monkeypatch.setattr(starting, "starter", lambda *_: dead)
     found = in_force.files(place.database, None, None)
     with pytest.raises(PlumblineError, match="canary launch failed: SIGSEGV, exit status 139"):
-        in_force.proven(found, in_force.environment(found))
+        as_started.proven(found, in_force.environment(found))
 
 
 def test_a_file_that_was_changed_or_lost_is_named(place: Place) -> None:

@@ -15,6 +15,7 @@ from tests.db import build
 
 OURS = Path("/opt/plumbline/libplumbline.so")
 CALLS = {"PLUMBLINE_CALLS": "/scratch/calls"}
+SRUN = "SLURM_EXPORT_ENV"
 LIST, INTERNAL = "OMPI_MCA_mca_base_env_list", "OMPI_MCA_mca_base_env_list_internal"
 
 
@@ -26,7 +27,15 @@ def added(
     variables = {"PLUMBLINE_CALLS": calls}
     found = into_ranks.environment(installation, OURS, variables, given, folder)
     assert "LD_PRELOAD" not in found  # mpirun would have it too
+    listed = found.pop(SRUN).split(",")
+    assert listed[-2:] == [f"LD_PRELOAD={preloads(given)}", f"PLUMBLINE_CALLS={calls}"]
+    for args in ("OMPI_MCA_plm_slurm_args", "PRTE_MCA_plm_slurm_args"):
+        assert found.pop(args, "--export=ALL") == "--export=ALL"
     return found
+
+
+def preloads(given: Mapping[str, str]) -> str:
+    return ":".join([str(OURS), *given.get("LD_PRELOAD", "").split()])
 
 
 @pytest.mark.parametrize(
@@ -52,6 +61,40 @@ def test_open_mpi(
 ) -> None:
     found = added("openmpi", version, given, tmp_path)
     assert found == {name: f"{expected}PLUMBLINE_CALLS=/scratch/calls"}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "expected"),
+    [
+        ("", f"ALL,LD_PRELOAD={OURS}:b.so,PLUMBLINE_CALLS=/scratch/calls"),
+        ("HOME,LD_PRELOAD=a.so", f"HOME,LD_PRELOAD={OURS}:a.so,PLUMBLINE_CALLS=/scratch/calls"),
+        ("NONE", None),
+        ("NIL", None),
+    ],
+)
+def test_srun(tmp_path: Path, theirs: str, expected: str | None) -> None:
+    """What a sourced file has put there stays in force, and is not preloaded twice."""
+    installation = Installation(build.LIBRARY, Path("/opt/mpi/bin/mpirun"), None)
+    given = {"LD_PRELOAD": "b.so"} | ({SRUN: theirs} if theirs else {})
+    found = into_ranks.environment(installation, OURS, CALLS, given, tmp_path)
+    assert found.get(SRUN) == expected
+    again = into_ranks.environment(installation, OURS, CALLS, given | found, tmp_path)
+    assert again.get(SRUN) == expected
+
+
+def test_daemons_that_srun_starts_are_preloaded_nothing(tmp_path: Path) -> None:
+    for version, name in (("4.1.4", "OMPI_MCA"), ("5.0.11", "PRTE_MCA")):
+        library = msgspec.structs.replace(build.LIBRARY, version=version)
+        installation = Installation(library, Path("/opt/mpi/bin/mpirun"), None)
+        args = f"{name}_plm_slurm_args"
+        for theirs, expected in (("", "--export=ALL"), ("-K", "-K --export=ALL")):
+            given = {args: theirs} if theirs else {}
+            found = into_ranks.environment(installation, OURS, CALLS, given, tmp_path)
+            assert found[args] == expected
+        given = {args: "--export=NONE"}
+        assert into_ranks.environment(installation, OURS, CALLS, given, tmp_path)[args] == (
+            "--export=NONE"
+        )
 
 
 @pytest.mark.parametrize("family", ["mpich", "mvapich", "mvapich2"])

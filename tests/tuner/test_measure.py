@@ -233,6 +233,9 @@ def test_progress_is_told_of_new_launches_alone(db: Database, campaign: Campaign
         def step(self, text: str) -> None:
             raise AssertionError(text)
 
+        def expect(self, seconds: float) -> None:
+            raise AssertionError(seconds)
+
     for expected in ([("before", f"{campaign.id}/before-000")], []):
         told = Told()
         store = LaunchStore(db, campaign.id, SimulatedStarter(Costs()), told)

@@ -24,6 +24,8 @@ from plumbline.settings.ranks_asked import of, ranks
         ("srun -N 2 -c 4 --ntasks=64 ./app", 64),
         ("srun --mpi=pmix --ntasks 8 ./app", 8),
         ("smpirun -platform p.xml -hostfile h -np 512 ./app", 512),
+        ("env A=1 nice -n 5 mpirun -np 4 ./app", 4),
+        ("timeout --signal INT 60 srun -n 8 ./app", 8),
     ],
 )
 def test_plainly_there(line: str, expected: int) -> None:
@@ -70,3 +72,7 @@ def test_the_words_of_the_launcher() -> None:
     assert of(["mpirun", "-np", "4", "./app", "-n"], {}).launcher == ("mpirun", "-np", "4")
     assert of(["srun", "-n4", "-N", "2", "./app"], {}).launcher == ("srun", "-n4", "-N", "2")
     assert of(["mpirun", "-np", "2", "./a", ":", "./b"], {}).launcher == ()
+    wrapped = ["env", "A=1", "/opt/bin/mpirun", "-np", "4"]
+    found = of([*wrapped, "numactl", "-l", "./app"], {})
+    assert (found.launcher, found.starter) == (tuple(wrapped), "/opt/bin/mpirun")
+    assert of(["./start.sh", "mpirun", "-np", "4", "./app"], {}).launcher == ()

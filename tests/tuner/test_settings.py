@@ -101,8 +101,8 @@ def test_plans_start_as_the_way_of_use_says() -> None:
     [
         ("nprocs = 1", "nprocs must be at least 2"),
         ("nprocs = -3", "nprocs must be at least 2"),
-        ('nprocs = "four"', r"Expected `int`, got `str` - at `\$\.nprocs`"),
-        ("nprosc = 4", "unknown field `nprosc`"),
+        ('nprocs = "four"', r": line 1: nprocs: Expected `int`, got `str`$"),
+        ("nprosc = 4", "unknown key `nprosc`"),
         ("sizes = []", "sizes must be positive and at least two"),
         ("sizes = [4, 4]", "sizes must be positive and at least two"),
         ("sizes = [0, 4]", "sizes must be positive and at least two"),

@@ -76,9 +76,9 @@ def test_the_example_in_the_documentation_names_every_key_and_its_default(tmp_pa
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[simulate]\n", "missing required field `library`"),
+        ("[simulate]\n", "simulate: key `library` is missing"),
         ('[simulate]\nlibrary = "lam"\n', "Invalid enum value 'lam'"),
-        ('[simulate]\nlibrary = "ompi"\nlatency = 1\n', "unknown field `latency`"),
+        ('[simulate]\nlibrary = "ompi"\nlatency = 1\n', "unknown key `latency`"),
         (
             '[simulate]\nlibrary = "ompi"\nlatency_seconds = 5.0\n',
             "latency_seconds = 5.0: it must be",

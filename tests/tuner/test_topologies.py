@@ -18,6 +18,7 @@ from plumbline.measure import tables
 from plumbline.settings import starting
 from plumbline.settings.campaign_file import load, of
 from plumbline.settings.toolchain import find_toolchain
+from plumbline.system.toml import Document
 from plumbline_db.probe_records import Samples
 from plumbline_db.records import Library
 from tests import simgrid
@@ -63,7 +64,7 @@ def test_a_rank_that_has_a_node_for_itself_reaches_itself(
 ) -> None:
     """Alltoall sends to oneself, too; a torus has no way from a node to itself but the node's."""
     simulate = {"library": "mpich", "topology": topology, "shape": shape}
-    settings = of("a test", {"nprocs": 4, "nodes": 4, "simulate": simulate}, {})
+    settings = of(Document("a test"), {"nprocs": 4, "nodes": 4, "simulate": simulate}, {})
     starter = starting.starter(find_toolchain(settings=settings), settings)
     cases = [PlanCase("MPI_Allgather", 40000, "allgather_as_alltoall")]
     plan = msgspec.structs.replace(tables.plan(settings, cases), name="a-test")

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from plumbline.core.forms import blocking, is_form
 from plumbline.core.guidelines import DEFAULT_PATH, Guidelines, check_against, load
 from plumbline_db.errors import PlumblineError, UsageError
 
@@ -15,7 +16,7 @@ CATALOGUE = Path(__file__).parents[2] / "collectives-alt" / "catalogue.def"
 FUNCTIONS = Path(__file__).parents[2] / "collectives-alt" / "common" / "functions.def"
 
 
-GL4 = 'id = "GL4"\n'
+GL4 = '{ id = "GL4", name = "MPI_Gather ⪯ MPI_Reduce"'
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -48,21 +49,42 @@ def test_what_is_asked_for_is_selected(every: Guidelines) -> None:
 
 def test_names_say_what_is_compared(every: Guidelines) -> None:
     for pattern in every.patterns:
+        if is_form(pattern.lhs):
+            continue
         sides = pattern.name.split(" ⪯ ")
         variants = [pattern.lhs_variant, pattern.variant]
-        if pattern.lhs_variant != "default":  # read from right to left
-            sides, variants = sides[::-1], variants[::-1]
         assert sides[0] == pattern.lhs and variants[0] == "default"
         parts = sides[1].replace("MPI_", "").lower().replace(" + ", "_plus_")
         assert variants[1] == f"{pattern.lhs.removeprefix('MPI_').lower()}_as_{parts}"
-        right = pattern.uses if pattern.lhs_variant == "default" else [pattern.lhs]
-        assert pattern.name.endswith(" ⪯ " + " + ".join(right))
+        assert pattern.name.endswith(" ⪯ " + " + ".join(pattern.uses))
 
 
 def test_blocking_and_non_blocking_are_compared_both_ways(every: Guidelines) -> None:
     forward = {p.lhs for p in every.patterns if p.variant.endswith("_plus_wait")}
-    backward = {p.lhs for p in every.patterns if p.lhs_variant.endswith("_plus_wait")}
-    assert forward == backward and len(forward) == 16
+    begun = [p for p in every.patterns if p.lhs.startswith("MPI_I")]
+    assert forward == {p.uses[0] for p in begun} and len(forward) == len(begun) == 16
+    for pattern in begun:
+        function, variant = blocking(pattern.lhs), pattern.variant
+        assert pattern.name == f"{pattern.lhs} + MPI_Wait ⪯ {function}"
+        assert variant == f"{pattern.lhs[4:].lower()}_as_{function[4:].lower()}"
+        assert (pattern.uses, pattern.lhs_variant) == ([function], "default")
+
+
+def test_persistent_forms_are_compared_with_the_blocking_ones(every: Guidelines) -> None:
+    started = [p for p in every.patterns if p.lhs.endswith("_init")]
+    assert len(started) == 11 and not any(p.default for p in started)
+    for pattern in started:
+        assert pattern.name == f"{pattern.lhs} + MPI_Start + MPI_Wait ⪯ {pattern.uses[0]}"
+        assert pattern.variant == f"{pattern.lhs[4:].lower()}_as_{pattern.uses[0][4:].lower()}"
+
+
+def test_forms_are_verified_where_they_are_named_and_there(every: Guidelines) -> None:
+    found = every.selected((), ["MPI_Ibcast", "MPI_Bcast", "MPI_Scan_init"])
+    more = [each.id for each in found.patterns if each not in every.selected(()).patterns]
+    assert more == ["PL31", "PL55"]
+    lacking = every.known_to({"MPI_Bcast", "MPI_Ibcast"})
+    assert {each.lhs for each in lacking.patterns if is_form(each.lhs)} == {"MPI_Ibcast"}
+    assert "MPI_Gather" in lacking.lhs_functions()
 
 
 def test_left_hand_functions(guidelines: Guidelines, every: Guidelines) -> None:
@@ -80,7 +102,9 @@ def test_left_hand_functions(guidelines: Guidelines, every: Guidelines) -> None:
     assert guidelines.lhs_functions() == paper
     assert every.selected(()).lhs_functions() == [*paper, "MPI_Alltoall", "MPI_Barrier"]
     known = re.findall(r'"(MPI_\w+)"', FUNCTIONS.read_text())
-    assert set(every.lhs_functions()) == set(known) - {"MPI_Reduce_local"}
+    functions = [name for name in every.lhs_functions() if not is_form(name)]
+    assert set(functions) == set(known) - {"MPI_Reduce_local"}
+    assert {blocking(name) for name in every.lhs_functions()} == set(functions)
 
 
 def test_sides_are_in_the_catalogue(guidelines: Guidelines, every: Guidelines) -> None:
@@ -90,12 +114,13 @@ def test_sides_are_in_the_catalogue(guidelines: Guidelines, every: Guidelines) -
     assert {name for name, number in lines if number == "GL2"} == {
         every.split.variant(one, 2).partition(":")[0] for one in every.split.functions
     }
-    check_against(every, [name for name, _ in lines])
+    forms = [each.variant for each in every.patterns if is_form(each.lhs)]
+    check_against(every, [*(name for name, _ in lines), *forms])
 
 
 def test_every_mockup_is_a_side_of_a_guideline(every: Guidelines) -> None:
     names = re.findall(r"PL_VARIANT\((\w+_as_\w+)\)", CATALOGUE.read_text())
-    used = {one.variant for one in every.patterns}
+    used = {one.variant for one in every.patterns if not is_form(one.lhs)}
     used |= {every.split.variant(one, 2).partition(":")[0] for one in every.split.functions}
     assert set(names) == used - {"default"}
 
@@ -130,17 +155,14 @@ def test_unknown_variant_is_named(guidelines: Guidelines) -> None:
 
 
 def test_a_guideline_is_one_entry(tmp_path: Path) -> None:
-    entry = """
-[[pattern]]
-id = "X1"
-name = "MPI_Gather ⪯ MPI_Ghost"
-"""
-    path = write(tmp_path, DEFAULT_PATH.read_text(encoding="utf-8") + entry)
+    row = '    { id = "X1", name = "MPI_Gather ⪯ MPI_Ghost"'
+    text = DEFAULT_PATH.read_text(encoding="utf-8")
+    path = write(tmp_path, text.replace("\n]\n", f"\n{row} }},\n]\n", 1))
     pattern = load(path).patterns[-1]
     assert (pattern.lhs, pattern.variant, pattern.uses) == (
         "MPI_Gather", "gather_as_ghost", ["MPI_Ghost"],
     )  # fmt: skip
-    path = write(tmp_path, path.read_text() + 'variant = "gather_linear"\n')
+    path = write(tmp_path, path.read_text().replace(row, f'{row}, variant = "gather_linear"'))
     assert load(path).patterns[-1] == msgspec.structs.replace(pattern, variant="gather_linear")
 
 
@@ -149,18 +171,18 @@ name = "MPI_Gather ⪯ MPI_Ghost"
     [
         ('id = "GL4"', 'id = "GL3"', "'GL3': the id is used twice"),
         ('id = "GL4"', 'id = "GL 4"', "'GL 4': the id must be a word"),
-        ("MPI_Gather ⪯ MPI_Reduce", "Gather", r"missing .*`lhs`.*entry 2, id GL4"),
+        ("MPI_Gather ⪯ MPI_Reduce", "Gather", r"`lhs` is missing .*entry 2, id GL4"),
         ("MPI_Gather ⪯ MPI_Reduce", "MPI_Gather ⪯ Reduce", "'GL4': 'Reduce' is not the name"),
-        (GL4, f'{GL4}lhs = "MPI_Scan"\n', "'GL4': the name must start with 'MPI_Scan ⪯ '"),
-        (GL4, f'{GL4}variant = "scan_as_x"\n', "'GL4': 'scan_as_x' is not a"),
+        (GL4, f'{GL4}, lhs = "MPI_Scan"', "'GL4': the name must start with 'MPI_Scan ⪯ '"),
+        (GL4, f'{GL4}, variant = "scan_as_x"', "'GL4': 'scan_as_x' is not a"),
         (
             GL4,
-            f'{GL4}variant = "gather_as_allgather"\n',
+            f'{GL4}, variant = "gather_as_allgather"',
             "'GL4': variant 'gather_as_allgather' is already in GL3",
         ),
-        (GL4, f"{GL4}uses = []\n", "'GL4': uses is empty"),
-        (GL4, f"{GL4}uses = 3\n", r"pattern\[1\].uses.*entry 2, id GL4"),
-        (GL4, f"{GL4}speed = 3\n", r"(?s)speed.*entry 2, id GL4"),
+        (GL4, f"{GL4}, uses = []", "'GL4': uses is empty"),
+        (GL4, f"{GL4}, uses = 3", r"pattern\[1\].uses.*entry 2, id GL4"),
+        (GL4, f"{GL4}, speed = 3", r"(?s)speed.*entry 2, id GL4"),
         ("tolerance = 0.05", "tolerance = -1.0", "'GL2': tolerance = -1.0"),
         ("tolerance = 0.05", "tolerance = nan", "nan is no number"),
         ("tolerance = 0.05", 'tolerance = "5 %"', "split.tolerance"),
@@ -168,8 +190,8 @@ name = "MPI_Gather ⪯ MPI_Ghost"
         ("pieces = [2]", "pieces = [1, 2]", "'GL2': pieces must name"),
         ("least_bytes = 256", "least_bytes = 0", "'GL2': least_bytes"),
         ("divisor = 2", "divisor = 1", "'PL1': divisor"),
-        (GL4, f'{GL4}variant = "default"\n', "'GL4': the name must end with ' ⪯ MPI_Gather'"),
-        (GL4, f'{GL4}lhs_variant = "scan_as_x"\n', "'scan_as_x' is not a variant of MPI_Gather"),
+        (GL4, f'{GL4}, variant = "default"', "'GL4': the name must end with ' ⪯ MPI_Gather'"),
+        (GL4, f'{GL4}, lhs_variant = "scan_as_x"', "'scan_as_x' is not a variant of MPI_Gather"),
         ("[monotony]", "[monotone]", "monoton"),
         ("[split]", "[split", "not a TOML file"),
     ],

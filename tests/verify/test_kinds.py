@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.core.guidelines import Guidelines, load
+from plumbline.core.guidelines import Guidelines, Pattern, load
 from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, part_bytes
 from plumbline.verify import kinds, monotony, pattern, rank, split
 from plumbline.verify.index import Index, Obstacle, Side
@@ -101,7 +101,10 @@ def test_pieces_that_were_sent_are_the_right_side(guidelines: Guidelines) -> Non
 def test_a_variant_may_be_the_left_side() -> None:
     wait = "bcast_as_ibcast_plus_wait"
     index = Index(measured("MPI_Bcast", [8]) + measured("MPI_Bcast", [8], wait))
-    cells = [cell for cell in pattern.cells(index, load()) if wait in (cell.rhs, _lhs(cell))]
+    forward = next(each for each in load().patterns if each.variant == wait)
+    backward = Pattern("X", "⪯ MPI_Bcast", "MPI_Bcast", "default", ["MPI_Bcast"], wait)
+    both = msgspec.structs.replace(load(), patterns=[forward, backward])
+    cells = pattern.cells(index, both)
     assert [(_lhs(cell), cell.rhs) for cell in cells] == [("default", wait), (wait, "MPI_Bcast")]
     assert [cell.candidates[0].right.variant for cell in cells] == [wait, "default"]
 

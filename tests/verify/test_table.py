@@ -231,6 +231,19 @@ def test_size_heads(size: int, head: str) -> None:
     assert grid.size_head(size) == head
 
 
+def test_the_summary_names_the_patterns_that_were_tested_and_no_others(
+    before: list[Verdict], guidelines: Guidelines
+) -> None:
+    def label(*tested: str) -> str:
+        those = [verdict for verdict in before if verdict.guideline in tested]
+        return printed(summary_table({"before": those}, guidelines), width=80)
+
+    assert "pattern (GL3, GL4, GL12)" in label("GL3", "GL4", "GL12")
+    assert "pattern (GL3-GL6, GL12)" in label("GL3", "GL4", "GL5", "GL6", "GL12")
+    many = label("GL3", "GL5", "GL7", "GL9", "GL11")
+    assert f"pattern (5 of {len(guidelines.patterns)})" in many
+
+
 def test_summary(before: list[Verdict], after: list[Verdict], guidelines: Guidelines) -> None:
     counts = summary_counts(before)
     assert counts == {

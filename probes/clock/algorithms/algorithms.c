@@ -1,8 +1,9 @@
 /* The table of clock synchronisation algorithms. */
 #include "clock/algorithms/algorithms.h"
 
+#include "by_name.h"
+
 #include <stddef.h>
-#include <string.h>
 
 #define PL_CLOCK_SYNC(name) extern const struct pl_clock_sync pl_clock_sync_##name;
 #include "clock/algorithms/algorithms.def"
@@ -15,10 +16,4 @@ const struct pl_clock_sync *const pl_clock_syncs[] = {
 };
 const int pl_clock_sync_count = sizeof pl_clock_syncs / sizeof *pl_clock_syncs;
 
-const struct pl_clock_sync *pl_clock_sync_by_name(const char *name)
-{
-    for (int i = 0; i < pl_clock_sync_count; i++)
-        if (strcmp(pl_clock_syncs[i]->name, name) == 0)
-            return pl_clock_syncs[i];
-    return NULL;
-}
+PL_BY_NAME(struct pl_clock_sync, pl_clock_sync_by_name, pl_clock_syncs, pl_clock_sync_count)

@@ -93,7 +93,8 @@ class Pretended:
     def _osu(self, program: str, tuned: bool) -> str:
         us = self._cost(tuned, "osu_*", program, len(self.jobs))
         rows = "".join(f"{1 << power:<10}{us:>15.2f}\n" for power in range(0, 17))
-        return f"# OSU MPI Test v7.4\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n{rows}"
+        title = f"# OSU MPI {program.removeprefix('osu_').capitalize()} Latency Test v7.4"
+        return f"{title}\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n{rows}"
 
 
 def cases(job: Job) -> list[str]:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from plumbline.check.cells import ProgramCell
-from plumbline.check.osu import COLUMN, FUNCTIONS, Osu, find, program_of
+from plumbline.check.osu import COLUMN, Osu, find, program_of
 from plumbline.check.programs import Reading, Unreadable, Wanted
+from plumbline.foreign.osu import FUNCTIONS
 from plumbline_db.errors import UsageError
 from plumbline_db.records import UNBOUNDED_BYTES
 from tests.db import build

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from pathlib import Path
 
 import pytest
 
+from plumbline.core.application import Application, Calls
 from plumbline.measure import side_by_side
+from plumbline.results import profiling
 from plumbline.settings import identity
 from plumbline.system import paths
 from plumbline.system.machine import processing_units
-from plumbline_db import campaigns, connection, exports
+from plumbline_db import campaigns, connection, exports, winners
 from plumbline_db.connection import Database
 from plumbline_exporters.registry import exporters
 from tests.tuner import planted
@@ -264,6 +267,40 @@ def test_run_becomes_the_application_with_everything_in_force(
     assert len(starter.launches) == 2
     said = plumbline("run", "--no-proof", *words[1:])
     assert len(starter.launches) == 2 and "canary" not in said.err
+
+
+@pytest.mark.usefixtures("starter")
+def test_run_says_what_was_saved(
+    finished: Finished, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Calls of a size that was measured, of one that nothing near was, and of a function that no
+    winner is for; what is saved has the interval of the campaign's paired launches."""
+    database, _ = finished
+    with Database.open(database) as db:
+        campaign = campaigns.get(db, None)
+        assert "MPI_Allreduce" in {winner.function for winner in winners.get(db, campaign.id)}
+
+    def calls(function: str, size: int) -> Calls:
+        return Calls(function, campaign.nprocs, 1, 4, size, 1000.0, 0.1, 1e-5, 0.05)
+
+    def run(*_: object) -> Application:
+        kinds = [calls("MPI_Allreduce", 16384), calls("MPI_Barrier", 0)]
+        kinds += [calls("MPI_Bcast", 16384)]
+        return Application(1, "", ["app"], "", 7, "", 4, 4, 4, 2.0, 0, kinds)
+
+    monkeypatch.setattr(profiling, "profile_with", run)
+    output = tmp_path / "calls.json"
+    words = ["run", "--no-proof", "--db", database, "--output", output]
+    said = plumbline(*words, "--json", "--", "true")
+    assert said.status == 7 and output.is_file()
+    saved = json.loads(said.out)
+    (row,) = [row for row in saved["rows"] if row["function"] == "MPI_Allreduce"]
+    assert 0 < row["saving_seconds"] < 1000 * row["default_seconds"]
+    low, high = saved["saving_low_seconds"], saved["saving_high_seconds"]
+    assert 0 < low <= saved["saving_seconds"] <= high
+    line = said.err.splitlines()[-1]
+    assert line.startswith("plumbline: saved, a rank on the average: ")
+    assert line.endswith("MPI_Allreduce " + f"{row['saving_seconds']:.3g} s in 1000 calls")
 
 
 # --- measure ------------------------------------------------------------------------------------

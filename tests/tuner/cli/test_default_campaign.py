@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from plumbline_db.connection import Database
 from plumbline_exporters.bundle import load_bundle
 from plumbline_exporters.registry import write
 from tests.db import build
-from tests.tuner.cli.command import plumbline
+from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.cli.conftest import SMALL
 from tests.tuner.families.installations import script
 from tests.tuner.simulated import SimulatedStarter
@@ -98,6 +99,27 @@ def test_export_does(checked: tuple[Path, str], tmp_path: Path) -> None:
     assert written["campaign"]["id"] == large
     assert len(written["winners"]) == count(database, large) > 0
     assert large in said.err
+
+
+def test_apply_does(
+    finished: tuple[Path, Result], starter: SimulatedStarter, home: Path, tmp_path: Path
+) -> None:
+    """After a check of one guideline at two sizes the campaign's winners are applied, all of
+    them."""
+    del starter
+    database = Path(shutil.copy(finished[0], tmp_path / "plumbline.db"))
+    with Database.open(database) as db:
+        large = campaigns.get(db, None).id
+    before = plumbline("apply", "--user", "--dry-run", "--json", "--db", database).json
+    assert plumbline("verify", *CHECK, "--db", database).status in (0, 3)
+    with Database.open(database) as db:
+        assert campaigns.get(db, None).id != large
+    said = plumbline("apply", "--user", "--db", database)
+    assert said.status == 0, said.err
+    assert f"in force is {large}" in said.err
+    assert (home / ".openmpi" / "mca-params.conf").is_file()
+    after = plumbline("apply", "--user", "--dry-run", "--json", "--db", database).json
+    assert after["campaigns"] == before["campaigns"] == [large]
 
 
 def test_results_show_the_last_one_and_say_whose_winners_are_used(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
 from plumbline.cli import digest
 from plumbline.core import explained_guidelines, guidelines
-from tests.tuner.cli.command import plumbline
+from plumbline_db import exports
+from plumbline_db.connection import Database
+from plumbline_db.records import Export
+from tests.db import build
+from tests.tuner.cli.command import Result, plumbline
 
 
 def test_every_guideline_is_explained() -> None:
@@ -44,3 +50,26 @@ def test_a_guideline_is_explained_by_its_id() -> None:
     assert "allreduce_as_reduce_plus_bcast, made of MPI_Reduce and MPI_Bcast" in done.out
     assert plumbline("guidelines", "GL99").status == 2
     assert len(plumbline("guidelines").out.splitlines()) < 100
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+def test_it_ends_in_what_works_for_its_library(tmp_path: Path, simulated: bool) -> None:
+    """`plumbline apply` refuses a simulated library; there the exported file is sourced."""
+    database = tmp_path / "plumbline.db"
+    with Database.open(database, write=True) as db:
+        campaign = build.done(db)
+        if simulated:
+            settings = '{"nprocs": 4, "simulate": {"library": "mvapich2"}}'
+            db.rows("UPDATE campaign SET settings = :settings", {"settings": settings})
+        for name in ("plumbline.json", "plumbline.sh"):
+            exports.put(db, campaign.id, Export(name, f"/x/{name}", "0" * 64, campaign.finished))
+    said = plumbline("results", "--db", database).out
+    assert ("plumbline apply --site" in said) != simulated
+    assert ("plumbline run --" in said) != simulated
+    assert (". /x/plumbline.sh && smpirun $PLUMBLINE_SMPIRUN -np 4 " in said) == simulated
+
+
+def test_tables_name_the_guidelines(finished: tuple[Path, Result]) -> None:
+    said = plumbline("results", "--all", "--db", finished[0]).out
+    winners = said.partition("\nWinners\n")[2]
+    assert "GL12 Allreduce ⪯ Reduce+Bcast (" in winners and "@" not in winners.split("\n\n")[0]

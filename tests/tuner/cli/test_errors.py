@@ -129,8 +129,8 @@ def test_wrong_settings(
     ("text", "message"),
     [
         ("nprocs = [", "Invalid value"),
-        ("nprcos = 4", "unknown field `nprcos`"),
-        ('sizes = "1,2"', "Expected `array`, got `str` - at `$.sizes`"),
+        ("nprcos = 4", "unknown key `nprcos`; nearest: nprocs; keys here: all, "),
+        ('sizes = "1,2"', "line 1: sizes: Expected `object | array`, got `str`"),
     ],
 )
 def test_a_broken_campaign_file(

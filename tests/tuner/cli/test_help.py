@@ -133,8 +133,8 @@ def test_options_of_a_group_stand_anywhere(before: bool) -> None:
 @pytest.mark.parametrize(
     ("words", "option", "command"),
     [
-        (["--json", "run", "--", "env"], "--json", "plumbline run"),
-        (["run", "--json", "--", "env"], "--json", "plumbline run"),
+        (["--seed", "1", "run", "--", "env"], "--seed", "plumbline run"),
+        (["run", "--seed", "1", "--", "env"], "--seed", "plumbline run"),
         (["--mpi", "/opt", "results"], "--mpi", "plumbline results"),
         (["overlap", "--quick", "tune"], "--quick", "plumbline overlap tune"),
         (["overlap", "thresholds", "--benches", "ring"], "--benches", "overlap thresholds"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.table import Table
 
-from plumbline.cli import common
+from plumbline.cli import common, progress
 from plumbline.verify.table import natural_width
 
 PROGRAM = [sys.executable, "-c", "from plumbline.cli import main; main()"]
@@ -78,5 +78,5 @@ def test_what_looks_like_markup_is_text(capsys: pytest.CaptureFixture[str]) -> N
     assert natural_width(table) > len(said)
     common.show(table, said)
     assert capsys.readouterr().out.count(said) == 2
-    with common.Bar(1.0) as bar:
+    with progress.Bar(1.0) as bar:
         bar.step(said)

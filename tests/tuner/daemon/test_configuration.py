@@ -57,8 +57,8 @@ def test_lengths_of_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("cannary = 1", "unknown field `cannary`"),
-        ("[canary]\neverry = '1h'", "unknown field `everry`"),
+        ("cannary = 1", "unknown key `cannary`"),
+        ("[canary]\neverry = '1h'", "unknown key `everry`"),
         ("[canary]\nevery = '1 hour'", "canary.every: '1 hour' is no length of time"),
         ("[canary]\nevery = '0s'", "canary.every"),
         ("[canary]\nlaunches = 0", "`int` >= 1"),

@@ -14,6 +14,7 @@ from plumbline.daemon import neighbour
 from plumbline.daemon.configuration import Configuration, Neighbour, Schedule
 from plumbline.daemon.neighbour import Jobs, Seen
 from plumbline.settings import campaign_file
+from plumbline.system.toml import Document
 from plumbline_db.errors import PlumblineError
 from plumbline_db.watch_records import WatchDay
 
@@ -62,7 +63,7 @@ def test_slurm_is_asked_about_the_partition(
 ) -> None:
     _cluster(tmp_path, monkeypatch, squeue="echo 'wrf|PENDING'", sinfo="echo 4")
     values = {"nprocs": 4, "nodes": 2, "slurm": {"partition": "spot"}}
-    settings = campaign_file.of("test", values, {})
+    settings = campaign_file.of(Document("test"), values, {})
     configuration = Configuration(neighbour=Neighbour(nodes_held_back=1))
     seen = neighbour.look(configuration, settings, [], NOW)
     assert seen.jobs == Jobs(1, 0, 4) and seen.load is None
@@ -75,13 +76,13 @@ def test_a_slurm_that_does_not_answer_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _cluster(tmp_path, monkeypatch, squeue="echo down >&2; exit 1", sinfo="echo 4")
-    settings = campaign_file.of("test", {"nprocs": 4, "slurm": {}}, {})
+    settings = campaign_file.of(Document("test"), {"nprocs": 4, "slurm": {}}, {})
     with pytest.raises(PlumblineError, match="squeue fails: down"):
         neighbour.look(Configuration(), settings, [], NOW)
 
 
 def test_days_and_windows_are_counted() -> None:
-    settings = campaign_file.of("test", {"nprocs": 4}, {})
+    settings = campaign_file.of(Document("test"), {"nprocs": 4}, {})
     days = [WatchDay("2026-11-17", 1.0), WatchDay("2026-11-18", 2.0), WatchDay("2026-11-24", 4.0)]
     configuration = Configuration(schedule=Schedule(windows=("22:00-06:00",)))
     seen = neighbour.look(configuration, settings, days, NOW)

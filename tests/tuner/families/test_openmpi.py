@@ -101,6 +101,24 @@ def test_knobs_are_what_the_library_reports(tmp_path: Path) -> None:
     assert knobs["btl_tcp_links"].value == "a:b:c"
 
 
+def test_canaries_of_forms_are_variables_with_a_value_that_does_not_exist(tmp_path: Path) -> None:
+    """The rules file speaks for other functions; the library says of an enumerator what it is."""
+    rules = tmp_path / "rules"
+    rules.write_text("0\n")
+    variable = "OMPI_MCA_coll_libnbc_ireduce_scatter_block_algorithm"
+    other = "OMPI_MCA_coll_libnbc_ibcast_knomial_radix"
+    found = {
+        each.name: each
+        for each in OpenMpi().canaries({variable: "x", other: "4", RULES: str(rules)}, tmp_path)
+    }
+    assert set(found) == {variable, "rules"}
+    form = found[variable]
+    assert form.functions == ("MPI_Ireduce_scatter_block", "MPI_Reduce_scatter_block_init")
+    assert form.environment[variable] == "99" and form.fails == "launch"
+    assert OpenMpi().complaint(f"  {form.says} in the MCA system.") is not None
+    assert set(found["rules"].functions) == set(COLLECTIVES)
+
+
 def test_a_long_report_is_read_whole(tmp_path: Path) -> None:
     lines = [f"mca:btl:tcp:param:btl_tcp_{n}:help:{'x' * 90}" for n in range(10_000)]
     prefix = installed(tmp_path, more="\n".join(lines) + "\n")

@@ -60,7 +60,7 @@ def test_every_schedule_is_in_the_table_and_says_where_it_comes_from(
     function: str, text: str
 ) -> None:
     name, _, numbers = text.partition(":")
-    found = schedules.table()[function, name]
+    found = schedules.find(function, name)
     assert found.source and found.what
     assert re.fullmatch(r"((segment_bytes|radix|window)=[0-9]+)?", numbers)
 

@@ -26,15 +26,22 @@ Times = Callable[[str, int, int, Mapping[str, str]], tuple[float, float]]
 
 
 class Library(SimulatedStarter):
-    """Launches differ by 10 %, the parts of a triple by 1 %."""
+    """Launches differ by 10 %, the parts of a triple by 1 %, unless less is said."""
 
-    def __init__(self, times: Times, *, stop_after: int | None = None) -> None:
-        super().__init__(Costs(), nprocs=2, stop_after=stop_after)
-        self._times = times
+    def __init__(
+        self,
+        times: Times,
+        *,
+        between: float = 0.1,
+        within: float = 0.01,
+        stop_after: int | None = None,
+    ) -> None:
+        super().__init__(Costs(), nprocs=2, stop_after=stop_after, seconds=2.0)
+        self._times, self._between, self._within = times, between, within
 
     def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
         chance = random.Random(f"{run.suite} {run.sequence}")
-        common = chance.gauss(1, 0.1)
+        common = chance.gauss(1, self._between)
         knobs = {name.removeprefix("OMPI_MCA_"): value for name, value in self.extra.items()}
         found: list[ProbeRecord] = [OverlapLatency("start", [0] * 3)]
         for line in run.plan.splitlines():
@@ -47,16 +54,31 @@ class Library(SimulatedStarter):
         self, line: str, knobs: Mapping[str, str], chance: random.Random, common: float
     ) -> Overlap:
         values = dict(pair.split("=", 1) for pair in line.split()[1:])
-        name, size, work = values["bench"], int(values["bytes"]), int(values["work_ns"])
+        name, triples = values["bench"], int(values["triples"])
+        size, work = int(values["bytes"]), int(values["work_ns"])
         alone, both = self._times(name, size, work, knobs)
 
         def drawn(ns: float) -> list[int]:
-            return [max(1, round(ns * common * chance.gauss(1, 0.01))) for _ in range(TRIPLES)]
+            factors = [common * chance.gauss(1, self._within) for _ in range(triples)]
+            return [max(1, round(ns * factor)) for factor in factors]
 
         return Overlap(
-            int(values["id"]), name, size, size, "registers", work, 0, work, 0, 1, 0, "", 1, 0,
-            False, False, True, drawn(alone), drawn(work), drawn(both),
+            int(values["id"]), name, size, size, values["kernel"], work, int(values["test_ns"]),
+            work, 0, 1, 0, "", 1, 0, False, False, True, drawn(alone), drawn(work), drawn(both),
         )  # fmt: skip
+
+
+LARGEST_EAGER = 4096
+
+
+def quiet_library(stop_after: int | None = None) -> Library:
+    """Larger messages than LARGEST_EAGER overlap, and nothing else changes times."""
+
+    def times(_: str, size: int, work: int, __: Mapping[str, str]) -> tuple[float, float]:
+        alone = 1000 + 0.1 * size
+        return alone, max(alone, work) if size > LARGEST_EAGER else alone + work
+
+    return Library(times, between=0.0, within=0.0005, stop_after=stop_after)
 
 
 def settings(**more: object) -> Settings:

@@ -12,7 +12,7 @@ from plumbline.overlap.settings import OverlapSettings
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Overlap
 from tests.db import build
-from tests.tuner.overlap.made import OverlapStarter
+from tests.tuner.overlap.pretended import quiet_library
 from tests.tuner.overlap.test_metric import CELL
 
 
@@ -36,6 +36,6 @@ def test_of_what_is_stored(tmp_path: Path) -> None:
     settings = OverlapSettings(2, ("sender",), (64, 128), (2000, 4000), triples=5, launches=2)
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         build.started(db)
-        suite.run(LaunchStore(db, build.CAMPAIGN.id, OverlapStarter()), build.CAMPAIGN, settings)
+        suite.run(LaunchStore(db, build.CAMPAIGN.id, quiet_library()), build.CAMPAIGN, settings)
         names = [one.name for one in conditions.found(db, build.CAMPAIGN)]
     assert "oversubscribed" in names and "drift" not in names

@@ -15,7 +15,7 @@ from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Run
 from tests.db import build
-from tests.tuner.overlap.made import EAGER, OverlapStarter
+from tests.tuner.overlap.pretended import LARGEST_EAGER, Library, quiet_library
 from tests.tuner.simulated import Interrupted
 
 SIZES, WORK = suite.axes(quick=False)
@@ -32,16 +32,14 @@ def db(tmp_path: Path) -> Iterator[Database]:
         yield found
 
 
-def measure(
-    db: Database, starter: OverlapStarter, settings: OverlapSettings
-) -> list[suite.OverlapResult]:
+def measure(db: Database, starter: Library, settings: OverlapSettings) -> list[suite.OverlapResult]:
     return suite.run(LaunchStore(db, build.CAMPAIGN.id, starter), build.CAMPAIGN, settings)
 
 
 def test_every_cell_is_known_and_few_are_measured(db: Database) -> None:
-    starter = OverlapStarter()
+    starter = quiet_library()
     found = measure(db, starter, SETTINGS)
-    assert sorted(starter.plans) == sorted(
+    assert sorted(starter.launches) == sorted(
         (f"overlap-{bench}{stage}", launch)
         for bench in ("sender", "receiver")
         for stage in ("", "-look-02", "-look-03")
@@ -53,10 +51,10 @@ def test_every_cell_is_known_and_few_are_measured(db: Database) -> None:
     for one in found:
         assert one.ratio is not None and not one.ratio.noisy
         assert one.launches == (3 if one.measured else 0)
-        assert one.ratio.value == pytest.approx(0 if one.bytes > EAGER else 1, abs=0.1)
+        assert one.ratio.value == pytest.approx(0 if one.bytes > LARGEST_EAGER else 1, abs=0.1)
     edge = {one.bytes for one in measured if one.work_ns == WORK[0]}
-    below, above = [size for size in SIZES if size <= EAGER][-1], SIZES[13]
-    assert above > EAGER and {below, above} <= edge
+    below, above = [size for size in SIZES if size <= LARGEST_EAGER][-1], SIZES[13]
+    assert above > LARGEST_EAGER and {below, above} <= edge
     assert suite.lines(found).keys() == {one.bytes for one in measured}
 
 
@@ -66,13 +64,13 @@ def test_cut_off_anywhere_it_goes_on_as_if_it_had_not_been(tmp_path: Path) -> No
     for stop in (None, 1, 7, 13):
         with Database.open(tmp_path / f"{stop}.db", write=True) as db:
             build.started(db)
-            first = OverlapStarter(stop)
+            first = quiet_library(stop)
             if stop is not None:
                 with pytest.raises(Interrupted):
                     measure(db, first, SETTINGS)
-            second = OverlapStarter()
+            second = quiet_library()
             found = measure(db, second, SETTINGS)
-            assert not set(first.plans) & set(second.plans) or stop is None
+            assert not set(first.launches) & set(second.launches) or stop is None
             ends.append((sorted(one.plan for one in stored(db)), found))
     assert all(one == ends[0] for one in ends)
 
@@ -85,7 +83,7 @@ def test_what_is_left_follows_the_launches(db: Database) -> None:
     """The model is far off here (2 s a launch): the second half is foretold by the first."""
     told: list[float] = []
     settings = OverlapSettings(2, ("sender",), SIZES[:9], WORK[:5], launches=10)
-    store = LaunchStore(db, build.CAMPAIGN.id, OverlapStarter())
+    store = LaunchStore(db, build.CAMPAIGN.id, quiet_library())
     suite.run(store, build.CAMPAIGN, settings, told.append)
     assert told[1:] == pytest.approx([2.0 * left for left in range(9, 0, -1)])
 

@@ -8,11 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.forms import is_form
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings.toolchain import Variant, VariantParameter
 from plumbline_db.records import Winner
 from plumbline_exporters.family.openmpi import rules as ompi_rules
+from plumbline_exporters.family.openmpi.knobs import global_knobs
 from tests.db import build
+from tests.exporters.bundles import bundle
 from tests.tuner.simulated import SPACE, installed_knobs, variants, variants_of
 
 FUNCTIONS = [entry.name for entry in SPACE.function]
@@ -88,7 +91,10 @@ def test_everything_on_the_menu_can_be_exported(function: str, nprocs: int, vers
                 restrictions=offered.restrictions(function, one),
                 **({"bytes_from": 0, "bytes_to": 2**63 - 1} if whole else {}),
             )
-            assert ompi_rules.obstacle(winner, library) is None, one
+            if is_form(function):  # variables, of the whole process
+                assert global_knobs(bundle(winner)) == one.configuration.as_dict()
+            else:
+                assert ompi_rules.obstacle(winner, library) is None, one
 
 
 def test_the_middle_of_an_algorithm_is_one_of_its_own() -> None:

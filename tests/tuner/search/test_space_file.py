@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from plumbline import libraries
+from plumbline.core.forms import blocking
 from plumbline.libraries.space import differences
 from plumbline.libraries.space_file import for_library, load
 from plumbline_db.errors import PlumblineError, UsageError
@@ -29,7 +30,8 @@ def agrees(prefix_: Path | None) -> None:
     own = {name for name in reported if chosen.ours(name)}
     assert own <= set(chosen.knobs())
     for setting in chosen.setting:
-        assert setting.default is None or setting.default == reported[setting.knob].value
+        if setting.default is not None and setting.knob in reported:
+            assert setting.default == reported[setting.knob].value
 
 
 def test_the_installed_library_has_exactly_what_its_space_says() -> None:
@@ -48,7 +50,7 @@ def test_space_and_exporter_know_the_same_algorithms(version: str) -> None:
     """What can be raced can be written into a rules file under the same number, and what must not
     be exported is not raced."""
     library = msgspec.structs.replace(build.LIBRARY, version=version)
-    functions = for_library(FOLDER, library).function
+    functions = [entry for entry in for_library(FOLDER, library).function if not entry.cold]
     for entry in functions:
         collective = COLLECTIVES[entry.name]
         assert entry.knob == prefix(entry.name)
@@ -59,13 +61,31 @@ def test_space_and_exporter_know_the_same_algorithms(version: str) -> None:
     assert {entry.name for entry in functions} == set(COLLECTIVES)
 
 
+@pytest.mark.parametrize("version", ["4.1.4", "5.0.11"])
+def test_a_knob_of_forms_stands_once_and_is_read_in_three_places(version: str) -> None:
+    """The non-blocking form, the persistent one, and a setting of what goes on beside work."""
+    space = for_library(FOLDER, msgspec.structs.replace(build.LIBRARY, version=version))
+    cold = {entry.name: entry for entry in space.function if entry.cold}
+    assert len(cold) == 12
+    for name, entry in cold.items():
+        assert entry.sizes == "one" and not space.is_hot(entry.knob)
+        setting = space.setting_of(entry.knob)
+        assert setting is not None and setting.overlap == "collectives"
+        assert setting.default == setting.values[0] == "ignore"
+        assert set(setting.values[1:]) == {one.name for one in entry.algorithms if not one.left_out}
+        assert blocking(name) in {"MPI_" + entry.knob.split("_i")[-1].split("_")[0].capitalize()}
+    knomial = space.setting_of("coll_libnbc_ibcast_knomial_radix")
+    assert knomial is not None and knomial.when == {"coll_libnbc_ibcast_algorithm": "knomial"}
+    assert cold["MPI_Allreduce_init"].algorithm("ring").left_out
+
+
 @pytest.mark.parametrize("version", SPACES)
 def test_parameters_are_in_order_and_none_is_twice(version: str) -> None:
     for entry in SPACES[version].function:
         for parameter in entry.parameters:
             assert parameter.values == sorted(set(parameter.values))
             assert len(parameter.values) > 1
-            assert parameter.knob.startswith(entry.knob)
+            assert parameter.knob.startswith(entry.knob.removesuffix("_algorithm"))
 
 
 @pytest.mark.parametrize(
@@ -191,6 +211,63 @@ def test_a_mistake_in_such_a_setting(path: Path, good: str, bad: str, message: s
         load(path)
 
 
+ALIKE = """
+[alike.short]
+unit = "bytes"
+values = [64, 128]
+[[setting]]
+functions = ["MPI_Bcast"]
+rows = [
+    { knob = "eager", alike = "short", summary = "s" },
+    { knob = "fragment", alike = "short", values = [1024], min_version = "5.1", summary = "s" },
+]
+[[function]]
+knob = "ADJUST_{NAME}"
+sizes = "one"
+rows = [
+    { name = "MPI_Scan", presets = 2, summary = "{function}" },
+    { name = "MPI_Barrier", presets = 1, summary = "s", parameters = [
+        { knob = "{name}_k", scope = "each", algorithms = ["1"], alike = "short", summary = "s" },
+    ] },
+]
+"""
+
+
+def test_what_stands_once_for_many(path: Path) -> None:
+    path.write_text(GOOD + ALIKE)
+    old, _, newest = load(path)
+    assert [setting.knob for setting in old.setting] == ["eager"]
+    eager, fragment = newest.setting
+    assert (eager.unit, eager.values, eager.functions) == ("bytes", [64, 128], ["MPI_Bcast"])
+    assert (fragment.unit, fragment.values, fragment.functions) == ("bytes", [1024], ["MPI_Bcast"])
+    _, scan, barrier = newest.function
+    assert (scan.knob, scan.sizes, scan.summary) == ("ADJUST_SCAN", "one", "MPI_Scan")
+    presets = [(preset.id, preset.name, preset.summary) for preset in scan.algorithms]
+    assert presets == [(1, "1", "preset 1 of 2"), (2, "2", "preset 2 of 2")]
+    assert barrier.parameters[0].knob == "barrier_k"
+    assert barrier.parameters[0].values == [64, 128]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
+        ("[alike.short]", "[alike.long]", r"there is no \[alike\.short\]"),
+        ("[alike.short]", "[[alike]]", "Expected `object`, got `array`"),
+        ("presets = 2", "presets = 0", "Expected `int` >= 1"),
+        ("presets = 2", 'presets = "2"', "Expected `int`, got `str`"),
+        ("presets = 2, ", "", "key `algorithms` is missing"),
+        ('"eager", alike = "short"', '"eager"', "key `unit` is missing"),
+        ('"fragment"', '"eager"', "eager stands there twice"),
+        ('{ knob = "eager", alike = "short", summary = "s" }', "1", "Expected `object`, got `int`"),
+    ],
+)
+def test_a_mistake_in_what_stands_once(path: Path, good: str, bad: str, message: str) -> None:
+    assert ALIKE.count(good) == 1
+    path.write_text(GOOD + ALIKE.replace(good, bad))
+    with pytest.raises(UsageError, match=message):
+        load(path)
+
+
 LIKE = """
 min_version = "1"
 below_version = "2"
@@ -229,7 +306,7 @@ def test_a_file_that_adds_to_another_one(path: Path) -> None:
         ('"space-5.0.3"', '"space-6.1"', r"space\.toml does not hold 6\.1"),
         ('"space-5.0.3"', "5", "Expected `str`, got `int`"),
         ("MPI_Bcast", "MPI_Reduce", r"space-5\.0\.3 has no MPI_Reduce"),
-        ('name = "MPI_Bcast"', 'name = "MPI_Bcast"\nneeds = {}', "unknown field `needs`"),
+        ('name = "MPI_Bcast"', 'name = "MPI_Bcast"\nneeds = {}', "unknown key `needs`"),
         ('name = "osu"', 'name = "chain"', "MPI_Bcast lists an algorithm twice: chain"),
     ],
 )
@@ -253,13 +330,17 @@ def test_a_mistake_in_such_a_file(path: Path, good: str, bad: str, message: str)
         ('"6"', '"3.0"', "a table is for versions that are not there"),
         ('below_version = "5.0"', 'below_version = "4.1"', r"versions .* not there: .*tree"),
         ('"5.1".id', '"6.0".id', r"a table is for versions that are not there: .*forest"),
-        ('"5.1".id = 3', '"5.1".size = 3', "unknown field `size`"),
+        ('"5.1".id = 3', '"5.1".size = 3', "unknown key `size`"),
         ('since."5.1".id = 3', "since.id = 3", "since is no table of tables"),
         ('{ value = "smsc_", ', '{ word = "smsc_", ', "Expected `str`, got `object`"),
         ('name = "forest", min_version = "5.0"', 'name = "tree"', "lists an algorithm twice: tree"),
-        ("[hot]", "[hut]", "unknown field `hut`|missing required field `hot`"),
-        ('unit = "bytes"', 'unit = "bytes"\ncolour = "red"', "unknown field `colour`"),
-        ("id = 1", 'id = "one"', r"Expected `int`, got `str` - at `\$\.function\[0\]\.algorithms"),
+        ("[hot]", "[hut]", "unknown key `hut`|key `hot` is missing"),
+        ('unit = "bytes"', 'unit = "bytes"\ncolour = "red"', "unknown key `colour`"),
+        (
+            "id = 1",
+            'id = "one"',
+            r"function\[0\]\.algorithms\[0\]\.id: Expected `int`, got",
+        ),
         ('sizes = "each"', 'sizes = "some"', "Invalid enum value 'some'"),
         ('scope = "each"', 'scope = "some"', "Invalid enum value 'some'"),
         (

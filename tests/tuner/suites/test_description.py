@@ -35,7 +35,7 @@ def test_a_standard_error_is_a_stopping_rule(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("suite", "why"),
     [
-        (GOOD + "color = 1\n", "unknown field `color`"),
+        (GOOD + "color = 1\n", "unknown key `color`"),
         (GOOD.replace('"a"', '"A b"'), "small letters"),
         (GOOD.replace('["MPI_Bcast"]', "[]"), "one at least"),
         (GOOD.replace("from = 8", "from = 80"), "to must not be below from"),
@@ -62,7 +62,7 @@ def test_what_is_refused(tmp_path: Path, suite: str, why: str) -> None:
 
 def test_names_are_different_ones(tmp_path: Path) -> None:
     for suites in ((), (GOOD, GOOD)):
-        with pytest.raises(UsageError, match=r"of another name|missing required field `suite`"):
+        with pytest.raises(UsageError, match=r"of another name|key `suite` is missing"):
             read(tmp_path, *suites)
 
 

@@ -16,6 +16,7 @@ from plumbline.suites import report
 from plumbline.suites import run as running
 from plumbline.suites.cases import RanksThere, cases, operations, places
 from plumbline.suites.description import AskedSuite
+from plumbline.system.toml import Document
 from plumbline_db import campaigns, points, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
@@ -251,7 +252,7 @@ def test_those_that_ship_can_be_measured(tmp_path: Path) -> None:
 
     if shutil.which("mpirun") is None:
         pytest.skip("no mpirun on PATH")
-    settings = campaign_file.of("test", {"nprocs": 4}, {})
+    settings = campaign_file.of(Document("test"), {"nprocs": 4}, {})
     toolchain = find_toolchain(settings=settings)
     ranks = starting.starter(toolchain, settings)
     for name, of in standard().items():

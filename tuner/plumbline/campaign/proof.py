@@ -73,6 +73,11 @@ class Proof(msgspec.Struct, frozen=True):
     missed: list[PlanCase] = []
     tried: list[PlanCase] = []
 
+    @property
+    def told(self) -> list[str]:
+        """What is known and what cannot be, as sentences."""
+        return self.statements + [unproven.text for unproven in self.unproven]
+
 
 def environment_of(script: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """What sourcing an exported sh file adds to `environment`: sh does it, as for a user. Whether

@@ -3,38 +3,23 @@ largest of the ranks' means, with -sync on."""
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from plumbline.core.plan import REDUCTIONS
+from plumbline.foreign import imb
+from plumbline.foreign.imb import OLD_TOTALS
+from plumbline.foreign.osu import FUNCTIONS
+from plumbline.foreign.table import volume
 from plumbline_db.errors import UsageError
 
 from .cells import ProgramCell
-from .programs import FOLDER, Reading, Seconds, Unreadable, Wanted
-from .sizes import powers, volume
+from .programs import FOLDER, Seconds, Wanted, printed
+from .sizes import powers
 
 COLUMN = "IMB"
 NAME = "IMB-MPI1"
-FUNCTIONS = (
-    *("MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv"),
-    *("MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Reduce"),
-    *("MPI_Allreduce", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"),
-)
-_BY_NAME = {function.removeprefix("MPI_"): function for function in FUNCTIONS}
-# Until 2018 the size of Reduce_scatter was the whole vector, since then it is a block.
-_OLD_TOTALS = frozenset({"MPI_Reduce_scatter"})
-_FIRST_OF_BLOCKS = 2019
 _LENGTHS = "lengths"
-_YEAR = re.compile(r"MPI Benchmarks (\d{4})")
-_DATA = {
-    "type": re.compile(r"^# *MPI_Datatype *: *(\w+)", re.MULTILINE),
-    "reduced": re.compile(r"^# *MPI_Datatype for reductions *: *(\w+)", re.MULTILINE),
-    "op": re.compile(r"^# *MPI_Op *: *(\w+)", re.MULTILINE),
-}
-_SECTION = re.compile(r"^# *Benchmarking +(\w+)", re.MULTILINE)
-_RANKS = re.compile(r"^# *#processes *= *(\d+)", re.MULTILINE)
 
 
 class Imb:
@@ -51,7 +36,7 @@ class Imb:
         found = [
             ProgramCell(function, volume(function, size, self._nprocs, totals=totals))
             for function in FUNCTIONS
-            for totals in dict.fromkeys((frozenset[str](), _OLD_TOTALS & {function}))
+            for totals in dict.fromkeys((frozenset[str](), OLD_TOTALS & {function}))
             for size in powers(function, wanted, totals=totals)
         ]
         return sorted(set(found))
@@ -72,59 +57,14 @@ class Imb:
 
     def read(self, words: Sequence[str], folder: Path, stdout: str) -> Seconds:
         del words, folder
-        year = _YEAR.search(stdout)
-        if year is None:
-            raise Unreadable(f"that is no output of IMB: {stdout.strip()[-300:]!r}")
-        totals = _OLD_TOTALS if int(year[1]) < _FIRST_OF_BLOCKS else frozenset()
-        data = {
-            name: (found[1] if (found := pattern.search(stdout)) else "")
-            for name, pattern in _DATA.items()
-        }
-        seconds: dict[Reading, float] = {}
-        _, *parts = _SECTION.split(stdout)
-        for name, text in zip(parts[::2], parts[1::2], strict=True):
-            function = _BY_NAME.get(name)
-            ranks = _RANKS.search(text)
-            if function is None:
-                continue
-            if ranks is None or int(ranks[1]) != self._nprocs:
-                raise Unreadable(
-                    f"it has run on {ranks[1] if ranks else 'no'} ranks in place of "
-                    f"{self._nprocs}; it must be built for this library"
-                )
-            reduces = function in REDUCTIONS
-            for size, us in _rows(text):
-                moved = volume(function, size, self._nprocs, totals=totals)
-                type = "" if function == "MPI_Barrier" else data["reduced" if reduces else "type"]
-                cell = ProgramCell(function, moved, type, data["op"] if reduces else "")
-                if us > 0:
-                    seconds[Reading(COLUMN, cell)] = us / 1e6
-        if not seconds:
-            raise Unreadable(f"its output has no times: {stdout.strip()[-300:]!r}")
-        return seconds
+        return printed(imb.Imb(), stdout, self._nprocs, COLUMN, "max")
 
     def _sizes(self, cell: ProgramCell) -> Iterator[int]:
         """Those that come to the cell, by any of its meanings."""
-        for totals in (frozenset[str](), _OLD_TOTALS):
+        for totals in (frozenset[str](), OLD_TOTALS):
             for size in (1 << power for power in range(40)):
                 if volume(cell.function, size, self._nprocs, totals=totals) == cell.bytes:
                     yield size
-
-
-def _rows(text: str) -> Iterator[tuple[int, float]]:
-    """(size, t_max) of a table; Barrier has no sizes."""
-    lines = iter(text.splitlines())
-    columns: list[str] = []
-    for line in lines:
-        words = line.split()
-        if "t_max[usec]" in words:
-            columns = words
-        elif columns and len(words) == len(columns):
-            try:
-                values = dict(zip(columns, map(float, words), strict=True))
-            except ValueError:
-                continue
-            yield int(values.get("#bytes", 0)), values["t_max[usec]"]
 
 
 def find(named: Path | None, mpirun: Path) -> Path | None:

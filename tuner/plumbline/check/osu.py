@@ -3,31 +3,22 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from plumbline.core.plan import REDUCTIONS
+from plumbline.foreign import osu
+from plumbline.foreign.osu import FUNCTIONS, TOTALS
+from plumbline.foreign.table import volume
 from plumbline_db.errors import UsageError
 
 from .cells import ProgramCell
-from .programs import Reading, Seconds, Unreadable, Wanted
-from .sizes import powers, volume
+from .programs import Seconds, Wanted, printed
+from .sizes import powers
 
 COLUMN = "osu_*"
-FUNCTIONS = (
-    *("MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv"),
-    *("MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Reduce"),
-    *("MPI_Allreduce", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"),
-)
-# Their size is the whole vector, which the program divides.
-TOTALS = frozenset({"MPI_Reduce_scatter", "MPI_Reduce_scatter_block"})
 _WARMUP = 10
-_TYPE = re.compile(r"^# Datatype: (\w+)", re.MULTILINE)
-_LINE = re.compile(r"^ *(\d+) +(\d+(?:\.\d+)?)(?: |$)", re.MULTILINE)
-_ALONE = re.compile(r"^ *(\d+(?:\.\d+)?) *$", re.MULTILINE)
 
 
 def program_of(function: str) -> str:
@@ -65,28 +56,8 @@ class Osu:
         del offered, folder
 
     def read(self, words: Sequence[str], folder: Path, stdout: str) -> Seconds:
-        del folder
-        function = next(
-            function_name
-            for function_name in FUNCTIONS
-            if program_of(function_name) == Path(words[0]).name
-        )
-        if function == "MPI_Barrier":
-            times = [("0", text) for text in _ALONE.findall(stdout)]
-        else:
-            times = _LINE.findall(stdout)
-        if not times:
-            raise Unreadable(f"its output has no times: {stdout.strip()[-300:]!r}")
-        said = _TYPE.search(stdout)
-        type = said[1] if said and function != "MPI_Barrier" else ""
-        op = "MPI_SUM" if function in REDUCTIONS else ""
-        return {
-            Reading(COLUMN, ProgramCell(function, self._volume(function, int(size)), type, op)): (
-                float(us) / 1e6
-            )
-            for size, us in times
-            if float(us) > 0
-        }
+        del words, folder
+        return printed(osu.Osu(), stdout, self._nprocs, COLUMN, "avg")
 
     def _volume(self, function: str, size: int) -> int:
         return volume(function, size, self._nprocs, totals=TOTALS)

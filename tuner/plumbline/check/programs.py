@@ -8,6 +8,9 @@ from typing import Protocol
 
 import msgspec
 
+from plumbline.foreign.osu import FUNCTIONS
+from plumbline.foreign.table import OutputFormat
+from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
 
 from .cells import ProgramCell
@@ -65,3 +68,30 @@ class Program(Protocol):
 
 
 FOLDER = "{folder}"
+
+
+def printed(
+    format: OutputFormat, stdout: str, nprocs: int, loop: str, statistic: str
+) -> dict[Reading, float]:
+    """The column `statistic` of what a benchmark printed of calls of all ranks. Raises
+    Unreadable."""
+    try:
+        tables = format.read(stdout, nprocs).tables
+    except PlumblineError as error:
+        raise Unreadable(str(error)) from error
+    seconds = {}
+    for table in tables:
+        if table.function not in FUNCTIONS:
+            continue
+        if table.nprocs != nprocs:
+            raise Unreadable(
+                f"it has run on {table.nprocs} ranks in place of {nprocs}; it must be built for "
+                "this library"
+            )
+        type = "" if table.function == "MPI_Barrier" else table.type
+        for time in table.columns.get(statistic, ()):
+            cell = ProgramCell(table.function, time.bytes, type, table.op)
+            seconds[Reading(loop, cell)] = time.seconds
+    if not seconds:
+        raise Unreadable(f"its output has no times: {stdout.strip()[-300:]!r}")
+    return seconds

@@ -1,25 +1,16 @@
-"""What the sizes of the common benchmark programs are in volumes, and back: OSU and IMB name the
-vector of one process, or the block that one process has for another. Pure."""
+"""Which sizes the common benchmark programs measure of winners. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS
+from plumbline.core.plan import REDUCTIONS
+from plumbline.foreign.table import volume
 
 from .cells import ProgramCell, place_of
 from .programs import Wanted
 
 _LEAST_REDUCED = 4  # a float; smaller sizes are nothing to programs that reduce floats
-
-
-def volume(function: str, size: int, nprocs: int, *, totals: frozenset[str]) -> int:
-    """The volume of `size`; of `totals` a size is the volume already, cut to whole blocks."""
-    if function in totals:
-        blocks = function in MESSAGE_FUNCTIONS_IN_BLOCKS
-        return size // nprocs * nprocs if blocks else size
-    divided = function in MESSAGE_FUNCTIONS_IN_BLOCKS | FUNCTIONS_IN_PARTS
-    return size * nprocs if divided else size
 
 
 def powers(function: str, wanted: Wanted, *, totals: frozenset[str]) -> Iterator[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import signal
 import sys
@@ -14,7 +13,7 @@ import click
 from plumbline.system import ending, extras, version
 from plumbline_db.errors import PlumblineError, UsageError, of_machine
 
-from . import base, options
+from . import base, options, streams
 
 # Variables that name files of ours.
 _PLACES = ("PLUMBLINE_", "XDG_", "HOME")
@@ -90,9 +89,7 @@ def plumbline(program: base.Program, **shared: object) -> None:
 
 def main() -> None:
     """Entry point. Exit codes: 0 fine, 1 failed, 2 usage, 3 violations found, 75 try later."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what the terminal cannot show has a number
-            stream.reconfigure(errors="backslashreplace")
+    streams.prepare()
     try:
         _require_text()
         with ending.by_signals(), of_machine():

@@ -12,7 +12,7 @@ from plumbline.results.advice_raced import Raced
 from plumbline.results.advice_stored import Advice, Advised
 from plumbline.system.words import counted
 
-from . import common
+from . import progress
 from .base import Program
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _OTHERS = 3  # other libraries and machines that get a line
 def race(program: Program, advised: Advised) -> Raced:
     from plumbline.results import advice_raced
 
-    with common.Bar(in_all=advice_raced.FIRST + advice_raced.LAUNCHES) as bar:
+    with progress.Bar(in_all=advice_raced.FIRST + advice_raced.LAUNCHES) as bar:
         return advice_raced.race(advised, program.mpi, bar)
 
 

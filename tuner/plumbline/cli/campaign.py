@@ -9,7 +9,7 @@ import click
 
 from plumbline.settings.search import Searching
 
-from . import base, common, options, running
+from . import base, common, options, progress, running
 from .base import Program
 
 # What `verify` does not have: it is this command without its search.
@@ -76,7 +76,7 @@ def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:
         click.echo(f"plumbline: {campaign} has no winners that a program could check", err=True)
         return 0
     programs = installed.programs(files, None, None, acceptance.ITERATIONS)
-    with common.Bar() as bar:
+    with progress.Bar() as bar:
         found = acceptance.run(files, programs=programs, progress=bar)
     common.show(*check_tables.of(found))
     return common.VIOLATIONS_FOUND if found.slower() else 0

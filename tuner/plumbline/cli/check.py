@@ -7,7 +7,7 @@ from types import ModuleType
 
 import click
 
-from . import base, common, options
+from . import base, common, options, progress
 from .base import Program
 
 
@@ -61,7 +61,7 @@ def command(
       plumbline check
       plumbline check --functions MPI_Allreduce,MPI_Bcast --json
     """
-    from plumbline.campaign import in_force
+    from plumbline.campaign import as_started, in_force
     from plumbline.check import acceptance, document, installed
     from plumbline.system.placement import BINDS
     from plumbline_db.errors import UsageError
@@ -81,9 +81,9 @@ def command(
         click.echo(f"plumbline: {files.note}", err=True)
     programs = installed.programs(files, osu, imb, iterations)
     if not no_proof and files.winners:
-        for statement in in_force.proven(files, in_force.environment(files)):
+        for statement in as_started.proven(files, in_force.environment(files)):
             click.echo(f"plumbline: {statement}", err=True)
-    with common.Bar() as bar:
+    with progress.Bar() as bar:
         found = acceptance.run(
             files,
             pairs=pairs,

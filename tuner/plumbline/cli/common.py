@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from plumbline.settings.toolchain import Catalogue
     from plumbline.verify.statistics import Comparison
     from plumbline_db.probe_records import ProbeRecord
-    from plumbline_db.records import Run
 
 VIOLATIONS_FOUND = 3
 
@@ -97,8 +96,7 @@ def specs_of(text: str) -> list[str]:
 def require_functions(catalogue: Catalogue, functions: Sequence[str]) -> None:
     from plumbline_db.errors import UsageError
 
-    known = [function.name for function in catalogue.functions]
-    known += [pattern.name for pattern in catalogue.patterns]
+    known = [*catalogue.names, *(pattern.name for pattern in catalogue.patterns)]
     unknown = [name for name in functions if name not in known]
     if unknown:
         raise UsageError(
@@ -135,23 +133,22 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def show(*renderables: RenderableType) -> None:
-    """Prints on stdout; where that is no terminal, each table as wide as it needs."""
+    """Prints on stdout: as wide as a terminal, elsewhere each table as wide as it needs."""
     from rich.console import Console
     from rich.table import Table
 
     from plumbline.verify.table import natural_width
 
+    from .fitting import fitted
+
+    terminal = sys.stdout.isatty()
     for renderable in renderables:
-        width = None
-        if not sys.stdout.isatty() and isinstance(renderable, Table):
-            width = max(100, natural_width(renderable))
-        Console(
-            width=width,
-            soft_wrap=not isinstance(renderable, Table),
-            highlight=False,
-            markup=False,
-            emoji=False,
-        ).print(renderable)
+        of_table = isinstance(renderable, Table)
+        width = max(100, natural_width(renderable)) if of_table and not terminal else None
+        console = Console(width=width, highlight=False, markup=False, emoji=False)
+        whole = terminal or of_table
+        for piece in fitted(renderable, console.width) if whole else [renderable]:
+            console.print(piece, soft_wrap=not isinstance(piece, Table))
 
 
 def table(*columns: str, left: Collection[str] = (), title: str = "", wrap: bool = True) -> Table:
@@ -174,50 +171,3 @@ def titled(title: str, columns: Sequence[str]) -> Table:
     for name in columns:
         plain.add_column(name, overflow="fold")
     return plain
-
-
-class Bar:
-    """A progress bar over a budget of seconds spent in launches, or over a number of `launches`; on
-    stderr. Where stderr is no terminal, one line a step."""
-
-    def __init__(self, budget_seconds: float = 0.0, *, in_all: int = 0) -> None:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-        self._live = sys.stderr.isatty()
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=30),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[launches]} launches, {task.fields[last]}", markup=False),
-            console=console(stderr=True),
-            transient=True,
-            disable=not self._live,
-        )
-        self._task = self._progress.add_task(
-            "starting", total=in_all or budget_seconds, launches=0, last="none yet"
-        )
-        self._launches = 0
-        self._counts = in_all > 0
-
-    def __enter__(self) -> Bar:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._progress.stop()
-
-    def launched(self, suite: str, run: Run) -> None:
-        self._launches += 1
-        state = suite if run.finished else f"{suite} failed: {run.reason}"
-        advance = 1.0 if self._counts else run.seconds
-        self._progress.update(self._task, advance=advance, launches=self._launches, last=state)
-
-    def expect(self, seconds: float) -> None:
-        """About so many seconds of launches are left."""
-        (task,) = self._progress.tasks
-        self._progress.update(self._task, total=task.completed + seconds)
-
-    def step(self, text: str) -> None:
-        self._progress.update(self._task, description=text)
-        if not self._live:
-            click.echo(f"plumbline: {text}", err=True)

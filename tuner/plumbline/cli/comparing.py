@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import common, differences
+from . import common, differences, progress
 from .base import Program
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def run(
     given = {name: value for name, value in asked.items() if value is not None}
     settings = campaign_file.load(None, given)
     with (
-        common.Bar(in_all=2 * most) as bar,
+        progress.Bar(in_all=2 * most) as bar,
         Database.open(program.database, write=True) as db,
     ):
         found = compared_now.measure(db, names, settings, claim, how, program.mpi, bar)

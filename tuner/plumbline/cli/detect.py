@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from . import base, common, options
+from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _replayed(
     starter = starting.starter(toolchain, settings)
     count = launches or replay.LAUNCHES
     with (
-        common.Bar(in_all=count) as bar,
+        progress.Bar(in_all=count) as bar,
         unkept.store_for(toolchain, starter, "detect", bar) as store,
     ):
         store.progress.step("replaying")
@@ -203,7 +203,7 @@ def _simulated(
     for nprocs in more:
         starter = starting.starter(toolchain, settings_of(nprocs))
         with (
-            common.Bar(in_all=1) as bar,
+            progress.Bar(in_all=1) as bar,
             unkept.store_for(toolchain, starter, "detect", bar) as store,
         ):
             simulated = simulated_replay.more_ranks(store, simulated, nprocs)

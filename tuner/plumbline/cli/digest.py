@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from plumbline.core.guidelines import Guidelines
+from plumbline.results import putting_in_use
 from plumbline.results.report import Report
 from plumbline.search.outcome import label
 from plumbline.system.words import counted
@@ -65,8 +66,8 @@ def summary(report: Report) -> Iterator[str]:
             f"{counted(len(speedups), 'winner')}: {median(speedups):.2f} times as fast at the "
             f"median, {best.speedup:.2f} at best ({best.function})"
         )
-        yield f"for a user:  plumbline run -- mpirun -np {report.campaign.nprocs} ./app"
-        yield f"for a site:  plumbline apply --site --campaign {id} --dry-run"
+        for use in putting_in_use.commands(report.campaign, report.exports):
+            yield f"for {use.whom}:  {use.command}"
     else:
         yield "no winners: nothing that was tried is known to be faster in every way of use"
     yield f"all tables:  plumbline results --all --campaign {id}"

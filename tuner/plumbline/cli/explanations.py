@@ -21,7 +21,7 @@ from plumbline.system.words import counted
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 
-from . import common, tables
+from . import common, progress, tables
 
 _FEW = 6
 
@@ -41,7 +41,7 @@ def show(
     if measure:
         with Database.open(database, write=True) as db:
             for one in reports:
-                with common.Bar(in_all=measuring.launches(one.campaign)) as bar:
+                with progress.Bar(in_all=measuring.launches(one.campaign)) as bar:
                     measuring.measure(db, one.campaign, bar, database.parent)
     with Database.open(database) as db:
         found = [explaining.read(db, report) for report in reports]

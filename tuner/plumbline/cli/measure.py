@@ -10,7 +10,7 @@ import click
 from plumbline.core.configuration import Configuration
 from plumbline.core.variant_spec import variant_name
 
-from . import base, common, completing, options
+from . import base, common, completing, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def command(
     ranks.require(plan.text(), "this plan")
     count = launches or (1 if simulated else LAUNCHES)
     with (
-        common.Bar(in_all=count * (1 + len(cold))) as bar,
+        progress.Bar(in_all=count * (1 + len(cold))) as bar,
         unkept.store_for(toolchain, ranks, "measure", bar) as store,
     ):
         store.progress.step(f"measuring {function}")

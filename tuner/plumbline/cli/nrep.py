@@ -10,7 +10,7 @@ import click
 
 from plumbline.core.plan import StoppingRule
 
-from . import base, common, completing, options
+from . import base, common, completing, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def command(
     ranks = starting.starter(toolchain, settings)
     ranks.require(plan.text(), "this plan")
     with (
-        common.Bar(in_all=launches) as bar,
+        progress.Bar(in_all=launches) as bar,
         unkept.store_for(toolchain, ranks, "nrep", bar) as store,
     ):
         store.progress.step("repeating until the rule is met")

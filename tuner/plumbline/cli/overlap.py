@@ -12,7 +12,7 @@ from plumbline.overlap import place
 from plumbline.overlap.benches import QUICK, Aid
 from plumbline.overlap.settings import LAUNCHES, OverlapSettings
 
-from . import base, common, options
+from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
@@ -20,8 +20,15 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from plumbline.launch.starter import Starter
+    from plumbline.measure.conditions import Weakness
     from plumbline.overlap.ranks import RankSpread
     from plumbline.overlap.suite import OverlapResult
+    from plumbline.overlap.thresholds import Thresholds
+    from plumbline.settings import Settings
+    from plumbline.settings.toolchain import Toolchain
+    from plumbline_db.connection import Database
+    from plumbline_db.records import Campaign
 
 
 # name -> what it does; the rest of a line without one measures.
@@ -145,20 +152,8 @@ def command(
     """
     if ctx.invoked_subcommand is not None:
         return 0
-    import msgspec
-
-    from plumbline.measure.launches import LaunchStore
-    from plumbline.overlap import (
-        aids,
-        classes,
-        conditions,
-        duration,
-        suite,
-        thresholds,
-        words,
-    )
+    from plumbline.overlap import aids, classes, duration, suite, words
     from plumbline.overlap import benches as names
-    from plumbline.overlap import knobs as settings_of
     from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
     from plumbline_db.connection import Database
@@ -187,35 +182,13 @@ def command(
     where = place.settings(campaign_file, asked)
     database = program.database
     toolchain = find_toolchain(program.mpi, settings=where, beside=database.parent)
-    settings = msgspec.structs.replace(
-        settings,
-        nprocs=where.ranks.nprocs,
-        knobs=settings_of.given(toolchain, knobs, where),
-        benches=names.expanded(
-            chosen, [function.name for function in toolchain.catalogue.functions]
-        ),
-    )
-    settings = aids.in_force(suite.with_loads(settings, toolchain), toolchain, where)
+    settings = _of_library(settings, toolchain, where, knobs)
     where = place.patient(where, duration.limit(suite.every_plan(settings)))
     starter = starting.starter(toolchain, where)
-    for name in settings.benches:
-        starter.require(suite.plan(settings, name).text(), name)
+    for bench in settings.benches:
+        starter.require(suite.plan(settings, bench).text(), bench)
     with Database.open(database, write=True) as db:
-        placement = where.ranks.placement(toolchain.launcher.processing_units())
-        row = suite.begin(
-            db, toolchain, settings, new=new, placement=placement, place=place.facts(where)
-        )
-        starter.keep_apart(row)
-        if row.state == "finished":
-            found = suite.read(db, row, settings)
-        else:
-            click.echo(f"plumbline: {suite.announced(settings)}", err=True)
-            settings_of.require_in_force(starter, settings.knobs)
-            with common.Bar() as bar:
-                store = LaunchStore(db, row.id, starter, bar)
-                found = suite.run(store, row, settings, bar.expect)
-        weak = conditions.found(db, row)
-        threshold = thresholds.stored(db, row, settings.knobs, place.facts(where))
+        row, found, weak, threshold = _measured(db, settings, toolchain, starter, where, new=new)
     known = classes.of(found)
     said = words.of_library(known, threshold)
     for weakness in weak:
@@ -237,6 +210,54 @@ def command(
         if picture is not None:
             click.echo(picture)
     return 0
+
+
+def _of_library(
+    settings: OverlapSettings, toolchain: Toolchain, where: Settings, knobs: tuple[str, ...]
+) -> OverlapSettings:
+    """With what only the library, and where its ranks are, can say."""
+    import msgspec
+
+    from plumbline.overlap import aids, benches, suite
+    from plumbline.overlap import knobs as settings_of
+
+    functions = [function.name for function in toolchain.catalogue.functions]
+    settings = msgspec.structs.replace(
+        settings,
+        nprocs=where.ranks.nprocs,
+        knobs=settings_of.given(toolchain, knobs, where),
+        benches=benches.expanded(settings.benches, functions),
+    )
+    return aids.in_force(suite.with_loads(settings, toolchain), toolchain, where)
+
+
+def _measured(
+    db: Database,
+    settings: OverlapSettings,
+    toolchain: Toolchain,
+    starter: Starter,
+    where: Settings,
+    *,
+    new: bool,
+) -> tuple[Campaign, list[OverlapResult], list[Weakness], Thresholds | None]:
+    """The cells of the campaign, which goes on unless it is finished, and what is known of it."""
+    from plumbline.measure.launches import LaunchStore
+    from plumbline.overlap import conditions, suite, thresholds
+    from plumbline.overlap import knobs as settings_of
+
+    placement = where.ranks.placement(toolchain.launcher.processing_units())
+    facts = place.facts(where)
+    row = suite.begin(db, toolchain, settings, new=new, placement=placement, place=facts)
+    starter.keep_apart(row)
+    if row.state == "finished":
+        found = suite.read(db, row, settings)
+    else:
+        click.echo(f"plumbline: {suite.announced(settings)}", err=True)
+        settings_of.require_in_force(starter, settings.knobs)
+        with progress.Bar() as bar:
+            store = LaunchStore(db, row.id, starter, bar)
+            found = suite.run(store, row, settings, bar.expect)
+    return row, found, conditions.found(db, row), thresholds.stored(db, row, settings.knobs, facts)
 
 
 def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:

@@ -9,7 +9,7 @@ import click
 
 from plumbline.overlap.thresholds import ThresholdSettings
 
-from . import base, common, options
+from . import base, common, options, progress
 from .base import Program
 from .overlap import MEASURING, RANKS
 
@@ -70,7 +70,7 @@ def command(
         starter.keep_apart(row)
         if row.state != "finished":
             settings_of.require_in_force(starter, settings.knobs)
-        with common.Bar(in_all=thresholds.USUAL_LAUNCHES) as bar:
+        with progress.Bar(in_all=thresholds.USUAL_LAUNCHES) as bar:
             found = thresholds.run(LaunchStore(db, row.id, starter, bar), row, settings)
     if program.json:
         common.print_json(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import base, common, options
+from . import base, common, options, progress
 from .base import Program
 from .overlap import MEASURING, RANKS
 
@@ -115,7 +115,7 @@ def command(
         starter.keep_apart(row)
         if row.state != "finished":
             settings_of.require_in_force(starter, wanted.knobs)
-        with common.Bar(in_all=len(chosen)) as bar:
+        with progress.Bar(in_all=len(chosen)) as bar:
             records = traced.run(LaunchStore(db, row.id, starter, bar), row, wanted)
     parts: tuple[Part, ...] = ("communication", "both")
     shown = [shown_part for shown_part in parts if part in (shown_part, "all")]

@@ -10,7 +10,7 @@ import click
 from plumbline.overlap.tune import Asked
 from plumbline.settings.sampling import Sampling
 
-from . import base, common, options
+from . import base, common, options, progress
 from .base import Program
 from .overlap import MEASURING, RANKS
 
@@ -112,10 +112,10 @@ def _settings(file: Path | None, given: dict[str, Any]) -> Settings:
     from plumbline.overlap import place
     from plumbline.settings import campaign_file
 
-    known = campaign_file.read(file) if file else {}
+    source = campaign_file.read(file)
     standing = {"nprocs": place.NPROCS, "budget_seconds": BUDGET_SECONDS}
     given = given | {"guidelines": ["OV1", "OV2"]}
-    return place.bound(campaign_file.of(campaign_file.where(file), standing | known, given))
+    return place.bound(campaign_file.of(source, standing | source.values, given))
 
 
 def _run(
@@ -142,7 +142,7 @@ def _run(
         starter.keep_apart(campaign)
         if campaign.state != "finished":
             folder = output or export_folder.claim(db, database, campaign)
-            with common.Bar(settings.budget) as bar:
+            with progress.Bar(settings.budget) as bar:
                 store = LaunchStore(db, campaign.id, starter, bar)
                 campaign = tune.Loop(store, toolchain, campaign, asked, settings, folder).run()
         return campaign, tuned.lines(db, campaign, toolchain.guidelines)

@@ -12,6 +12,7 @@ from rich.terminal_theme import TerminalTheme
 from plumbline.system import chart
 
 from . import common
+from .fitting import fitted
 
 # Dark text on white, signs in the colours of the terminal.
 _THEME = TerminalTheme(
@@ -54,6 +55,7 @@ def write_picture(path: Path, renderables: Iterable[RenderableType], *, columns:
         force_terminal=True,
     )
     for renderable in renderables:
-        console.print(renderable)
+        for piece in fitted(renderable, columns):
+            console.print(piece)
     svg = console.export_svg(theme=_THEME, code_format=_FORMAT, unique_id="plumbline")
     common.write(path, chart.converted(svg, path))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from plumbline.measure.pingpong import SIZES, PingPongSettings
 
-from . import base, common, options
+from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def command(
         if row.state == "finished":
             found = pingpong.read(db, row)
         else:
-            with common.Bar(in_all=launches) as bar:
+            with progress.Bar(in_all=launches) as bar:
                 found = pingpong.run(LaunchStore(db, row.id, starter, bar), row, settings)
     if program.json:
         common.print_json({"id": row.id, "nprocs": ranks, "pairs": found})

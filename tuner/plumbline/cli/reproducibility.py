@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import base, common, options
+from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def command(program: Program, quick: bool, new: bool, picture: Path | None, **as
     path = program.database
     with (
         Database.open(path, write=True) as db,
-        common.Bar(in_all=experiment.launches_in_all(settings)) as bar,
+        progress.Bar(in_all=experiment.launches_in_all(settings)) as bar,
     ):
         ranks = experiment.begin(db, toolchain, settings, bar, new=new)
         outcome = experiment.Experiment(ranks, settings).run()

@@ -4,47 +4,132 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from . import base, options
+from . import base, common, options
 from .base import Program
 
+if TYPE_CHECKING:
+    from plumbline.campaign.in_force import Files
+    from plumbline.results.saving import SavedCalls, Saving
 
-@base.command("run", takes="mpi db campaign", context_settings={"allow_interspersed_args": False})
+_MOST_NAMED = 4  # functions, or volumes that nobody has measured, in a line
+
+
+@base.command(
+    "run", takes="mpi db campaign json", context_settings={"allow_interspersed_args": False}
+)
 @click.argument("application", nargs=-1, type=click.UNPROCESSED, required=True)
+@options.option(
+    "--output",
+    type=options.NewFile(),
+    help="Also say what the winners save; the calls go into this file, as of `plumbline profile`.",
+)
 @options.no_proof
 def command(
-    program: Program, application: tuple[str, ...], no_proof: bool, campaign: str | None
-) -> None:
+    program: Program,
+    application: tuple[str, ...],
+    output: Path | None,
+    no_proof: bool,
+    campaign: str | None,
+) -> int:
     """Start an application with the winners in force.
 
     Sources the files that the campaign exported and confirmed, shows with canaries that they are
-    in force, and then becomes the application's mpirun, srun or the like. At the end rank 0 says in
-    a line which calls were replaced (not with PLUMBLINE_SAY=nothing in the environment).
+    in force where the application's own launcher puts its ranks, and then becomes that mpirun, srun
+    or the like. At the end rank 0 says in a line which calls were replaced (not with
+    PLUMBLINE_SAY=nothing in the environment). With --output every rank counts and times its calls,
+    and what is saved is said behind it, on the ground of the campaign's paired launches.
 
     \b
     Example:
       plumbline run -- mpirun -np 4 ./application
+      plumbline run --output calls.json -- srun -n 64 ./application
     """
-    from plumbline.campaign import in_force
+    from plumbline.campaign import as_started, in_force
     from plumbline.settings import ranks_asked
 
     binary = shutil.which(application[0])
     if binary is None:
         raise click.UsageError(f"{application[0]} is not on PATH")
     files = in_force.files(program.database, campaign, program.mpi)
-    if files.note:
-        click.echo(f"plumbline: {files.note}", err=True)
+    _say(files.note)
     environment = in_force.environment(files)
+    start = ranks_asked.of(application, os.environ, Path(binary))
+    shown = as_started.unproven(start)
     if not no_proof:
-        for statement in in_force.proven(files, environment):
-            click.echo(f"plumbline: {statement}", err=True)
+        shown = as_started.shown(files, environment, start, program.database.absolute().parent)
+    for statement in (*shown.statements, as_started.applying(files, shown)):
+        _say(statement)
+    _say(in_force.elsewhere(files, application))
     environment = in_force.for_program(environment, Path(binary))
-    asked = ranks_asked.of(application, os.environ, Path(binary)).ranks
-    click.echo(f"plumbline: {in_force.applying(files, asked)}", err=True)
-    elsewhere = in_force.elsewhere(files, application)
-    if elsewhere:
-        click.echo(f"plumbline: {elsewhere}", err=True)
-    os.execve(binary, list(application), environment)  # noqa: S606 - becomes the user's command
+    if output is None:
+        os.execve(binary, list(application), environment)  # noqa: S606 - becomes the user's command
+    return _recorded(program, application, output, files, environment)
+
+
+def _recorded(
+    program: Program,
+    application: Sequence[str],
+    output: Path,
+    files: Files,
+    environment: dict[str, str],
+) -> int:
+    """Runs it to its end, and says what was saved; the application's exit status."""
+    from plumbline.core.application import write
+    from plumbline.results import profiling, saving
+
+    toolchain = files.toolchain
+    beside = output.absolute().parent
+    found = profiling.profile_with(
+        application, toolchain.family, toolchain.installation, beside, environment
+    )
+    write(output, found)
+    saved = saving.of_finished(program.database, files.campaign.id, found)
+    if program.json:
+        common.print_json(saved)
+    for line in _lines(saved, files):
+        _say(line)
+    return found.status
+
+
+def _lines(saved: Saving, files: Files) -> Iterator[str]:
+    if not saved.decided and not saved.unmeasured:
+        yield f"saved: nothing; no winner of {files.campaign.id} decides a call that was made"
+        return
+    if saved.decided:
+        low, high = saved.saving_low_seconds or 0.0, saved.saving_high_seconds or 0.0
+        yield (
+            f"saved, a rank on the average: {saved.saving_seconds:.3g} s [{low:.3g}, {high:.3g}], "
+            f"in {saved.run_seconds:.3g} s, by paired launches of {files.campaign.id}: "
+            + _few([f"{name} {what}" for name, what in _by_function(saved.decided)])
+        )
+    if saved.unmeasured:
+        volumes = [
+            f"{row.calls:.6g} of {row.function} at {row.bytes} B" for row in saved.unmeasured
+        ]
+        yield f"no measurement of this size: {_few(volumes)}"
+
+
+def _by_function(rows: Sequence[SavedCalls]) -> Iterator[tuple[str, str]]:
+    """What is saved in most calls comes first."""
+    calls: dict[str, tuple[float, float]] = {}
+    for row in rows:
+        number, seconds = calls.get(row.function, (0.0, 0.0))
+        calls[row.function] = (number + row.calls, seconds + (row.saving_seconds or 0.0))
+    for name, (number, seconds) in sorted(calls.items(), key=lambda item: -item[1][1]):
+        yield name, f"{seconds:.3g} s in {number:.6g} calls"
+
+
+def _few(words: Sequence[str]) -> str:
+    more = f" and {len(words) - _MOST_NAMED} more" if len(words) > _MOST_NAMED else ""
+    return ", ".join(words[:_MOST_NAMED]) + more
+
+
+def _say(line: str) -> None:
+    if line:
+        click.echo(f"plumbline: {line}", err=True)

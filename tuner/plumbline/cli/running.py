@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from . import common, pruning
+from . import common, progress, pruning
 from .base import Program
 
 if TYPE_CHECKING:
     from plumbline.launch.starter import Starter
     from plumbline.results.report import Report
+    from plumbline.settings import Settings
     from plumbline.settings.campaign_file import Task
     from plumbline_db.connection import Database
 
@@ -97,7 +98,7 @@ def run(
         batches.put(db, str(Path(campaign_file or "").absolute()), ids, written)
 
     for number, task in enumerate(tasks):
-        click.echo(f"plumbline: {number + 1} of {len(tasks)}: {task.label}", err=True)
+        progress.say(f"{number + 1} of {len(tasks)}: {task.label}")
         try:
             _one(task, new=new, database=database, output=output, begun=begun)
             prefixes.append(task.mpi_prefix)
@@ -167,7 +168,7 @@ def _one(
                 err=True,
             )
         try:
-            with common.Bar(settings.budget) as bar:
+            with _bar(settings) as bar:
                 store = LaunchStore(db, campaign.id, ranks, bar)
                 loop.Loop(store, toolchain, campaign, settings, folder, earlier=going.earlier).run()
         except KeyboardInterrupt:
@@ -181,6 +182,13 @@ def _one(
             export_folder.release(folder)
         pruning.by_policy(db, settings.keeping.policy)
     return campaign.id
+
+
+def _bar(settings: Settings) -> progress.Bar:
+    """Over the budget; without a search over the launches that a table has at most."""
+    if settings.search.rounds == 0:
+        return progress.Bar(in_all=settings.sampling.launches_max)
+    return progress.Bar(settings.budget)
 
 
 def _held(ranks: Starter) -> str:

@@ -14,7 +14,7 @@ from plumbline.suites.description import AskedSuite
 from plumbline.suites.report import MeasuredSuite
 from plumbline_db.records import Campaign, Library
 
-from . import common
+from . import progress
 from .base import Program
 
 
@@ -71,7 +71,7 @@ def run(
         starter.keep_apart(row)
         if row.state != "finished":
             in_all = sum(running.launches_of(of.suite, asked) for of in every)
-            with common.Bar(in_all=in_all) as bar:
+            with progress.Bar(in_all=in_all) as bar:
                 running.measure(LaunchStore(db, row.id, starter, bar), row, asked, every)
         return SuitesRan(
             row,

@@ -55,8 +55,9 @@ def metrics(most_series: int) -> web.Metrics:
 def collectors() -> Mapping[str, Collect]:
     """Those of other rooms than the exporters'."""
     from plumbline.applied.told import applied
+    from plumbline.results.told import guideline_names
 
-    return {"applied": applied()}
+    return {"applied": applied(), "guideline_names": guideline_names}
 
 
 class Beside:

@@ -13,8 +13,10 @@ from plumbline.results.behind import Behind
 from plumbline.results.report import Report, timed_share
 from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
+from plumbline.settings.cases import IN_BLOCKS
 from plumbline.system.words import counted
 from plumbline.verify.across import Column, across_table
+from plumbline.verify.grid import guideline_label
 from plumbline.verify.summary import summary_table
 from plumbline.verify.table import before_after_table, violation_table
 from plumbline_db.cost import Spent
@@ -36,8 +38,29 @@ def heading(report: Report) -> Text:
         f"{report.library.version_string} on {machine.host}, {machine.cpu_model}, "
         f"{counted(machine.processing_units, 'processing unit')}; "
         f"{campaign.nprocs} ranks{crowded}{where}\n"
-        + "\n".join([f"campaign {campaign.id}, {campaign.state}{under}", *report.placed])
+        + "\n".join(
+            [f"campaign {campaign.id}, {campaign.state}{under}", *report.placed, *covered(report)]
+        )
     )
+
+
+def covered(report: Report) -> Iterator[str]:
+    """From which sizes to which the table goes; where a volume is made of blocks, by block."""
+    sizes: dict[bool, set[int]] = {True: set(), False: set()}
+    for verdict in report.before:
+        blocks = verdict.function in IN_BLOCKS
+        sizes[blocks] |= {
+            size // report.campaign.nprocs if blocks else size
+            for size in (verdict.bytes, verdict.other_bytes)
+            if size and not verdict.ranks
+        }
+    words = [
+        f"from {min(those)} to {max(those)} B{what}"
+        for blocks, what in ((False, ""), (True, " in blocks (Gather, Alltoall …)"))
+        if (those := sizes[blocks])
+    ]
+    if words:
+        yield f"sizes {' and '.join(words)}"
 
 
 def of_all(
@@ -95,7 +118,7 @@ def of(
     yield summary_table(stages if report.winners else {"before": report.before}, guidelines)
     if report.winners:
         yield Text()
-        yield winners(report)
+        yield winners(report, guidelines)
         yield from (Text(f"not proven: {text}") for text in report.not_proven())
     if report.saving is not None:
         yield Text()
@@ -111,7 +134,7 @@ def of(
     remaining = report.remaining()
     if remaining and report.searches:
         yield Text()
-        yield _remaining(report)
+        yield _remaining(report, guidelines)
     yield Text()
     yield facts(report, paths=paths)
 
@@ -154,7 +177,7 @@ def _layout(report: Report) -> str:
     return f"{report.campaign.nodes}x{report.campaign.ppn}"
 
 
-def winners(report: Report) -> Table:
+def winners(report: Report, guidelines: Guidelines) -> Table:
     table = common.titled(
         "Winners", ("function", "bytes", "configuration", "speed-up, cold", "removes")
     )
@@ -164,9 +187,27 @@ def winners(report: Report) -> Table:
             sizes_of(winner),
             label(winner.variant, winner.configuration).replace("coll_tuned_", ""),
             f"{winner.speedup:.2f} [{winner.speedup_low:.2f}, {winner.speedup_high:.2f}]",
-            ", ".join(winner.removes) or "-",
+            _removed(winner, guidelines),
         )
     return table
+
+
+def _removed(winner: Winner, guidelines: Guidelines) -> str:
+    """`GL12 Allreduce ⪯ Reduce+Bcast (1024, 8192 B)`, by guideline."""
+    sizes: dict[str, list[str]] = {}
+    for name in winner.removes:
+        guideline, _, size = name.partition("@")
+        sizes.setdefault(guideline, []).append(size)
+    words = [
+        named(guideline, guidelines) + (f" ({', '.join(those)} B)" if all(those) else "")
+        for guideline, those in sizes.items()
+    ]
+    return "; ".join(words) or "-"
+
+
+def named(guideline: str, guidelines: Guidelines) -> str:
+    """Its id and its name; the id alone where nobody knows it."""
+    return " ".join(dict.fromkeys([guideline, guideline_label(guideline, guidelines)]))
 
 
 def behind(found: Sequence[Behind]) -> Table:
@@ -306,13 +347,13 @@ def facts(report: Report, *, paths: bool) -> Text:
     return Text("\n".join(lines))
 
 
-def _remaining(report: Report) -> Table:
+def _remaining(report: Report, guidelines: Guidelines) -> Table:
     table = common.titled(
         "Violations that remain", ("guideline", "function", "bytes", "ratio", "why")
     )
     for verdict, reason in report.remaining():
         table.add_row(
-            verdict.guideline,
+            named(verdict.guideline, guidelines),
             verdict.function,
             str(verdict.bytes),
             f"{verdict.ratio:.2f}" if verdict.ratio is not None else "",

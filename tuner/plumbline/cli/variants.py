@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import base, common, completing, options
+from . import base, common, completing, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
@@ -135,14 +135,7 @@ def _best(
 
     simulated = settings.ranks.simulate is not None
     data = common.data_of(settings)
-    candidate_space = CandidateSpace(
-        toolchain.space,
-        toolchain.installation.library,
-        toolchain.knobs,
-        toolchain.catalogue.variants,
-        settings.ranks.nprocs,
-        unsafe=True,
-    )
+    candidate_space = CandidateSpace.of(toolchain, settings.ranks.nprocs, unsafe=True)
     first = first_launches or (1 if simulated else FIRST)
     finals = launches or (1 if simulated else LAUNCHES)
     fields = {
@@ -154,7 +147,7 @@ def _best(
     }
     names = {target.function for target in fields}
     with (
-        common.Bar(in_all=len(names) * (first + finals)) as bar,
+        progress.Bar(in_all=len(names) * (first + finals)) as bar,
         unkept.store_for(toolchain, starting.starter(toolchain, settings), "best", bar) as store,
     ):
         return best.find(

@@ -43,10 +43,12 @@ def command(program: Program, all_rows: bool, refine: bool, **asked: Any) -> int
     return common.VIOLATIONS_FOUND if violated or wrong else 0
 
 
-def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked: Any) -> list[int]:
+def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked: Any) -> Any:
     """The sizes that are asked for, and those that a run of suites adds. Raises UsageError where
     several campaigns are asked for, as each would have its own."""
+    from plumbline.measure import tables
     from plumbline.settings import campaign_file as files
+    from plumbline.settings.cases import SIZES
     from plumbline.settings.identity import chosen
     from plumbline.settings.toolchain import find_toolchain
     from plumbline.suites import of_guidelines
@@ -63,14 +65,19 @@ def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked
         task.mpi_prefix, settings=task.settings, beside=program.database.parent
     )
     settings = task.settings.on(toolchain.launcher.processing_units())
-    suites = of_guidelines.suites(chosen(toolchain, settings), settings)
+    guidelines = chosen(toolchain, settings)
+    suites = of_guidelines.suites(guidelines, settings)
     there = program._replace(mpi=task.mpi_prefix)
     ran = running_suites.run(there, settings, "sizes of a violation table", suites, new=new)
     added = _added(ran.suites)
     for size, why in added.items():
         click.echo(f"plumbline: {size} B is added: {why}", err=True)
     click.echo(f"plumbline: {len(added)} sizes were added by run {ran.campaign.id}", err=True)
-    return sorted({*settings.cases.sizes, *added})
+    cases = settings.cases
+    if isinstance(cases.sizes, list) and not cases.block_sizes and cases.sizes != sorted(SIZES):
+        return sorted({*cases.sizes, *added})
+    found = tables.sizes_of(guidelines, settings)
+    return {function: sorted({*sizes, *added}) for function, sizes in found.items()}
 
 
 def _added(suites: list[MeasuredSuite]) -> dict[int, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from . import base, common
+from . import base, common, progress
 from .base import Program
 
 
@@ -49,7 +49,7 @@ def command(
 
 
 def _say(text: str) -> None:
-    click.echo(f"plumbline: {text}", err=True)
+    progress.say(text, "%Y-%m-%d %H:%M:%S%z")
 
 
 def _run(program: Program, file: Path | None, *, once: bool) -> int:

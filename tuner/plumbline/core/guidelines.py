@@ -11,7 +11,9 @@ from typing import Any
 
 import msgspec
 
-from plumbline.system import toml
+from plumbline.core.forms import blocking, is_form
+from plumbline.system import mistakes, toml
+from plumbline.system.toml import Document, Place
 from plumbline_db.errors import UsageError
 
 DEFAULT_PATH = Path(__file__).with_name("guidelines.toml")
@@ -115,9 +117,13 @@ class Guidelines(GuidelineEntry, frozen=True):
         """Functions on the left side of a pattern, each once, in the order of the file."""
         return list(dict.fromkeys(pattern.lhs for pattern in self.patterns))
 
+    def names(self) -> dict[str, str]:
+        """By id."""
+        return {entry.id: entry.name for entry in self.entries()}
+
     def name_of(self, guideline: str) -> str:
         """Name of a guideline by its id; KeyError where there is none."""
-        return {entry.id: entry.name for entry in self.entries()}[guideline]
+        return self.names()[guideline]
 
     def entries(self) -> list[Monotony | Split | RankMonotony | Pattern | Overlap | Nonblocking]:
         rank = [self.rank] if self.rank else []
@@ -128,12 +134,21 @@ class Guidelines(GuidelineEntry, frozen=True):
             guideline for guideline in (self.overlap, self.nonblocking) if guideline is not None
         ]
 
-    def selected(self, ids: Collection[str]) -> Guidelines:
-        """Those with these ids; by default (no ids) those that are verified by default. Monotony
-        and split-robustness belong to every function that is measured."""
+    def known_to(self, functions: Collection[str]) -> Guidelines:
+        """Without those of forms that a library lacks."""
+        kept = [each for each in self.patterns if each.lhs in functions or not is_form(each.lhs)]
+        return msgspec.structs.replace(self, patterns=kept)
+
+    def selected(self, ids: Collection[str], functions: Collection[str] = ()) -> Guidelines:
+        """Those with these ids; by default (no ids) those that are verified by default, and those
+        of forms that are among the `functions`. Monotony and split-robustness belong to every
+        function that is measured."""
 
         def wanted(entry: Pattern | RankMonotony) -> bool:
-            return entry.id in ids if ids else entry.default
+            if ids:
+                return entry.id in ids
+            named = isinstance(entry, Pattern) and is_form(entry.lhs) and entry.lhs in functions
+            return entry.default or named
 
         return Guidelines(
             self.monotony,
@@ -156,12 +171,17 @@ def _split_variant(function: str) -> str:
 
 def _spelt(pattern: Any) -> Any:
     """A pattern of the file, with the sides that its name spells where it says none:
-    `MPI_Scan ⪯ MPI_Exscan + MPI_Reduce_local` is of scan_as_exscan_plus_reduce_local."""
+    `MPI_Scan ⪯ MPI_Exscan + MPI_Reduce_local` is of scan_as_exscan_plus_reduce_local, and
+    `MPI_Ibcast + MPI_Wait ⪯ MPI_Bcast` of MPI_Ibcast and ibcast_as_bcast."""
     name = pattern.get("name") if isinstance(pattern, dict) else None
     left, precedes, right = name.partition(f" {PRECEDES} ") if isinstance(name, str) else ("",) * 3
     if not precedes:
         return pattern
     backwards = "+" in left
+    form = left.partition(" + ")[0]
+    if is_form(form) and blocking(form) == right:
+        mockup = f"{prefix_of(form)}as_{right.removeprefix('MPI_').lower()}"
+        return {"lhs": form, "uses": [right], "variant": mockup} | pattern
     function, functions = (right, left) if backwards else (left, right)
     made_of = functions.split(" + ")
     mockup = f"{prefix_of(function)}as_" + "_plus_".join(
@@ -177,14 +197,16 @@ def load(path: Path | None = None) -> Guidelines:
     UsageError names the file, the entry and what is wrong with it."""
     path = path or DEFAULT_PATH
     document = toml.read(path, str(path))
-    if isinstance(document.get("pattern"), list):
-        document["pattern"] = [_spelt(pattern) for pattern in document["pattern"]]
+    values = dict(document.values)
+    if isinstance(values.get("pattern"), list):
+        values["pattern"] = [_spelt(pattern) for pattern in values["pattern"]]
     try:
-        guidelines = msgspec.convert(document, Guidelines, strict=True)
+        guidelines = msgspec.convert(values, Guidelines)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{path}: {error}{_entry_hint(document, str(error))}") from error
+        mistake = document.mistake(error, mistakes.fields_of(Guidelines))
+        raise UsageError(f"{mistake}{_entry_hint(values, str(error))}") from error
     for entry, problem in _problems(guidelines):
-        raise UsageError(f"{path}: {entry}: {problem}")
+        raise document.refused(f"{entry}: {problem}", _place(document, entry))
     return guidelines
 
 
@@ -205,6 +227,17 @@ def check_against(guidelines: Guidelines, variants: Collection[str]) -> None:
                 f"'{variant}'; correct the entry, or add the variant to "
                 "collectives-alt/catalogue.def and build the probe again"
             )
+
+
+def _place(document: Document, entry: str) -> Place:
+    """Where the last entry stands that a problem is about."""
+    found: Place = ()
+    for key, value in document.values.items():
+        tables = value if isinstance(value, list) else [value]
+        for number, table in enumerate(tables):
+            if isinstance(table, dict) and entry == f"guideline '{table.get('id')}'":
+                found = (key, number) if isinstance(value, list) else (key,)
+    return found
 
 
 def _entry_hint(document: dict[str, object], message: str) -> str:
@@ -257,8 +290,11 @@ def _problems(guidelines: Guidelines) -> Iterable[tuple[str, str]]:
         if not pattern.uses:
             yield label, "uses is empty: name the functions of the right side"
         both = (pattern.lhs_variant, pattern.variant)
-        if pattern.lhs_variant == LIBRARY and not pattern.name.startswith(
-            f"{pattern.lhs} {PRECEDES} "
+        waited = is_form(pattern.lhs) and pattern.name.startswith(f"{pattern.lhs} + ")
+        if (
+            pattern.lhs_variant == LIBRARY
+            and not waited
+            and not pattern.name.startswith(f"{pattern.lhs} {PRECEDES} ")
         ):
             yield label, f"the name must start with '{pattern.lhs} {PRECEDES} '"
         if pattern.variant == LIBRARY and not pattern.name.endswith(f" {PRECEDES} {pattern.lhs}"):

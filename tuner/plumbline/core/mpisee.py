@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plumbline.core.application import Application, Calls
+from plumbline.core.forms import is_form
 from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS, REDUCTIONS
 from plumbline_db.errors import UsageError
 from plumbline_db.mpisee import Seen, SeenCalls
 
 _DIVIDED = MESSAGE_FUNCTIONS_IN_BLOCKS | FUNCTIONS_IN_PARTS
-COLLECTIVES = _DIVIDED | REDUCTIONS | {"MPI_Bcast"}
+COLLECTIVES = frozenset(name for name in _DIVIDED | REDUCTIONS | {"MPI_Bcast"} if not is_form(name))
 
 
 def application(seen: Seen) -> Application:

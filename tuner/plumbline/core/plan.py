@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.forms import with_forms
 from plumbline_db.errors import UsageError
 
-MESSAGE_FUNCTIONS_IN_BLOCKS = frozenset(
+MESSAGE_FUNCTIONS_IN_BLOCKS = with_forms(
     {
         "MPI_Gather",
         "MPI_Scatter",
@@ -22,7 +23,7 @@ MESSAGE_FUNCTIONS_IN_BLOCKS = frozenset(
     }
 )
 # Blocks that may differ in length, and make up the volume together.
-FUNCTIONS_IN_PARTS = frozenset(
+FUNCTIONS_IN_PARTS = with_forms(
     {
         "MPI_Gatherv",
         "MPI_Scatterv",
@@ -32,7 +33,7 @@ FUNCTIONS_IN_PARTS = frozenset(
     }
 )
 # Those whose data an operator joins.
-REDUCTIONS = frozenset(
+REDUCTIONS = with_forms(
     {
         "MPI_Allreduce",
         "MPI_Exscan",
@@ -42,6 +43,7 @@ REDUCTIONS = frozenset(
         "MPI_Scan",
     }
 )
+WITHOUT_SIZE = with_forms({"MPI_Barrier"})
 TYPE_BYTES = {
     "MPI_BYTE": 1,
     "MPI_CHAR": 1,
@@ -334,7 +336,7 @@ def named_in(text: str, number: int) -> str:
 
 def least_bytes(function: str, nprocs: int, data: Data) -> int:
     """The smallest volume that moves data: one element, in each block where there are blocks."""
-    if function == "MPI_Barrier":
+    if function in WITHOUT_SIZE:
         return 0
     return TYPE_BYTES[data.type] * (nprocs if function in MESSAGE_FUNCTIONS_IN_BLOCKS else 1)
 
@@ -355,8 +357,8 @@ def part_bytes(function: str, size: int, nprocs: int, ranks: int, type: str) -> 
 def measurable(function: str, sizes: Iterable[int], nprocs: int, data: Data) -> list[int]:
     """The sizes that are distinct cells of `function`: where blocks are equal, sizes that round up
     to the same block are one cell (the smallest that is not padded, if there is one); no size is
-    below one element, and Barrier has the size 0 alone."""
-    if function == "MPI_Barrier":
+    below one element, and a barrier has the size 0 alone."""
+    if function in WITHOUT_SIZE:
         return [0]
     unit = least_bytes(function, nprocs, data)
     chosen: dict[int, int] = {}

@@ -17,17 +17,13 @@ def read(path: Path | None) -> Configuration:
     """None: all defaults. Raises UsageError that names the file and the key."""
     if path is None:
         return Configuration()
-    where = f"configuration {path}"
-    values = toml.read(path, where)
-    try:
-        found = msgspec.convert(values, Configuration)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"{where}: {error}") from error
+    document = toml.read(path, f"configuration {path}")
+    found = document.convert(Configuration)
     try:
         for problem in problems(found):
             raise UsageError(problem)
     except UsageError as error:
-        raise UsageError(f"{where}: {error}") from error
+        raise document.refused(str(error)) from error
     return _beside(path.absolute().parent, found)
 
 

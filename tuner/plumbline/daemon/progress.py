@@ -45,3 +45,6 @@ class StepProgress:
     def step(self, text: str) -> None:
         del text
         self._alive()
+
+    def expect(self, seconds: float) -> None:
+        del seconds

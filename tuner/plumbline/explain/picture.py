@@ -1,12 +1,16 @@
 """An explanation as a picture: run times over the size, of the default, the winners and all other
-candidates, with the lower bound below them, and what the models say of default and winners. Pure:
-an Explanation in, a Vega-Lite specification out (chart.py renders it)."""
+candidates, with the lower bound below them, and what the models say of default and winners. Lines
+end where a size between was not measured. Pure: an Explanation in, a Vega-Lite specification out
+(chart.py renders it)."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plumbline.explain.explain import Explained, Explanation
+from plumbline.system import chart
 
 DEFAULT, WINNER, OTHERS = "default", "winner", "other candidates"
 MODEL_OF_DEFAULT, MODEL_OF_WINNER = "default, by the model", "winner, by the model"
@@ -25,22 +29,42 @@ _SERIES = {
 
 def specification(found: Explanation, title: list[str]) -> dict[str, Any]:
     """`title`: its lines."""
+    sizes: dict[str, set[int]] = {}
+    places = [(curve.function, curve.bytes) for curve in found.curves]
+    places += [(cell.function, cell.bytes) for cell in found.cells]
+    for function, size in places:
+        sizes.setdefault(function, set()).add(size)
     values = _curves(found)
     for cell in found.cells:
         values += _candidates(cell)
+    values = _in_pieces(values, {name: sorted(its_sizes) for name, its_sizes in sizes.items()})
     shown = [name for name in _SERIES if any(value["series"] == name for value in values)]
+    return {
+        "title": {"text": title, "subtitle": _says(found), "anchor": "start", "fontSize": 12},
+        "data": {"values": values},
+        "columns": 2,
+        "concat": [_panel(name, sorted(sizes[name]), shown) for name in sizes],
+        "config": {"background": "white", "font": "sans-serif"},
+    }
+
+
+def _panel(function: str, sizes: Sequence[int], shown: Sequence[str]) -> dict[str, Any]:
+    """A function. Its axis is logarithmic; that of a call without bytes has one place."""
+    bytes_axis: dict[str, Any] = {"type": "ordinal", "title": "bytes", "axis": {"labelAngle": 0}}
+    if sizes[0] > 0:
+        bytes_axis = chart.log_bytes(sizes)
     series = {"field": "series", "type": "nominal"}
     domain = {"domain": shown}
     legend = {"title": None, "orient": "top", "columns": 3, "labelLimit": 300, "symbolSize": 90}
     encoding = {
-        "x": {"field": "bytes", "type": "ordinal", "title": "bytes", "axis": {"labelAngle": -45}},
+        "x": {"field": "bytes"} | bytes_axis,
         "y": {
             "field": "microseconds",
             "type": "quantitative",
             "scale": {"type": "log"},
             "title": "run time, µs",
         },
-        "detail": {"field": "configuration"},
+        "detail": [{"field": "configuration"}, {"field": "piece"}],
         "color": series
         | {"scale": domain | {"range": [_SERIES[name][0] for name in shown]}, "legend": legend},
     }
@@ -68,13 +92,11 @@ def specification(found: Explanation, title: list[str]) -> dict[str, Any]:
         {"transform": [front], "mark": points, "encoding": encoding | {"shape": shapes}},
     ]
     return {
-        "title": {"text": title, "subtitle": _says(found), "anchor": "start", "fontSize": 12},
-        "data": {"values": values},
-        "facet": {"field": "function", "type": "nominal", "title": None},
-        "columns": 2,
-        "spec": {"width": 420, "height": 260, "layer": layers},
-        "resolve": {"scale": {"y": "independent", "x": "independent"}},
-        "config": {"background": "white", "font": "sans-serif"},
+        "title": {"text": function, "anchor": "middle"},
+        "width": 420,
+        "height": 260,
+        "transform": [{"filter": f"datum.function == '{function}'"}],
+        "layer": layers,
     }
 
 
@@ -98,15 +120,14 @@ def _curves(found: Explanation) -> list[dict[str, Any]]:
 
 
 def _candidates(cell: Explained) -> list[dict[str, Any]]:
+    """A winner that was not measured at this size has no point here."""
     winner = cell.winner.configuration if cell.winner else ""
     same = cell.default_is[0] if cell.default_is else ""
     values = []
-    if cell.winner:
-        values.append(_point(cell.function, cell.bytes, WINNER, "", cell.winner.seconds))
     for candidate in cell.candidates:
         name = candidate.configuration
-        if name != winner:
-            values.append(_point(cell.function, cell.bytes, OTHERS, name, candidate.seconds))
+        series, told = (WINNER, "") if name == winner else (OTHERS, name)
+        values.append(_point(cell.function, cell.bytes, series, told, candidate.seconds))
         model = {winner: MODEL_OF_WINNER, same: MODEL_OF_DEFAULT}.get(name)
         if model:
             values.append(_point(cell.function, cell.bytes, model, "", candidate.loggp_seconds))
@@ -123,3 +144,20 @@ def _point(
         "configuration": configuration or series,
         "microseconds": None if seconds is None else 1e6 * seconds,
     }
+
+
+def _in_pieces(
+    values: list[dict[str, Any]], sizes: Mapping[str, Sequence[int]]
+) -> list[dict[str, Any]]:
+    """Each with the piece of its line: a new one begins behind a size of the function at which the
+    line has no point."""
+    last: dict[tuple[str, str, str], tuple[int, int]] = {}
+    found = []
+    for value in sorted(values, key=lambda value: int(value["bytes"])):
+        line = (value["function"], value["series"], value["configuration"])
+        place = bisect_left(sizes[value["function"]], value["bytes"])
+        before, piece = last.get(line, (place - 1, 0))
+        piece += place > before + 1
+        last[line] = (place, piece)
+        found.append(value | {"piece": piece})
+    return found

@@ -6,9 +6,9 @@ from __future__ import annotations
 import datetime
 import re
 
-from plumbline.check.imb import FUNCTIONS
 from plumbline.core.plan import REDUCTIONS
 
+from .osu import FUNCTIONS
 from .table import (
     GivenColumns,
     GivenOutput,
@@ -31,7 +31,7 @@ _FACT = re.compile(
 )
 _COLUMN = re.compile(r"(?:t_)?(\w+?)\[usec\]\Z")
 _BY_NAME = {function.removeprefix("MPI_"): function for function in FUNCTIONS}
-_OLD_TOTALS = frozenset({"MPI_Reduce_scatter"})  # until 2018 a size was the whole vector
+OLD_TOTALS = frozenset({"MPI_Reduce_scatter"})  # until 2018 a size was the whole vector
 _FIRST_OF_BLOCKS = 2019
 
 
@@ -46,7 +46,7 @@ class Imb:
         del nprocs  # it says
         found = _TITLE.search(text)
         version = found[1].strip(" ,") if found else ""
-        totals = _OLD_TOTALS if int(version[:4] or 0) < _FIRST_OF_BLOCKS else frozenset[str]()
+        totals = OLD_TOTALS if int(version[:4] or 0) < _FIRST_OF_BLOCKS else frozenset[str]()
         facts: dict[str, str] = {}
         tables: list[GivenTable] = []
         section: _Section | None = None

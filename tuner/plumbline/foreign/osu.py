@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 
-from plumbline.check.osu import FUNCTIONS, TOTALS
 from plumbline.core.plan import REDUCTIONS
 
 from .table import (
@@ -20,6 +19,13 @@ from .table import (
     whole,
 )
 
+FUNCTIONS = (
+    *("MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv"),
+    *("MPI_Allgather", "MPI_Allgatherv", "MPI_Alltoall", "MPI_Alltoallv", "MPI_Reduce"),
+    *("MPI_Allreduce", "MPI_Reduce_scatter", "MPI_Reduce_scatter_block"),
+)
+# Their size is the whole vector, which the program divides.
+TOTALS = frozenset({"MPI_Reduce_scatter", "MPI_Reduce_scatter_block"})
 _TITLE = re.compile(r"# OSU MPI(?:-[\w-]+)? *(.*?) *Test(?: v([\w.]+))?\s*\Z")
 _TYPE = re.compile(r"# Datatype: (\w+)")
 _SPLIT = re.compile(r"\s{2,}")

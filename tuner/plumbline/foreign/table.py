@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from plumbline.check.sizes import volume
+from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS
 from plumbline_db.errors import PlumblineError, UsageError
 
 MOST_ROWS = 100_000  # of a file
@@ -99,6 +99,16 @@ def needed(nprocs: int | None, title: str) -> int:
     if nprocs is None:
         raise UsageError(f"{title} does not say on how many ranks it ran: --nprocs says it")
     return nprocs
+
+
+def volume(function: str, size: int, nprocs: int, *, totals: frozenset[str]) -> int:
+    """The volume of a size of OSU or IMB, which is the vector of one process, or the block that one
+    process has for another; of `totals` a size is the volume already, cut to whole blocks."""
+    if function in totals:
+        blocks = function in MESSAGE_FUNCTIONS_IN_BLOCKS
+        return size // nprocs * nprocs if blocks else size
+    divided = function in MESSAGE_FUNCTIONS_IN_BLOCKS | FUNCTIONS_IN_PARTS
+    return size * nprocs if divided else size
 
 
 def moved(function: str, size: int, nprocs: int, totals: frozenset[str] = frozenset()) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import shutil
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -22,7 +23,7 @@ from plumbline.libraries import Family, Installation
 from plumbline.system import ending, process
 from plumbline_db import own
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Event
+from plumbline_db.records import Event, Machine
 
 from . import Job
 from .job_files import JobFiles, Submission, submitted_script
@@ -62,6 +63,20 @@ class SchedulerTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
         for key, (fine, what) in legal.items():
             if not fine:
                 raise ValueError(f"{key} = {getattr(self, key)!r}: it must be {what}")
+
+
+def refuse_all_but_words(table: SchedulerTable, *keys: str) -> None:
+    """ValueError where one of these texts is no word, or would be an option."""
+    for key in keys:
+        if re.search(r"^-|[\s\x00-\x1f]", getattr(table, key)):
+            raise ValueError(f"{key} = {getattr(table, key)!r}: it must be one word")
+
+
+def machine_of(facts: Sequence[str], **known: str | int) -> Machine:
+    """What a scheduler tells of its nodes; another machine where one of the `facts` is another."""
+    unknown = {"cpu_model": "", "numa_nodes": 1, "memory_bytes": 0, "kernel": ""}
+    id = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+    return msgspec.convert({"id": id} | unknown | known, Machine)
 
 
 class Queue:
@@ -105,6 +120,20 @@ class Queue:
     def cancel(self, jobs: Sequence[Submission]) -> None:
         """Those that are there under their names. Raises PlumblineError when that fails."""
         raise NotImplementedError
+
+    def cancel_each(self, jobs: Sequence[Submission], asking: str, command: str, gone: str) -> None:
+        """Those that `asking` finds alive, by `command`; a complaint that matches `gone` is none.
+        Raises PlumblineError."""
+        states = self.states(jobs)
+        if states is None:
+            raise PlumblineError(f"{asking} does not answer: what is to be cancelled is not known")
+        ids = sorted(id for id, state in states.items() if state.kind == "alive")
+        if not ids:
+            return
+        done = process.run([command, *ids], timeout_seconds=COMMAND_SECONDS)
+        for line in done.stderr.splitlines():
+            if done.status != 0 and not re.search(gone, line):
+                raise PlumblineError(f"{command} {' '.join(ids)}: {line.strip()}")
 
     # --- the launcher ---------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ Written after the commands' manuals, and tested against recorded answers alone."
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,14 +19,13 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
 from . import Job, launcher
-from .batch import COMMAND_SECONDS, Queue, SchedulerTable, ask
+from .batch import COMMAND_SECONDS, Queue, SchedulerTable, ask, machine_of, refuse_all_but_words
 from .job_files import KILL_SECONDS, Submission
 from .under_way import JobState
 
 _OURS = {"job-name", "output", "error", "env", "env-file", "nodes", "nslots", "time-limit", "cwd"}
 _OURS |= {"exclusive", "queue", "bank", "wrap", "dry-run", "cc", "bcc", "input"}
 _OPTION = re.compile(r"--([a-z][a-z0-9-]*)(=[^\x00-\x1f]+)?\Z")
-_WORD = re.compile(r"[^\s\x00-\x1f]*\Z")
 _FORMAT = "--format={id.f58}|{state}|{result}|{exception.type}"
 
 
@@ -44,9 +42,7 @@ class FluxTable(SchedulerTable, frozen=True, forbid_unknown_fields=True, kw_only
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("queue", "bank"):
-            if not _WORD.match(getattr(self, key)):
-                raise ValueError(f"{key} = {getattr(self, key)!r}: it must be one word")
+        refuse_all_but_words(self, "queue", "bank")
         for option in self.flux:
             found = _OPTION.match(option)
             if found is None:
@@ -71,15 +67,10 @@ class Flux(Queue):
         del placement
         nodes, cores, hosts = self._resources()
         queue = f", queue {self._flux.queue}" if self._flux.queue else ""
-        facts = [hosts, queue, str(cores // nodes)]
-        return Machine(
-            id=hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16],
+        return machine_of(
+            [hosts, queue, str(cores // nodes)],
             host=hosts + queue,
-            cpu_model="",
             processing_units=cores // nodes,
-            numa_nodes=1,
-            memory_bytes=0,
-            kernel="",
             system=ask("flux", "version").splitlines()[0].replace("commands:", "Flux").strip(),
         )
 

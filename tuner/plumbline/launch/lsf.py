@@ -5,7 +5,6 @@ Written after the commands' manuals, and tested against recorded answers alone."
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from collections.abc import Sequence
@@ -18,7 +17,14 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
 from . import Job, launcher
-from .batch import COMMAND_SECONDS, Queue, SchedulerTable, ask
+from .batch import (
+    COMMAND_SECONDS,
+    Queue,
+    SchedulerTable,
+    ask,
+    machine_of,
+    refuse_all_but_words,
+)
 from .job_files import KILL_SECONDS, Submission
 from .under_way import JobState
 
@@ -26,7 +32,6 @@ from .under_way import JobState
 _OURS = {"J", "o", "oo", "e", "eo", "W", "n", "x", "q", "P", "env", "L", "I", "Is", "Ip", "K", "i"}
 _OURS |= {"is", "r", "rn", "cwd", "B", "N", "H", "w", "b", "t", "hl", "pack"}
 _OPTION = re.compile(r"-([A-Za-z_]+)(?: ([^\s-][^\x00-\x1f]*))?\Z")
-_WORD = re.compile(r"[^\s\x00-\x1f]*\Z")
 _FIELDS = "jobid job_name stat exit_reason delimiter='|'"
 
 # What LSF says of an EXIT -> what became of the job. Other reasons are the system's.
@@ -52,9 +57,7 @@ class LsfTable(SchedulerTable, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("queue", "project", "select"):
-            if not _WORD.match(getattr(self, key)) or getattr(self, key).startswith("-"):
-                raise ValueError(f"{key} = {getattr(self, key)!r}: it must be one word")
+        refuse_all_but_words(self, "queue", "project", "select")
         if "span[" in self.select:
             raise ValueError("select: span[…] is set from nprocs and nodes")
         for option in self.bsub:
@@ -83,15 +86,11 @@ class Lsf(Queue):
         queue = f", queue {self._lsf.queue}" if self._lsf.queue else ""
         select = f", {self._lsf.select}" if self._lsf.select else ""
         slots = self.processing_units()
-        facts = [cluster, queue, select, str(slots)]
-        return Machine(
-            id=hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16],
+        return machine_of(
+            [cluster, queue, select, str(slots)],
             host=cluster + queue + select,
             cpu_model=self._lsf.select,
             processing_units=slots or 0,
-            numa_nodes=1,
-            memory_bytes=0,
-            kernel="",
             system=said.strip().partition("\n")[0].strip(),
         )
 
@@ -148,16 +147,7 @@ class Lsf(Queue):
         return None if done.status != 0 and not complaints else done.stdout
 
     def cancel(self, jobs: Sequence[Submission]) -> None:
-        states = self.states(jobs)
-        if states is None:
-            raise PlumblineError("bjobs does not answer: what is to be cancelled is not known")
-        ids = sorted(id for id, state in states.items() if state.kind == "alive")
-        if not ids:
-            return
-        done = process.run(["bkill", *ids], timeout_seconds=COMMAND_SECONDS)
-        for line in done.stderr.splitlines():
-            if done.status != 0 and not re.search(r"already finished|No matching", line):
-                raise PlumblineError(f"bkill {' '.join(ids)}: {line.strip()}")
+        self.cancel_each(jobs, "bjobs", "bkill", gone="already finished|No matching")
 
 
 def _rows(text: str) -> list[tuple[str, tuple[str, str, str]]]:

@@ -6,7 +6,6 @@ Written after the commands' manuals, and tested against recorded answers alone."
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,14 +17,20 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
 from . import Job, launcher
-from .batch import COMMAND_SECONDS, Queue, SchedulerTable, ask
+from .batch import (
+    COMMAND_SECONDS,
+    Queue,
+    SchedulerTable,
+    ask,
+    machine_of,
+    refuse_all_but_words,
+)
 from .job_files import KILL_SECONDS, Submission
 from .under_way import JobState
 
 # Letters of qsub that Plumbline sets itself, or that would take a job out of its hands.
 _OURS = set("ANoeJjtVvrhISqzCfXGdDx")
 _OPTION = re.compile(r"-([A-Za-z]) ([^\s-][^\s]*)\Z")
-_WORD = re.compile(r"[^\s\x00-\x1f]*\Z")
 
 _WALLTIME_STATUS = {"-29", "-11"}  # of PBS Pro, of Torque: ended at its time limit
 _SIGNALLED = 256  # an exit status above it: the job was killed
@@ -45,9 +50,7 @@ class PbsTable(SchedulerTable, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("queue", "account", "chunk"):
-            if not _WORD.match(getattr(self, key)) or getattr(self, key).startswith("-"):
-                raise ValueError(f"{key} = {getattr(self, key)!r}: it must be one word")
+        refuse_all_but_words(self, "queue", "account", "chunk")
         for option in self.qsub:
             found = _OPTION.match(option)
             if found is None:
@@ -76,15 +79,11 @@ class Pbs(Queue):
         queue = f", queue {self._pbs.queue}" if self._pbs.queue else ""
         chunk = f", {self._pbs.chunk}" if self._pbs.chunk else ""
         cpus = self.processing_units()
-        facts = [server, queue, chunk, str(cpus)]
-        return Machine(
-            id=hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16],
+        return machine_of(
+            [server, queue, chunk, str(cpus)],
             host=server + queue + chunk,
             cpu_model=self._pbs.chunk,
             processing_units=cpus or 0,
-            numa_nodes=1,
-            memory_bytes=0,
-            kernel="",
             system="Torque" if self._torque() else "OpenPBS",
         )
 
@@ -146,17 +145,7 @@ class Pbs(Queue):
         return _states(done.stdout, {job.name for job in jobs})
 
     def cancel(self, jobs: Sequence[Submission]) -> None:
-        states = self.states(jobs)
-        if states is None:
-            raise PlumblineError("qstat does not answer: what is to be cancelled is not known")
-        ids = sorted(id for id, state in states.items() if state.kind == "alive")
-        if not ids:
-            return
-        done = process.run(["qdel", *ids], timeout_seconds=COMMAND_SECONDS)
-        gone = ("Unknown Job Id", "has finished", "invalid state", "Invalid state")
-        for line in done.stderr.splitlines():
-            if done.status != 0 and not any(part in line for part in gone):
-                raise PlumblineError(f"qdel {' '.join(ids)}: {line.strip()}")
+        self.cancel_each(jobs, "qstat", "qdel", gone="Unknown Job Id|has finished|[Ii]nvalid state")
 
 
 def _states(text: str, names: set[str]) -> dict[str, JobState]:

@@ -4,7 +4,6 @@ squeue."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
 from . import Job, launcher
-from .batch import COMMAND_SECONDS, Queue, SchedulerTable, ask
+from .batch import COMMAND_SECONDS, Queue, SchedulerTable, ask, machine_of, refuse_all_but_words
 from .job_files import KILL_SECONDS, Submission
 from .under_way import JobState, Kind
 
@@ -35,7 +34,6 @@ _OURS |= {"ntasks-per-node", "partition", "account", "qos", "constraint", "nodel
 _OURS |= {"overcommit", "requeue", "no-requeue", "chdir", "wrap", "parsable", "wait", "test-only"}
 _OURS |= {"input", "open-mode", "help", "usage", "version"}
 _OPTION = re.compile(r"--([a-z][a-z0-9-]*)(=[^\x00-\x1f]+)?\Z")
-_WORD = re.compile(r"[^\s\x00-\x1f]*\Z")
 
 # What is not here is alive, or on its way out.
 _KINDS: dict[str, Kind] = {
@@ -74,9 +72,7 @@ class SlurmTable(SchedulerTable, frozen=True, forbid_unknown_fields=True, kw_onl
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for key in ("partition", "account", "qos", "constraint", "nodelist", "mpi"):
-            if not _WORD.match(getattr(self, key)):
-                raise ValueError(f"{key} = {getattr(self, key)!r}: it must be one word")
+        refuse_all_but_words(self, "partition", "account", "qos", "constraint", "nodelist", "mpi")
         if (self.start == "srun") != bool(self.mpi):
             raise ValueError('mpi goes with start = "srun": the type that srun --mpi is given')
         for option in self.sbatch:
@@ -125,15 +121,12 @@ class Slurm(Queue):
             )
             if value
         )
-        facts = [cluster, where, *types]
-        return Machine(
-            id=hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16],
+        return machine_of(
+            [cluster, where, *types],
             host=f"{cluster}, {where}",
             cpu_model="; ".join(types),
             processing_units=min(node.cpus for node in self._nodes()),
-            numa_nodes=1,
             memory_bytes=min(node.memory_mib for node in self._nodes()) * 2**20,
-            kernel="",
             system=f"Slurm {version}",
         )
 

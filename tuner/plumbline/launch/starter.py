@@ -17,6 +17,7 @@ import msgspec
 from plumbline.core.plan import named_in
 from plumbline.launch import RECORDS, Job, Launcher
 from plumbline.launch.batch import Queue
+from plumbline.launch.typed import Typed
 from plumbline.libraries import Family, Installation
 from plumbline.system import machine, process, readback
 from plumbline.system.placement import Placement
@@ -272,6 +273,8 @@ class Starter:
         return self._timeout_seconds if self._queue else done.seconds
 
     def _require_place(self, job: Job, records: Sequence[ProbeRecord]) -> None:
+        if isinstance(self._launcher, Typed):
+            return
         header = next((record for record in records if isinstance(record, Header)), None)
         # What the cores of a cluster's nodes are, a login node does not know.
         domains = {} if self._queue else machine.domains()

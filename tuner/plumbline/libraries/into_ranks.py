@@ -1,6 +1,6 @@
-"""How variables enter the ranks that a user's own mpirun starts, and nothing else of his shell:
-mpirun itself must not be preloaded. Each family knows how; exported files do the same in sh
-(exporters/plumbline_exporters/family)."""
+"""How variables enter the ranks that a user's own mpirun or srun starts, and nothing else of his
+shell: mpirun itself must not be preloaded. Each family knows how for its mpirun; exported files do
+the same in sh (exporters/plumbline_exporters/family, by_srun.py)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from plumbline.libraries import EntersRanks, Installation, families
+from plumbline.libraries import EntersRanks, Installation, families, preloaded
 from plumbline_db.errors import PlumblineError
 
+PRELOAD = "LD_PRELOAD"
 # What takes a path apart on its way: the loader, Open MPI's list, hydra's file, Intel MPI's tools.
+_NOTHING = {"NONE", "NIL"}
 _UNFIT = re.compile(r"[\s;:,=$'\"\\#]")
 
 
@@ -39,7 +41,29 @@ def environment(
                 f"{text}: mpirun or the loader would split this path at {unfit[0]!r}; move it to a "
                 "path without"
             )
-    return family.into_ranks(installation, library, variables, given, folder)
+    found = family.into_ranks(installation, library, variables, given, folder)
+    return found | _by_srun(library, variables, given)
+
+
+def whole(library: Path, variables: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
+    """The same for a program whose ranks take its environment as it is."""
+    return {PRELOAD: preloaded.before(library, given.get(PRELOAD, "")), **variables}
+
+
+def _by_srun(
+    library: Path, variables: Mapping[str, str], given: Mapping[str, str]
+) -> dict[str, str]:
+    """srun hands its ranks what this list names, `ALL` of the shell by default. Nothing is added
+    for who wants none of it."""
+    words = [word for word in given.get(preloaded.SRUN_LIST, "").split(",") if word] or ["ALL"]
+    if _NOTHING.intersection(words):
+        return {}
+    named = [word for word in words if word.startswith(f"{PRELOAD}=")]
+    theirs = named[-1].partition("=")[2] if named else given.get(PRELOAD, "")
+    ours = whole(library, variables, {PRELOAD: theirs})
+    words = [word for word in words if word.partition("=")[0] not in ours]
+    words += [f"{name}={value}" for name, value in ours.items()]
+    return {preloaded.SRUN_LIST: ",".join(words)}
 
 
 def rank_lists() -> tuple[str, ...]:

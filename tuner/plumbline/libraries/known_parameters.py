@@ -44,12 +44,12 @@ def _parameters(space: Space) -> Iterator[tuple[str, Parameter]]:
     for ignored in space.ignored:
         dead = ignored.reason if ignored.dead else ""
         yield from ((knob, Parameter(dead=dead)) for knob in ignored.knobs)
+    for setting in space.setting:
+        yield setting.knob, _setting(setting)
     for entry in space.function:
         yield entry.knob, _choice(space.family, entry)
         for parameter in entry.parameters:
             yield parameter.knob, Parameter(least=parameter.least, most=parameter.most)
-    for setting in space.setting:
-        yield setting.knob, _setting(setting)
 
 
 def _choice(family: str, entry: FunctionSpace) -> Parameter:

@@ -74,7 +74,9 @@ class FunctionSpace(_Entry, frozen=True):
     where one value must, which may name an algorithm for each range of sizes (ranged.py). `needs`
     are knobs that any value of `knob` wants beside it, `needs_nodes` those that it wants besides
     where the ranks are on several nodes. `cold`: its knobs are read when a launch starts, though
-    those of other functions are hot."""
+    those of other functions are hot. `also`: other functions that the knob decides for. `overlap`:
+    it matters for what goes on beside computation, and is a setting besides, in which the library
+    decides by itself with the value `own`."""
 
     name: str
     knob: str
@@ -85,9 +87,44 @@ class FunctionSpace(_Entry, frozen=True):
     needs: dict[str, str] = {}
     needs_nodes: dict[str, str] = {}
     cold: bool = False
+    also: list[str] = []
+    overlap: Literal["", "collectives"] = ""
+    own: str = ""
 
     def algorithm(self, name: str) -> Algorithm:
         return next(algorithm for algorithm in self.algorithms if algorithm.name == name)
+
+    def as_settings(self) -> list[Setting]:
+        """The same knobs as settings of the process."""
+        if not self.overlap:
+            return []
+        tried = [algorithm.name for algorithm in self.algorithms if not algorithm.left_out]
+        return [
+            Setting(
+                knob=self.knob,
+                unit="choice",
+                values=[self.own, *tried],
+                default=self.own,
+                functions=[self.name],
+                overlap=self.overlap,
+                summary=f"how {self.name} is done",
+            ),
+            *(
+                Setting(
+                    knob=parameter.knob,
+                    unit=parameter.unit,
+                    values=list(parameter.values),
+                    default=parameter.default,
+                    least=parameter.least,
+                    most=parameter.most,
+                    functions=[self.name],
+                    overlap=self.overlap,
+                    when={self.knob: parameter.algorithms[0]},
+                    summary=parameter.summary,
+                )
+                for parameter in self.parameters
+            ),
+        ]
 
     def parameters_of(self, algorithm: str) -> list[Parameter]:
         return [parameter for parameter in self.parameters if algorithm in parameter.algorithms]
@@ -256,6 +293,19 @@ class Space(_Entry, frozen=True):
         """Whether it is for this version."""
         return version.at_least(library, self.min_version) and not version.at_least(
             library, self.below_version
+        )
+
+    def whole(self) -> Space:
+        """With what stands once in the file and is read in two places: functions that share a knob,
+        and functions whose knobs are settings too."""
+        functions = [
+            msgspec.structs.replace(entry, name=name, also=[], overlap="")
+            for entry in self.function
+            for name in entry.also
+        ]
+        settings = [setting for entry in self.function for setting in entry.as_settings()]
+        return msgspec.structs.replace(
+            self, function=[*self.function, *functions], setting=[*self.setting, *settings]
         )
 
     def on(self, nodes: int) -> Space:

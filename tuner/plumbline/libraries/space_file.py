@@ -1,10 +1,9 @@
 """Reads search-spaces/*.toml: one file a library family, called after it.
 
 A table, or a word in a list as `{ value = "…" }`, that some versions lack says `min_version` or
-`below_version`; `since."5.0"` in a table has its keys that are others from this version on. A
-setting that stands alike for several functions, or ignored knobs of them, name these in `each`, and
-have `{function}` (MPI_Bcast), `{name}` (bcast) and `{NAME}` (BCAST) where they differ. With
-`like = "FAMILY-VERSION"` a file adds to the functions of another one.
+`below_version`; `since."5.0"` in a table has its keys that are others from this version on.
+shorthand.py has what spares a file to say a thing twice. With `like = "FAMILY-VERSION"` a file adds
+to the functions of another one.
 
 Strict: an unknown key, a parameter of an algorithm that does not exist, or a knob named twice is
 an error that names the file."""
@@ -13,15 +12,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from plumbline.libraries import shorthand
 from plumbline.libraries.space import Space
-from plumbline.system import toml, version
+from plumbline.system import mistakes, toml, version
+from plumbline.system.toml import Document
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.records import Library
 
@@ -61,58 +62,29 @@ def for_library(folder: Path, library: Library) -> Space:
 def load(path: Path) -> tuple[Space, ...]:
     """One space for each range of versions in which nothing changes, the oldest first."""
     name = f"search space {path}"
-    data = toml.read(path, name)
+    document = toml.read(path, name)
+    data = document.values
     spaces = []
     try:
-        for key in ("setting", "ignored"):
-            if isinstance(data.get(key), list):
-                data[key] = [written for table in data[key] for written in _for_each(table)]
-        data = _joined(path, data) if "like" in data else data
+        data = shorthand.written_out(data)
+        data = _joined(path, document, data) if "like" in data else data
         for lower, upper in pairwise(_bounds(data)):
             head = {"family": path.stem, "min_version": lower, "below_version": upper}
-            spaces.append(msgspec.convert(_at(data, lower) | head, Space))
+            spaces.append(document.convert(Space, _at(data, lower) | head))
             _check(spaces[-1])
-    except (msgspec.ValidationError, ValueError) as error:
+            spaces[-1] = spaces[-1].whole()
+    except msgspec.ValidationError as error:
+        raise document.mistake(error, mistakes.fields_of(Space), data) from error
+    except ValueError as error:
         raise UsageError(f"{name}: {error}") from error
     return tuple(spaces)
 
 
-def _for_each(table: Any) -> Iterator[Any]:
-    """What stands alike for each of the functions that it names so, written out: a setting of each
-    of them, or all knobs that are ignored."""
-    if not isinstance(table, dict) or "each" not in table:
-        yield table
-        return
-    knobs = table.get("knobs", table.get("knob"))
-    if "functions" in table or "{" not in str(knobs):
-        raise ValueError(f"each wants a {{name}} in the knob, and no functions: {table!s:.200}")
-    alike = {key: value for key, value in table.items() if key != "each"}
-    ignored: list[Any] = []
-    for function in msgspec.convert(table["each"], list[str]):
-        name = function.removeprefix("MPI_")
-        words = {"{function}": function, "{name}": name.lower(), "{NAME}": name.upper()}
-        if isinstance(knobs, list):
-            ignored += [_filled(knob, words) for knob in knobs]
-        else:
-            yield _filled(alike, words) | {"functions": [function]}
-    if ignored:
-        yield alike | {"knobs": ignored}
-
-
-def _filled(value: Any, words: Mapping[str, str]) -> Any:
-    if isinstance(value, dict):
-        return {_filled(key, words): _filled(entry, words) for key, entry in value.items()}
-    if isinstance(value, str):
-        for hole, word in words.items():
-            value = value.replace(hole, word)
-    return value
-
-
-def _joined(path: Path, data: dict[str, Any]) -> dict[str, Any]:
+def _joined(path: Path, document: Document, data: dict[str, Any]) -> dict[str, Any]:
     """With the functions of the file that this one is like, in one version of it: a choice holds
     for the process and all sizes, nothing is known of numbers and schedules, and their knobs are
     prefixes."""
-    added = msgspec.convert(data, _Additions)
+    added = document.convert(_Additions, data)
     match = _LIKE.match(added.like)
     if match is None or match[1] == path.stem:
         raise ValueError(f"like is no FAMILY-VERSION of another file: {added.like!r:.100}")
@@ -213,7 +185,7 @@ def _word(one: Any) -> Any:
 
 def _check(space: Space) -> None:
     """Raises ValueError."""
-    names = [entry.name for entry in space.function]
+    names = [name for entry in space.function for name in (entry.name, *entry.also)]
     groups = [
         [entry.knob, *(parameter.knob for parameter in entry.parameters)]
         for entry in space.function
@@ -223,6 +195,10 @@ def _check(space: Space) -> None:
     for name in (*_twice(names), *_twice(knob for knobs in groups for knob in knobs)):
         raise ValueError(f"{name} stands there twice")
     for entry in space.function:
+        if entry.overlap and not (entry.cold and entry.own):
+            raise ValueError(
+                f"{entry.name}: overlap is of cold functions with a value of their own"
+            )
         algorithms = [algorithm.name for algorithm in entry.algorithms]
         for one in _twice(algorithms):
             raise ValueError(f"{entry.name} lists an algorithm twice: {one}")

@@ -37,6 +37,10 @@ class Progress(Protocol):
 
     def step(self, text: str) -> None: ...
 
+    def expect(self, seconds: float) -> None:
+        """Launches may take so many seconds from now on."""
+        ...
+
 
 class Silent:
     def launched(self, suite: str, run: Run) -> None:
@@ -44,6 +48,9 @@ class Silent:
 
     def step(self, text: str) -> None:
         del text
+
+    def expect(self, seconds: float) -> None:
+        del seconds
 
 
 class LaunchOutcome(msgspec.Struct, frozen=True):

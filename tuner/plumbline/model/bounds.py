@@ -20,6 +20,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from plumbline.core.forms import blocking
+
 from .costs import Network
 from .schedules import Shape
 
@@ -54,7 +56,7 @@ class Bound(msgspec.Struct, frozen=True):
 def bound(function: str, shape: Shape, network: Network) -> Bound | None:
     """None for a function that nothing is known of, and for one rank. The latency of the smallest
     message and the widest bandwidth count: a message of any size may be part of an algorithm."""
-    rule = _BYTES.get(function)
+    rule = _BYTES.get(blocking(function))
     if rule is None or shape.nprocs < 2:
         return None
     volume, reduced = rule(shape)

@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from plumbline.core.forms import blocking
+
 from .costs import Cost
 
 THAKUR = (
@@ -94,8 +96,8 @@ def schedule(name: str, *functions: str, source: str) -> Callable[[Rule], Rule]:
 
 
 def find(function: str, name: str) -> Schedule:
-    """Raises KeyError where there is none."""
-    return table()[function, name]
+    """A form follows those of its function. Raises KeyError where there is none."""
+    return table()[blocking(function), name]
 
 
 def table() -> dict[tuple[str, str], Schedule]:

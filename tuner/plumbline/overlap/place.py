@@ -26,14 +26,13 @@ NPROCS = 2
 def settings(file: Path | None, options: dict[str, Any]) -> Settings:
     """Those of the keys of a campaign file that say where ranks are; what else it holds is about
     collectives. `options` are put over them. Raises UsageError."""
-    values = {} if file is None else campaign_file.read(file)
-    where = campaign_file.where(file)
+    source = campaign_file.read(file)
     for key, why in _ELSEWHERE.items():
-        if key in values:
-            raise UsageError(f"{where}: {key}: {why}")
-    taken = {key: values[key] for key in _TAKEN if key in values}
+        if key in source.values:
+            raise source.refused(f"{key}: {why}")
+    taken = {key: source.values[key] for key in _TAKEN if key in source.values}
     standing = {"nprocs": NPROCS}
-    return bound(campaign_file.of(where, standing | taken, options))
+    return bound(campaign_file.of(source, standing | taken, options))
 
 
 def bound(chosen: Settings) -> Settings:

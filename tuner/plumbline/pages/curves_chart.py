@@ -6,17 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from plumbline.pages.curve import Curve, Point
+from plumbline.system import chart
 
 # Okabe and Ito's colours that stand out on white, told apart without colour by shape and dashes.
 _COLOURS = ["#0072b2", "#d55e00", "#007a5a", "#b0508c", "#8a6d00", "#3b3b3b", "#1f8fc4", "#a33b00"]
 _SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
 _DASHES = [[1, 0], [6, 3], [2, 2]]
 _MOST_TEXT = 80
-_IN_POWERS_OF_TWO = (
-    "datum.value >= 1073741824 ? datum.value / 1073741824 + ' Gi' : "
-    "datum.value >= 1048576 ? datum.value / 1048576 + ' Mi' : "
-    "datum.value >= 1024 ? datum.value / 1024 + ' Ki' : datum.value"
-)
 
 
 def specification(
@@ -80,7 +76,7 @@ def _encoding(
 ) -> dict[str, Any]:
     scale: dict[str, Any] = {"type": "symlog" if x == "log" else "linear"}
     scale |= {"nice": False, "padding": 10, "zero": False}
-    axis: dict[str, Any] = {"labelOverlap": True, "labelExpr": _IN_POWERS_OF_TWO}
+    axis: dict[str, Any] = {"labelOverlap": True, "labelExpr": chart.IN_POWERS_OF_TWO}
     if over != "bytes":
         axis = {"labelOverlap": True, "values": places, "format": "d"}
         scale["type"] = "linear" if x == "linear" or over == "rank" else "log"

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from plumbline.results import putting_in_use
 from plumbline.system.words import counted
-from plumbline_db import alarms, winners
+from plumbline_db import alarms, campaigns, exports, winners
 from plumbline_db.connection import Database
 from plumbline_db.coverage import Coverage
+from plumbline_db.layout import is_simulated
 from plumbline_db.records import Campaign
 
 OLD_DAYS = 90  # a table that is older is worth to be measured again
@@ -69,9 +71,7 @@ def _of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[Next
     steps = []
     if each.in_force and winners.get(db, each.in_force):
         text = f"{where}: winners are there. To put them in force:"
-        steps.append(
-            NextStep(text, f"plumbline apply --user --campaign {each.in_force}", each.in_force)
-        )
+        steps += [NextStep(text, command, each.in_force) for command in _in_force(db, each)]
     elif before and "after" not in each.stages and _violations(each, "before"):
         text = f"{where}: violations, and nothing was searched. To search what removes them:"
         steps.append(NextStep(text, f"plumbline campaign --nprocs {place.nprocs}", before.newest))
@@ -88,6 +88,15 @@ def _of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[Next
             NextStep(text, f"plumbline campaign --nprocs {place.nprocs} --new", before.newest)
         )
     return steps
+
+
+def _in_force(db: Database, each: Coverage) -> list[str]:
+    """On a simulated machine nothing is applied."""
+    campaign = campaigns.get(db, each.in_force)
+    if not is_simulated(campaign):
+        return [f"plumbline apply --user --campaign {campaign.id}"]
+    found = putting_in_use.commands(campaign, exports.get(db, campaign.id))
+    return [use.command for use in found]
 
 
 def _violations(each: Coverage, stage: str) -> int:

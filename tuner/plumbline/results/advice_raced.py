@@ -105,14 +105,7 @@ def _tuned(
     if winner.function == EVERY_FUNCTION:
         return [], "it holds for the process as a whole, and can only be in force from its start"
     candidate = Candidate(winner.variant, Configuration.of(winner.configuration))
-    space = CandidateSpace(
-        toolchain.space,
-        toolchain.installation.library,
-        toolchain.knobs,
-        toolchain.catalogue.variants,
-        settings.ranks.nprocs,
-        unsafe=True,
-    )
+    space = CandidateSpace.of(toolchain, settings.ranks.nprocs, unsafe=True)
     if space.is_cold(function, candidate):
         return [], "this library takes it only when a launch starts"
     return [candidate], ""

@@ -22,6 +22,7 @@ from plumbline.results.regressions import Regression, RegressionClaim, regressio
 from plumbline.results.sides import Side
 from plumbline.settings import Settings, identity, starting
 from plumbline.settings.toolchain import OUT, Toolchain, find_toolchain, set_by_site
+from plumbline.system.toml import Document
 from plumbline.system.words import counted
 from plumbline_db import campaigns, runs
 from plumbline_db.connection import Database
@@ -174,7 +175,7 @@ class _StartableSide:
         self.name = name
         preload = [path for path in name.values.get(PRELOAD, "").split(":") if path]
         if preload:
-            settings = settings.but(preload=preload).checked(name.text)
+            settings = settings.but(preload=preload).checked(Document(name.text))
         self.toolchain = find_toolchain(name.prefix or default, settings=settings, beside=beside)
         site = set_by_site(self.toolchain)
         if site:

@@ -14,6 +14,7 @@ from plumbline import libraries
 from plumbline.core.application import Application
 from plumbline.libraries import Family, Installation, into_ranks
 from plumbline.results import recorded
+from plumbline.settings import ranks_asked
 from plumbline.system import paths, process, version
 from plumbline_db import scratch
 from plumbline_db.errors import PlumblineError
@@ -26,10 +27,22 @@ def profile(
     files in a folder in `beside`, which all nodes must see. Raises PlumblineError where no rank was
     recorded."""
     family, installation = library_of(program.absolute(), mpi_prefix)
+    return profile_with(command, family, installation, beside)
+
+
+def profile_with(
+    command: Sequence[str],
+    family: Family,
+    installation: Installation,
+    beside: Path,
+    within: Mapping[str, str] | None = None,
+) -> Application:
+    """The same with a library that is known; `within`: the environment of the command (None: that
+    of this process, and what the library needs)."""
     preload = paths.layout().preload(paths.build_id(installation.library))
     with scratch.folder(beside.absolute()) as folder:
         variables = {"PLUMBLINE_CALLS": str(folder)}
-        run = recorded_run(command, family, installation, preload, variables, folder)
+        run = recorded_run(command, family, installation, preload, variables, folder, within)
         found = recorded.ranks(folder)
     run.require(bool(found))
     return recorded.application(
@@ -54,7 +67,7 @@ class Run(msgspec.Struct, frozen=True):
             raise PlumblineError(
                 f"no rank was recorded (the command ended with status {self.status}): it starts no "
                 f"ranks of {self.library}, or its program is linked statically, or mpirun was told "
-                "another LD_PRELOAD"
+                "another LD_PRELOAD, or srun (SLURM_EXPORT_ENV=NONE, --export)"
             )
 
 
@@ -65,12 +78,17 @@ def recorded_run(
     preload: Path,
     variables: Mapping[str, str],
     folder: Path,
+    within: Mapping[str, str] | None = None,
 ) -> Run:
     """Runs a command to its end, with a library and variables in its ranks. `folder` is for what
-    brings them there."""
+    brings them there; `within`: the environment of the command (None: that of this process, and
+    what the library needs)."""
     started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    given = os.environ | installation.environment | family.environment(installation)
+    given = dict(within or os.environ | installation.environment | family.environment(installation))
     added = into_ranks.environment(installation, preload, variables, given, folder)
+    program = shutil.which(command[0], path=given.get("PATH"))
+    if program is not None and ranks_asked.takes_all(Path(program)):
+        added |= into_ranks.whole(preload, variables, given)
     status = process.in_foreground(command, given | added)
     return Run(installation.library.id, started, status)
 

@@ -4,11 +4,12 @@ Times in seconds, sizes in bytes, ratios left over right. Documented in docs/res
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from plumbline.core import guidelines
 from plumbline.measure.conditions import Conditions, Weakness, of_refusals, of_starts, summary
 from plumbline.measure.launches import PUT_ASIDE
 from plumbline.measure.settling import Start, named
@@ -36,7 +37,7 @@ from plumbline_db import (
 )
 from plumbline_db.connection import Database
 from plumbline_db.cost import Spent
-from plumbline_db.layout import asked, layout, use
+from plumbline_db.layout import asked, is_simulated, layout, use
 from plumbline_db.order import by_number
 from plumbline_db.records import (
     EVERY_FUNCTION,
@@ -160,7 +161,7 @@ def read(db: Database, campaign_id: str | None) -> Report:
     hours = spread.hours(db, campaign)
     depends = spread.dependence(db, campaign, {"before": before, "after": after or []})
     tables = table_samples.suites([*before, *(after or [])])
-    simulated = "simulate" in msgspec.json.decode(campaign.settings)
+    simulated = is_simulated(campaign)
     settled = _settled(db, campaign.id, sorted(tables), simulated=simulated)
     refused = [
         (_name(case), one.reason) for case, one in runs.refusals(db, campaign.id, sorted(tables))
@@ -212,6 +213,7 @@ def _name(case: Case) -> str:
 def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
     """`all_cells` puts every verdict under `cells_all`, not only the violations."""
     campaign = report.campaign
+    names = guidelines.load().names()
     return {
         "campaign": campaign.id,
         "state": campaign.state,
@@ -227,8 +229,9 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "environment": asked(campaign).environment,
         "machine": msgspec.to_builtins(report.machine),
         "library": msgspec.to_builtins(report.library),
-        "before": _stage(report.before, all_cells),
-        "after": None if report.after is None else _stage(report.after, all_cells),
+        "guidelines": {name: names[name] for name in _concerned(report) if name in names},
+        "before": _stage(report.before, names, all_cells),
+        "after": None if report.after is None else _stage(report.after, names, all_cells),
         "without_cells": report.without_cells(),
         "wrong": msgspec.to_builtins(report.wrong),
         "winners": [_winner(winner) for winner in report.winners],
@@ -238,6 +241,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "remaining": [
             {
                 "guideline": verdict.guideline,
+                "name": names.get(verdict.guideline),
                 "function": verdict.function,
                 "bytes": verdict.bytes,
                 "ratio": verdict.ratio,
@@ -265,13 +269,25 @@ def timed_share(spent: cost.Cost) -> float:
     return spent.timed_seconds / spent.seconds if spent.seconds else 0.0
 
 
-def _stage(found: list[Verdict], all_cells: bool) -> dict[str, Any]:
+def _concerned(report: Report) -> list[str]:
+    """The guidelines that the campaign says something about, in the order of its table."""
+    return list(dict.fromkeys(verdict.guideline for verdict in report.before))
+
+
+def _stage(found: list[Verdict], names: Mapping[str, str], all_cells: bool) -> dict[str, Any]:
     stage = {
         "cells": len(found),
         "undecided": sum(verdict.verdict == "undecided" for verdict in found),
-        "violations": as_json([verdict for verdict in found if verdict.verdict == "violated"]),
+        "violations": _named([each for each in found if each.verdict == "violated"], names),
     }
-    return stage | ({"cells_all": as_json(found)} if all_cells else {})
+    return stage | ({"cells_all": _named(found, names)} if all_cells else {})
+
+
+def _named(found: list[Verdict], names: Mapping[str, str]) -> list[dict[str, object]]:
+    return [
+        {"guideline": verdict.guideline, "name": names.get(verdict.guideline)} | fields
+        for verdict, fields in zip(found, as_json(found), strict=True)
+    ]
 
 
 def _winner(winner: Winner) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -17,7 +18,8 @@ from plumbline.search.space.candidates import DEFAULT
 from plumbline.search.space.cells import Target, index
 from plumbline.settings.stored import settings_of
 from plumbline.verify.statistics import Comparison
-from plumbline_db import runs, suites
+from plumbline_db import campaigns, runs, suites, verdicts
+from plumbline_db import winners as winners_of
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
 
@@ -61,6 +63,16 @@ class Saving(msgspec.Struct, frozen=True):
     saving_high_seconds: float | None
     rows: list[SavedCalls]
 
+    @property
+    def decided(self) -> list[SavedCalls]:
+        """Calls that a winner decides, and of which something near was measured."""
+        return [row for row in self.rows if row.configuration and row.saving_seconds is not None]
+
+    @property
+    def unmeasured(self) -> list[SavedCalls]:
+        """Calls that a winner decides, and nothing near was measured."""
+        return [row for row in self.rows if row.configuration and row.saving_seconds is None]
+
     def calls_for(self, verdict: Verdict) -> bool:
         """Whether the cell is one of those that make up most of the work here."""
         work = {(row.function, row.bytes): row.work_seconds for row in self.rows}
@@ -81,8 +93,25 @@ def of(
 ) -> Saving | None:
     """None for a campaign without an application. `after`: the last table; None: not there yet."""
     found = msgspec.json.decode(campaign.settings, type=_Asked).profile
-    if found is None:
-        return None
+    return None if found is None else of_run(db, campaign, found, after, winners)
+
+
+def of_finished(database: Path, campaign_id: str, found: Application) -> Saving:
+    """Of a run of an application with the winners of a finished campaign in force."""
+    with Database.open(database) as db:
+        campaign = campaigns.get(db, campaign_id)
+        after = verdicts.get(db, campaign.id, "after")
+        return of_run(db, campaign, found, after, winners_of.get(db, campaign.id))
+
+
+def of_run(
+    db: Database,
+    campaign: Campaign,
+    found: Application,
+    after: Sequence[Verdict] | None,
+    winners: Sequence[Winner],
+) -> Saving:
+    """Of a run of an application, whatever the campaign was made for."""
     measured: dict[Target, Cold] = {}
     if after and winners:
         measured = cold(db, campaign, after, winners)

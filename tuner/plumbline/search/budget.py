@@ -62,6 +62,7 @@ class Budget:
         """The table of the library as it is has come to its end."""
         for limit in self._limits():
             limit.measured(self._store.spent_seconds)
+        self._expect()
 
     def left(self) -> bool:
         return self._says(lambda one: self._store.spent_seconds < one.until_seconds)
@@ -81,6 +82,10 @@ class Budget:
         """A search has found something."""
         for limit in self._limits():
             limit.earned()
+        self._expect()
+
+    def _expect(self) -> None:
+        self._store.progress.expect(self._limit.until_seconds - self._store.spent_seconds)
 
     def searched(self, cells: int, begun: float) -> None:
         """So many cells, since launches had taken `begun` seconds."""

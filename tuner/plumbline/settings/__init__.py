@@ -7,12 +7,13 @@ campaign they make in identity.py, what each key says, for readers, in explained
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
 
 from plumbline.core import application
-from plumbline_db.errors import UsageError
+from plumbline.system.toml import Document
 
 from .cases import Cases
 from .claims import Claims
@@ -25,6 +26,9 @@ from .way_of_use import AFTER_BARRIER, SYNCHRONISED, WayOfUse
 
 # What the usual budget is at least.
 BUDGET_SECONDS, SIMULATED_BUDGET_SECONDS = 180.0, 900.0
+
+# What all ranks of a node, and all simulated ones, hold of a volume by default at most.
+NODE_BYTES, SIMULATED_BYTES = 2**30, 2**28
 
 _LARGEST = 2**63 - 1
 
@@ -58,12 +62,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             },
         )
 
-    def checked(self, where: str) -> Settings:
+    def checked(self, source: Document) -> Settings:
         """In one form: equal settings are equal, however they were said. Raises UsageError that
-        begins with `where`."""
+        names the file, and the line where the key stands there."""
         ranks = self.ranks.canonical()
         for problem in self._problems(ranks.nprocs):
-            raise UsageError(f"{where}: {problem}")
+            raise source.refused(problem)
         if self.cases.profile is not None:
             application.require(self.cases.profile, ranks.nprocs, ranks.node_count)
         return Settings(
@@ -81,7 +85,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """The first one is told; what follows it may rest on it."""
         simulated = self.ranks.simulate is not None
         yield from self.ranks.problems()
-        numbers = (*self.cases.sizes, *self.keys().values())
+        numbers = (*chain.from_iterable(self.cases.every_size()), *self.keys().values())
         if any(isinstance(number, int) and number > _LARGEST for number in numbers):
             yield f"numbers must be at most {_LARGEST}"
         yield from self.fixed.problems(simulated=simulated)
@@ -124,7 +128,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """Sizes at which a function is measured."""
         profile, ranks = self.cases.profile, self.ranks
         own = [] if profile is None else profile.sizes(function, ranks.nprocs, ranks.node_count)
-        return sorted({*self.cases.sizes, *own})
+        together, room = ranks.ppn, NODE_BYTES
+        if ranks.simulate is not None:
+            together, room = ranks.nprocs, SIMULATED_BYTES
+        volumes = self.cases.volumes(function, ranks.nprocs, room // max(1, together))
+        return sorted({*volumes, *own})
 
     def weights(self, sizes: Mapping[str, Sequence[int]]) -> dict[tuple[str, int], float] | None:
         """The share of each measured cell in the application's work; None without a profile."""

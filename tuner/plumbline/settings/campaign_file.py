@@ -8,6 +8,7 @@ keys of the file; so each is continued by itself, and kept in the database like 
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,10 +20,10 @@ from plumbline.core import profile_file
 from plumbline.core.reach import named
 from plumbline.launch import allocation
 from plumbline.launch.simulation import known
-from plumbline.system import modules, placement, toml
-from plumbline_db.errors import UsageError
+from plumbline.system import mistakes, modules, placement, toml
+from plumbline.system.toml import Document
 
-from . import Settings, of_keys
+from . import GROUPS, Settings, of_keys
 from .ranks import PLACES
 from .sampling import SIMULATED
 
@@ -32,19 +33,17 @@ _LISTS = ("libraries", "layouts")
 def load(path: Path | None, overrides: Mapping[str, Any]) -> Settings:
     """The settings of a campaign file (None: defaults) for one campaign, with command-line options
     put over them. Raises UsageError naming the file and the key."""
-    values = {} if path is None else read(path)
-    return of(where(path), values, overrides)
+    source = read(path)
+    return of(source, source.values, overrides)
 
 
-def where(path: Path | None) -> str:
-    """How errors name a campaign file."""
-    return f"campaign file {path}" if path else "campaign"
-
-
-def read(path: Path) -> dict[str, Any]:
-    """The file as it is, the files that it names (relative to it) by their whole paths. Raises
-    UsageError where it cannot be read or is no TOML."""
-    values = toml.read(path, where(path))
+def read(path: Path | None) -> Document:
+    """The file as it is, the files that it names (relative to it) by their whole paths; None: one
+    without keys. Raises UsageError where it cannot be read or is no TOML."""
+    if path is None:
+        return Document("campaign")
+    source = toml.read(path, f"campaign file {path}")
+    values = copy.deepcopy(source.values)
 
     def whole(name: Any) -> Any:
         return str(path.absolute().parent / name) if isinstance(name, str) and name else name
@@ -56,13 +55,15 @@ def read(path: Path) -> dict[str, Any]:
         values["preload"] = [whole(name) for name in values["preload"]]
     if "profile" in values:
         values["profile"] = whole(values["profile"])
-    return values
+    return msgspec.structs.replace(source, values=values)
 
 
-def of(name: str, values: Mapping[str, Any], overrides: Mapping[str, Any]) -> Settings:
-    """`values` are keys of a campaign file; `name` is its name in errors."""
+def of(source: Document, values: Mapping[str, Any], overrides: Mapping[str, Any]) -> Settings:
+    """`values` are keys of a campaign file, which errors name as `source` does."""
     values = dict(values)
     given = {key: value for key, value in overrides.items() if value is not None}
+    written = {key: value for key, value in source.values.items() if key not in given}
+    source = msgspec.structs.replace(source, values=written)
     selector = given.pop("simulate", None)
     if selector is not None:
         table = values.get("simulate")
@@ -75,15 +76,22 @@ def of(name: str, values: Mapping[str, Any], overrides: Mapping[str, Any]) -> Se
     if not values.keys() & set(PLACES):
         values |= _of_allocation(values)
     if "profile" in values:
-        values = {"sizes": []} | values | {"profile": _profile(name, values["profile"])}
+        values = {"sizes": []} | values | {"profile": _profile(source, values["profile"])}
     try:
         settings = of_keys(values)
     except msgspec.ValidationError as error:
-        # A key that is not given is left out: TOML has no null.
-        raise UsageError(f"{name}: {error}".replace(" | null", "")) from error
+        raise source.mistake(error, _known()) from error
     if settings.ranks.hosts is not None:
         settings = settings.but(hosts=named(settings.ranks.hosts))
-    return settings.checked(name)
+    return settings.checked(source)
+
+
+def _known() -> mistakes.Fields:
+    """What each key of a file takes."""
+    fields = {
+        key: type for group in GROUPS.values() for key, type in mistakes.fields_of(group).items()
+    }
+    return fields | dict.fromkeys(_LISTS, msgspec.inspect.type_info(list[str]))
 
 
 def _of_allocation(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,10 +101,10 @@ def _of_allocation(values: Mapping[str, Any]) -> dict[str, Any]:
     return {} if around is None or around.is_here else around.keys(values)
 
 
-def _profile(where: str, path: Any) -> Any:
+def _profile(source: Document, path: Any) -> Any:
     """What the file says, in place of its name: a campaign does not change with the file."""
     if not isinstance(path, str) or not path:
-        raise UsageError(f"{where}: profile must name a file that `plumbline profile` has written")
+        raise source.refused("profile must name a file that `plumbline profile` has written")
     return msgspec.to_builtins(profile_file.read(Path(path)))
 
 
@@ -116,9 +124,9 @@ class Task(msgspec.Struct, frozen=True):
 def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | None) -> list[Task]:
     """The campaigns that a file asks for, options put over it: --mpi over `libraries`, --nprocs
     over `layouts`. Without a file, or without lists in it, there is one. Raises UsageError."""
-    values = {} if path is None else read(path)
-    name = where(path)
-    lists = {key: _strings(name, key, values.pop(key)) for key in _LISTS if key in values}
+    source = read(path)
+    values = dict(source.values)
+    lists = {key: _strings(source, key, values.pop(key)) for key in _LISTS if key in values}
     simulated = "simulate" in values
     libraries = lists.get("libraries", [""])
     layouts: list[str | None] = [*lists.get("layouts", [])] or [None]
@@ -127,15 +135,13 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
     if overrides.keys() & {"nprocs", "nodes"}:
         layouts = [None]
     elif "layouts" in lists and values.keys() & {"nprocs", "nodes"}:
-        raise UsageError(
-            f"{name}: layouts say how many ranks there are; leave nprocs and nodes out"
-        )
+        raise source.refused("layouts say how many ranks there are; leave nprocs and nodes out")
     table = values.get("simulate")
     table = table if isinstance(table, dict) else {}
     if "libraries" in lists and "library" in table:
-        raise UsageError(
-            f"{name}: libraries are the selectors of the simulated machine; leave library out of "
-            "the table simulate"
+        raise source.refused(
+            "libraries are the selectors of the simulated machine; leave library out of the table "
+            "simulate"
         )
     found = []
     for library in libraries:
@@ -153,12 +159,12 @@ def tasks(path: Path | None, overrides: Mapping[str, Any], mpi_prefix: Path | No
                 prefix = Path(library)
             elif library and path is not None:
                 prefix = Path(os.path.normpath(path.absolute().parent / library))
-            found.append(Task(of(name, own, overrides), prefix))
+            found.append(Task(of(source, own, overrides), prefix))
     return found
 
 
-def _strings(where: str, key: str, value: Any) -> list[str]:
+def _strings(source: Document, key: str, value: Any) -> list[str]:
     fine = isinstance(value, list) and value and all(isinstance(word, str) for word in value)
     if not fine or len(set(value)) < len(value):
-        raise UsageError(f"{where}: {key} must be a list of different texts, with one at least")
+        raise source.refused(f"{key} must be a list of different texts, with one at least")
     return list(value)

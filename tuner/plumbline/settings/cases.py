@@ -7,20 +7,28 @@ from collections.abc import Iterator
 import msgspec
 
 from plumbline.core.application import Application
-from plumbline.core.plan import TYPE_BYTES
+from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS, TYPE_BYTES
 
 EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
 
 # The message sizes of the seed's Table 4 (PGMPI, section 5.1), 1 B to 100 KiB.
 SIZES = [1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 1500, 2048, 4096, 5000, 8192, 10000]
 SIZES += [16384, 32768, 102400]
+# They were chosen for so many ranks; with more, functions in blocks have the blocks of these.
+_RANKS = 4
+OTHERS = "others"  # in place of a function, in a table of sizes
+
+IN_BLOCKS = MESSAGE_FUNCTIONS_IN_BLOCKS | FUNCTIONS_IN_PARTS
+"""Functions whose volume is made of a block for each rank."""
 
 
 class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is called, and what is compared."""
 
-    sizes: list[int] = msgspec.field(default_factory=lambda: list(SIZES))
-    """Communication volumes in bytes, beside those of a `profile` (then none by default)."""
+    sizes: list[int] | dict[str, list[int]] = msgspec.field(default_factory=lambda: list(SIZES))
+    """Volumes in bytes, or a table of them by function (docs/sizes.md)."""
+    block_sizes: list[int] = []
+    """Bytes of a block for each rank, in place of volumes made of blocks (docs/sizes.md)."""
     type: str = "MPI_BYTE"
     """MPI datatype."""
     op: str = "MPI_BOR"
@@ -30,19 +38,58 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     guidelines: list[str] = []
     """Ids of guidelines to verify, or `all` of them; empty: most of them."""
     functions: list[str] = []
-    """Functions that are verified too, for monotony and split-robustness."""
+    """Functions that are verified too, for monotony and split-robustness; MPI_Ibcast and
+    the like also against the blocking one."""
     profile: Application | None = None
     """An application's calls, as `plumbline profile` wrote them (docs/application.md)."""
 
     def canonical(self) -> Cases:
+        sizes = self.sizes
         return msgspec.structs.replace(
-            self, sizes=sorted(set(self.sizes)), functions=sorted(set(self.functions))
+            self,
+            sizes={name: sorted(set(sizes[name])) for name in sorted(sizes)}
+            if isinstance(sizes, dict)
+            else sorted(set(sizes)),
+            block_sizes=sorted(set(self.block_sizes)),
+            functions=sorted(set(self.functions)),
         )
 
+    def every_size(self) -> Iterator[list[int]]:
+        """Each list of sizes that was given."""
+        for _, sizes in self._lists():
+            yield sizes
+
+    def _lists(self) -> Iterator[tuple[str, list[int]]]:
+        """With its key."""
+        by_function = self.sizes if isinstance(self.sizes, dict) else {"": self.sizes}
+        for sizes in by_function.values():
+            yield "sizes", sizes
+        if self.block_sizes:
+            yield "block_sizes", self.block_sizes
+
+    def volumes(self, function: str, nprocs: int, most: int) -> list[int]:
+        """At which volumes a function is measured; by default at `most` bytes, as far as there are
+        larger blocks than these sizes have."""
+        sizes = self.sizes
+        by_function = sizes if isinstance(sizes, dict) else {}
+        if function in by_function:
+            return by_function[function]
+        if function in IN_BLOCKS and self.block_sizes:
+            return [block * nprocs for block in self.block_sizes]
+        if OTHERS in by_function:
+            return by_function[OTHERS]
+        usual = isinstance(sizes, dict) or sizes == SIZES
+        if usual and function in IN_BLOCKS and nprocs > _RANKS:
+            blocks = sorted({-(-size // _RANKS) for size in SIZES})
+            most = max(most, SIZES[-1])
+            return [block * nprocs for block in blocks if block * nprocs <= most]
+        return sizes if isinstance(sizes, list) else SIZES
+
     def problems(self, nprocs: int) -> Iterator[str]:
-        few = len(set(self.sizes)) < 2 and self.profile is None
-        if few or min(self.sizes, default=1) < 1:
-            yield "sizes must be positive and at least two"
+        for key, sizes in self._lists():
+            few = len(set(sizes)) < 2 and self.profile is None
+            if few or min(sizes, default=1) < 1:
+                yield f"{key} must be positive and at least two"
         if self.type not in TYPE_BYTES:
             yield f"type must be one of {', '.join(TYPE_BYTES)}"
         if not 0 <= self.root < nprocs:

@@ -14,6 +14,7 @@ import msgspec
 
 from plumbline.core import unmeasured
 from plumbline.core.guidelines import Guidelines
+from plumbline.core.plan import WITHOUT_SIZE
 from plumbline.libraries import reaching
 from plumbline.settings import site_rules as rules_of_site
 from plumbline.settings.toolchain import Toolchain
@@ -25,7 +26,7 @@ from plumbline_db.order import by_number
 from plumbline_db.records import Campaign
 
 from . import GROUPS, Settings
-from .cases import EVERY
+from .cases import EVERY, OTHERS
 from .stored import text_of
 
 
@@ -151,11 +152,14 @@ def now() -> str:
 def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
     """The guidelines that the settings name; the default ones when they name none. Monotony and
     split-robustness belong to every function that is measured, with a pattern or without."""
-    names = [
-        function.name
-        for function in toolchain.catalogue.functions
-        if function.name != "MPI_Barrier"
-    ]
+    names = [name for name in toolchain.catalogue.names if name not in WITHOUT_SIZE]
+    sizes = settings.cases.sizes if isinstance(settings.cases.sizes, dict) else {}
+    strange = [name for name in sizes if name not in (OTHERS, *names)]
+    if strange:
+        raise UsageError(
+            f"sizes: nothing of {', '.join(strange)} is measured by size; "
+            f"functions are {', '.join(names)}, and `{OTHERS}`"
+        )
     strangers = [name for name in settings.cases.functions if name not in names]
     if strangers:
         raise UsageError(
@@ -163,7 +167,7 @@ def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
             f"{', '.join(names)}"
         )
     if not settings.cases.guidelines:
-        found = toolchain.guidelines.selected(())
+        found = toolchain.guidelines.selected((), settings.cases.functions)
         if settings.cases.profile is None:
             return found
         # What the application does not call has no share in its time.

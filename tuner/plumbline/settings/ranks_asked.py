@@ -8,7 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from plumbline_exporters import launchers
+
 _STARTERS = re.compile(r"(mpirun|mpiexec|orterun|prterun|smpirun|srun)([.-].*)?\Z")
+# They start what their words end with, a launcher for instance, and change no words of it.
+_WRAPPERS = re.compile(
+    r"(env|nice|ionice|chrt|time|timeout|nohup|setsid|stdbuf|numactl|taskset|strace|ltrace|perf)\Z"
+)
 _NUMBER = {"-n", "-np", "--n", "--np", "-c"}
 _NUMBER_OF_SRUN = {"-n", "--ntasks"}
 _FLAGS_OF_SRUN = {"-O", "--overcommit", "-s", "-k", "--no-kill", "-E", "-K", "--kill-on-bad-exit"}
@@ -41,11 +47,13 @@ _MOST_BYTES = 1 << 28  # of a program that is looked into
 
 
 class Start(NamedTuple):
-    """`launcher`: the words before the program, empty where nothing says where it begins or there
-    are several programs; `ranks`: None where nobody knows."""
+    """`launcher`: the words before the program, those of programs around the launcher too; empty
+    where nothing says where it begins or there are several programs. `ranks`: None where nobody
+    knows. `starter`: the launcher's own word; empty where there is none."""
 
     launcher: tuple[str, ...]
     ranks: int | None
+    starter: str = ""
 
 
 def ranks(words: Sequence[str]) -> int | None:
@@ -57,26 +65,43 @@ def ranks(words: Sequence[str]) -> int | None:
 def of(words: Sequence[str], environment: Mapping[str, str], binary: Path | None = None) -> Start:
     """Of the command `words` in an `environment`: that of an allocation says what srun takes where
     it is not told. A program (`binary`) that calls MPI itself, without a launcher, is one rank."""
-    name = Path(words[0]).name if words else ""
+    at = _place(words)
+    name = Path(words[at]).name if words else ""
     if not _STARTERS.match(name):
         alone = binary is not None and calls_mpi(binary)
         inside = any(variable in environment for variable in _OF_A_RANK)
         return Start((), 1 if alone and not inside else None)
     slurm = name == "srun"
     parts: list[list[str]] = [[]]
-    for word in words[1:]:
+    for word in words[at + 1 :]:
         if word == ":" and not slurm:
             parts.append([])
         else:
             parts[-1].append(word)
     read = [_read(part, slurm=slurm) for part in parts]
     begins = read[0].program
-    launcher = () if begins is None or len(parts) > 1 else tuple(words[: begins + 1])
+    launcher = () if begins is None or len(parts) > 1 else tuple(words[: at + begins + 1])
     counts = [part.ranks for part in read]
     if slurm and counts == [None] and launcher:
         counts = [_whole([environment.get("SLURM_NTASKS", "")])]
     known = [count for count in counts if count is not None]
-    return Start(launcher, sum(known) if len(known) == len(counts) else None)
+    return Start(launcher, sum(known) if len(known) == len(counts) else None, words[at])
+
+
+def _place(words: Sequence[str]) -> int:
+    """Where the launcher stands: first, or behind `env A=1`, `nice -n 5`, `timeout 60` and the
+    like."""
+    if not words or not _WRAPPERS.match(Path(words[0]).name):
+        return 0
+    starters = (at for at, word in enumerate(words) if _STARTERS.match(Path(word).name))
+    return next(starters, 0)
+
+
+def takes_all(program: Path) -> bool:
+    """Whether the ranks of a command that begins with `program` have its environment as it is: it
+    is one of their launchers, or calls MPI itself."""
+    name = program.name
+    return launchers.takes_all(name) or (not launchers.hands_on(name) and calls_mpi(program))
 
 
 def calls_mpi(program: Path) -> bool:

@@ -3,9 +3,13 @@ for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
 
 from plumbline.launch.starter import Starter
+from plumbline.launch.typed import Typed
 from plumbline.system.words import counted
 from plumbline_db.errors import UsageError
 
@@ -36,6 +40,15 @@ def starter(toolchain: Toolchain, settings: Settings) -> Starter:
         fixed=settings.fixed.environment,
         preloaded=settings.fixed.preload,
     )
+
+
+def as_typed(
+    toolchain: Toolchain, settings: Settings, words: Sequence[str], shared: Path
+) -> Starter:
+    """Ranks that a user's own command starts, whose launcher has these `words`: as many of them,
+    and there, as it has them. `shared`: a folder that all hosts see."""
+    typed = Typed(words, shared)
+    return starter(msgspec.structs.replace(toolchain, launcher=typed), settings)
 
 
 def spare_cores(toolchain: Toolchain, settings: Settings) -> bool:

@@ -105,6 +105,20 @@ class Variant(msgspec.Struct, frozen=True):
         return [self.name, *tried]
 
 
+class Form(msgspec.Struct, frozen=True):
+    """A non-blocking or persistent form of `function`; its variant `blocking` is that one."""
+
+    name: str
+    function: str
+    blocking: str
+
+    @property
+    def variant(self) -> Variant:
+        """It blocks, so that no profile can name it."""
+        summary = f"{self.function} in its place"
+        return Variant(self.blocking, self.name, "mockup", [], summary, deployable=False)
+
+
 class Catalogue(msgspec.Struct, frozen=True):
     """What `probe --list` says of itself."""
 
@@ -118,6 +132,12 @@ class Catalogue(msgspec.Struct, frozen=True):
     clock_syncs: list[str] = []
     uses: list[WayOfUse] = []
     patterns: list[Pattern] = []
+    forms: list[Form] = []
+
+    @property
+    def names(self) -> list[str]:
+        """Of all functions that a case may name, forms too."""
+        return [each.name for each in self.functions] + [form.name for form in self.forms]
 
     def variants_of(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
@@ -167,7 +187,7 @@ def find_toolchain(
     layout, build_id = paths.layout(), paths.build_id(installation.library)
     probe = layout.probe(build_id)
     catalogue = list_of(probe, partial(launcher.alone, installation))
-    rules = guideline_file.load(guidelines)
+    rules = guideline_file.load(guidelines).known_to(catalogue.names)
     guideline_file.check_against(rules, {variant.name for variant in catalogue.variants})
     return Toolchain(
         machine=launcher.machine(placement),
@@ -236,9 +256,11 @@ def list_of(
             "(`make build`)"
         )
     try:
-        return msgspec.json.decode(done.stdout, type=Catalogue)
+        found = msgspec.json.decode(done.stdout, type=Catalogue)
     except (ValueError, msgspec.ValidationError) as error:
         raise PlumblineError(
             f"{probe} --list does not answer as this version expects ({error}); "
             "run `plumbline build` (`make build`) again"
         ) from error
+    forms = [form.variant for form in found.forms]
+    return msgspec.structs.replace(found, variants=[*found.variants, *forms])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from plumbline.core.plan import Data, Plan, PlanCase, least_bytes, part_bytes
+from plumbline.core.plan import WITHOUT_SIZE, Data, Plan, PlanCase, least_bytes, part_bytes
 from plumbline.core.variant_spec import variant_name
 from plumbline.measure.refine import Refinement, grid
 from plumbline.settings.toolchain import Catalogue
@@ -48,12 +48,12 @@ def operations(suite: AskedSuite, catalogue: Catalogue) -> list[NamedOperation]:
     if suite.pattern != "collective":
         names = ["collective", *(each.name for each in catalogue.patterns)]
         raise UsageError(f"{where}: pattern must be one of {', '.join(names)}")
-    functions = {function.name for function in catalogue.functions}
+    functions = set(catalogue.names)
     variants = {variant.name: variant.function for variant in catalogue.variants}
     found = []
     for name in suite.operations:
         if name in functions:
-            found.append(NamedOperation(name, name, "default", name != "MPI_Barrier"))
+            found.append(NamedOperation(name, name, "default", name not in WITHOUT_SIZE))
         elif variant_name(name) in variants:
             found.append(NamedOperation(name, variants[variant_name(name)], name))
         else:

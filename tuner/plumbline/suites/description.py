@@ -33,7 +33,7 @@ class AskedSuite(
     operations: tuple[str, ...]
     """Functions of MPI (the library's own), our variants, or operations of the pattern."""
     pattern: str = "collective"
-    """collective, point_to_point, master_worker or simple."""
+    """collective, point_to_point, master_worker, neighbourhood or simple."""
     vary: Axis = "bytes"
     """What the axis is: bytes, or ranks."""
     first: int = 0
@@ -130,20 +130,14 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 def read(path: Path) -> Description:
     """Raises UsageError that names file, suite and key."""
-    return _checked(toml.read(path, f"suite file {path}"), f"suite file {path}")
-
-
-def _checked(values: object, where: str) -> Description:
-    try:
-        found = msgspec.convert(values, Description)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"{where}: {error}") from error
+    document = toml.read(path, f"suite file {path}")
+    found = document.convert(Description)
     names = [suite.name for suite in found.suite]
     if not names or len(set(names)) < len(names):
-        raise UsageError(f"{where}: there must be tables [[suite]], each of another name")
-    for suite in found.suite:
+        raise document.refused("there must be tables [[suite]], each of another name")
+    for place, suite in enumerate(found.suite):
         for problem in suite.problems():
-            raise UsageError(f"{where}: suite {suite.name!r}: {problem}")
+            raise document.refused(f"suite {suite.name!r}: {problem}", ("suite", place))
     return found
 
 

@@ -3,7 +3,7 @@ browser."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,29 @@ _VERSION = "5.20"
 _SHARP = 2  # pixels of a PNG for one of the specification
 
 ENDINGS = (".svg", ".png", ".pdf")
+
+IN_POWERS_OF_TWO = (
+    "datum.value >= 1073741824 ? datum.value / 1073741824 + ' Gi' : "
+    "datum.value >= 1048576 ? datum.value / 1048576 + ' Mi' : "
+    "datum.value >= 1024 ? datum.value / 1024 + ' Ki' : datum.value"
+)
+"""The labels of an axis of bytes."""
+
+
+def log_bytes(sizes: Sequence[int]) -> dict[str, Any]:
+    """An axis of bytes on which equal factors are equally far apart, with a label at each power of
+    four. `sizes` are positive, the smallest first."""
+    powers = [4**power for power in range(32) if sizes[0] <= 4**power <= sizes[-1]]
+    return {
+        "type": "quantitative",
+        "title": "bytes",
+        "scale": {"type": "log", "base": 2, "nice": False, "padding": 10},
+        "axis": {
+            "values": powers if len(powers) > 1 else list(sizes),
+            "labelExpr": IN_POWERS_OF_TWO,
+            "labelOverlap": True,
+        },
+    }
 
 
 def render(spec: Mapping[str, Any]) -> str:

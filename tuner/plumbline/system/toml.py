@@ -1,43 +1,161 @@
-"""Files in TOML that people write: read, or refused in one sentence that names the file. What its
-keys mean others know."""
+"""Files in TOML that people write: read, or refused in one sentence that names file, line and key.
+What keys mean others know; mistakes.py says what a wrong one should have been."""
 
 from __future__ import annotations
 
 import math
+import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
+
+from plumbline.system import mistakes
 from plumbline_db.errors import UsageError
 
 _MOST_BYTES = 1 << 20
 _DEEPEST = 20  # tables in tables
 _LARGEST = 2**63 - 1
+_KEYS = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*")
+
+Anything = TypeVar("Anything")
+Place = tuple[str | int, ...]
+"""A key, or an entry of a list, from the outermost table on: `("function", 0, "name")`."""
 
 
-def read(path: Path, name: str) -> dict[str, Any]:
+class Document(msgspec.Struct, frozen=True):
+    """A file as it was read. `name` is what errors call it; nothing was read where `text` is
+    empty."""
+
+    name: str
+    text: str = ""
+    values: dict[str, Any] = {}
+
+    def convert(self, type: type[Anything], values: Mapping[str, Any] | None = None) -> Anything:
+        """`values`: what became of those of the file. Raises UsageError."""
+        try:
+            return msgspec.convert(self.values if values is None else values, type)
+        except msgspec.ValidationError as error:
+            raise self.mistake(error, mistakes.fields_of(type), values) from error
+
+    def mistake(
+        self,
+        error: msgspec.ValidationError,
+        known: mistakes.Fields,
+        values: Mapping[str, Any] | None = None,
+    ) -> UsageError:
+        """With the line, the key and what may stand there. `known` are the fields of the outermost
+        table; `values` as above: entries of their lists need not be those of the file."""
+        message = str(error)
+        if mistakes.SOME_KEY in message:
+            message = mistakes.with_key(message, self.values if values is None else values)
+        what, place = mistakes.told(message, known)
+        line = self.line(place) if values is None else self._alone(place, values)
+        return UsageError(f"{self.name}: {_at(line)}{what}")
+
+    def refused(self, problem: str, within: Place = ()) -> UsageError:
+        """With the line of the first key that `problem` names, else that of the table `within`."""
+        line = self.line(within) if within else None
+        for word in _KEYS.findall(problem):
+            found = self.line((*within, *word.split(".")))
+            if found is not None:
+                line = found
+                break
+        return UsageError(f"{self.name}: {_at(line)}{problem}")
+
+    def line(self, place: Place) -> int | None:
+        """Where it stands, from 1 on: the first line of its statement. None: it does not."""
+        if not place or not _has(self.values, place):
+            return None
+        lines = self.text.split("\n")
+        low, high = 0, len(lines)  # the file is whole at its end, and holds it there
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if _has(_whole(lines, middle), place) else (middle, high)
+        return high
+
+    def _alone(self, place: Place, values: Mapping[str, Any]) -> int | None:
+        """The line of the one key of this name with this value that the file has; None: there are
+        several."""
+        key = place[-1] if place else None
+        wanted: Any = values
+        for step in place:
+            try:
+                wanted = wanted[step]
+            except (LookupError, TypeError):
+                return None
+        places = [
+            each
+            for each, value in _places((), self.values)
+            if each[-1] == key and type(value) is type(wanted) and value == wanted
+        ]
+        return self.line(places[0]) if len(places) == 1 and isinstance(key, str) else None
+
+
+def read(path: Path, name: str) -> Document:
     """`name` is what errors call it. Raises UsageError."""
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
             raise UsageError(f"{name}: longer than {_MOST_BYTES >> 20} MiB, and no such file")
-        values = tomllib.loads(data.decode().replace("\r\n", "\n"))
+        text = data.decode().replace("\r\n", "\n")
+        document = Document(name, text, tomllib.loads(text))
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from error
     except RecursionError as error:
         raise UsageError(f"{name}: it is nested too deeply") from error
     except ValueError as error:  # also bytes that are no UTF-8, and numbers without end
         raise UsageError(f"{name}: not a TOML file: {error}") from error
-    for value in _values(name, values):
+    for value in _values(name, document.values):
         if isinstance(value, str) and "\0" in value:
             raise UsageError(f"{name}: {value!r} has a NUL character")
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"{name}: {value} is no number that anything can have here")
         if isinstance(value, int) and abs(value) > _LARGEST:
             raise UsageError(f"{name}: a number is larger than {_LARGEST}")
-    return values
+    return document
+
+
+def _at(line: int | None) -> str:
+    return "" if line is None else f"line {line}: "
+
+
+def _whole(lines: Sequence[str], count: int) -> dict[str, Any]:
+    """What the first `count` lines hold: of a list that goes on, its entries so far; of another
+    statement, all of it."""
+    texts = ["\n".join(lines[:end]) for end in range(count, len(lines) + 1)]
+    for text in (texts[0], f"{texts[0]}\n]", *texts[1:]):
+        try:
+            return tomllib.loads(text)
+        except (ValueError, RecursionError):
+            continue
+    return {}
+
+
+def _has(values: Any, place: Place) -> bool:
+    for step in place:
+        if isinstance(step, int):
+            if not isinstance(values, list) or not step < len(values):
+                return False
+        elif not isinstance(values, dict) or step not in values:
+            return False
+        values = values[step]
+    return True
+
+
+def _places(within: Place, value: Any) -> Iterator[tuple[Place, Any]]:
+    """Each key and entry, with its value."""
+    inner: Any = ()
+    if isinstance(value, dict):
+        inner = value.items()
+    elif isinstance(value, list):
+        inner = enumerate(value)
+    for step, each in inner:
+        yield (*within, step), each
+        yield from _places((*within, step), each)
 
 
 def _values(name: str, values: dict[str, Any]) -> Iterator[Any]:

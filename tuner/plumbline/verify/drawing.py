@@ -81,11 +81,15 @@ class FoldingTable(Table):
         if len(spans) <= 1 or len(self.columns) < 2 + len(self._sizes):
             yield from super().__rich_console__(console, options)
             return
-        yield self.title or ""
-        for span in spans:
+        if self.title:
+            yield self.title
+        for number, span in enumerate(spans):
+            if number:
+                yield ""
             yield FoldingTable(self._grid_rows, self._sizes, self._marks, span=span)
+        if self.caption:
             yield ""
-        yield self.caption or ""
+            yield self.caption
 
     def _fill(self, span: range) -> None:
         self.add_column("", no_wrap=True)

@@ -117,7 +117,7 @@ def _kind_label(name: str, guidelines: Guidelines, tested: Collection[str]) -> s
     ids = {
         "monotony": guidelines.monotony.id,
         "split": guidelines.split.id,
-        "pattern": _span([each.id for each in guidelines.patterns if each.id in tested]),
+        "pattern": _patterns([each.id for each in guidelines.patterns], tested),
         "rank": guidelines.rank.id if guidelines.rank else "none",
         "overlap": guidelines.overlap.id if guidelines.overlap else "none",
         "nonblocking": guidelines.nonblocking.id if guidelines.nonblocking else "none",
@@ -125,13 +125,25 @@ def _kind_label(name: str, guidelines: Guidelines, tested: Collection[str]) -> s
     return f"{name} ({ids[name]})"
 
 
-def _span(ids: Sequence[str]) -> str:
-    """A few as they are, else the first and the last of each letter code: GL3-GL27, PL2-PL9."""
-    if len(ids) <= 4:
-        return ", ".join(ids) or "none"
-    groups: dict[str, list[str]] = {}
-    for verdict_id in ids:
-        groups.setdefault(verdict_id.rstrip("0123456789"), []).append(verdict_id)
-    return ", ".join(
-        group[0] if len(group) == 1 else f"{group[0]}-{group[-1]}" for group in groups.values()
-    )
+def _patterns(every: Sequence[str], tested: Collection[str]) -> str:
+    """What was tested of `every` pattern, and nothing else: GL3-GL17, PL2, where no pattern between
+    was left out; their number where there are too many gaps to name."""
+    runs: list[list[str]] = []
+    before = -1
+    for place, name in enumerate(every):
+        if name not in tested:
+            continue
+        follows = place == before + 1 and runs and _code(runs[-1][0]) == _code(name)
+        if follows:
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+        before = place
+    if len(runs) > 4:
+        return f"{sum(map(len, runs))} of {len(every)}"
+    words = [f"{run[0]}-{run[-1]}" if run[2:] else ", ".join(run) for run in runs]
+    return ", ".join(words) or "none"
+
+
+def _code(guideline: str) -> str:
+    return guideline.rstrip("0123456789")

@@ -14,17 +14,20 @@ from plumbline.libraries.canary import Canary, in_copy
 from plumbline.libraries.openmpi.info import SETTINGS, folders, installed, reported, say
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters.family.openmpi import mca_params
+from plumbline_exporters.family.openmpi import mca_params, tuned
 from plumbline_exporters.family.openmpi.site import MARK
 
+_NO_SUCH_VALUE = "An invalid value was supplied for an enum variable"
 _COMPLAINTS = (
-    "An invalid value was supplied for an enum variable",
+    _NO_SUCH_VALUE,
     "is an unrecognized parameter",
     "The following MCA parameter has been",
     "was unable to open the rules file",
 )
 RULES = mca_params.PREFIX + mca_params.RULES
 NO_SUCH_ALGORITHM = "99"
+# How a non-blocking collective is done, and the persistent form of it.
+_LIBNBC = re.compile(mca_params.PREFIX + r"coll_libnbc_i([a-z_]+)_algorithm\Z")
 _USER_FILE = Path(".openmpi", "mca-params.conf")
 _SITE_FILE = "openmpi-mca-params.conf"
 _SENT = re.compile(r"I\t(\d+)\t(\d+)\t(\d+) bytes\t(\d+) msgs sent")
@@ -91,11 +94,22 @@ class OpenMpi:
         return values
 
     def canaries(self, environment: Mapping[str, str], folder: Path) -> list[Canary]:
+        found = [
+            Canary(
+                name=variable,
+                environment={**environment, variable: NO_SUCH_ALGORITHM},
+                functions=functions,
+                fails="launch",
+                says=_NO_SUCH_VALUE,
+            )
+            for variable, functions in _forms(environment)
+        ]
         rules = environment.get(RULES)
-        if rules is None:
-            return []
-        corrupted = in_copy(environment, rules, rules_canary, folder)
-        return [Canary(name=Path(rules).name, environment=corrupted)]
+        if rules is not None:
+            corrupted = in_copy(environment, rules, rules_canary, folder)
+            name, functions = Path(rules).name, tuple(tuned.COLLECTIVES)
+            found.append(Canary(name=name, environment=corrupted, functions=functions))
+        return found
 
     def into_ranks(
         self,
@@ -106,7 +120,8 @@ class OpenMpi:
         folder: Path,
     ) -> dict[str, str]:
         """By `mca_base_env_list`; with Open MPI 4 by the one behind it, where the user has not set
-        it: -x on its mpirun's command line aborts beside the other."""
+        it: -x on its mpirun's command line aborts beside the other. Daemons that mpirun starts by
+        srun on other nodes are preloaded nothing."""
         del folder
         (name,) = self.rank_lists
         five = int(installation.library.version.partition(".")[0]) >= 5
@@ -118,7 +133,11 @@ class OpenMpi:
         words = [entry for entry in listed if entry not in theirs]
         words += [f"LD_PRELOAD={preloaded.before(library, preload)}"]
         words += [f"{name}={value}" for name, value in variables.items()]
-        return {name: ";".join(words)}
+        args = "PRTE_MCA_plm_slurm_args" if five else "OMPI_MCA_plm_slurm_args"
+        daemons = given.get(args, "")
+        if "--export" not in daemons:
+            daemons = f"{daemons} --export=ALL".strip()
+        return {name: ";".join(words), args: daemons}
 
     def parameter_files(self, installation: Installation, *, of_user: bool) -> ParameterFiles:
         """The library says which files it reads, and in which order."""
@@ -216,3 +235,13 @@ def rules_canary(text: str) -> str:
 def _mark(line: str) -> bool:
     body, _, comment = line.partition("#")
     return bool(body.strip()) and comment.strip() == MARK
+
+
+def _forms(environment: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The variables that say how non-blocking collectives are done, with the functions that each
+    decides for."""
+    for variable in environment:
+        match = _LIBNBC.match(variable)
+        if match is not None:
+            name = match[1]
+            yield variable, (f"MPI_I{name}", f"MPI_{name.capitalize()}_init")

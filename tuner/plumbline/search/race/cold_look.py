@@ -6,7 +6,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from plumbline.core.plan import Plan
+from plumbline.core.plan import WITHOUT_SIZE, Plan
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.cells import Flaw, Target
@@ -54,7 +54,7 @@ class ColdLook:
         self._references = _middles(
             target
             for target, candidate in plain
-            if candidate == DEFAULT and target.function != "MPI_Barrier"
+            if candidate == DEFAULT and target.function not in WITHOUT_SIZE
         )
 
     def run(self, suite: Suite, entered: Entries) -> Ratios:

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.forms import is_form
 from plumbline.core.plan import PlanCase
 from plumbline.core.variant_spec import VariantSpec, variant_name
 from plumbline.libraries import Knob
 from plumbline.libraries.space import Algorithm, FunctionSpace, Parameter, Space
 from plumbline.model.names import names
-from plumbline.settings.toolchain import Variant
+from plumbline.settings.toolchain import Toolchain, Variant
 from plumbline.system import version
 from plumbline_db.records import Library
 from plumbline_exporters import by_size
@@ -72,6 +73,12 @@ class CandidateSpace:
         self._nprocs = nprocs
         self._unsafe = unsafe
 
+    @classmethod
+    def of(cls, toolchain: Toolchain, nprocs: int, *, unsafe: bool = False) -> CandidateSpace:
+        """Of an installation, with all variants that its probe has."""
+        library, variants = toolchain.installation.library, toolchain.catalogue.variants
+        return cls(toolchain.space, library, toolchain.knobs, variants, nprocs, unsafe=unsafe)
+
     def without_knobs(self) -> CandidateSpace:
         """Our variants alone."""
         bare = msgspec.structs.replace(self._space, function=[])
@@ -89,9 +96,10 @@ class CandidateSpace:
 
     def reference_variants(self, function: str) -> list[str]:
         """Variants of ours that send messages and are made of no other collective: a cold candidate
-        of the library changes none of them. Those that take any arguments come first."""
+        of the library changes none of them. Those that take any arguments come first. What decides
+        for a form leaves its blocking function alone."""
         ours = [variant for variant in self._references if variant.function == function]
-        plain = [variant for variant in ours if variant.kind != "mockup"]
+        plain = [variant for variant in ours if variant.kind != "mockup" or is_form(function)]
         ranked = sorted(plain, key=lambda one: (bool(one.restrictions), one.kind == "naive"))
         return [variant.name for variant in ranked]
 

@@ -7,6 +7,7 @@ whether its ranks wait is seen in each check of it (probes/measure/early.h)."""
 
 from __future__ import annotations
 
+from plumbline.core.forms import blocking
 from plumbline.core.plan import Plan, RoundTrips
 from plumbline_db import hockney
 from plumbline_db.connection import Database
@@ -43,6 +44,6 @@ def least_seconds(function: str, plan: Plan, message: float) -> float:
     if function == "MPI_Reduce_local":
         return 0.0
     after_barrier = plan.use in ("", "after_barrier") and plan.runtime == "local"
-    if plan.runtime == "global" or (after_barrier and function in _ALL_WAIT):
+    if plan.runtime == "global" or (after_barrier and blocking(function) in _ALL_WAIT):
         return _SHARE * message
     return 0.0

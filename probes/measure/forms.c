@@ -1,0 +1,54 @@
+#include "measure/forms.h"
+
+#include "immediate.h"
+
+#include <string.h>
+
+static const struct pl_form immediate[] = {
+#define PL_FUNCTION(symbol, mpi_name)                                                              \
+    {"MPI_I" #symbol, "i" #symbol "_as_" #symbol, PL_FN_##symbol, pl_immediate},
+#include "functions.def"
+#undef PL_FUNCTION
+};
+
+static const struct pl_form persistent[] = {
+#define PL_FUNCTION(symbol, mpi_name)                                                              \
+    {mpi_name "_init", #symbol "_init_as_" #symbol, PL_FN_##symbol, pl_persistent},
+#include "functions.def"
+#undef PL_FUNCTION
+};
+
+static bool is_there(const struct pl_form *form)
+{
+    return form->run == pl_persistent ? pl_persistent_has(form->function)
+                                      : form->function != PL_FN_reduce_local;
+}
+
+const struct pl_form *pl_form_at(int place)
+{
+    for (int i = 0; i < 2 * PL_FUNCTION_COUNT; i++) {
+        const struct pl_form *form =
+            i < PL_FUNCTION_COUNT ? &immediate[i] : &persistent[i - PL_FUNCTION_COUNT];
+        if (is_there(form) && place-- == 0)
+            return form;
+    }
+    return NULL;
+}
+
+const struct pl_form *pl_form_by_name(const char *name)
+{
+    const struct pl_form *form;
+    for (int i = 0; (form = pl_form_at(i)); i++)
+        if (strcmp(form->name, name) == 0)
+            return form;
+    return NULL;
+}
+
+const struct pl_form *pl_form_by_blocking(const char *name)
+{
+    const struct pl_form *form;
+    for (int i = 0; (form = pl_form_at(i)); i++)
+        if (strcmp(form->blocking, name) == 0)
+            return form;
+    return NULL;
+}

@@ -1,0 +1,242 @@
+"""Proof that winners are in force for an application: with the launcher, the number of ranks and
+the layout of its own command, and the probe in the program's place. Where nobody can tell where the
+program begins, ranks are started as the campaign started them, and that is said."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from plumbline.campaign import proof
+from plumbline.campaign.in_force import Files
+from plumbline.core.plan import Data, Plan, PlanCase
+from plumbline.launch.starter import Starter
+from plumbline.measure import tables
+from plumbline.settings import starting
+from plumbline.settings.ranks_asked import Start
+from plumbline.system.words import counted
+from plumbline_db.errors import PlumblineError
+from plumbline_db.probe_records import Check, Header, ProbeRecord
+from plumbline_db.records import EVERY_FUNCTION, Run, Winner
+from plumbline_exporters.bundle import is_profile
+
+NO_PROOF = "--no-proof starts the program without one"
+
+
+class PlacedRanks(msgspec.Struct, frozen=True):
+    """Where ranks are: `nodes`, and `ppn` of them on a node at most; None: nobody has looked."""
+
+    nprocs: int
+    nodes: int | None = None
+    ppn: int | None = None
+
+    def __str__(self) -> str:
+        on = "" if self.nodes is None else f" on {counted(self.nodes, 'node')}"
+        return f"{counted(self.nprocs, 'rank')}{on}"
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """What is known before the application starts. `layout`: of its ranks, None where nobody knows
+    it; `statements`: how it is known that winners are in force; `silent`: of those that would
+    apply, the ones that are not."""
+
+    layout: PlacedRanks | None = None
+    statements: list[str] = []
+    silent: list[Winner] = []
+
+
+def applies(winner: Winner, layout: PlacedRanks | None) -> bool:
+    """Whether it decides calls on MPI_COMM_WORLD of ranks that are so placed. A rules file goes by
+    the number of ranks alone; a profile by nodes and ranks a node as well."""
+    if layout is None or winner.function == EVERY_FUNCTION:
+        return True
+    if winner.nprocs != layout.nprocs:
+        return False
+    return not is_profile(winner) or layout.ppn in (None, winner.ppn)
+
+
+def unproven(start: Start) -> Shown:
+    """What a command says of its ranks."""
+    return Shown(None if start.ranks is None else PlacedRanks(start.ranks))
+
+
+def proven(files: Files, environment: Mapping[str, str]) -> list[str]:
+    """How it is known that winners are in force for ranks that are started as the campaign started
+    them. Raises PlumblineError when one is not."""
+    ranks = starting.starter(files.toolchain, files.settings)
+    evidence = _prove(ranks, files, environment, files.winners)
+    if evidence.problems:
+        raise _not_in_force(evidence)
+    return evidence.told
+
+
+def shown(files: Files, environment: Mapping[str, str], start: Start, shared: Path) -> Shown:
+    """The same for ranks that the command `start` begins; `environment` is the application's own.
+    Raises PlumblineError when none of the winners that apply is in force, or nothing can be
+    shown."""
+    layout = unproven(start).layout
+    if not any(applies(winner, layout) for winner in files.winners):
+        return Shown(layout)
+    notes: list[str] = []
+    if files.settings.ranks.simulate is not None:
+        ranks = starting.starter(files.toolchain, files.settings)
+    elif start.launcher:
+        ranks = starting.as_typed(files.toolchain, files.settings, start.launcher, shared)
+        layout = _layout(ranks, files, environment, start)
+    else:
+        ranks = starting.starter(files.toolchain, files.settings)
+        own = counted(files.settings.ranks.nprocs, "rank")
+        notes.append(f"shown with {own}, as the campaign started them: {_why(start)}")
+    winners = [winner for winner in files.winners if applies(winner, layout)]
+    evidence = _prove(ranks, files, environment, winners)
+    silent = _silent(files, winners, evidence)
+    if evidence.problems and (not silent or len(silent) == len(winners)):
+        raise _not_in_force(evidence)
+    notes += evidence.told
+    return Shown(layout, [*notes, *(f"not in force: {each}" for each in evidence.problems)], silent)
+
+
+def _not_in_force(evidence: proof.Proof) -> PlumblineError:
+    return PlumblineError("not in force: " + "; ".join(evidence.problems))
+
+
+def applying(files: Files, seen: Shown) -> str:
+    """How many of the winners an application meets in MPI_COMM_WORLD."""
+    numbers = sorted({winner.nprocs for winner in files.winners})
+    theirs = "communicators of " + " or ".join(map(str, numbers)) + " ranks"
+    every = counted(len(files.winners), "winner")
+    of_the_campaign = f"of {files.campaign.id}"
+    layout, silent = seen.layout, len(seen.silent)
+    met = [winner for winner in files.winners if applies(winner, layout)]
+    in_force = len(met) - silent
+    if not numbers or (in_force == len(files.winners) and layout is not None):
+        return f"{every} {of_the_campaign} in force{_placed(files, layout)}"
+    if layout is None and not silent:
+        return f"{every} {of_the_campaign} in force, for {theirs}"
+    if layout is None or len(met) == len(files.winners):
+        return f"{in_force} of {every} {of_the_campaign} in force"
+    why = f"they are for {theirs}"
+    if any(winner.nprocs == layout.nprocs for winner in files.winners):
+        why = f"the others are for {_layouts(files, met)}"
+    less = f", {silent} of these not in force" if silent else ""
+    return f"{len(met)} of {every} {of_the_campaign} apply to {layout}{less}: {why}"
+
+
+def _layouts(files: Files, met: list[Winner]) -> str:
+    """Of the winners that do not apply."""
+    others = {
+        f"{winner.nprocs} ranks, {winner.ppn} a node"
+        for winner in files.winners
+        if winner not in met
+    }
+    return " or ".join(sorted(others))
+
+
+def _placed(files: Files, layout: PlacedRanks | None) -> str:
+    """That winners hold there by the number of ranks alone: they were measured elsewhere."""
+    measured = {winner.ppn for winner in files.winners if winner.function != EVERY_FUNCTION}
+    if layout is None or layout.ppn is None or not measured or layout.ppn in measured:
+        return ""
+    those = " or ".join(map(str, sorted(measured)))
+    return f", measured with {those} ranks a node: here there are {layout.ppn}"
+
+
+def _why(start: Start) -> str:
+    if not start.starter:
+        return "the command is no mpirun, mpiexec or srun"
+    return f"where the program begins is not plain behind {start.starter}"
+
+
+def _layout(
+    ranks: Starter, files: Files, environment: Mapping[str, str], start: Start
+) -> PlacedRanks:
+    """Where the command puts ranks: a launch that measures nothing says it. Raises PlumblineError
+    where it starts no ranks of this library, or not as many as it says."""
+    command = shlex.join(start.launcher)
+    library = files.toolchain.installation.library.id
+    # A root that is there on any number of ranks.
+    plan = _short(files, PlanCase("MPI_Bcast", 1, data=Data()))
+    run, records = _launch(ranks, "layout", 0, plan, _beyond(ranks, environment))
+    header = next((record for record in records if isinstance(record, Header)), None)
+    if run.failure is not None or header is None:
+        said = run.stderr.strip()[-400:]
+        reason = run.failure.text if run.failure else "no ranks"
+        raise PlumblineError(
+            f"`{command}` does not start the probe in the program's place ({reason}): {said}; "
+            f"{NO_PROOF}"
+        )
+    if start.ranks not in (None, header.nprocs):
+        raise PlumblineError(
+            f"`{command}` starts {counted(header.nprocs, 'rank')} of {library} at a time, not "
+            f"{start.ranks}: it is the launcher of another library (--mpi names one); {NO_PROOF}"
+        )
+    return PlacedRanks(header.nprocs, header.nodes, header.ppn)
+
+
+def _short(files: Files, *cases: PlanCase) -> Plan:
+    plan = tables.plan(files.settings, cases)
+    return msgspec.structs.replace(plan, blocks=1, reps=1, warmup=0, rewarm=0, settle=0, cycle=0)
+
+
+def _beyond(ranks: Starter, environment: Mapping[str, str]) -> dict[str, str]:
+    """What an application's environment has beyond that of a launch."""
+    clean = ranks.clean_environment()
+    return {
+        name: value
+        for name, value in environment.items()
+        if clean.get(name) != value and name != proof.SAY
+    }
+
+
+def _prove(
+    ranks: Starter, files: Files, environment: Mapping[str, str], winners: list[Winner]
+) -> proof.Proof:
+    # What an earlier command has left of its jobs proves nothing now.
+    ranks.keep_apart(None)
+    sizes = tables.sizes_of(files.toolchain.guidelines, files.settings)
+
+    def try_out(
+        name: str, number: int, plan: Plan, changed: Mapping[str, str]
+    ) -> proof.Outcomes | proof.Failed:
+        run, records = _launch(ranks, name, number, plan, changed)
+        if run.failure is not None:
+            return proof.Failed(run.failure, run.stderr)
+        return {
+            (plan.cases[record.case].function, plan.cases[record.case].bytes): record.outcome
+            for record in records
+            if isinstance(record, Check)
+        }
+
+    with ranks.folder(f"{files.campaign.id}/proof") as folder:
+        return proof.prove(
+            files.toolchain.family,
+            try_out,
+            tables.plan(files.settings, []),
+            _beyond(ranks, environment),
+            winners,
+            sizes,
+            folder,
+        )
+
+
+def _silent(files: Files, winners: list[Winner], evidence: proof.Proof) -> list[Winner]:
+    """Those whose cells no file decides."""
+    sizes = tables.sizes_of(files.toolchain.guidelines, files.settings)
+    return [
+        winner
+        for winner in winners
+        if winner.function != EVERY_FUNCTION and proof.cell_of(winner, sizes) in evidence.missed
+    ]
+
+
+def _launch(
+    ranks: Starter, name: str, number: int, plan: Plan, changed: Mapping[str, str]
+) -> tuple[Run, list[ProbeRecord]]:
+    named = msgspec.structs.replace(plan, name=f"proof-{name}")
+    run, records = ranks.start("run", f"proof-{name}", number, named.text(), dict(changed))
+    # Nothing is kept: the next proof of the same files must be launches of its own.
+    ranks.stored(run.id)
+    return run, list(records)

@@ -1,0 +1,38 @@
+"""How the winners of a campaign are put in use: for whom, and what to type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from plumbline_db.layout import is_simulated
+from plumbline_db.records import Campaign, Export
+from plumbline_exporters import plumbline_sh
+
+
+class UseCommand(msgspec.Struct, frozen=True):
+    """`whom`: `a user`, `a site`, or `a program`."""
+
+    whom: str
+    command: str
+
+
+def commands(campaign: Campaign, exports: Sequence[Export]) -> list[UseCommand]:
+    """The nearest one first. On a simulated machine nothing is applied: its shell file is
+    sourced."""
+    if not is_simulated(campaign):
+        return [
+            UseCommand("a user", f"plumbline run -- mpirun -np {campaign.nprocs} ./app"),
+            UseCommand("a site", f"plumbline apply --site --campaign {campaign.id} --dry-run"),
+        ]
+    scripts = [each.path for each in exports if Path(each.path).name == plumbline_sh.FILE_NAME]
+    return [
+        UseCommand(
+            "a program",
+            f". {script} && smpirun $PLUMBLINE_SMPIRUN -np {campaign.nprocs} "
+            "-platform FILE -hostfile FILE ./app",
+        )
+        for script in scripts
+    ]
