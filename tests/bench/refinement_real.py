@@ -6,6 +6,7 @@ all in turn; so is the grid once more, which says what chance does."""
 from __future__ import annotations
 
 import math
+import operator
 import statistics
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -22,7 +23,7 @@ from plumbline.settings.toolchain import find_toolchain
 from plumbline.suites import run as running
 from plumbline.suites.description import AskedSuite
 from plumbline_db.connection import Database
-from tests.bench.refinement import FIRST, HIGH, HOW, LOW, sqrt_two
+from tests.bench.refinement import FIRST, HIGH, HOW, LOW, THRESHOLD, sqrt_two
 
 LAUNCHES, OF_REFERENCE = 8, 24
 
@@ -36,7 +37,9 @@ class RealRun(NamedTuple):
 
 
 def suites() -> tuple[AskedSuite, ...]:
-    between = tuple(round(LOW * 2 ** ((step + 0.5) / 4)) for step in range(72))
+    # Close together at the threshold, where even a curve that knows its place is wrong.
+    between = {round(LOW * 2 ** ((step + 0.5) / 4)) for step in range(72)}
+    between |= {round(THRESHOLD * 1.02 ** (step + 0.5)) for step in range(-10, 10)}
     bcast = AskedSuite(name="refined", operations=("MPI_Bcast",), launches=LAUNCHES)
     grid = msgspec.structs.replace(bcast, name="grid", at=tuple(sqrt_two(LOW, HIGH)))
     return (
@@ -51,7 +54,9 @@ def suites() -> tuple[AskedSuite, ...]:
         ),
         grid,
         msgspec.structs.replace(grid, name="again"),
-        msgspec.structs.replace(bcast, name="reference", at=between, launches=OF_REFERENCE),
+        msgspec.structs.replace(
+            bcast, name="reference", at=tuple(sorted(between)), launches=OF_REFERENCE
+        ),
     )
 
 
@@ -105,10 +110,14 @@ def measured(library: Path, path: Path) -> RealRun:
 
 
 def held_out_error(points: Mapping[int, Estimate], reference: Mapping[int, Estimate]) -> float:
-    """The mean over the reference's places of |log(interpolated / measured there)|."""
-    return statistics.mean(
-        abs(_between(points, place) - there.value) for place, there in reference.items()
-    )
+    """The mean of |log(interpolated / measured)| at the reference's places over the axis in log
+    space: each stands for what is nearer to it than to others."""
+    places = sorted(reference)
+    at = [math.log(place) for place in places]
+    ends = [math.log(LOW), *((low + high) / 2 for low, high in pairwise(at)), math.log(HIGH)]
+    widths = [high - low for low, high in pairwise(ends)]
+    errors = [abs(_between(points, place) - reference[place].value) for place in places]
+    return sum(map(operator.mul, errors, widths)) / sum(widths)
 
 
 def _between(points: Mapping[int, Estimate], place: int) -> float:
