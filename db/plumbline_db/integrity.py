@@ -53,7 +53,7 @@ def _problems(db: Statements, *looks: Callable[[Statements], Iterator[str]]) -> 
             found.append(error.why)
     found = list(dict.fromkeys(found))
     more = len(found) - _MOST
-    return [*found[:_MOST], f"and {more} problems more"] if more > 0 else found
+    return [*found[:_MOST], f"and {more} more"] if more > 0 else found
 
 
 def _pages(db: Statements) -> Iterator[str]:
