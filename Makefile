@@ -118,7 +118,7 @@ test-pages: setup $(STAMPS)/browser-packages $(STAMPS)/browser  ## pages in a re
 	$(BIN)/python -m pytest tests/tuner/pages/in_browser.py $(ARGS)
 	PLUMBLINE_PAGE_REQUESTS=100000 $(BIN)/python -m pytest --timeout 3600 tests/tuner/pages/test_hostile.py $(ARGS)
 
-screenshot: setup $(STAMPS)/browser-packages $(STAMPS)/browser  ## a page as a picture (ARGS="--db FILE --output PNG /curves?…")
+screenshot: setup $(STAMPS)/browser-packages $(STAMPS)/browser  ## pages as pictures (ARGS="--db FILE --output PNG /curves?…"; without a page: all, into a folder)
 	$(BIN)/python -m tests.tuner.pages.screenshot $(ARGS)
 
 fuzz: setup $(STAMPS)/test-packages $(STAMPS)/fuzz-packages $(STAMPS)/fuzz build  ## every reader of what comes from outside (ARGS="plan rules" FUZZ_SECONDS=60; docs/extend.md)

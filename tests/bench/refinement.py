@@ -120,14 +120,16 @@ def formula(draws: int) -> None:
 class _Arguments(argparse.Namespace):
     real: bool
     draws: int
-    db: Path | None
+    runs: int
+    keep: Path | None
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--real", action="store_true", help="MPI_Bcast in place of a formula")
     parser.add_argument("--draws", type=int, default=100, help="of noise")
-    parser.add_argument("--db", type=Path, help="where --real keeps its launches")
+    parser.add_argument("--runs", type=int, default=1, help="of --real, a minute each")
+    parser.add_argument("--keep", type=Path, help="a folder for the databases of --real")
     asked = parser.parse_args(namespace=_Arguments())
     if not asked.real:
         formula(asked.draws)
@@ -139,7 +141,9 @@ def main() -> None:
         library = Path(folder) / "libprotocol.so"
         words = ["mpicc", "-O1", "-shared", "-fPIC", "-o", str(library), str(source)]
         subprocess.run(words, check=True, timeout=60)
-        refinement_real.show(library, asked.db or Path(folder, "bench.db"))
+        kept = asked.keep or Path(folder)
+        kept.mkdir(parents=True, exist_ok=True)
+        refinement_real.show(library, [kept / f"run-{number}.db" for number in range(asked.runs)])
 
 
 if __name__ == "__main__":

@@ -38,6 +38,12 @@ IMB = """#------------------------------------------------------------
 # MPI_Datatype for reductions    :   MPI_FLOAT
 # MPI_Op                         :   MPI_SUM
 
+# List of Benchmarks to run:
+
+# PingPong
+# Gather
+# Barrier
+
 #---------------------------------------------------
 # Benchmarking PingPong
 # #processes = 2
@@ -65,6 +71,10 @@ IMB = """#------------------------------------------------------------
 # #processes = 4
  #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
          1000         2.39         2.41         2.40
+
+
+# All processes entering MPI_Finalize
+
 """
 
 SKAMPI = """# SKaMPI Version 5.0 rev. 191

@@ -132,6 +132,54 @@ def test_what_is_wrong_is_said(text: str, words: str) -> None:
         read(text)
 
 
+def until(text: str, words: str) -> str:
+    return text[: text.index(words)]
+
+
+@pytest.mark.parametrize(
+    ("text", "missing", "rows"),
+    [
+        (until(printed.IMB, "        16     "), ["breaks off in Gather", "Barrier"], 1),
+        (until(printed.IMB, "0.85\n"), ["breaks off", "Barrier", "end of line 37"], 1),
+        (until(printed.IMB, "\n# Benchmarking Bar"), ["breaks off", "Barrier"], 2),
+        (until(printed.OSU, "3.25        1000"), ["end of line 5"], 1),
+        (printed.OSU + until(printed.OSU, "4      "), ["all numbers of Allreduce"], 0),
+        (until(printed.SKAMPI, "end result"), ["end of result MPI_Bcast-nod"], 2),
+        (until(printed.SKAMPI, "7.0  8.0\nend"), ["end of result", "line 6"], 1),
+        (printed.REPROMPI[:-8], ["end of line 11"], 1),
+        (until(printed.MADMPI, "# bench: mpi_bench_sendrecv end"), ["bench mpi"], 2),
+        *((text, [], 0) for text in EVERY.values()),
+        *((text.rstrip("\n"), [], 0) for name, text in EVERY.items() if name in ("imb", "skampi")),
+    ],
+)  # fmt: skip
+def test_what_a_text_that_is_cut_off_lacks_is_said(
+    text: str, missing: list[str], rows: int
+) -> None:
+    _, output = read(text)
+    assert len(output.missing) == len(missing)
+    for said, words in zip(output.missing, missing, strict=True):
+        assert words in said
+    if rows:
+        first = next(iter(output.tables[-1].columns.values()))
+        assert len(first) == rows
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_cut_off_anywhere_a_text_is_read_or_refused_and_numbers_are_whole(name: str) -> None:
+    whole = by_function(read(EVERY[name])[1])
+    for at in range(len(EVERY[name])):
+        try:
+            _, output = read(EVERY[name][:at])
+        except PlumblineError:
+            continue
+        for each in output.tables:
+            for column, rows in each.columns.items():
+                full = whole[each.function, each.nprocs].columns[column]
+                assert rows == full[: len(rows)], (at, each.function)
+        if name == "imb" and "entering MPI_Finalize" not in EVERY[name][:at]:
+            assert output.missing, at
+
+
 @given(name=st.sampled_from(sorted(EVERY)), data=st.data())
 def test_whatever_is_changed_it_is_read_or_refused(name: str, data: st.DataObject) -> None:
     text = EVERY[name]

@@ -95,6 +95,19 @@ def test_the_command_takes_it_once(database: Path, tmp_path: Path) -> None:
     assert none.status == 1 and "is no output of" in none.err
 
 
+def test_what_a_text_that_is_cut_off_lacks_is_said_and_kept(tmp_path: Path) -> None:
+    (tmp_path / "imb.txt").write_text(printed.IMB[: printed.IMB.index("        16     ")])
+    words = ("db", "import", tmp_path / "imb.txt", "--db", tmp_path / "new.db")
+    taken = plumbline(*words)
+    assert taken.status == 0 and "the last of MPI_Gather on 4 ranks, 32 B" in taken.out
+    assert "imb.txt lacks the end of the program's output, which breaks off in Gather" in taken.err
+    assert "imb.txt lacks all of Barrier" in taken.err
+    found = plumbline(*words, "--json").json
+    assert found["last"] == "MPI_Gather on 4 ranks, 32 B" and len(found["missing"]) == 2
+    page = site.client(tmp_path / "new.db").get(f"/run/{found['run']}").text
+    assert "cut off" in page and "it lacks all of Barrier" in page
+
+
 def test_a_text_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "imb.txt").write_text(printed.IMB.replace("2.39", "x.39").replace("0.95", "1e99"))
     said = plumbline("db", "import", tmp_path / "imb.txt", "--db", tmp_path / "new.db")

@@ -17,8 +17,7 @@ import pytest
 
 from plumbline.pages import frozen, printed
 from tests.exporters.test_web import serving
-from tests.tuner.overlap import two_campaigns as overlap
-from tests.tuner.pages import site
+from tests.tuner.pages import addresses, site
 from tests.tuner.pages.site import DESCRIBED, FIRST, SECOND, SUITES
 
 playwright = pytest.importorskip("playwright.sync_api", reason="make test-pages installs it")
@@ -36,32 +35,6 @@ GATHER = f"run={SUITES}&" + "&".join(
     "curve=" + quote(f"{DESCRIBED[0]}|MPI_Gather|{name}")
     for name in ("default", "gather_naive_irecv")
 )
-OVER_RANKS = GATHER.replace("suite-gather", "suite-ranks")
-PAGES = {
-    "overview": "/",
-    "runs": "/runs",
-    "run": f"/run/{FIRST}",
-    "table": f"/table/before/{FIRST}",
-    "cell": f"/cell/MPI_Bcast/1/{FIRST}",
-    "winner": f"/winner/0/{FIRST}",
-    "guidelines": "/guidelines",
-    "guideline": "/guideline/GL1",
-    "map": "/map",
-    "curves": f"/curves?{CURVES}",
-    "run-of-suites": f"/run/{SUITES}",
-    "suite": f"/curves?{GATHER}",
-    "suite-over-ranks": f"/curves?{OVER_RANKS}",
-    "suite-by-rank": f"/curves?{GATHER}&at=4096",
-    "compare": f"/compare?a={FIRST}:before&b={SECOND}:before",
-    "environment": f"/environment?a={FIRST}&b={SECOND}",
-    "report": f"/report/{FIRST}",
-    "advise": "/advise?function=bcast&bytes=1&nprocs=4",
-    "recordings": "/recordings",
-    "recording": "/recordings/first",
-    "overlap": "/overlap",
-    "overlap-campaign": "/overlap/first",
-    "overlap-difference": f"/overlap/first/with/{quote(overlap.SECOND)}",
-}
 WIDTHS = (1280, 390)
 SERVED = """
 from plumbline_exporters import web
@@ -72,11 +45,21 @@ web.app = lambda path, more, *rest: _app(path, rooms.every(path), *rest)
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("browser") / "plumbline.db"
     site.store(path)
-    with serving(path, SERVED) as url:
+    return path
+
+
+@pytest.fixture(scope="module")
+def url(database: Path) -> Iterator[str]:
+    with serving(database, SERVED) as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def address(database: Path) -> dict[str, str]:
+    return addresses.of(database)
 
 
 @pytest.fixture(scope="module")
@@ -296,14 +279,14 @@ def test_a_report_opens_without_a_server(browser: object, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", addresses.NAMES)
 def test_each_page_fits_and_axe_finds_nothing_serious(
-    browser: object, url: str, name: str, width: int, scheme: str
+    browser: object, url: str, address: dict[str, str], name: str, width: int, scheme: str
 ) -> None:
     opened = Window(
         browser, url, viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
     )
-    opened.open(PAGES[name])
+    opened.open(address[name])
     page = opened.page
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.evaluate(axe.AXE_SCRIPT)

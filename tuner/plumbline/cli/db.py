@@ -209,11 +209,14 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
         document = {"path": str(program.database), **taken._asdict()}
         common.print_json(document)
         return
+    for lacking in taken.missing:
+        click.echo(f"plumbline: {source} lacks {lacking}", err=True)
     there = "" if taken.new else ", which is there already"
     left = f"; left out: {', '.join(taken.left_out)}" if taken.left_out else ""
     click.echo(
         f"{program.database}: {taken.run}, {taken.program}, "
-        f"{counted(taken.tables, 'table')}, {counted(taken.numbers, 'number')}{there}{left}"
+        f"{counted(taken.tables, 'table')}, {counted(taken.numbers, 'number')}, "
+        f"the last of {taken.last}{there}{left}"
     )
 
 

@@ -1,5 +1,6 @@
 """Intel MPI Benchmarks: a section a function and number of ranks, with the least, largest and mean
-of the ranks' means. GivenColumns that are no times are left out."""
+of the ranks' means. Columns that are no times are left out. It lists what it will do, and says when
+it is through."""
 
 from __future__ import annotations
 
@@ -29,6 +30,9 @@ _RANKS = re.compile(r"# *#processes *= *(\d+)")
 _FACT = re.compile(
     r"# *(MPI_Datatype for reductions|MPI_Datatype|MPI_Op|Date|MPI Version) *: *(.*)"
 )
+_LIST = re.compile(r"# *List of Benchmarks to run")
+_LISTED = re.compile(r"# *([A-Za-z]\w*) *\Z")
+_END = re.compile(r"# *All processes entering MPI_Finalize")
 _COLUMN = re.compile(r"(?:t_)?(\w+?)\[usec\]\Z")
 _BY_NAME = {function.removeprefix("MPI_"): function for function in FUNCTIONS}
 OLD_TOTALS = frozenset({"MPI_Reduce_scatter"})  # until 2018 a size was the whole vector
@@ -49,24 +53,50 @@ class Imb:
         totals = OLD_TOTALS if int(version[:4] or 0) < _FIRST_OF_BLOCKS else frozenset[str]()
         facts: dict[str, str] = {}
         tables: list[GivenTable] = []
+        missing: list[str] = []
         section: _Section | None = None
+        listed: list[str] = []  # what is still to come
+        lists = False
         for number, line in enumerate(text.splitlines(), 1):
-            fact, named = _FACT.match(line), _SECTION.match(line)
-            if fact:
+            fact, named, to_come = _FACT.match(line), _SECTION.match(line), _LISTED.match(line)
+            if _TITLE.search(line):
+                missing += _not_reached(section, listed)
+                tables += [section.table(facts)] if section else []
+                section, listed, lists = None, [], False
+            elif _LIST.match(line):
+                lists = True
+            elif _END.match(line):
+                tables += [section.table(facts)] if section else []
+                section, listed = None, []
+            elif lists and to_come and not section:
+                listed.append(to_come[1])
+            elif fact:
                 facts.setdefault(fact[1], fact[2].strip())
             elif named:
                 tables += [section.table(facts)] if section else []
-                section = _Section(named[1], totals)
+                section, lists = _Section(named[1], totals), False
+                listed = [name for name in listed if name != named[1]]
             elif section:
                 section.line(line, number)
+        missing += _not_reached(section, listed)
         tables += [section.table(facts)] if section else []
         started = _time(facts.get("Date", ""))
-        return GivenOutput(version, [table for table in tables if table.columns], started)
+        tables = [table for table in tables if table.columns]
+        return GivenOutput(version, tables, started, missing=missing)
+
+
+def _not_reached(section: _Section | None, listed: list[str]) -> list[str]:
+    """What an output lacks that ends there: the program says when it is through."""
+    ends = (
+        [f"the end of the program's output, which breaks off in {section.name}"] if section else []
+    )
+    return ends + [f"all of {plain(name)}" for name in listed[:20]]
 
 
 class _Section:
     def __init__(self, name: str, totals: frozenset[str]) -> None:
-        self._name, self._totals = name, totals
+        self.name = plain(name)
+        self._totals = totals
         self._function = _BY_NAME.get(name, f"IMB-{plain(name)}")
         self._nprocs: int | None = None
         self._names: list[str] = []
@@ -84,7 +114,7 @@ class _Section:
 
     def _row(self, given: dict[str, str], number: int) -> None:
         if self._nprocs is None:
-            raise UnreadableError(number, f"{self._name} does not say on how many ranks it ran")
+            raise UnreadableError(number, f"{self.name} does not say on how many ranks it ran")
         size = whole(given.get("#bytes", "0"), number)
         n = max(1, whole(given.get("#repetitions", "1"), number))
         volume = moved(self._function, size, self._nprocs, self._totals)

@@ -36,18 +36,25 @@ class Madmpi:
     def read(self, text: str, nprocs: int | None) -> GivenOutput:
         version = _VERSION.search(text)
         tables: list[GivenTable] = []
+        missing: list[str] = []
         columns: GivenColumns | None = None
         name = ""
         for number, line in enumerate(text.splitlines(), 1):
             begun = _BEGIN.match(line)
             words = line.replace("|", " ").split()
             if begun or _END.match(line):
+                missing += _unended(name if begun else "")
                 tables += _closed(name, columns, nprocs)
                 columns, name = (GivenColumns(), begun[1]) if begun else (None, "")
             elif columns is not None and is_number(words):
                 _row(words, number, columns)
+        missing += _unended(name)
         tables += _closed(name, columns, nprocs)
-        return GivenOutput(version[1] if version else "", tables)
+        return GivenOutput(version[1] if version else "", tables, missing=missing)
+
+
+def _unended(name: str) -> list[str]:
+    return [f"the end of bench {plain(name)}"] if name else []
 
 
 def _closed(name: str, columns: GivenColumns | None, nprocs: int | None) -> list[GivenTable]:

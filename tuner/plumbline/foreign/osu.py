@@ -50,6 +50,7 @@ class Osu:
         count = needed(nprocs, self.title)
         tables: list[GivenTable] = []
         left_out: list[str] = []
+        missing: list[str] = []
         version = ""
         parts: list[tuple[int, list[str]]] = []
         for number, line in enumerate(text.splitlines(), 1):
@@ -64,9 +65,11 @@ class Osu:
             table = _table(title[1], lines, first, count)
             if table.columns:
                 tables.append(table)
-            else:
+            elif any(is_number(line.split()) for line in lines):
                 left_out.append(title[1] or "Latency")
-        return GivenOutput(version, tables, left_out=left_out)
+            else:
+                missing.append(f"all numbers of {title[1] or 'Latency'}")
+        return GivenOutput(version, tables, left_out=left_out, missing=missing)
 
 
 def _function(title: str) -> str:

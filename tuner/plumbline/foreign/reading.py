@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+import msgspec
 
 from plumbline_db.errors import PlumblineError, UsageError
 
@@ -16,6 +19,7 @@ from .table import MOST_ROWS, GivenOutput, OutputFormat
 FORMATS: tuple[OutputFormat, ...] = (Imb(), Osu(), Skampi(), Reprompi(), Madmpi())
 MOST_BYTES = 64 * 2**20
 _HEAD = 1_000_000  # characters in which a program must have named itself
+_NO_NUMBERS = re.compile(r"\s*(#|end result|\Z)")
 
 
 def read(path: Path, nprocs: int | None) -> tuple[OutputFormat, GivenOutput, bytes]:
@@ -33,7 +37,7 @@ def read(path: Path, nprocs: int | None) -> tuple[OutputFormat, GivenOutput, byt
 
 
 def of(data: bytes, nprocs: int | None, name: str) -> tuple[OutputFormat, GivenOutput]:
-    text = data.decode("utf-8", errors="replace")
+    text, cut = _without_a_cut_line(data.decode("utf-8", errors="replace"))
     format = next((each for each in FORMATS if each.recognises(text[:_HEAD])), None)
     if format is None:
         titles = ", ".join(each.title for each in FORMATS)
@@ -50,4 +54,14 @@ def of(data: bytes, nprocs: int | None, name: str) -> tuple[OutputFormat, GivenO
     count = sum(len(rows) for table in found.tables for rows in table.columns.values())
     if count > MOST_ROWS:
         raise PlumblineError(f"{name}: more than {MOST_ROWS} numbers; take a part of it")
-    return format, found
+    return format, msgspec.structs.replace(found, missing=[*found.missing, *cut])
+
+
+def _without_a_cut_line(text: str) -> tuple[str, list[str]]:
+    """Without a last line that does not end, as its last number may go on; and that it lacks an
+    end."""
+    before, _, last = text.rpartition("\n")
+    if _NO_NUMBERS.match(last):
+        return text, []
+    number = before.count("\n") + 2 if before else 1
+    return f"{before}\n", [f"the end of line {number}, {last.strip()[:60]!r}, which is left out"]

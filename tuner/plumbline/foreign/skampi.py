@@ -38,11 +38,15 @@ class Skampi:
     def read(self, text: str, nprocs: int | None) -> GivenOutput:
         version = _VERSION.search(text)
         tables: list[GivenTable] = []
+        missing: list[str] = []
         name: str | None = None
         rows: dict[int, GivenColumns] = {}
         for number, line in enumerate(text.splitlines(), 1):
             begun = _BEGIN.match(line)
             if begun:
+                if name is not None:
+                    tables += _tables(name, rows)
+                    missing.append(f"the end of result {plain(name)}")
                 name, rows = begun[1] or begun[2], {}
             elif _END.match(line):
                 tables += _tables(name, rows)
@@ -51,7 +55,8 @@ class Skampi:
                 _line(name, line, number, nprocs, rows)
         if name is not None:
             tables += _tables(name, rows)
-        return GivenOutput(version[1] if version else "", tables)
+            missing.append(f"the end of result {plain(name)}")
+        return GivenOutput(version[1] if version else "", tables, missing=missing)
 
 
 def _named(name: str) -> str:

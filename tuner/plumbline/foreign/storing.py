@@ -36,14 +36,17 @@ _MACHINE = Machine(
 
 
 class Imported(NamedTuple):
-    """`new`: it was not there."""
+    """`last`: the number that was read last; `missing`: what the output lacks; `new`: it was not
+    there."""
 
     run: str
     program: str
     sha256: str
     tables: int
     numbers: int
+    last: str
     left_out: list[str]
+    missing: list[str]
     new: bool
 
 
@@ -65,9 +68,16 @@ def take(database: Path, file: Path, nprocs: int | None) -> Imported:
         sha256,
         len(output.tables),
         numbers,
+        _last(output.tables[-1]),
         output.left_out,
+        output.missing,
         new=key not in known,
     )
+
+
+def _last(table: GivenTable) -> str:
+    rows = list(table.columns.values())[-1]
+    return f"{table.function} on {table.nprocs} ranks, {rows[-1].bytes} B"
 
 
 def _name(format: OutputFormat, file: Path, sha256: str) -> str:
@@ -137,6 +147,8 @@ def _store(db: Database, format: OutputFormat, output: GivenOutput, campaign: Ca
                 launches[suite] += 1
         said = "summaries of another program, without samples: nothing of it is called faster"
         events.put(db, campaign.id, Event(campaign.started, "imported", said))
+        for lacking in output.missing:
+            events.put(db, campaign.id, Event(campaign.started, "cut off", f"it lacks {lacking}"))
 
 
 def _put(

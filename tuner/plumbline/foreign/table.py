@@ -40,13 +40,14 @@ class GivenTable(msgspec.Struct, frozen=True):
 
 class GivenOutput(msgspec.Struct, frozen=True):
     """What was read. `version`: of the program; `started`: ISO 8601, '' where it does not say;
-    `left_out`: what is no time of a call."""
+    `left_out`: what is no time of a call; `missing`: what a whole output has and this one lacks."""
 
     version: str
     tables: list[GivenTable]
     started: str = ""
     library: str = ""
     left_out: list[str] = []
+    missing: list[str] = []
 
 
 class OutputFormat(Protocol):

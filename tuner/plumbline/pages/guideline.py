@@ -26,7 +26,7 @@ Entry = Monotony | Split | RankMonotony | Pattern | Overlap | Nonblocking
 
 
 class KnownGuideline(msgspec.Struct, frozen=True):
-    """Counts are over all places, of what is in force there."""
+    """Counts are over all places, of what is in force there; `measured`: there are any."""
 
     id: str
     name: str
@@ -34,6 +34,7 @@ class KnownGuideline(msgspec.Struct, frozen=True):
     violated: int = 0
     undecided: int = 0
     worst: float | None = None
+    measured: bool = False
 
 
 class FailingPlace(msgspec.Struct, frozen=True):
@@ -98,6 +99,7 @@ def _counted(name: str, entry: Entry | None, counts: list[Count]) -> KnownGuidel
         sum(count.violations for count in counts),
         sum(count.undecided for count in counts),
         max(ratios, default=None),
+        measured=bool(counts),
     )
 
 

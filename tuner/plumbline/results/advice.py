@@ -225,9 +225,7 @@ def interpolate(size: int, low: int, below: Answer, high: int, above: Answer) ->
         why = f"the nearest measured sizes, {low} and {high} B, lie too far apart to say it"
         return Answer(None, why, [], [low, high])
     if below.way != above.way:
-        said = (
-            f"at {low} B it is {below.way or 'not known'}, at {high} B {above.way or 'not known'}"
-        )
+        said = f"at {low} B {TAKE[below.way]}, at {high} B {TAKE[above.way]}"
         why = f"{said}; where that changes was not measured"
         return Answer(None, why, [], [low, high])
     share = math.log(size / low) / math.log(high / low)

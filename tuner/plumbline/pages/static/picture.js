@@ -2,6 +2,8 @@
 // this script, and where it fails, that picture stays.
 "use strict";
 
+const LITTLE_ROOM = 640;  // pixels, as in the stylesheet
+
 for (const figure of document.querySelectorAll("figure[data-picture]")) {
   draw(figure).catch((error) => { figure.dataset.drawn = "no"; console.warn(String(error)); });
 }
@@ -39,11 +41,16 @@ async function specified(figure) {
   return answer.json();
 }
 
-// A single picture is as wide as its place; one of several panels stays as it is, and is scrolled.
+// A single picture is as wide as its place; panels of rows are made narrower where there is little
+// room; others stay as they are, and are scrolled.
 function fitted(specification, width) {
-  if (!Number.isInteger(specification.width)) return specification;
   const fit = structuredClone(specification);
   const most = Math.max(280, Math.min(width, 900));
+  if (most < LITTLE_ROOM && fit.vconcat?.every((panel) => panel.height?.step)) {
+    fit.padding = 5;
+    fit.vconcat.forEach((panel) => narrow(panel, most));
+  }
+  if (!Number.isInteger(specification.width)) return fit;
   if (Number.isInteger(specification.height)) {
     fit.autosize = { type: "fit", contains: "padding" };
     fit.width = most;
@@ -51,8 +58,16 @@ function fitted(specification, width) {
   } else {  // a row for each name, which takes its part of the width
     fit.width = Math.round(most * 0.55);
     fit.encoding.y.axis.labelLimit = Math.round(most * 0.4);
+    if (most < LITTLE_ROOM) fit.title.text = fit.title.text.split(", ");
   }
   return fit;
+}
+
+function narrow(panel, most) {
+  panel.width = Math.round(most * 0.5);
+  panel.encoding.y.axis = { ...panel.encoding.y.axis, labelLimit: Math.round(most * 0.38) };
+  const color = panel.encoding.color;
+  if (color) color.legend = { ...color.legend, orient: "bottom" };
 }
 
 // What was zoomed with the wheel or moved by dragging goes back to where it was.
