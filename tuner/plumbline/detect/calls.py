@@ -13,6 +13,12 @@ from plumbline.detect.kinds import Kind
 from plumbline.detect.recording import Recording
 
 
+def plain_name(function: str) -> str:
+    """Bcast of MPI_Bcast, MPI_Ibcast and MPI_Bcast_init."""
+    name = function.removeprefix("MPI_").removesuffix("_init")
+    return name[1:].capitalize() if name.startswith("I") else name
+
+
 class Calls(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Calls of collectives by all ranks, a number each, by rank and in order. `number` is its place
     among the communicator's calls; `input` and `output` are events. `times`: calls that are one

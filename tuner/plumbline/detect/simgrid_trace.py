@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from plumbline.detect.calls import plain_name
 from plumbline.detect.kinds import Flag, Kind
 from plumbline.detect.recording import Recording
 from plumbline.detect.steps import TraceCall, steps
@@ -151,8 +152,7 @@ def _collective(
 ) -> Iterator[str]:
     event = recording.events[index]
     name = recording.functions[event["function"]]
-    plain = name.removeprefix("MPI_")
-    action = _BY_BYTES.get(plain[1:].capitalize() if plain.startswith("I") else plain)
+    action = _BY_BYTES.get(plain_name(name))
     if action is None or event["comm"] != 0:
         left_out[name] = left_out.get(name, 0) + 1
         return
