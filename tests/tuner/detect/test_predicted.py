@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 import pytest
 
 from plumbline.detect import words
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import HandMade, ordered
-from plumbline.detect.predicted import saving, volume
-from plumbline.detect.savings import Call, SizeSaving
+from plumbline.detect.predicted import saved_in_a_run, saving, volume
+from plumbline.detect.savings import Call, Saved, SavedInUse, SizeSaving
 from tests.bench.detection import broadcasts, rooted, spmd
 
 
@@ -61,6 +62,35 @@ def test_no_more_is_saved_than_what_was_recorded_took(bcast: HandMade) -> None:
     found = saving(bcast, "replay", "", [size(Call(0.2, 0.2, 0.2), Call(0.1, 0.1, 0.1))])
     assert found is not None
     assert found.default.seconds == pytest.approx(0.2)
+
+
+def test_its_interval_reaches_over_all_ways_of_use(bcast: HandMade) -> None:
+    """A recording does not tell how ranks come to the calls in the next run."""
+    by_hand = Call(0.05, 0.05, 0.05)
+    uses = (
+        SavedInUse("stream", Saved(0.03, 0.02, 0.04)),
+        SavedInUse("loop", Saved(0.01, -0.01, 0.03), Saved(0.01, 0.005, 0.06)),
+    )
+    of_replay = SizeSaving(8000, 4, by_hand, Call(0.02, 0.02, 0.02), by_hand, "tree", uses)
+    found = saving(bcast, "replay", "", [of_replay])
+    assert found is not None and found.tuned is not None
+    assert found.default == Saved(
+        pytest.approx(4 * 0.03), pytest.approx(4 * -0.01), pytest.approx(4 * 0.04)
+    )
+    assert found.tuned.low_seconds == pytest.approx(0.0)  # no less than what is likely
+    assert found.tuned.high_seconds == pytest.approx(4 * 0.06)
+
+
+def test_a_run_is_one_launch_more() -> None:
+    """95 of 100 differences of two more launches lie in the interval, or more."""
+    random = np.random.default_rng(1)
+    covered = 0
+    for _ in range(400):
+        by_hand, instead = random.normal(10, 1, 9), random.normal(6, 2, 9)
+        found = saved_in_a_run(by_hand[:8].tolist(), instead[:8].tolist())
+        covered += found.low_seconds <= by_hand[8] - instead[8] <= found.high_seconds
+    assert 0.92 < covered / 400 < 0.99
+    assert saved_in_a_run([3.0], [1.0]) == Saved(2.0, 2.0, 2.0)
 
 
 def test_nothing_is_said_where_nothing_was_measured(bcast: HandMade) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from plumbline.detect import simgrid_trace, simulated_replay
-from plumbline.detect.analysis import analysis
+from plumbline.detect.analysis import analysed
 from plumbline.detect.detecting import detect
-from plumbline.detect.findings import with_instances
 from plumbline.detect.simgrid_trace import Instead
 from plumbline.measure import unkept
 from plumbline.settings import campaign_file, starting
@@ -43,7 +42,8 @@ def test_it_is_faster_on_a_cluster() -> None:
     recording = spmd.run(NPROCS, linear)
     settings = campaign_file.load(None, {"simulate": "ompi", "nprocs": NPROCS})
     toolchain = simgrid.toolchain(settings)
-    found = simulated_replay.of_recording(toolchain, settings, recording, analysis(recording))
+    looked = analysed(recording)
+    found = simulated_replay.of_recording(toolchain, settings, looked, looked.found)
     (finding,) = found
     told = finding.simulated
     assert told is not None and told.seconds is not None
@@ -68,7 +68,8 @@ def test_what_the_simulator_cannot_do_is_told(monkeypatch: pytest.MonkeyPatch) -
     settings = campaign_file.load(None, {"simulate": "ompi", "nprocs": 4})
     toolchain = simgrid.toolchain(settings)
     monkeypatch.setitem(simulated_replay._ACTIONS, "MPI_Bcast", "no_such_action {bytes}")
-    (finding,) = simulated_replay.of_recording(toolchain, settings, recording, analysis(recording))
+    looked = analysed(recording)
+    (finding,) = simulated_replay.of_recording(toolchain, settings, looked, looked.found)
     told = finding.simulated
     assert told is not None and told.seconds is None and told.all_seconds == told.recorded_seconds
     assert "SimGrid's replay with MPI_Bcast in place ended with status" in told.why
@@ -79,5 +80,5 @@ def test_rows_have_no_action() -> None:
         group = [rank for rank in range(8) if rank // 4 == me.world_rank // 4]
         yield from broadcasts.linear(me.among(group), me.data(100), 0)
 
-    folded = with_instances(detect(spmd.run(8, rows)))
-    assert folded and not any(simulated_replay.can_stand(finding) for finding, _ in folded)
+    found = analysed(spmd.run(8, rows)).found
+    assert found and not any(map(simulated_replay.can_stand, found))

@@ -92,13 +92,8 @@ class HandMade(msgspec.Struct, frozen=True):
     simulated: SimulatedSaving | None = None
 
 
-def findings(detected: Detected) -> list[HandMade]:
-    """Of all instances, folded by call sites, sorted by category and seconds."""
-    return ordered(finding for finding, _ in with_instances(detected))
-
-
 def with_instances(detected: Detected) -> list[tuple[HandMade, list[Instance]]]:
-    """The same in no order, each with the instances that it is made of."""
+    """Of all instances, folded by call sites, each with those that it is made of; in no order."""
     if not detected.instances:
         return []
     messages = rows(each.messages for each in detected.instances)
@@ -113,13 +108,13 @@ def with_instances(detected: Detected) -> list[tuple[HandMade, list[Instance]]]:
 
 
 def ordered(found: Iterable[HandMade]) -> list[HandMade]:
+    return sorted(found, key=place_of)
+
+
+def place_of(finding: HandMade) -> tuple[int, float, float]:
     """By category; what saves most first, then what takes longest."""
-
-    def place(finding: HandMade) -> tuple[int, float, float]:
-        saved = finding.saving.best.seconds if finding.saving else 0.0
-        return _CATEGORIES.index(finding.category), -saved, -finding.seconds
-
-    return sorted(found, key=place)
+    saved = finding.saving.best.seconds if finding.saving else 0.0
+    return _CATEGORIES.index(finding.category), -saved, -finding.seconds
 
 
 def _folded(detected: Detected, messages: Rows) -> list[list[int]]:

@@ -15,6 +15,7 @@ from typing import Literal
 from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS
 from plumbline.detect.findings import HandMade
 from plumbline.detect.savings import Saved, Saving, SizeSaving
+from plumbline.verify.significance.distributions import student_quantile
 
 _NORMAL = 1.96  # of 95 %
 
@@ -55,8 +56,8 @@ def saving(
 
 
 def _saved(finding: HandMade, sizes: Sequence[SizeSaving], *, tuned: bool) -> Saved:
-    """Of a replay the difference of both sides, or as much less as the recording took less; else
-    the difference to what was recorded. Errors of sizes are independent."""
+    """Of a replay the difference of both sides, or as much less as the recording took less, and
+    its interval reaches over all ways of use; else the difference to what was recorded."""
     calls = [(each.tuned if tuned and each.tuned else each.default, each) for each in sizes]
     spoken_for = sum(each.instances for each in sizes) / max(1, finding.instances)
     by_hand = finding.work_seconds * min(1.0, spoken_for)
@@ -66,14 +67,40 @@ def _saved(finding: HandMade, sizes: Sequence[SizeSaving], *, tuned: bool) -> Sa
         scale *= min(1.0, by_hand / replayed)
         by_hand, own = min(by_hand, replayed), 0.0
     parts = [scale * each.instances * call.seconds for call, each in calls]
+    if all(each.uses for each in sizes):
+        return _over_uses(by_hand - sum(parts), sizes, scale, tuned=tuned)
     faster = [scale * each.instances * (call.seconds - call.low_seconds) for call, each in calls]
     slower = [scale * each.instances * (call.high_seconds - call.seconds) for call, each in calls]
     seconds = by_hand - sum(parts)
+    # Errors of sizes are independent.
     return Saved(
         seconds,
         seconds - math.hypot(own, *slower),
         seconds + math.hypot(own, *faster),
     )
+
+
+def _over_uses(seconds: float, sizes: Sequence[SizeSaving], scale: float, *, tuned: bool) -> Saved:
+    """A recording does not tell how ranks come to the calls in the next run, so that any way of use
+    may be theirs. What makes one launch slow makes all sizes slow: ends of intervals are added."""
+    low = high = 0.0
+    for each in sizes:
+        of_uses = [use.tuned if tuned and use.tuned else use.default for use in each.uses]
+        low += scale * each.instances * min(saved.low_seconds for saved in of_uses)
+        high += scale * each.instances * max(saved.high_seconds for saved in of_uses)
+    return Saved(seconds, min(low, seconds), max(high, seconds))
+
+
+def saved_in_a_run(by_hand: Sequence[float], instead: Sequence[float]) -> Saved:
+    """By a call, from launches of both: the interval holds the difference of one launch more of
+    each, which is a run (95 %, Student)."""
+    seconds = statistics.median(by_hand) - statistics.median(instead)
+    freedom = min(len(by_hand), len(instead)) - 1
+    if freedom < 1:
+        return Saved(seconds, seconds, seconds)
+    of_a_run = [statistics.variance(side) * (1 + 1 / len(side)) for side in (by_hand, instead)]
+    width = student_quantile(freedom, 0.975) * math.sqrt(sum(of_a_run))
+    return Saved(seconds, seconds - width, seconds + width)
 
 
 def _spread(seconds: Sequence[float]) -> float:

@@ -15,20 +15,6 @@ class Call(msgspec.Struct, frozen=True):
     high_seconds: float
 
 
-class SizeSaving(msgspec.Struct, frozen=True):
-    """Of the instances of about one size. `bytes`: as MPI counts them for the function;
-    `by_hand`: one of them, replayed (None: not replayed); `default`: the collective, the library
-    as it is; `tuned`: the same with a campaign's winner in force (None: there is none), which is
-    `configuration`."""
-
-    bytes: int
-    instances: int
-    by_hand: Call | None
-    default: Call
-    tuned: Call | None = None
-    configuration: str = ""
-
-
 class Saved(msgspec.Struct, frozen=True):
     """Seconds of one run, a group on the average; `low` and `high`: 95 %."""
 
@@ -37,11 +23,38 @@ class Saved(msgspec.Struct, frozen=True):
     high_seconds: float
 
 
+class SavedInUse(msgspec.Struct, frozen=True):
+    """By one call in place of one that is made by hand, where calls stand so (docs/uses.md). The
+    intervals are those of a run, whose launch is one of many."""
+
+    use: str
+    default: Saved
+    tuned: Saved | None = None
+
+
+class SizeSaving(msgspec.Struct, frozen=True):
+    """Of the instances of about one size. `bytes`: as MPI counts them for the function;
+    `by_hand`: one of them, replayed (None: not replayed); `default`: the collective, the library
+    as it is; `tuned`: the same with a campaign's winner in force (None: there is none), which is
+    `configuration`. `uses`: what a call saves in each way in which they may stand in the run, where
+    it was replayed; the first is the likely one."""
+
+    bytes: int
+    instances: int
+    by_hand: Call | None
+    default: Call
+    tuned: Call | None = None
+    configuration: str = ""
+    uses: tuple[SavedInUse, ...] = ()
+
+
 class Saving(msgspec.Struct, frozen=True):
     """`source`: where times of calls are from, and `campaign` which one. `replayed_seconds`: what
     the replay takes in place of `HandMade.work_seconds` (None: not replayed). `default`, `tuned`:
     what is saved with the library as it is, and with winners in force. `share`: of the instances,
-    those for which a near size was measured; the others save nothing here."""
+    those for which a near size was measured; the others save nothing here. `shown`: of what is
+    saved in the calls, the share that shows in the run at least (None: not asked); `low_seconds`
+    have it in them."""
 
     source: Literal["campaign", "replay"]
     campaign: str
@@ -50,6 +63,7 @@ class Saving(msgspec.Struct, frozen=True):
     tuned: Saved | None
     share: float
     sizes: tuple[SizeSaving, ...]
+    shown: float | None = None
 
     @property
     def best(self) -> Saved:

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from plumbline.detect import replay, simgrid_trace
-from plumbline.detect.detecting import detect
-from plumbline.detect.findings import HandMade, with_instances
+from plumbline.detect.analysis import Analysed
+from plumbline.detect.findings import HandMade
 from plumbline.detect.instances import Instance
 from plumbline.detect.recording import Recording
 from plumbline.detect.savings import MoreRanks, SimulatedSaving
@@ -60,9 +60,10 @@ class Replayer:
         installation: Installation,
         recording: Recording,
         traffic: Traffic,
+        placement: Placement,
         folder: Path,
     ) -> None:
-        self._machine, self._installation = machine, installation
+        self._machine, self._installation, self._placement = machine, installation, placement
         self._recording, self._traffic, self._folder = recording, traffic, folder
         self._count = 0
 
@@ -75,7 +76,7 @@ class Replayer:
         command = self._machine.command(
             self._installation,
             ["-replay", str(written.path)],
-            Placement(nodes=self._recording.nprocs, ppn=1),
+            self._placement,
             folder,
             ["--log=root.thresh:info"],
         )
@@ -193,33 +194,19 @@ def _with(finding: HandMade, larger: HandMade, shape: str) -> HandMade:
 
 
 def of_recording(
-    toolchain: Toolchain, settings: Settings, recording: Recording, found: Sequence[HandMade]
+    toolchain: Toolchain, settings: Settings, analysed: Analysed, found: Sequence[HandMade]
 ) -> list[HandMade]:
-    """`found` of a recording, with what a replay on the machine of the settings says. Findings are
-    made again, as the instances that they are made of are needed. Raises PlumblineError as
-    Replayer.replay does."""
+    """`found`: those of the analysis, in its order; with what a replay on the machine of the
+    settings says. Raises PlumblineError as Replayer.replay does."""
     machine = settings.ranks.simulate
     if machine is None:
         raise ValueError("these settings have no simulated machine")
-    detected = detect(recording)
-    folded = with_instances(detected)
+    traffic, ranks = analysed.detected.traffic, settings.ranks
+    placement = Placement(nodes=ranks.node_count, ppn=ranks.ppn)
+    folded = list(zip(found, analysed.instances, strict=True))
     with scratch.folder() as folder:
         replayer = Replayer(
-            Simulated(machine), toolchain.installation, recording, detected.traffic, folder
+            *(Simulated(machine), toolchain.installation, traffic.recording, traffic),
+            *(placement, folder),
         )
-        simulated = {
-            _place(finding): finding.simulated
-            for finding in simulate(replayer, folded, machine.library)
-        }
-    return [
-        msgspec.structs.replace(finding, simulated=simulated.get(_place(finding)))
-        for finding in found
-    ]
-
-
-def _place(finding: HandMade) -> tuple[object, ...]:
-    """No two findings that are made by hand have it."""
-    return (
-        *(finding.category, finding.function, finding.sites, finding.groups),
-        *(finding.instances, finding.bytes, finding.edges),
-    )
+        return simulate(replayer, folded, machine.library)
