@@ -162,3 +162,32 @@ def test_a_whole_and_pieces_of_a_derived_type() -> None:
         wanted.append(("bcast", 24 * count, (0,)))
     found = detect(program.recording()).instances
     assert [(each.collective, each.bytes, each.roots) for each in found] == wanted
+
+
+def test_pieces_one_by_one_and_the_whole_much_later() -> None:
+    """HPL's back substitution: parts of a solution for a neighbour, each when it is there, into
+    one place; all of it for another rank in the end. A panel that was broadcast before stays one,
+    though a part of it is sent again."""
+    program, random = RankProgram(3), np.random.default_rng(3)
+    panel = random.uniform(1, 2, 400)
+    for source, target in ((2, 0), (0, 1)):
+        place = {"source_address": 0x10000, "target_address": 0x10000}
+        program.message(source, target, panel, site="panel", tag=1, **place)
+    solution = random.uniform(1, 2, 128)
+    for part in range(4):
+        own = solution[32 * part : 32 * part + 32]
+        program.message(
+            *(2, 1, own),
+            source_address=0x4000 + 256 * part,
+            target_address=0x8000,
+            site="part",
+            tag=part + 10,
+        )
+        for _ in range(20):
+            program.message(2, 1, random.uniform(1, 2, 4), site="other", tag=2)
+    whole = {"source_address": 0x4000, "target_address": 0x9000}
+    program.message(2, 0, solution, site="whole", tag=3, **whole)
+    again = {"source_address": 0x10000, "target_address": 0xA000}
+    program.message(2, 0, panel[:200], site="whole", tag=3, **again)
+    found = detect(program.recording()).instances
+    assert [(each.collective, each.bytes, each.roots) for each in found] == [("bcast", 3200, (2,))]

@@ -15,7 +15,7 @@ ROUNDS = 5
 
 
 def beside(slow_ns: int) -> Analysed:
-    """Broadcasts among three ranks; their root waits for a fourth one, which computes, each time."""
+    """Broadcasts among three ranks; their root waits each time for a fourth one, which computes."""
     program = RankProgram(4)
     three = program.communicator([0, 1, 2])
     for turn in range(ROUNDS):

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     several="nprocs",
     told={
         "nprocs": {
-            "help": "With --simulate: one call on so many ranks, too; with commas between.",
+            "help": "With --simulate: the run, and one call, on so many ranks, too; with commas "
+            "between.",
             "unset": "none",
         },
         "simulate": {
-            "help": "Replay the run on a simulated machine (SimGrid): ompi, mpich, mvapich2 or impi "
-            "on a usual cluster, or a campaign file with its table `simulate`.",
+            "help": "Replay the run on a simulated machine (SimGrid): ompi, mpich, mvapich2 or "
+            "impi on a usual cluster, or a campaign file with its table `simulate`.",
             "metavar": "LIBRARY|FILE.toml",
         },
     },
@@ -80,6 +81,8 @@ def command(
 
     if launches and not replay:
         raise UsageError("--launches is of --replay: add it")
+    if simulate is not None and simulate.endswith(".toml") and not Path(simulate).is_file():
+        raise UsageError(f"--simulate: {simulate} is not there")
     if nprocs and simulate is None:
         raise UsageError("--nprocs is of --simulate: add it")
     recorded = call_sites.resolved(read.read(recording))
@@ -196,10 +199,11 @@ def _simulated(
     library: str,
     more: Sequence[int],
 ) -> list[HandMade]:
-    from plumbline.detect import simulated_replay
+    from plumbline.detect import larger_run, simulated_replay
     from plumbline.measure import unkept
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
+    from plumbline_db.errors import UsageError
 
     def settings_of(nprocs: int) -> Settings:
         if library.endswith(".toml"):
@@ -207,10 +211,14 @@ def _simulated(
         return campaign_file.load(None, {"simulate": library, "nprocs": nprocs})
 
     settings = settings_of(analysed.detected.traffic.nprocs)
+    if settings.ranks.simulate is None:
+        raise UsageError(f"{library} has no table simulate (docs/simulated.md)")
     toolchain = find_toolchain(program.mpi, settings=settings)
     simulated = simulated_replay.of_recording(toolchain, settings, analysed, found)
     for nprocs in more:
-        starter = starting.starter(toolchain, settings_of(nprocs))
+        larger = settings_of(nprocs)
+        simulated = larger_run.on_more_ranks(toolchain, larger, analysed, simulated)
+        starter = starting.starter(toolchain, larger)
         with (
             common.Bar(in_all=1) as bar,
             unkept.store_for(toolchain, starter, "detect", bar) as store,

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from plumbline.detect import operators
-from plumbline.detect.columns import Indices, Rows, classes, distinct, rows
+from plumbline.detect.columns import Indices, Rows, classes, distinct, first_of_each, numbered, rows
 from plumbline.detect.detecting import Detected
 from plumbline.detect.groups import components, described, split
 from plumbline.detect.instances import Instance
@@ -271,15 +271,14 @@ def _place(frame: Frame) -> str:
 
 
 def _edges(traffic: Traffic, messages: Indices) -> tuple[Edge, ...]:
-    pairs, inverse, counts = np.unique(
-        traffic.pairs(messages), return_inverse=True, return_counts=True
-    )
-    sizes = np.zeros(len(pairs), np.int64)
-    np.add.at(sizes, inverse.reshape(-1), traffic.bytes[messages])
-    listed = zip(pairs.tolist(), counts.tolist(), sizes.tolist(), strict=True)
+    named = numbered(traffic.source[messages], traffic.target[messages])
+    counts = np.bincount(named).tolist()
+    sizes = np.bincount(named, traffic.bytes[messages]).astype(np.int64).tolist()
+    pairs = traffic.pairs(messages[first_of_each(named)]).tolist()
+    listed = sorted(zip(pairs, counts, sizes, strict=True))
     return tuple(
         Edge(pair // traffic.nprocs, pair % traffic.nprocs, count, size)
-        for pair, count, size in itertools.islice(listed, MOST_EDGES)
+        for pair, count, size in listed[:MOST_EDGES]
     )
 
 

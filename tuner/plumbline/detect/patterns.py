@@ -55,7 +55,7 @@ def patterns(traffic: Traffic, instances: Sequence[Instance]) -> tuple[HandPatte
     for size in chosen:
         instance = _middle(traffic, by_size[size])
         if instance is not None:
-            found.append(_pattern(traffic, instance, speaks[size]))
+            found.append(pattern_of(traffic, instance, speaks[size]))
     return tuple(found)
 
 
@@ -75,7 +75,7 @@ def _is_inside(traffic: Traffic, instance: Instance) -> bool:
     return bool(np.isin(ranks, group).all())
 
 
-def _pattern(traffic: Traffic, instance: Instance, speaks_for: int) -> HandPattern:
+def pattern_of(traffic: Traffic, instance: Instance, speaks_for: int = 1) -> HandPattern:
     place = {rank: at for at, rank in enumerate(instance.group)}
     tags: dict[int, int] = {}
     sent: dict[tuple[int, int], int] = defaultdict(int)

@@ -84,10 +84,23 @@ class MoreRanks(msgspec.Struct, frozen=True):
     default_seconds: float
 
 
+class LargerRun(msgspec.Struct, frozen=True):
+    """The whole recording on more ranks of a simulated machine, each of which does between its
+    calls what one of the recorded ones did: with messages that go the way of the recorded ones
+    (None: some way is not known on more ranks), and with MPI's own collectives (None: the recording
+    does not say what more ranks would do). `why` one of both is not there."""
+
+    nprocs: int
+    by_hand_seconds: float | None
+    seconds: float | None
+    why: str = ""
+
+
 class SimulatedSaving(msgspec.Struct, frozen=True):
     """The whole recording replayed on a simulated machine: as it is, with this finding's collective
     in place (None: it cannot be, and `why`), with those of all findings that can (None: these
-    cannot be together). `library`: whose decisions are re-created."""
+    cannot be together). `library`: whose decisions are re-created. `larger`: the same for all of
+    them, on more ranks."""
 
     library: str
     recorded_seconds: float
@@ -95,3 +108,4 @@ class SimulatedSaving(msgspec.Struct, frozen=True):
     all_seconds: float | None
     why: str = ""
     more_ranks: tuple[MoreRanks, ...] = ()
+    larger: tuple[LargerRun, ...] = ()

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from plumbline.detect.columns import classes, starts
 from plumbline.detect.instances import Instance
 from plumbline.detect.traffic import Traffic
 
@@ -38,13 +39,12 @@ def work_seconds(traffic: Traffic, instances: Sequence[Instance]) -> float:
 
 def _last_to_come(number: Numbers, rank: Numbers, post_ns: Numbers) -> Numbers:
     """By instance: when the last of its ranks had begun its first call."""
-    order = np.lexsort((post_ns, rank, number))
-    number, rank = number[order], rank[order]
-    first = np.ones(len(order), bool)
-    first[1:] = (number[1:] != number[:-1]) | (rank[1:] != rank[:-1])
-    come = np.full(int(number[-1]) + 1, np.iinfo(np.int64).min)
-    np.maximum.at(come, number[first], post_ns[order][first])
-    return come
+    calls = classes(number, rank)
+    firsts = np.minimum.reduceat(post_ns[calls.at], calls.first[:-1])
+    owner = number[calls.at[calls.first[:-1]]]
+    order = np.argsort(owner, kind="stable")
+    begins = starts(np.bincount(owner))[:-1]
+    return np.maximum.reduceat(firsts[order], begins)
 
 
 def _covered(begin: Numbers, end: Numbers) -> int:
