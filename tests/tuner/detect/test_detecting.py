@@ -191,3 +191,23 @@ def test_pieces_one_by_one_and_the_whole_much_later() -> None:
     program.message(2, 0, panel[:200], site="whole", tag=3, **again)
     found = detect(program.recording()).instances
     assert [(each.collective, each.bytes, each.roots) for each in found] == [("bcast", 3200, (2,))]
+
+
+def test_pieces_of_which_one_lies_where_it_lay_before() -> None:
+    """HPL's blong: of each panel the root sends a piece of the matrix first, then one that it has
+    copied to where that of the panel before was. They belong together, and not to the last one."""
+    program, random, copied, buffer = RankProgram(3), np.random.default_rng(5), 1 << 20, 1 << 24
+    for panel in range(4):
+        pieces = [random.uniform(1, 2, 300), random.uniform(1, 2, 300)]
+        at_root = [copied, (1 << 22) + 8000 * panel]
+        for rank, piece in ((2, 1), (1, 0)):  # scatter
+            place = {"source_address": at_root[piece], "target_address": buffer + 2400 * piece}
+            program.message(0, rank, pieces[piece], site="scatter", tag=panel, **place)
+        for source, target, piece in ((1, 2, 0), (2, 1, 1)):  # and allgather
+            place = dict.fromkeys(("source_address", "target_address"), buffer + 2400 * piece)
+            program.message(source, target, pieces[piece], site="roll", tag=panel, **place)
+        for _ in range(20):
+            program.message(0, 1, random.uniform(1, 2, 4), site="other", tag=99)
+    found = detect(program.recording()).instances
+    told = [(each.collective, each.bytes, each.roots, len(each.messages)) for each in found]
+    assert told == [("bcast", 4800, (0,), 4)] * 4
