@@ -108,7 +108,7 @@ def measured(
     took("hand", LD_PRELOAD=str(installed.library), PLUMBLINE_RECORD=str(record))
     recording = read.read(record)
     looked = analysed(recording)
-    settings = campaign_file.load(None, {"nprocs": program.ranks})
+    settings = campaign_file.load(None, {"nprocs": program.ranks, "bind": "plain"})
     toolchain = find_toolchain(None, settings=settings)
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)
@@ -147,7 +147,11 @@ def main(arguments: Sequence[str]) -> None:
             if asked.only not in program.name:
                 continue
             record = Path(folder) / f"record-{number}"
-            row = measured(program, installed, binary, record, asked.launches, asked.pairs)
+            try:
+                row = measured(program, installed, binary, record, asked.launches, asked.pairs)
+            except ValueError as error:
+                print(error, flush=True)
+                continue
             rows.append(row)
             print(line(row), flush=True)
     print(f"covered: {sum(row.is_covered() for row in rows)} of {len(rows)}")

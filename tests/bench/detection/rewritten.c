@@ -5,6 +5,7 @@
  *
  * COMPUTE_NS: what each rank computes between calls. Prints the seconds of the loop. */
 #include <mpi.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,8 +156,10 @@ static const struct pattern {
 static void compute(int time, int bytes, double seconds)
 {
     const double begin = MPI_Wtime();
+    uint64_t state = ((uint64_t)me << 48) ^ ((uint64_t)(time + 32) << 24);
     for (int i = 0; i + (int)sizeof(double) <= bytes * size; i += (int)sizeof(double)) {
-        const double value = 1.0 + (me * 7919 + time * 104729 + i) % 1000;
+        state = (state + 1) * UINT64_C(6364136223846793005);
+        const double value = 1.0 + (double)(state >> 12) / (double)(UINT64_C(1) << 52);
         memcpy(data + i, &value, sizeof value);
     }
     while (MPI_Wtime() - begin < seconds)

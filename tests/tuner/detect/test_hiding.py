@@ -63,7 +63,7 @@ def test_an_interval_begins_with_what_shows() -> None:
     looked = beside(LATENCY_NS)
     saved = Saved(1e-6, 0.5e-6, 2e-6)
     call = Call(1e-6, 1e-6, 1e-6)
-    sizes = (SizeSaving(800, ROUNDS, call, call, uses=(SavedInUse("stream", saved),)),)
+    sizes = (SizeSaving(800, ROUNDS, call, call, uses=(SavedInUse("stream", 0.0, saved),)),)
     saving = Saving("replay", "", 5e-6, saved, None, 1.0, sizes)
     slower = msgspec.structs.replace(saving, default=Saved(-2e-6, -3e-6, -1e-6))
     at = next(at for at, each in enumerate(looked.found) if each.function == "MPI_Bcast")

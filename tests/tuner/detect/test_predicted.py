@@ -75,8 +75,8 @@ def test_its_interval_reaches_over_all_ways_of_use(bcast: HandMade) -> None:
     """A recording does not tell how ranks come to the calls in the next run."""
     by_hand = Call(0.05, 0.05, 0.05)
     uses = (
-        SavedInUse("stream", Saved(0.03, 0.02, 0.04)),
-        SavedInUse("loop", Saved(0.01, -0.01, 0.03), Saved(0.01, 0.005, 0.06)),
+        SavedInUse("stream", 0.0, Saved(0.03, 0.02, 0.04)),
+        SavedInUse("loop", 0.0, Saved(0.01, -0.01, 0.03), Saved(0.01, 0.005, 0.06)),
     )
     of_replay = SizeSaving(8000, 4, by_hand, Call(0.02, 0.02, 0.02), by_hand, "tree", uses)
     found = saving(bcast, "replay", "", [of_replay])

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.mpi
 def replayed(
     recording: Recording, found: list[HandMade], launches: int, winners: Winners | None = None
 ) -> replay.Replayed:
-    settings = campaign_file.load(None, {"nprocs": recording.nprocs})
+    settings = campaign_file.load(None, {"nprocs": recording.nprocs, "bind": "plain"})
     toolchain = find_toolchain(None, settings=settings)
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)

@@ -159,7 +159,8 @@ def _replayed(
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
 
-    settings = campaign_file.load(None, {"nprocs": recording.nprocs})
+    # Where mpirun puts them, as the application's: a campaign binds ranks that share cores.
+    settings = campaign_file.load(None, {"nprocs": recording.nprocs, "bind": "plain"})
     toolchain = find_toolchain(program.mpi, settings=settings)
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)

@@ -99,12 +99,11 @@ def _at(values: Indices, places: Indices) -> Mask:
 
 
 def collective_calls(recording: Recording) -> Calls:
-    columns = recording.columns
-    kinds = recording.events["kind"]
+    events, kinds = recording.events, recording.columns["kind"]
     inputs, outputs = np.flatnonzero(kinds == Kind.INPUT), np.flatnonzero(kinds == Kind.OUTPUT)
 
     def of(name: str, at: Indices) -> Indices:
-        return columns[name][at]
+        return events[name][at].astype(np.int64)
 
     both = np.concatenate([inputs, outputs])
     comms = of("rank", both) * len(recording.communicators) + of("comm", both)

@@ -21,7 +21,7 @@ from plumbline.detect.patterns import HandPattern, patterns
 from plumbline.detect.recording import Frame
 from plumbline.detect.savings import Saving, SimulatedSaving
 from plumbline.detect.traffic import Traffic
-from plumbline.detect.work import in_a_row, work_seconds
+from plumbline.detect.work import between_ns, in_a_row, work_seconds
 
 Category = Literal["collective", "incomplete", "neighbourhood", "use"]
 
@@ -57,8 +57,9 @@ class HandMade(msgspec.Struct, frozen=True):
     `call_seconds`: those that a rank spent in these calls, on the average. `instance_bytes`,
     `instance_seconds`: by instance. `work_seconds`: what all take when nobody is late (work.py), of
     a group on the average; `in_a_row`: the share of instances that begin about when the one before
-    ends; `patterns`: some of them, to be played again; `saving`: what MPI's own collective would
-    save a run, where that is known; `simulated`: the same by a simulator."""
+    ends; `between_seconds`: what a rank does from one to the next; `patterns`: some of them, to be
+    played again; `saving`: what MPI's own collective would save a run, where that is known;
+    `simulated`: the same by a simulator."""
 
     category: Category
     function: str
@@ -87,6 +88,7 @@ class HandMade(msgspec.Struct, frozen=True):
     instance_seconds: tuple[float, ...] = ()
     work_seconds: float = 0.0
     in_a_row: float = 0.0
+    between_seconds: float = 0.0
     patterns: tuple[HandPattern, ...] = ()
     saving: Saving | None = None
     simulated: SimulatedSaving | None = None
@@ -187,6 +189,7 @@ def _finding(
         instance_seconds=seconds,
         work_seconds=work_seconds(traffic, folded),
         in_a_row=in_a_row(folded, spans),
+        between_seconds=between_ns(traffic, folded) / 1e9,
         patterns=patterns(traffic, folded),
     )
 

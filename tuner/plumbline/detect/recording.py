@@ -72,7 +72,7 @@ Messages = npt.NDArray[np.void]  # of MESSAGE
 
 
 _USUAL = (
-    *("post_ns", "start_ns", "end_ns", "rank", "kind", "flags", "comm", "peer", "tag", "bytes"),
+    *("post_ns", "start_ns", "end_ns", "rank", "kind", "flags", "comm", "tag", "bytes"),
     *("signature", "element", "address", "content", "poly", "call_site"),
 )
 _AT_ONCE = 2048  # events that stay in a cache while their fields are taken out

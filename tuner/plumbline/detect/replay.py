@@ -33,6 +33,10 @@ _IN_A_ROW, STREAM = 0.5, "stream"
 # Ways of use that no recording can rule out for the next run: ranks run ahead of each other, or are
 # met by a barrier before each call.
 _USES = (STREAM, "loop")
+# What ranks compute between calls is played where it is neither nothing nor too long for a launch.
+_LEAST_BETWEEN_NS, _MOST_BETWEEN_NS = 500, 200_000
+
+_Way = tuple[str, int]  # a way of use, and what ranks compute between calls in ns
 
 
 class _Trio(msgspec.Struct, frozen=True):
@@ -121,9 +125,13 @@ def replayed(
     )
 
 
-def _ways(finding: HandMade, use: str, *, simulated: bool) -> tuple[str, ...]:
+def _ways(finding: HandMade, use: str, *, simulated: bool) -> list[_Way]:
     likely = STREAM if finding.in_a_row > _IN_A_ROW else use
-    return (likely,) if simulated else tuple(dict.fromkeys((likely, use, *_USES)))
+    if simulated:
+        return [(likely, 0)]
+    ways = [(way, 0) for way in dict.fromkeys((likely, use, *_USES))]
+    between = min(round(finding.between_seconds * 1e9), _MOST_BETWEEN_NS)
+    return [*ways, (STREAM, between)] if between >= _LEAST_BETWEEN_NS else ways
 
 
 def _plan(replays: Sequence[_Replay], seed: int, knobs: str) -> Plan:
@@ -146,8 +154,9 @@ def played(pattern: HandPattern) -> Messages:
 
 
 def _trio(
-    finding: HandMade, pattern: HandPattern, nprocs: int, way: str, winners: Winners
+    finding: HandMade, pattern: HandPattern, nprocs: int, way: _Way, winners: Winners
 ) -> _Trio:
+    use, between_ns = way
     size = volume(finding, pattern.bytes)
     ranks = 0 if len(pattern.group) == nprocs else len(pattern.group)
     root = max(pattern.root, 0)
@@ -160,10 +169,11 @@ def _trio(
         size,
         played(pattern).variant,
         ranks=ranks,
-        use=way,
+        use=use,
+        delay_ns=between_ns,
         data=Data(root=root),
     )
-    default = PlanCase(finding.function, size, ranks=ranks, use=way, data=data)
+    default = PlanCase(finding.function, size, ranks=ranks, use=use, delay_ns=between_ns, data=data)
     winner = winners.get((finding.function, len(pattern.group), size))
     tuned = None
     if winner is not None:
@@ -222,6 +232,7 @@ def _cases(records: Sequence[ProbeRecord]) -> Iterator[tuple[int, PlanCase]]:
                     configurations.get(record.config, Configuration()),
                     ranks=record.ranks,
                     use=record.use,
+                    delay_ns=record.delay_ns,
                     data=Data(record.type, record.op, record.root),
                 ),
             )
@@ -252,6 +263,7 @@ def _in_use(trio: _Trio, seconds: Seconds) -> SavedInUse | None:
     tuned = seconds.get(trio.tuned) if trio.tuned is not None else None
     return SavedInUse(
         trio.by_hand.use,
+        trio.by_hand.delay_ns / 1e9,
         saved_in_a_run(theirs, list(default.values())),
         saved_in_a_run(theirs, list(tuned.values())) if tuned else None,
     )

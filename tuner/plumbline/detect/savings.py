@@ -24,10 +24,12 @@ class Saved(msgspec.Struct, frozen=True):
 
 
 class SavedInUse(msgspec.Struct, frozen=True):
-    """By one call in place of one that is made by hand, where calls stand so (docs/uses.md). The
-    intervals are those of a run, whose launch is one of many."""
+    """By one call in place of one that is made by hand, where calls stand so (docs/uses.md) and
+    ranks compute for so long between them. The intervals are those of a run, whose launch is one of
+    many."""
 
     use: str
+    between_seconds: float
     default: Saved
     tuned: Saved | None = None
 
