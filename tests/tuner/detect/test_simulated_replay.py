@@ -107,12 +107,12 @@ def and_a_message(me: spmd.Rank) -> spmd.Waits:
 def test_the_whole_run_on_more_ranks() -> None:
     """Where all that is sent belongs to collectives of all ranks: a linear broadcast grows with
     them, and MPI's own one grows less."""
-    runs = {nprocs: run_on(nprocs, all_together) for nprocs in (8, 32)}
+    runs = {nprocs: run_on(nprocs, all_together) for nprocs in (8, 16)}
     by_hand = [run.by_hand_seconds or 0.0 for run in runs.values()]
     library = [run.seconds or 0.0 for run in runs.values()]
     assert [run.why for run in runs.values()] == ["", ""]
     assert 0 < library[0] < library[1] < by_hand[1]
-    assert by_hand[1] > 3 * by_hand[0]
+    assert by_hand[1] > 1.5 * by_hand[0]
 
 
 def test_what_more_ranks_would_do_is_not_guessed() -> None:
@@ -148,4 +148,4 @@ def test_a_machine_of_a_campaign_file(tmp_path: Path) -> None:
         (finding,) = simulated_replay.of_recording(toolchain, settings, looked, looked.found)
         assert finding.simulated is not None
         seconds.append(finding.simulated.recorded_seconds)
-    assert seconds[1] > 5 * seconds[0]
+    assert seconds[1] > 3 * seconds[0]
