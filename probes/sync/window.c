@@ -8,8 +8,8 @@
  * more than its batch; the last batch of a series may be shorter. After a batch the ranks agree how
  * many windows were too short; when they are more than a quarter of it, the window is doubled, or
  * becomes twice the median time of the batch where that is more. When none was, a window that is
- * wider than it would begin with loses a quarter of what is too much: one disturbance is not paid
- * for as long as the launch lasts. What is late only because of the one before, or because a rank
+ * wider than it would begin with loses a quarter of what is too much, or all but twice what it would
+ * begin with: one disturbance is not paid for as long as the launch lasts. What is late only because of the one before, or because a rank
  * lost its core while it waited, says nothing about the window. */
 #include "measure/world.h"
 #include "sync/announce.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 8, LEAST_NS = 2000, MULTIPLE = 2 };
+enum { BATCH = 8, LEAST_NS = 2000, MULTIPLE = 2, FAR = 4 };
 
 struct window {
     struct pl_announce announce;
@@ -82,6 +82,8 @@ static void settle(struct pl_start *start, int count)
         enough = start->least_window_ns;
     if (4 * too_short > count)
         start->window_ns = 2 * (median > start->window_ns ? median : start->window_ns);
+    else if (too_short == 0 && start->window_ns > FAR * enough)
+        start->window_ns = 2 * enough;
     else if (too_short == 0 && start->window_ns > enough)
         start->window_ns -= (start->window_ns - enough) / 4;
 }

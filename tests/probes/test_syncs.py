@@ -92,8 +92,7 @@ def test_tiny_windows_overrun(probe: Probe, ranks: int) -> None:
     first, second = launch.samples
     assert first.overrun + first.late >= 8  # the first batch at least
     assert first.window_ns > 1000
-    # A case keeps the window that it has found, but for a quarter less in each of eight batches.
-    assert second.window_ns > first.window_ns // 16
+    assert second.window_ns > 1000  # a case keeps the window that it has found, or narrows it
     for record in launch.samples:
         assert len(record.ns) + record.late + record.overrun == 64 or record.budget_spent
 
@@ -111,8 +110,8 @@ def test_series_shorter_than_a_batch_widen_windows(probe: Probe, reps: int, rank
 
 
 def test_windows_narrow_when_calls_become_short(probe: Probe, learning: Path) -> None:
-    """A call takes 2 ms up to the 60th, which is in the second block; a window then loses a quarter
-    of what is too much in each batch in which none was too short."""
+    """A call takes 2 ms up to the 60th, which is in the second block; a window that is
+    far too wide is narrowed in the first batch in which none was too short."""
     learns = {"LD_PRELOAD": str(learning), "LEARNING_NS": "2e6", "LEARNING_CALLS": "60"}
     launch = probe.run(
         "set blocks=6 warmup=16 sync=window\ncase id=0 function=MPI_Bcast bytes=8 reps=24\n",

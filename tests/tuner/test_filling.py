@@ -18,8 +18,8 @@ _START = 0.4
     [
         (1.6, 6, 6),  # first more samples in a block
         (3.0, 12, 6),
-        (8.0, 4 * MOST_REPS, 12),  # then more blocks
-        (1000.0, 4 * MOST_REPS, 6 * MOST_BLOCKS),
+        (20.0, 4 * MOST_REPS, 7),  # then more blocks
+        (1000.0, 4 * MOST_REPS, int(6 * MOST_BLOCKS)),
         (0.2, 4, 6),  # it takes longer as it is
     ],
 )

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from plumbline.verify import design
-from plumbline.verify.sequential import Hypothesis, HypothesisFamily, shown
-from plumbline.verify.statistics import above, benjamini_hochberg, paired_ratio
+from plumbline.verify.sequential import Hypothesis, HypothesisFamily, may_be_found, shown
+from plumbline.verify.statistics import Comparison, above, benjamini_hochberg, paired_ratio
 
 DESIGN = design.over(9, 30)
 LIMIT = 1.05
@@ -189,3 +189,27 @@ def test_verdicts_once_given_never_change() -> None:
                 if one.word != "undecided":
                     known[key] = one.word
         assert {"holds", "violated"} <= set(known.values())
+
+
+@pytest.mark.parametrize(
+    ("ratio", "high", "launches", "found"),
+    [
+        (1.20, 1.40, 9, True),  # 30 launches have an interval of 1.10 to 1.31
+        (1.20, 1.40, 22, True),
+        (1.20, 2.40, 22, False),  # with 30 launches it still begins at 0.66
+        (1.06, 1.60, 9, False),
+        (1.06, 1.08, 22, True),
+    ],
+)
+def test_what_more_launches_may_find(ratio: float, high: float, launches: int, found: bool) -> None:
+    """Whether 30 launches in all may show a ratio above 1.05."""
+    seen = Comparison(
+        ratio=ratio, low=ratio * ratio / high, high=high, p=0.2, n=launches, reason=""
+    )
+    assert may_be_found(seen, 1.05, 30) is found
+
+
+def test_without_an_interval_nothing_is_given_up() -> None:
+    assert may_be_found(
+        Comparison(ratio=1.06, low=None, high=None, p=0.2, n=3, reason="few"), 1.05, 30
+    )

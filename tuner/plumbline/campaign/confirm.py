@@ -23,7 +23,12 @@ from plumbline.search.outcome import deciding, holds
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.system.words import counted
-from plumbline.verify.sequential import Hypothesis, HypothesisFamily
+from plumbline.verify.sequential import (
+    Hypothesis,
+    HypothesisFamily,
+    HypothesisState,
+    may_be_found,
+)
 from plumbline.verify.statistics import Comparison, paired_ratio, slower
 from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
 
@@ -188,14 +193,22 @@ class _Looks:
         suspects = {
             state.hypothesis.key
             for state in self._harm.open()
-            if state.suspicion() > state.hypothesis.limit
-            and state.hypothesis.key not in self._settled
+            if state.hypothesis.key not in self._settled and self._may_be_slower(state)
         }
         return suspects | {
             cell
             for cell in self._pairs.ratios
             if any(deciding(self._winners, cell) is winner for winner in unclear)
         }
+
+    def _may_be_slower(self, state: HypothesisState[Target]) -> bool:
+        """It seems slower than before, and the pairs that are left may show it."""
+        found, limit = state.comparison, state.hypothesis.limit
+        return (
+            found is not None
+            and found.ratio > limit
+            and may_be_found(found, limit, self._design.launches[-1])
+        )
 
     def slower(self) -> dict[Target, Comparison]:
         """Cells that are slower than before: significant after correction for the number of cells

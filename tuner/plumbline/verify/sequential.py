@@ -146,6 +146,20 @@ class HypothesisFamily(Generic[Key]):
             standing.reason = f"the ratio may be as large as {found.high:.3g}"
 
 
+def may_be_found(comparison: Comparison, limit: float, launches: int) -> bool:
+    """Whether `launches` in all may still find the ratio above `limit`, which the last look found
+    it to be, but not surely: not where it would have to grow by more than half of its interval.
+
+    The interval shrinks with the root of the number of launches; the ratio of the others may lie
+    anywhere in today's interval, seldom further than half-way to its end."""
+    low, high = comparison.low, comparison.high
+    if not low or not high:
+        return True
+    half = math.log(high / low) / 2
+    then = half * math.sqrt(comparison.n / launches)
+    return math.log(comparison.ratio) + half / 2 > math.log(limit) + then
+
+
 def shown(cell: Sequence[HypothesisState[Key]]) -> HypothesisState[Key]:
     """What a cell shows: of the violated tests, else of the undecided ones, else of all, the one
     with the largest ratio; at equal ratios the first."""
