@@ -108,7 +108,8 @@ def _saved(saved: Saved, by: str) -> str:
         return f"{by} saves {seconds(saved.seconds)} [{low}, {high}] a run"
     if saved.high_seconds <= 0:
         return f"{by} saves nothing: it takes {seconds(-saved.seconds)} longer a run"
-    return f"{by} saves no time that could be told from 0"
+    low, middle, high = map(_signed, (saved.low_seconds, saved.seconds, saved.high_seconds))
+    return f"{by} saves no time that could be told from 0: {middle} [{low}, {high}] a run"
 
 
 def _size(size: SizeSaving) -> str:
@@ -162,6 +163,10 @@ def seconds(value: float) -> str:
         if value >= size:
             return f"{value / size:.3g} {unit}"
     return f"{value * 1e9:.3g} ns"
+
+
+def _signed(value: float) -> str:
+    return f"-{seconds(-value)}" if value < 0 else seconds(value)
 
 
 def _callers(site: Site) -> str:
