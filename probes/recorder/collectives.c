@@ -57,11 +57,11 @@ static MPI_Count total(const void *counts, int number, bool large)
 /* What the root alone may look at is in `input` and `output`, which are asked for once the call is
  * known to be recorded. */
 #define CALL(begins, form, FLAGS, ROOT, OP)                                                        \
-    struct pl_call call = {.function = begins,                                                     \
-                           .flags = (form) | (FLAGS),                                              \
-                           .root = ROOT,                                                           \
-                           .operation = OP,                                                        \
-                           .comm = comm}
+    struct pl_collective_call call = {.function = begins,                                          \
+                                      .flags = (form) | (FLAGS),                                   \
+                                      .root = ROOT,                                                \
+                                      .operation = OP,                                             \
+                                      .comm = comm}
 #define DATA(INPUT, OUTPUT)                                                                        \
     const bool known = !(call.flags & PL_UNKNOWN_CONTENT);                                         \
     const struct pl_data input = known ? INPUT : none(), output = known ? OUTPUT : none()

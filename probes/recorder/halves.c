@@ -14,7 +14,7 @@ static uint8_t number_of(MPI_Op operation)
     return number;
 }
 
-bool pl_prepare(struct pl_call *call, bool neighbours)
+bool pl_prepare(struct pl_collective_call *call, bool neighbours)
 {
     if (!pl_recording() || call->comm == MPI_COMM_NULL ||
         !(call->member = pl_member_of(call->comm)))
@@ -41,7 +41,7 @@ bool pl_prepare(struct pl_call *call, bool neighbours)
     return true;
 }
 
-static struct pl_slot *half(const struct pl_call *call, enum pl_kind kind,
+static struct pl_slot *half(const struct pl_collective_call *call, enum pl_kind kind,
                             const struct pl_data *data, int32_t site)
 {
     const struct pl_what what = {.kind = kind,
@@ -61,7 +61,7 @@ static struct pl_slot *half(const struct pl_call *call, enum pl_kind kind,
     return slot;
 }
 
-struct pl_halves pl_begin_halves(const struct pl_call *call, const struct pl_data *input,
+struct pl_halves pl_begin_halves(const struct pl_collective_call *call, const struct pl_data *input,
                                  const struct pl_data *output, int32_t site)
 {
     struct pl_halves halves;
@@ -97,19 +97,19 @@ void pl_remember_halves(const struct pl_halves *halves, const struct pl_data *ou
 }
 
 /* What a start begins besides the output, whose data are in pl_pending. */
-struct pl_collective {
-    struct pl_call call;
+struct pl_persistent {
+    struct pl_collective_call call;
     struct pl_data input;
     bool own_type;
 };
 
-void pl_remember_collective(const struct pl_call *call, const struct pl_data *input,
+void pl_remember_collective(const struct pl_collective_call *call, const struct pl_data *input,
                             const struct pl_data *output, int rc, const MPI_Request *request)
 {
-    struct pl_collective *collective = rc == MPI_SUCCESS ? malloc(sizeof *collective) : NULL;
+    struct pl_persistent *collective = rc == MPI_SUCCESS ? malloc(sizeof *collective) : NULL;
     if (!collective)
         return;
-    *collective = (struct pl_collective){.call = *call, .input = *input};
+    *collective = (struct pl_persistent){.call = *call, .input = *input};
     collective->own_type = pl_keep_type(&collective->input.type);
     const struct pl_pending pending = {.data = *output,
                                        .collective = collective,
@@ -121,14 +121,14 @@ void pl_remember_collective(const struct pl_call *call, const struct pl_data *in
 
 void pl_start_collective(struct pl_pending *pending, int32_t site)
 {
-    const struct pl_collective *collective = pending->collective;
+    const struct pl_persistent *collective = pending->collective;
     const struct pl_halves halves =
         pl_begin_halves(&collective->call, &collective->input, &pending->data, site);
     pending->slot = halves.output;
     pending->other = halves.input;
 }
 
-void pl_free_collective(struct pl_collective *collective)
+void pl_free_collective(struct pl_persistent *collective)
 {
     if (collective && collective->own_type)
         PMPI_Type_free(&collective->input.type);

@@ -10,7 +10,7 @@ struct pl_halves {
 };
 
 /* What all ranks but for their data say of a call. */
-struct pl_call {
+struct pl_collective_call {
     enum pl_begins function;
     uint32_t flags;
     int root;
@@ -21,9 +21,9 @@ struct pl_call {
 };
 
 /* False where the call is not recorded. */
-bool pl_prepare(struct pl_call *call, bool neighbours);
+bool pl_prepare(struct pl_collective_call *call, bool neighbours);
 
-struct pl_halves pl_begin_halves(const struct pl_call *call, const struct pl_data *input,
+struct pl_halves pl_begin_halves(const struct pl_collective_call *call, const struct pl_data *input,
                                  const struct pl_data *output, int32_t site);
 /* A blocking call has returned. */
 void pl_end_halves(const struct pl_halves *halves, const struct pl_data *output, int rc);
@@ -31,7 +31,7 @@ void pl_end_halves(const struct pl_halves *halves, const struct pl_data *output,
 void pl_remember_halves(const struct pl_halves *halves, const struct pl_data *output, int rc,
                         const MPI_Request *request);
 /* Each start of the request begins it anew. */
-void pl_remember_collective(const struct pl_call *call, const struct pl_data *input,
+void pl_remember_collective(const struct pl_collective_call *call, const struct pl_data *input,
                             const struct pl_data *output, int rc, const MPI_Request *request);
 
 #endif

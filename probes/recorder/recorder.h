@@ -161,7 +161,7 @@ struct pl_pending {
     struct pl_slot *slot, *other;           /* other: that ends at the same time */
     struct pl_what what;                    /* of a persistent one: what MPI_Start begins */
     struct pl_data data;              /* of what is received; of a persistent send, what is sent */
-    struct pl_collective *collective; /* persistent, and no message; else NULL */
+    struct pl_persistent *collective; /* persistent, and no message; else NULL */
     bool receives, persistent, active, cancels, own_type;
     bool whole; /* all of `data` is looked at when it is complete, whatever the status says */
 };
@@ -180,7 +180,7 @@ void pl_freed(MPI_Request was);
 void pl_started(MPI_Request request, int32_t site);
 /* Of a persistent collective (halves.c). */
 void pl_start_collective(struct pl_pending *pending, int32_t site);
-void pl_free_collective(struct pl_collective *collective);
+void pl_free_collective(struct pl_persistent *collective);
 
 /* Communicators of messages that were found by MPI_Mprobe. */
 void pl_probed(MPI_Message message, MPI_Comm comm, uint32_t flags);
