@@ -6,11 +6,12 @@
  *
  * Windows come in batches, each with an epoch of its own, so that one long repetition spoils no
  * more than its batch; the last batch of a series may be shorter. After a batch the ranks agree how
- * many windows were too short; when they are more than a quarter of it, the window is doubled, or
- * becomes twice the median time of the batch where that is more. When none was, a window that is
- * wider than it would begin with loses a quarter of what is too much, or all but twice what it would
- * begin with: one disturbance is not paid for as long as the launch lasts. What is late only because of the one before, or because a rank
- * lost its core while it waited, says nothing about the window. */
+ * many windows were too short. When they are more than a quarter of it, the window is doubled, or
+ * becomes twice the median time of the batch where that is more. Else a window that is four times
+ * as wide as it would begin with becomes twice as wide, and where none was too short, one that is
+ * wider loses a quarter of what is too much: one disturbance is not paid for as long as the launch
+ * lasts. What is late only because of the one before, or because a rank lost its core while it
+ * waited, says nothing about the window. */
 #include "measure/world.h"
 #include "sync/announce.h"
 
@@ -82,7 +83,7 @@ static void settle(struct pl_start *start, int count)
         enough = start->least_window_ns;
     if (4 * too_short > count)
         start->window_ns = 2 * (median > start->window_ns ? median : start->window_ns);
-    else if (too_short == 0 && start->window_ns > FAR * enough)
+    else if (start->window_ns > FAR * enough)
         start->window_ns = 2 * enough;
     else if (too_short == 0 && start->window_ns > enough)
         start->window_ns -= (start->window_ns - enough) / 4;
