@@ -146,10 +146,11 @@ bench: setup build  ## the figures that performance targets speak of, as ratios 
 	$(BIN)/python -m tests.bench.bench $(ARGS)
 	$(BIN)/python -m tests.bench.database
 
-bench-detection: setup build  ## recall and precision of `plumbline detect`, in memory and under the recorder; events a second (two minutes)
+bench-detection: setup build  ## recall and precision of `plumbline detect`; events a second; what it predicts, beside rewritten programs (five minutes)
 	$(BIN)/python -m tests.bench.detection $(ARGS)
 	$(BIN)/python -m tests.bench.detection.real
 	$(BIN)/python -m tests.bench.detection.speed
+	$(BIN)/python -m tests.bench.detection.predictions
 
 bench-recorder: setup $(STAMPS)/test-packages build  ## what recording costs: a message, hashing, HPL with and without (docs/design/recording.md)
 	$(BIN)/python -m tests.bench.recorder $(ARGS)

@@ -24,13 +24,15 @@ static char *scratch_of(size_t bytes)
 
 static int64_t count_of(const struct pl_data *data, int block)
 {
-    return data->counts ? data->counts[block] : data->count;
+    return data->counts ? pl_number_at(data->counts, block, data->large) : data->count;
 }
 
 /* In elements from the buffer. */
 static int64_t place_of(const struct pl_data *data, int block)
 {
-    return data->counts ? data->displs ? data->displs[block] : 0 : data->count * block;
+    if (!data->counts)
+        return data->count * block;
+    return data->displs ? pl_number_at(data->displs, block, data->large) : 0;
 }
 
 static int64_t elements(const struct pl_data *data)
@@ -85,7 +87,7 @@ void pl_describe(struct pl_slot *slot, const struct pl_data *data)
     if (data->counts) {
         slot->blocks = 0;
         for (int i = 0; i < data->blocks; i++)
-            slot->blocks += data->counts[i] > 0;
+            slot->blocks += count_of(data, i) > 0;
     }
 }
 

@@ -223,10 +223,18 @@ MAKER(intercomm_merge, (Integer comm, Integer high, MPI_Fint *other, IERROR), Co
 #define OPERANDS void *sendbuf, void *recvbuf, Integer count, Integer type, Integer op
 #define REDUCED address(sendbuf), address(recvbuf), *count, TYPE(type), OP(op)
 
-/* A collective, and its twin with a request. */
+/* A collective, its twin with a request, and the persistent one. */
 #define COLLECTIVE(name, PARAMETERS, function, ifunction, ...)                                     \
     SUBROUTINE(name, PARAMETERS(IERROR), function(__VA_ARGS__))                                    \
-    MAKER(i##name, PARAMETERS(REQUEST), Request, request, ifunction(__VA_ARGS__, &made))
+    MAKER(i##name, PARAMETERS(REQUEST), Request, request, ifunction(__VA_ARGS__, &made))           \
+    PERSISTENT(name, PARAMETERS, function##_init, __VA_ARGS__)
+#ifdef PL_PARTITIONS
+#define PERSISTENT(name, PARAMETERS, function, ...)                                                \
+    MAKER(name##_init, PARAMETERS(Integer info, REQUEST), Request, request,                        \
+          function(__VA_ARGS__, INFO(info), &made))
+#else
+#define PERSISTENT(name, PARAMETERS, function, ...)
+#endif
 #define P_BARRIER(...) (Integer comm, __VA_ARGS__)
 #define P_BCAST(...) (COLL_RECV, Integer root, Integer comm, __VA_ARGS__)
 #define P_ROOTED(...) (COLL_SEND, COLL_RECV, Integer root, Integer comm, __VA_ARGS__)

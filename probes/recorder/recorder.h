@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 #include <time.h>
 
 #define PL_BEGINS(name) PL_BEGINS_##name,
@@ -22,7 +23,8 @@ enum pl_begins {
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Partitioned messages and exchanges with a request; functions with MPI_Count. */
+/* Partitioned messages, exchanges with a request, persistent collectives; functions with MPI_Count.
+ */
 #if MPI_VERSION >= 4 || (defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION >= 5)
 #define PL_PARTITIONS
 #endif
@@ -102,8 +104,21 @@ struct pl_data {
     MPI_Count count;
     MPI_Datatype type;
     int blocks; /* 0: no blocks */
-    const int *counts, *displs;
+    bool large; /* counts are MPI_Count, displacements MPI_Aint; else both are int */
+    const void *counts, *displs;
 };
+_Static_assert(sizeof(MPI_Count) == sizeof(int64_t) && sizeof(MPI_Aint) == sizeof(int64_t),
+               "pl_number_at reads both");
+
+static inline int64_t pl_number_at(const void *numbers, int at, bool large)
+{
+    int64_t wide;
+    if (!large)
+        return ((const int *)numbers)[at];
+    memcpy(&wide, (const char *)numbers + (size_t)at * sizeof wide, sizeof wide);
+    return wide;
+}
+
 /* Writes where the data lie and of which type they are, as if all were there. */
 void pl_describe(struct pl_slot *slot, const struct pl_data *data);
 /* Writes the hashes of the first `bytes` packed bytes; the slot is described. */
@@ -145,7 +160,8 @@ struct pl_pending {
     struct pl_pending *next, *later, *last; /* requests.c */
     struct pl_slot *slot, *other;           /* other: that ends at the same time */
     struct pl_what what;                    /* of a persistent one: what MPI_Start begins */
-    struct pl_data data; /* of what is received; of a persistent send, what is sent */
+    struct pl_data data;              /* of what is received; of a persistent send, what is sent */
+    struct pl_persistent *collective; /* persistent, and no message; else NULL */
     bool receives, persistent, active, cancels, own_type;
     bool whole; /* all of `data` is looked at when it is complete, whatever the status says */
 };
@@ -154,12 +170,17 @@ struct pl_pending {
 #define PL_KEY(handle) ((uintptr_t)(handle))
 
 void pl_remember(MPI_Request request, const struct pl_pending *pending);
+/* Puts a duplicate in its place, as it may be freed while it is needed; false: it need not. */
+bool pl_keep_type(MPI_Datatype *type);
 /* The first with this handle; NULL: nothing is known. It stays where it is. */
 struct pl_pending *pl_remembered(MPI_Request request);
 /* Completed by the call that was entered at `start`. */
 void pl_completed(MPI_Request was, const MPI_Status *status, int64_t start, int64_t end, int rc);
 void pl_freed(MPI_Request was);
 void pl_started(MPI_Request request, int32_t site);
+/* Of a persistent collective (halves.c). */
+void pl_start_collective(struct pl_pending *pending, int32_t site);
+void pl_free_collective(struct pl_persistent *collective);
 
 /* Communicators of messages that were found by MPI_Mprobe. */
 void pl_probed(MPI_Message message, MPI_Comm comm, uint32_t flags);

@@ -41,12 +41,10 @@ static struct pl_pending **place_of(uintptr_t key)
     return at;
 }
 
-/* A type may be freed while what it is for is under way. */
-static void keep_type(struct pl_pending *pending)
+bool pl_keep_type(MPI_Datatype *type)
 {
-    const struct pl_datatype *type = pl_type_of(pending->data.type);
-    if (type && !type->named && (pending->receives || pending->persistent))
-        pending->own_type = PMPI_Type_dup(pending->data.type, &pending->data.type) == MPI_SUCCESS;
+    const struct pl_datatype *known = pl_type_of(*type);
+    return known && !known->named && PMPI_Type_dup(*type, type) == MPI_SUCCESS;
 }
 
 void pl_remember(MPI_Request request, const struct pl_pending *given)
@@ -64,9 +62,10 @@ void pl_remember(MPI_Request request, const struct pl_pending *given)
         pending->key = PL_KEY(request);
         pending->next = pending->later = NULL;
         pending->last = pending;
-        if (pending->persistent && pending->what.comm != MPI_COMM_NULL)
+        if (pending->persistent && !pending->collective && pending->what.comm != MPI_COMM_NULL)
             pending->what.member = pl_member_of(pending->what.comm);
-        keep_type(pending);
+        pending->own_type =
+            (pending->receives || pending->persistent) && pl_keep_type(&pending->data.type);
         struct pl_pending **at = place_of(pending->key);
         if (*at) {
             (*at)->last->later = pending;
@@ -106,6 +105,7 @@ static void discard(struct pl_pending *pending)
 {
     if (pending->own_type)
         PMPI_Type_free(&pending->data.type);
+    pl_free_collective(pending->collective);
     lock();
     pending->next = table.unused;
     table.unused = pending;
@@ -137,7 +137,7 @@ void pl_completed(MPI_Request was, const MPI_Status *status, int64_t start, int6
         if (pending->active)
             finish(pending, status, start, end, rc);
         pending->active = pending->cancels = false;
-        pending->slot = NULL;
+        pending->slot = pending->other = NULL;
         return;
     }
     pending = forget(was);
@@ -165,9 +165,13 @@ void pl_started(MPI_Request request, int32_t site)
     struct pl_pending *pending = pl_remembered(request);
     if (!pending || !pending->persistent || !pl_recording())
         return;
+    pending->active = true;
+    if (pending->collective) {
+        pl_start_collective(pending, site);
+        return;
+    }
     pending->what.site = site;
     pending->slot = pl_begin(&pending->what);
-    pending->active = true;
     if (!pending->slot)
         return;
     if (pending->what.kind == PL_SEND && !(pending->what.flags & PL_PARTITIONED))

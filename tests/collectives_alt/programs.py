@@ -61,13 +61,14 @@ def mpirun(
     env: dict[str, str] | None = None,
     timeout: float = 100,
     cwd: Path | None = None,
+    launcher: str | Path = "mpirun",
 ) -> subprocess.CompletedProcess[str]:
-    """Starts ranks. Each variable of `env` is given to the ranks, not to mpirun."""
+    """Starts ranks under Open MPI. Each variable of `env` is given to the ranks, not to mpirun."""
     exports = [token for key, value in (env or {}).items() for token in ("-x", f"{key}={value}")]
     return subprocess.run(
         [
             *own_core.words(),
-            *("mpirun", "--oversubscribe", "-np", str(nprocs)),
+            *(str(launcher), "--oversubscribe", "-np", str(nprocs)),
             *exports,
             *map(str, command),
         ],

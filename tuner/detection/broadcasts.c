@@ -9,15 +9,16 @@ enum { BESIDE = 4 }; /* so many others may come and go for each message while a 
 struct broadcasts {
     const struct pl_traffic *traffic;
     const struct pl_rows *groups;
-    const int64_t *origin, *group;
+    const int64_t *origin, *group, *bytes;
     const struct pl_rows *own, *all;
+    bool patient;
 };
 
 struct rooting {
     struct pl_store *store;
     const struct broadcasts *given;
     struct pl_list senders, touched;
-    int64_t *since, *low, *high, *count; /* by rank */
+    int64_t *since, *low, *high, *count, *got; /* by rank */
 };
 
 /* Whether each rank handed it to one other, and the last one back to where it began. */
@@ -34,15 +35,22 @@ static bool came_round(const struct rooting *rooting, int64_t spread)
     return at == rooting->given->origin[spread] && own->first[spread + 1] - own->first[spread] > 2;
 }
 
-/* Whether a rank does many other things between sending a content to one and to the next. */
-static bool takes_long(struct rooting *rooting, int64_t spread)
+/* Whether a rank does many other things between sending a content to one and to the next. Of
+ * several atoms, what comes to a rank that has all of it already is something else. */
+static bool takes_long(struct rooting *rooting, const struct pl_rows *own, int64_t spread)
 {
     const struct pl_traffic *traffic = rooting->given->traffic;
-    const struct pl_rows *own = rooting->given->own;
+    const bool several = own == rooting->given->all;
     rooting->touched.count = 0;
+    for (int64_t i = own->first[spread]; i < own->first[spread + 1]; i++)
+        rooting->got[traffic->target[own->at[i]]] = 0;
     for (int64_t i = own->first[spread]; i < own->first[spread + 1]; i++) {
         const int64_t message = own->at[i], rank = traffic->source[message];
         const int64_t place = traffic->sent_as[message];
+        int64_t *got = &rooting->got[traffic->target[message]];
+        if (several && *got >= rooting->given->bytes[spread])
+            continue;
+        *got += traffic->bytes[message];
         if (!rooting->count[rank]++) {
             pl_push(rooting->store, &rooting->touched, rank);
             rooting->low[rank] = rooting->high[rank] = place;
@@ -123,6 +131,7 @@ static void find_all(struct pl_answer *answer, const void *pointer)
     rooting->low = pl_get(store, ranks, sizeof *rooting->low);
     rooting->high = pl_get(store, ranks, sizeof *rooting->high);
     rooting->count = pl_get(store, ranks, sizeof *rooting->count);
+    rooting->got = pl_get(store, ranks, sizeof *rooting->got);
     for (size_t rank = 0; rank < ranks; rank++)
         rooting->since[rank] = INT64_MAX;
     struct pl_list first = {0}, roots = {0};
@@ -132,7 +141,9 @@ static void find_all(struct pl_answer *answer, const void *pointer)
         const int64_t size = given->groups->first[group + 1] - given->groups->first[group];
         const int64_t messages = given->all->first[spread + 1] - given->all->first[spread];
         const bool is_one = given->own->first[spread] < given->own->first[spread + 1];
-        const bool is_none = is_one && (came_round(rooting, spread) || takes_long(rooting, spread));
+        const bool is_long = (is_one || !given->patient) &&
+                             takes_long(rooting, is_one ? given->own : given->all, spread);
+        const bool is_none = is_long || (is_one && came_round(rooting, spread));
         if (!is_none && is_one && messages >= size)
             find_roots(rooting, spread, &roots);
         else if (!is_none)
@@ -144,10 +155,12 @@ static void find_all(struct pl_answer *answer, const void *pointer)
 }
 
 /* Roots by spread; none of what is no broadcast: a token that went round, or a content that a rank
- * hands on over a long while. */
+ * hands on over a long while (`patient`: several atoms together may take long). */
 PL_ENTRY struct pl_answer *pl_roots(const struct pl_traffic *traffic, const struct pl_rows *groups,
                                     const int64_t *origin, const int64_t *group,
-                                    const struct pl_rows *own, const struct pl_rows *all)
+                                    const int64_t *bytes, const struct pl_rows *own,
+                                    const struct pl_rows *all, int64_t patient)
 {
-    return pl_answered(find_all, &(struct broadcasts){traffic, groups, origin, group, own, all});
+    return pl_answered(find_all, &(struct broadcasts){traffic, groups, origin, group, bytes, own,
+                                                      all, patient != 0});
 }

@@ -1,4 +1,5 @@
-/* Pairs of numbers that are equal, found by a table and not by sorting. */
+/* Pairs of numbers that are equal, found by a table and not by sorting: by one of all pairs where
+ * they are few, else by their hashes. */
 #include "map.h"
 
 struct pairs {
@@ -6,9 +7,50 @@ struct pairs {
     const int64_t *left, *right;
 };
 
+struct range {
+    int64_t least;
+    uint64_t span; /* UINT64_MAX: more than that */
+};
+
+static struct range range_of(const int64_t *at, int64_t count)
+{
+    int64_t least = count ? *at : 0, most = least;
+    for (int64_t i = 0; i < count; i++) {
+        least = at[i] < least ? at[i] : least;
+        most = at[i] > most ? at[i] : most;
+    }
+    const uint64_t span = (uint64_t)most - (uint64_t)least;
+    return (struct range){least, span == UINT64_MAX ? span : span + 1};
+}
+
+/* Places in a table of all pairs that there may be; NULL where these are too many. */
+static int64_t *direct(struct pl_store *store, const struct pairs *pairs, int64_t *numbers,
+                       int64_t *classes)
+{
+    const struct range left = range_of(pairs->left, pairs->count);
+    const struct range right = range_of(pairs->right, pairs->count);
+    const uint64_t most = 1024 + 4 * (uint64_t)pairs->count;
+    if (left.span > most || right.span > most || left.span * right.span > most)
+        return NULL;
+    int64_t *table = pl_get(store, left.span * right.span, sizeof *table);
+    for (int64_t i = 0; i < pairs->count; i++) {
+        const uint64_t row = (uint64_t)(pairs->left[i] - left.least);
+        int64_t *place = table + row * right.span + (uint64_t)(pairs->right[i] - right.least);
+        if (!*place)
+            *place = ++*classes;
+        numbers[i] = *place - 1;
+    }
+    return table;
+}
+
 /* By pair the number of its class, in the order in which they come first; how many classes. */
 static int64_t number(struct pl_store *store, const struct pairs *pairs, int64_t *numbers)
 {
+    int64_t found = 0, *table = direct(store, pairs, numbers, &found);
+    if (table) {
+        pl_give_back(table);
+        return found;
+    }
     struct pl_map classes;
     pl_map_begin(store, &classes, 2);
     for (int64_t i = 0; i < pairs->count; i++) {

@@ -187,6 +187,24 @@ static int64_t with_its_message(const struct spreads *given, int64_t begin, int6
     return first > begin ? first : at;
 }
 
+/* Where it ends so that what its origin sends in one go stays together: some of what the next epoch
+ * is made of may be sent before the address that comes again. It is not what comes again itself. */
+static int64_t with_its_go(const struct spreads *given, int64_t begin, int64_t at, int64_t end)
+{
+    const int64_t *atom = given->alike->at, *sent_as = given->traffic->sent_as;
+    const int64_t *address = given->atoms->address;
+    int64_t first = at;
+    while (at < end && first > begin &&
+           distance(sent_as[first_message(given->atoms, atom[first - 1])],
+                    sent_as[first_message(given->atoms, atom[first])]) <= 2 * BESIDE)
+        first--;
+    for (int64_t i = first; i < at; i++)
+        for (int64_t j = at; j < end && j < 2 * at - begin; j++)
+            if (address[atom[i]] == address[atom[j]])
+                return at;
+    return first > begin ? first : at;
+}
+
 /* Messages by spread, each once. */
 static void answer_messages(struct pl_answer *answer, struct joining *joining)
 {
@@ -230,6 +248,7 @@ static void join_all(struct pl_answer *answer, const void *pointer)
                     break;
             }
             at = with_its_message(given, begin, at, end);
+            at = with_its_go(given, begin, at, end);
             add_epoch(joining, given->alike->at + begin, at - begin);
         }
     }

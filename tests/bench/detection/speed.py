@@ -64,7 +64,7 @@ def _peak() -> int:
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", default="40,160,640")
+    parser.add_argument("--rounds", default="160,640,2560")
     parser.add_argument("--ranks", default="4,16")
     parser.add_argument("--recording", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)

@@ -39,7 +39,8 @@ class Recorder:
         if self.mpicc.startswith(str(MPICH)):
             done = mpiexec(nprocs, program, env=variables, timeout=100, cwd=folder)
         else:
-            done = mpirun(nprocs, program, env=variables, cwd=folder)
+            own = Path(self.mpicc).with_name("mpirun")
+            done = mpirun(nprocs, program, env=variables, cwd=folder, launcher=own)
         return done, record
 
 

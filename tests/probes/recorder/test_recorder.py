@@ -25,13 +25,14 @@ def debian() -> Recorder:
     return recorder()
 
 
-@pytest.fixture(scope="module", params=["openmpi-4.1", "mpich-5.0"])
+@pytest.fixture(scope="module", params=["openmpi-4.1", "openmpi-5.0", "mpich-5.0"])
 def library(request: pytest.FixtureRequest) -> Recorder:
     if request.param == "openmpi-4.1":
         return recorder()
-    if not (MPICH / "bin" / "mpicc").exists():
-        pytest.skip("no MPICH in build/mpis: `make setup-mpis` fetches it")
-    return recorder(str(MPICH / "bin" / "mpicc"))
+    mpicc = MPICH.with_name(request.param) / "bin" / "mpicc"
+    if not mpicc.exists():
+        pytest.skip(f"no {request.param} in build/mpis: `make setup-mpis` fetches it")
+    return recorder(str(mpicc))
 
 
 def ranks(library: Recorder, wanted: int) -> int:

@@ -162,3 +162,52 @@ def test_a_whole_and_pieces_of_a_derived_type() -> None:
         wanted.append(("bcast", 24 * count, (0,)))
     found = detect(program.recording()).instances
     assert [(each.collective, each.bytes, each.roots) for each in found] == wanted
+
+
+def test_pieces_one_by_one_and_the_whole_much_later() -> None:
+    """HPL's back substitution: parts of a solution for a neighbour, each when it is there, into
+    one place; all of it for another rank in the end. A panel that was broadcast before stays one,
+    though a part of it is sent again."""
+    program, random = RankProgram(3), np.random.default_rng(3)
+    panel = random.uniform(1, 2, 400)
+    for source, target in ((2, 0), (0, 1)):
+        place = {"source_address": 0x10000, "target_address": 0x10000}
+        program.message(source, target, panel, site="panel", tag=1, **place)
+    solution = random.uniform(1, 2, 128)
+    for part in range(4):
+        own = solution[32 * part : 32 * part + 32]
+        program.message(
+            *(2, 1, own),
+            source_address=0x4000 + 256 * part,
+            target_address=0x8000,
+            site="part",
+            tag=part + 10,
+        )
+        for _ in range(20):
+            program.message(2, 1, random.uniform(1, 2, 4), site="other", tag=2)
+    whole = {"source_address": 0x4000, "target_address": 0x9000}
+    program.message(2, 0, solution, site="whole", tag=3, **whole)
+    again = {"source_address": 0x10000, "target_address": 0xA000}
+    program.message(2, 0, panel[:200], site="whole", tag=3, **again)
+    found = detect(program.recording()).instances
+    assert [(each.collective, each.bytes, each.roots) for each in found] == [("bcast", 3200, (2,))]
+
+
+def test_pieces_of_which_one_lies_where_it_lay_before() -> None:
+    """HPL's blong: of each panel the root sends a piece of the matrix first, then one that it has
+    copied to where that of the panel before was. They belong together, and not to the last one."""
+    program, random, copied, buffer = RankProgram(3), np.random.default_rng(5), 1 << 20, 1 << 24
+    for panel in range(4):
+        pieces = [random.uniform(1, 2, 300), random.uniform(1, 2, 300)]
+        at_root = [copied, (1 << 22) + 8000 * panel]
+        for rank, piece in ((2, 1), (1, 0)):  # scatter
+            place = {"source_address": at_root[piece], "target_address": buffer + 2400 * piece}
+            program.message(0, rank, pieces[piece], site="scatter", tag=panel, **place)
+        for source, target, piece in ((1, 2, 0), (2, 1, 1)):  # and allgather
+            place = dict.fromkeys(("source_address", "target_address"), buffer + 2400 * piece)
+            program.message(source, target, pieces[piece], site="roll", tag=panel, **place)
+        for _ in range(20):
+            program.message(0, 1, random.uniform(1, 2, 4), site="other", tag=99)
+    found = detect(program.recording()).instances
+    told = [(each.collective, each.bytes, each.roots, len(each.messages)) for each in found]
+    assert told == [("bcast", 4800, (0,), 4)] * 4

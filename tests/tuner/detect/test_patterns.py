@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from plumbline.detect.detecting import detect
+from plumbline.detect.kinds import Flag
 from plumbline.detect.patterns import MOST_SIZES, HandPattern, patterns
 from plumbline.detect.program import RankProgram
 from plumbline.detect.recording import Recording
@@ -60,6 +61,22 @@ def test_what_is_begun_is_waited_for() -> None:
             begun = [word for word in words if word[0].startswith("i")]
             waits = [int(word[1]) for word in words if word[0] == "wait"]
             assert sorted(waits) == list(range(len(begun)))
+
+
+def test_halves_of_an_exchange_are_both_begun_before_one_is_waited_for() -> None:
+    """Else long messages of a ring wait for each other."""
+    program = RankProgram(3)
+    for step in range(2):
+        for rank in range(3):
+            content = np.arange(100.0) + (rank - step) % 3
+            more = {"flags": Flag.EXCHANGE, "function": "MPI_Sendrecv", "site": "ring.c:1"}
+            program.send(rank, (rank + 1) % 3, content, **more)
+        for rank in range(3):
+            program.receive(rank, (rank + 2) % 3, **more)
+    (pattern,) = of(program.recording())
+    for steps in pattern.steps:
+        words = [step.partition(":")[0] for step in steps.split(",")]
+        assert words == ["isend", "irecv", "wait", "wait"] * 2
 
 
 def late(late_ns: int) -> RankProgram:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 import pytest
 
 from plumbline.detect import words
 from plumbline.detect.analysis import analysis
 from plumbline.detect.findings import HandMade, ordered
-from plumbline.detect.predicted import saving, volume
-from plumbline.detect.savings import Call, SizeSaving
+from plumbline.detect.predicted import saved_in_a_run, saving, volume
+from plumbline.detect.savings import (
+    Call,
+    LargerRun,
+    Saved,
+    SavedInUse,
+    SimulatedSaving,
+    SizeSaving,
+)
 from tests.bench.detection import broadcasts, rooted, spmd
 
 
@@ -63,6 +71,38 @@ def test_no_more_is_saved_than_what_was_recorded_took(bcast: HandMade) -> None:
     assert found.default.seconds == pytest.approx(0.2)
 
 
+def test_its_interval_reaches_over_all_ways_of_use(bcast: HandMade) -> None:
+    """A recording does not tell how ranks come to the calls in the next run."""
+    by_hand = Call(0.05, 0.05, 0.05)
+    uses = (
+        SavedInUse("stream", 0.0, Saved(0.03, 0.02, 0.04)),
+        SavedInUse("loop", 0.0, Saved(0.01, -0.01, 0.03), Saved(0.01, 0.005, 0.06)),
+    )
+    of_replay = SizeSaving(8000, 4, by_hand, Call(0.02, 0.02, 0.02), by_hand, "tree", uses)
+    found = saving(bcast, "replay", "", [of_replay])
+    assert found is not None and found.tuned is not None
+    assert found.default == Saved(
+        pytest.approx(4 * 0.03), pytest.approx(4 * -0.01), pytest.approx(4 * 0.04)
+    )
+    assert found.tuned.low_seconds == pytest.approx(0.0)  # no less than what is likely
+    assert found.tuned.high_seconds == pytest.approx(4 * 0.06)
+
+
+def test_a_run_is_one_launch_more() -> None:
+    """95 of 100 differences of two more launches lie in the interval, or more."""
+    random = np.random.default_rng(1)
+    covered = 0
+    for _ in range(400):
+        by_hand, instead = random.normal(10, 1, 9), random.normal(6, 2, 9)
+        found = saved_in_a_run(by_hand[:8].tolist(), instead[:8].tolist())
+        covered += found.low_seconds <= by_hand[8] - instead[8] <= found.high_seconds
+    assert 0.93 < covered / 400 < 0.995
+    by_hand, instead = [3.0, 3.1, 2.9, 3.0, 3.1, 2.9, 3.0, 900.0], [1.0, 1.1] * 4
+    held_up = saved_in_a_run(by_hand, instead)
+    assert 1 < held_up.low_seconds < 2 < held_up.high_seconds < 3
+    assert saved_in_a_run([3.0], [1.0]) == Saved(2.0, 2.0, 2.0)
+
+
 def test_nothing_is_said_where_nothing_was_measured(bcast: HandMade) -> None:
     assert saving(bcast, "campaign", "c", []) is None
 
@@ -108,3 +148,30 @@ def test_words(bcast: HandMade) -> None:
     assert "saves no time that could be told from 0" in told(
         Call(0.05, 0.04, 0.06), Call(0.05, 0.05, 0.05)
     )
+
+
+def test_words_of_what_shows_in_the_run(bcast: HandMade) -> None:
+    by_hand = Call(0.05, 0.05, 0.05)
+    found = saving(bcast, "replay", "", [size(by_hand, Call(0.02, 0.01, 0.03))])
+    assert found is not None
+    for share, told in ((0.4, True), (0.999, False), (None, False)):
+        lower = msgspec.structs.replace(found, shown=share)
+        lines = "\n".join(words.of(msgspec.structs.replace(bcast, saving=lower), 1))
+        assert ("40% of what is saved in the calls shows in the run at least" in lines) is told
+
+
+def test_words_of_the_run_on_more_ranks(bcast: HandMade) -> None:
+    runs = (
+        LargerRun(16, 2.0, 1.0),
+        LargerRun(32, None, 3.0, "the way of a ring is not known"),
+        LargerRun(33, None, None, "33 ranks are no multiple"),
+    )
+    simulated = SimulatedSaving("ompi", 1.0, 0.5, 0.5, larger=runs)
+    found = [msgspec.structs.replace(bcast, simulated=simulated)] * 2
+    run = "simulated, the whole run on"
+    assert [line for line in words.lines(found) if line.startswith(run)] == [
+        f"{run} 16 ranks, each as busy as a recorded one: 2 s, with collectives 1 s",
+        f"{run} 32 ranks, each as busy as a recorded one: 3 s with collectives; "
+        "the way of a ring is not known",
+        f"{run} 33 ranks, each as busy as a recorded one: not known: 33 ranks are no multiple",
+    ]

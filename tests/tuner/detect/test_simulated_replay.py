@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from plumbline.detect import simgrid_trace, simulated_replay
-from plumbline.detect.analysis import analysis
+from plumbline.detect import larger_run, simgrid_trace, simulated_replay
+from plumbline.detect.analysis import analysed
 from plumbline.detect.detecting import detect
-from plumbline.detect.findings import with_instances
+from plumbline.detect.savings import LargerRun, SimulatedSaving
 from plumbline.detect.simgrid_trace import Instead
 from plumbline.measure import unkept
 from plumbline.settings import campaign_file, starting
 from tests import simgrid
-from tests.bench.detection import broadcasts, spmd
+from tests.bench.detection import broadcasts, exchanges, spmd
 
 NPROCS = 8
 
@@ -43,7 +44,8 @@ def test_it_is_faster_on_a_cluster() -> None:
     recording = spmd.run(NPROCS, linear)
     settings = campaign_file.load(None, {"simulate": "ompi", "nprocs": NPROCS})
     toolchain = simgrid.toolchain(settings)
-    found = simulated_replay.of_recording(toolchain, settings, recording, analysis(recording))
+    looked = analysed(recording)
+    found = simulated_replay.of_recording(toolchain, settings, looked, looked.found)
     (finding,) = found
     told = finding.simulated
     assert told is not None and told.seconds is not None
@@ -68,7 +70,8 @@ def test_what_the_simulator_cannot_do_is_told(monkeypatch: pytest.MonkeyPatch) -
     settings = campaign_file.load(None, {"simulate": "ompi", "nprocs": 4})
     toolchain = simgrid.toolchain(settings)
     monkeypatch.setitem(simulated_replay._ACTIONS, "MPI_Bcast", "no_such_action {bytes}")
-    (finding,) = simulated_replay.of_recording(toolchain, settings, recording, analysis(recording))
+    looked = analysed(recording)
+    (finding,) = simulated_replay.of_recording(toolchain, settings, looked, looked.found)
     told = finding.simulated
     assert told is not None and told.seconds is None and told.all_seconds == told.recorded_seconds
     assert "SimGrid's replay with MPI_Bcast in place ended with status" in told.why
@@ -79,5 +82,70 @@ def test_rows_have_no_action() -> None:
         group = [rank for rank in range(8) if rank // 4 == me.world_rank // 4]
         yield from broadcasts.linear(me.among(group), me.data(100), 0)
 
-    folded = with_instances(detect(spmd.run(8, rows)))
-    assert folded and not any(simulated_replay.can_stand(finding) for finding, _ in folded)
+    found = analysed(spmd.run(8, rows)).found
+    assert found and not any(map(simulated_replay.can_stand, found))
+
+
+def all_together(me: spmd.Rank) -> spmd.Waits:
+    for _ in range(2):
+        yield from broadcasts.linear(me, me.data(10_000), 0)
+
+
+def and_a_ring(me: spmd.Rank) -> spmd.Waits:
+    yield from all_together(me)
+    yield from exchanges.allgather_ring(me, 100)
+
+
+def and_a_message(me: spmd.Rank) -> spmd.Waits:
+    yield from all_together(me)
+    if me.rank == 1:
+        me.send(me.data(3), 2, 9)
+    if me.rank == 2:
+        yield from me.recv(me.alloc(3), 1, 9)
+
+
+def test_the_whole_run_on_more_ranks() -> None:
+    """Where all that is sent belongs to collectives of all ranks: a linear broadcast grows with
+    them, and MPI's own one grows less."""
+    runs = {nprocs: run_on(nprocs, all_together) for nprocs in (8, 16)}
+    by_hand = [run.by_hand_seconds or 0.0 for run in runs.values()]
+    library = [run.seconds or 0.0 for run in runs.values()]
+    assert [run.why for run in runs.values()] == ["", ""]
+    assert 0 < library[0] < library[1] < by_hand[1]
+    assert by_hand[1] > 1.5 * by_hand[0]
+
+
+def test_what_more_ranks_would_do_is_not_guessed() -> None:
+    assert "no multiple" in run_on(6, all_together).why
+    left = run_on(8, and_a_message)
+    assert left.seconds is None and "1 messages belong to no collective" in left.why
+    ring = run_on(8, and_a_ring)
+    assert ring.seconds is not None and ring.by_hand_seconds is None
+    assert "allgather made by hand" in ring.why
+
+
+def run_on(nprocs: int, main: spmd.Main) -> LargerRun:
+    looked = analysed(spmd.run(4, main))
+    settings = campaign_file.load(None, {"simulate": "ompi", "nprocs": nprocs})
+    toolchain = simgrid.toolchain(settings)
+    simulated = SimulatedSaving("ompi", 1.0, None, None)
+    found = [msgspec.structs.replace(each, simulated=simulated) for each in looked.found]
+    told = larger_run.on_more_ranks(toolchain, settings, looked, found)[0].simulated
+    assert told is not None
+    (run,) = told.larger
+    return run
+
+
+def test_a_machine_of_a_campaign_file(tmp_path: Path) -> None:
+    """The same run, with links a tenth as fast."""
+    looked = analysed(spmd.run(4, all_together))
+    seconds = []
+    for bandwidth in (1.25e9, 1.25e8):
+        file = tmp_path / f"{bandwidth:g}.toml"
+        file.write_text(f'[simulate]\nlibrary = "ompi"\nbandwidth_bytes_per_second = {bandwidth}\n')
+        settings = campaign_file.load(file, {"nprocs": 4})
+        toolchain = simgrid.toolchain(settings)
+        (finding,) = simulated_replay.of_recording(toolchain, settings, looked, looked.found)
+        assert finding.simulated is not None
+        seconds.append(finding.simulated.recorded_seconds)
+    assert seconds[1] > 3 * seconds[0]

@@ -12,6 +12,7 @@ from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
+    from plumbline.detect.analysis import Analysed
     from plumbline.detect.findings import HandMade
     from plumbline.detect.known_costs import Winners
     from plumbline.detect.recording import Recording
@@ -25,9 +26,15 @@ if TYPE_CHECKING:
     several="nprocs",
     told={
         "nprocs": {
-            "help": "With --simulate: one call on so many ranks, too; with commas between.",
+            "help": "With --simulate: the run, and one call, on so many ranks, too; with commas "
+            "between.",
             "unset": "none",
-        }
+        },
+        "simulate": {
+            "help": "Replay the run on a simulated machine (SimGrid): ompi, mpich, mvapich2 or "
+            "impi on a usual cluster, or a campaign file with its table `simulate`.",
+            "metavar": "LIBRARY|FILE.toml",
+        },
     },
 )
 @click.argument("recording", type=click.Path(path_type=Path, exists=True, file_okay=False))
@@ -67,21 +74,26 @@ def command(
       plumbline record --output my-recording -- mpirun -np 4 ./application
       plumbline detect my-recording --replay
       plumbline detect my-recording --simulate ompi --nprocs 16,64
+      plumbline detect my-recording --simulate faster-network.toml
     """
-    from plumbline.detect import analysis, call_sites, findings, read, words
+    from plumbline.detect import analysis, call_sites, findings, hiding, read, words
     from plumbline_db.errors import UsageError
 
     if launches and not replay:
         raise UsageError("--launches is of --replay: add it")
+    if simulate is not None and simulate.endswith(".toml") and not Path(simulate).is_file():
+        raise UsageError(f"--simulate: {simulate} is not there")
     if nprocs and simulate is None:
         raise UsageError("--nprocs is of --simulate: add it")
     recorded = call_sites.resolved(read.read(recording))
-    found = _predicted(program, recorded, analysis.analysis(recorded))
+    analysed = analysis.analysed(recorded)
+    found = _predicted(program, recorded, analysed.found)
     failures: list[str] = []
     if replay:
         found, failures = _replayed(program, recorded, found, launches)
+    found = hiding.lowered(analysed, found)
     if simulate is not None:
-        found = _simulated(program, recorded, found, simulate, nprocs or [])
+        found = _simulated(program, analysed, found, simulate, nprocs or [])
     found = findings.ordered(found)
     if output is not None:
         _write(output, found)
@@ -147,7 +159,8 @@ def _replayed(
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
 
-    settings = campaign_file.load(None, {"nprocs": recording.nprocs})
+    # Where mpirun puts them, as the application's: a campaign binds ranks that share cores.
+    settings = campaign_file.load(None, {"nprocs": recording.nprocs, "bind": "plain"})
     toolchain = find_toolchain(program.mpi, settings=settings)
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)
@@ -182,26 +195,31 @@ def _winners(
 
 def _simulated(
     program: Program,
-    recording: Recording,
+    analysed: Analysed,
     found: Sequence[HandMade],
     library: str,
     more: Sequence[int],
 ) -> list[HandMade]:
-    """The findings that are made by hand are looked for again, as what they are made of is needed;
-    what is known of them stays."""
-    from plumbline.detect import simulated_replay
+    from plumbline.detect import larger_run, simulated_replay
     from plumbline.measure import unkept
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
+    from plumbline_db.errors import UsageError
 
     def settings_of(nprocs: int) -> Settings:
+        if library.endswith(".toml"):
+            return campaign_file.load(Path(library), {"nprocs": nprocs})
         return campaign_file.load(None, {"simulate": library, "nprocs": nprocs})
 
-    settings = settings_of(recording.nprocs)
+    settings = settings_of(analysed.detected.traffic.nprocs)
+    if settings.ranks.simulate is None:
+        raise UsageError(f"{library} has no table simulate (docs/simulated.md)")
     toolchain = find_toolchain(program.mpi, settings=settings)
-    simulated = simulated_replay.of_recording(toolchain, settings, recording, found)
+    simulated = simulated_replay.of_recording(toolchain, settings, analysed, found)
     for nprocs in more:
-        starter = starting.starter(toolchain, settings_of(nprocs))
+        larger = settings_of(nprocs)
+        simulated = larger_run.on_more_ranks(toolchain, larger, analysed, simulated)
+        starter = starting.starter(toolchain, larger)
         with (
             progress.Bar(in_all=1) as bar,
             unkept.store_for(toolchain, starter, "detect", bar) as store,

@@ -13,6 +13,12 @@ from plumbline.detect.kinds import Kind
 from plumbline.detect.recording import Recording
 
 
+def plain_name(function: str) -> str:
+    """Bcast of MPI_Bcast, MPI_Ibcast and MPI_Bcast_init."""
+    name = function.removeprefix("MPI_").removesuffix("_init")
+    return name[1:].capitalize() if name.startswith("I") else name
+
+
 class Calls(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Calls of collectives by all ranks, a number each, by rank and in order. `number` is its place
     among the communicator's calls; `input` and `output` are events. `times`: calls that are one
@@ -93,12 +99,11 @@ def _at(values: Indices, places: Indices) -> Mask:
 
 
 def collective_calls(recording: Recording) -> Calls:
-    columns = recording.columns
-    kinds = recording.events["kind"]
+    events, kinds = recording.events, recording.columns["kind"]
     inputs, outputs = np.flatnonzero(kinds == Kind.INPUT), np.flatnonzero(kinds == Kind.OUTPUT)
 
     def of(name: str, at: Indices) -> Indices:
-        return columns[name][at]
+        return events[name][at].astype(np.int64)
 
     both = np.concatenate([inputs, outputs])
     comms = of("rank", both) * len(recording.communicators) + of("comm", both)

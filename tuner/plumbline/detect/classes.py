@@ -3,7 +3,7 @@ what the ways before it have left."""
 
 from __future__ import annotations
 
-import hashlib
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -30,14 +30,22 @@ def ways(traffic: Traffic) -> list[Key]:
 class Looked:
     """Which classes were looked at: another way to see it often gives the same ones."""
 
-    def __init__(self) -> None:
-        self._seen: set[bytes] = set()
+    def __init__(self, count: int) -> None:
+        """Of numbers below `count`."""
+        self._random = _random(count)
+        self._seen: set[tuple[int, int]] = set()
 
     def first_time(self, members: Indices) -> bool:
-        own = hashlib.blake2b(members.tobytes(), digest_size=16).digest()
+        own = (len(members), int(self._random[members].sum()))
         is_new = own not in self._seen
         self._seen.add(own)
         return is_new
+
+
+@functools.lru_cache(maxsize=2)
+def _random(count: int) -> Indices:
+    """63 bits each: sets of numbers are equal where the sums of these are."""
+    return np.random.default_rng(1).integers(1 << 63, size=count)
 
 
 def in_classes(
@@ -50,7 +58,7 @@ def in_classes(
     was found are in no later class."""
     left = messages
     found: list[Instance] = []
-    looked = Looked()
+    looked = Looked(len(traffic))
     for key in keys:
         rows = classes(traffic.comm[left], key(left))
         new: list[Instance] = []

@@ -92,6 +92,13 @@ def numbered(left: Indices, right: Indices) -> Indices:
     return core.call("pl_numbers", len(left), left, right)[0]
 
 
+def first_of_each(numbers: Indices) -> Indices:
+    """Where each number comes first; they are as `numbered` makes them."""
+    first = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
+    first[numbers[::-1]] = np.arange(len(numbers))[::-1]  # the last one written stays
+    return first
+
+
 def classes(left: Indices, right: Indices) -> Rows:
     """Indices of equal pairs, by class, in the order in which pairs come first."""
     return Rows(*core.call("pl_classes", len(left), left, right))
@@ -102,3 +109,12 @@ def distinct(values: Indices, behind: int) -> Indices:
     if behind <= max(1 << 16, 4 * len(values)):
         return np.flatnonzero(np.bincount(values, minlength=behind))
     return np.unique(values)
+
+
+def counted(values: Indices, behind: int) -> tuple[Indices, Indices]:
+    """The same, and how often each is there."""
+    if behind <= max(1 << 16, 4 * len(values)):
+        counts = np.bincount(values, minlength=behind)
+        found = np.flatnonzero(counts)
+        return found, counts[found]
+    return np.unique(values, return_counts=True)

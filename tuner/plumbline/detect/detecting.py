@@ -118,6 +118,11 @@ def _broadcasts(
         for instance, is_answered in zip(instances, answered, strict=True)
     ]
     nothing = np.array([instance is None for instance in kept], bool)
+    # What was taken together and takes long may have had something else in it.
+    together = np.flatnonzero(nothing & ~spreads.is_one)
+    alone = broadcasts(state.traffic, spreads.apart(together), {})
+    short = spreads.only(together, np.array([each is not None for each in alone], bool))
+    kept += broadcasts(state.traffic, short, {}, patient=True)
     state.claimed[spreads.messages.picked(np.flatnonzero(nothing)).at] = True
     return [instance for instance in kept if instance is not None]
 

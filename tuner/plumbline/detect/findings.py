@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from plumbline.detect import operators
-from plumbline.detect.columns import Indices, Rows, classes, distinct, rows
+from plumbline.detect.columns import Indices, Rows, classes, distinct, first_of_each, numbered, rows
 from plumbline.detect.detecting import Detected
 from plumbline.detect.groups import components, described, split
 from plumbline.detect.instances import Instance
@@ -21,7 +21,7 @@ from plumbline.detect.patterns import HandPattern, patterns
 from plumbline.detect.recording import Frame
 from plumbline.detect.savings import Saving, SimulatedSaving
 from plumbline.detect.traffic import Traffic
-from plumbline.detect.work import in_a_row, work_seconds
+from plumbline.detect.work import between_ns, in_a_row, work_seconds
 
 Category = Literal["collective", "incomplete", "neighbourhood", "use"]
 
@@ -57,8 +57,9 @@ class HandMade(msgspec.Struct, frozen=True):
     `call_seconds`: those that a rank spent in these calls, on the average. `instance_bytes`,
     `instance_seconds`: by instance. `work_seconds`: what all take when nobody is late (work.py), of
     a group on the average; `in_a_row`: the share of instances that begin about when the one before
-    ends; `patterns`: some of them, to be played again; `saving`: what MPI's own collective would
-    save a run, where that is known; `simulated`: the same by a simulator."""
+    ends; `between_seconds`: what a rank does from one to the next; `patterns`: some of them, to be
+    played again; `saving`: what MPI's own collective would save a run, where that is known;
+    `simulated`: the same by a simulator."""
 
     category: Category
     function: str
@@ -87,18 +88,14 @@ class HandMade(msgspec.Struct, frozen=True):
     instance_seconds: tuple[float, ...] = ()
     work_seconds: float = 0.0
     in_a_row: float = 0.0
+    between_seconds: float = 0.0
     patterns: tuple[HandPattern, ...] = ()
     saving: Saving | None = None
     simulated: SimulatedSaving | None = None
 
 
-def findings(detected: Detected) -> list[HandMade]:
-    """Of all instances, folded by call sites, sorted by category and seconds."""
-    return ordered(finding for finding, _ in with_instances(detected))
-
-
 def with_instances(detected: Detected) -> list[tuple[HandMade, list[Instance]]]:
-    """The same in no order, each with the instances that it is made of."""
+    """Of all instances, folded by call sites, each with those that it is made of; in no order."""
     if not detected.instances:
         return []
     messages = rows(each.messages for each in detected.instances)
@@ -113,13 +110,13 @@ def with_instances(detected: Detected) -> list[tuple[HandMade, list[Instance]]]:
 
 
 def ordered(found: Iterable[HandMade]) -> list[HandMade]:
+    return sorted(found, key=place_of)
+
+
+def place_of(finding: HandMade) -> tuple[int, float, float]:
     """By category; what saves most first, then what takes longest."""
-
-    def place(finding: HandMade) -> tuple[int, float, float]:
-        saved = finding.saving.best.seconds if finding.saving else 0.0
-        return _CATEGORIES.index(finding.category), -saved, -finding.seconds
-
-    return sorted(found, key=place)
+    saved = finding.saving.best.seconds if finding.saving else 0.0
+    return _CATEGORIES.index(finding.category), -saved, -finding.seconds
 
 
 def _folded(detected: Detected, messages: Rows) -> list[list[int]]:
@@ -192,6 +189,7 @@ def _finding(
         instance_seconds=seconds,
         work_seconds=work_seconds(traffic, folded),
         in_a_row=in_a_row(folded, spans),
+        between_seconds=between_ns(traffic, folded) / 1e9,
         patterns=patterns(traffic, folded),
     )
 
@@ -276,15 +274,14 @@ def _place(frame: Frame) -> str:
 
 
 def _edges(traffic: Traffic, messages: Indices) -> tuple[Edge, ...]:
-    pairs, inverse, counts = np.unique(
-        traffic.pairs(messages), return_inverse=True, return_counts=True
-    )
-    sizes = np.zeros(len(pairs), np.int64)
-    np.add.at(sizes, inverse.reshape(-1), traffic.bytes[messages])
-    listed = zip(pairs.tolist(), counts.tolist(), sizes.tolist(), strict=True)
+    named = numbered(traffic.source[messages], traffic.target[messages])
+    counts = np.bincount(named).tolist()
+    sizes = np.bincount(named, traffic.bytes[messages]).astype(np.int64).tolist()
+    pairs = traffic.pairs(messages[first_of_each(named)]).tolist()
+    listed = sorted(zip(pairs, counts, sizes, strict=True))
     return tuple(
         Edge(pair // traffic.nprocs, pair % traffic.nprocs, count, size)
-        for pair, count, size in itertools.islice(listed, MOST_EDGES)
+        for pair, count, size in listed[:MOST_EDGES]
     )
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from plumbline.detect import core, operators
-from plumbline.detect.columns import Indices, Mask, Rows, numbered, starts
+from plumbline.detect.columns import Indices, Mask, Rows, first_of_each, numbered, starts
 from plumbline.detect.instances import Instance
 from plumbline.detect.knowledge import Phases
 from plumbline.detect.phased import MessageClass
@@ -28,10 +28,12 @@ def mutual(which: MessageClass) -> list[Instance]:
     good = which.good("allreduce", False, is_whole)
     if good is None or which.says_one_thing:
         return []
-    agreed = _agreement(traffic, good)
+    told = numbered(good.messages.owners, good.known)
+    first = first_of_each(told)
+    agreed = _agreement(traffic, good, told, first)
     if agreed is None:
         return []
-    names = _proved(traffic, good, len(group))
+    names = _proved(traffic, good, first, len(group))
     if names == frozenset() or (names is None and not agreed):
         return []
     if good.overlaps.any() and not (names or frozenset()) & _IDEMPOTENT:
@@ -58,22 +60,20 @@ def _named(names: frozenset[str] | None) -> str:
     return next((name for name in _FIRST if name in names), min(names))
 
 
-def _agreement(traffic: Traffic, good: Phases) -> int | None:
-    """How often ranks that know of the same contributions send the same; None: they differ."""
-    told = numbered(good.messages.owners, good.known)
+def _agreement(traffic: Traffic, good: Phases, told: Indices, first: Indices) -> int | None:
+    """How often ranks that know of the same contributions send the same; None: they differ.
+    `told`: messages of a phase of which so much is known have one number, and the first such one.
+    """
     contents = traffic.content[good.messages.at]
-    first = np.unique(told, return_index=True)[1]
     if (contents != contents[first][told]).any():
         return None
     several = good.set_sizes[good.known] > 1
     return int(several.sum() - several[first].sum())
 
 
-def _proved(traffic: Traffic, good: Phases, size: int) -> frozenset[str] | None:
+def _proved(traffic: Traffic, good: Phases, first: Indices, size: int) -> frozenset[str] | None:
     """Operators that give each partial result of which all operands were sent; None: there is no
     such one."""
-    told = numbered(good.messages.owners, good.known)
-    first = np.unique(told, return_index=True)[1]
     owners = good.messages.owners[first]
     known = Rows(starts(np.bincount(owners, minlength=len(good))), good.known[first])
     phases, whole, left, right = core.call(

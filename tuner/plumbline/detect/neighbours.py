@@ -7,7 +7,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from plumbline.detect.columns import Indices, classes, numbered
+from plumbline.detect.columns import (
+    Indices,
+    classes,
+    counted,
+    distinct,
+    first_of_each,
+    numbered,
+)
 from plumbline.detect.detecting import Detected
 from plumbline.detect.findings import HandMade, described_messages
 from plumbline.detect.groups import components
@@ -46,7 +53,7 @@ def _functions(recording: Recording) -> Indices:
 
 def _neighbourhood(traffic: Traffic, messages: Indices) -> HandMade | None:
     comm = int(traffic.comm[messages[0]])
-    pairs, counts = np.unique(traffic.pairs(messages), return_counts=True)
+    pairs, counts = counted(traffic.pairs(messages), traffic.nprocs**2)
     named = [divmod(pair, traffic.nprocs) for pair in pairs.tolist()]
     edges = {
         pair: count
@@ -68,12 +75,12 @@ def _neighbourhood(traffic: Traffic, messages: Indices) -> HandMade | None:
         return None
     alike = _same_to_all(traffic, messages)
     name = "MPI_Neighbor_allgather" if alike else "MPI_Neighbor_alltoall"
-    sizes = np.unique(traffic.bytes[messages])
+    sizes = traffic.bytes[messages]
     return described_messages(
         traffic,
         messages,
         category="neighbourhood",
-        function=name + ("v" if len(sizes) > 1 else ""),
+        function=name + ("v" if (sizes != sizes[0]).any() else ""),
         comm=comm,
         instances=times,
         remarks=(
@@ -92,9 +99,8 @@ def _same_to_all(traffic: Traffic, messages: Indices) -> bool:
     """Whether each rank sends each content to all of its neighbours."""
     sources, targets = traffic.source[messages], traffic.target[messages]
     told = numbered(sources, traffic.content[messages])
-    ways = classes(told, targets)
-    heads = ways.at[ways.first[:-1]]  # a message for each content and neighbour
+    heads = first_of_each(numbered(told, targets))  # a message for each content and neighbour
     reached = np.bincount(told[heads])
-    pairs = np.unique(traffic.pairs(messages))
+    pairs = distinct(traffic.pairs(messages), traffic.nprocs**2)
     degrees = np.bincount(pairs // traffic.nprocs, minlength=traffic.nprocs)
     return bool((reached[told] == degrees[sources]).all())

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from plumbline.detect.calls import plain_name
 from plumbline.detect.kinds import Flag, Kind
 from plumbline.detect.recording import Recording
 from plumbline.detect.steps import TraceCall, steps
@@ -178,8 +179,7 @@ class _Archive:
 
     def _collective(self, writer: Any, time: int, index: int) -> None:
         event = self._recording.events[index]
-        name = self._recording.functions[event["function"]].removeprefix("MPI_")
-        plain = name[1:].capitalize() if name.startswith("I") else name
+        plain = plain_name(self._recording.functions[event["function"]])
         kinds = self._otf2.enums.CollectiveOp
         kind = getattr(kinds, plain.upper() if plain in _COLLECTIVES else "BARRIER")
         communicator = self._comms[event["comm"]]

@@ -55,7 +55,7 @@ def patterns(traffic: Traffic, instances: Sequence[Instance]) -> tuple[HandPatte
     for size in chosen:
         instance = _middle(traffic, by_size[size])
         if instance is not None:
-            found.append(_pattern(traffic, instance, speaks[size]))
+            found.append(pattern_of(traffic, instance, speaks[size]))
     return tuple(found)
 
 
@@ -75,7 +75,7 @@ def _is_inside(traffic: Traffic, instance: Instance) -> bool:
     return bool(np.isin(ranks, group).all())
 
 
-def _pattern(traffic: Traffic, instance: Instance, speaks_for: int) -> HandPattern:
+def pattern_of(traffic: Traffic, instance: Instance, speaks_for: int = 1) -> HandPattern:
     place = {rank: at for at, rank in enumerate(instance.group)}
     tags: dict[int, int] = {}
     sent: dict[tuple[int, int], int] = defaultdict(int)
@@ -109,6 +109,12 @@ def _steps(
     """Of one rank. Halves of an exchange are begun one behind the other, then waited for."""
     actions: list[tuple[int, int, int, str]] = []  # when, 1: a wait, in which order, what
     begun = 0
+    events = traffic.recording.events
+    halves = {
+        index: int(events["post_ns"][index])
+        for index, _ in own
+        if events["flags"][index] & Flag.EXCHANGE
+    }
     for order, (index, message) in enumerate(own):
         event = traffic.recording.events[index]
         sends = event["kind"] == Kind.SEND
@@ -119,6 +125,10 @@ def _steps(
         peer = traffic.target[message] if sends else traffic.source[message]
         step = f"{word}:{place[peer]}:{traffic.bytes[message]}:{tags[message]}"
         post, start = int(event["post_ns"]), int(event["start_ns"])
+        if event["flags"] & Flag.EXCHANGE:  # the send is the event before the receive
+            other = index + 1 if sends else index - 1
+            if other in halves and events["kind"][other] != event["kind"]:
+                start = max(start, halves[other])
         if event["flags"] & (Flag.UNKNOWN_CONTENT | Flag.INCOMPLETE):
             start = _NEVER
         actions.append((post, 0, order, f"i{step}" if apart else step))

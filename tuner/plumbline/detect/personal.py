@@ -106,7 +106,7 @@ def personal(traffic: Traffic, candidates: Deliveries) -> list[Instance]:
     communicator as a whole."""
     found: list[Instance] = []
     taken = np.zeros(len(traffic), bool)
-    looked = Looked()
+    looked = Looked(len(candidates.first))
     for key in ways(traffic):
         left = np.flatnonzero(~candidates.messages.with_any(taken))
         first = candidates.first[left]

@@ -15,8 +15,8 @@ from plumbline.core.plan import Data, Messages, Plan, PlanCase
 from plumbline.detect.findings import HandMade
 from plumbline.detect.known_costs import Winners, call_of
 from plumbline.detect.patterns import HandPattern
-from plumbline.detect.predicted import saving, volume
-from plumbline.detect.savings import Call, SizeSaving
+from plumbline.detect.predicted import saved_in_a_run, saving, volume
+from plumbline.detect.savings import Call, SavedInUse, SizeSaving
 from plumbline.measure import settling, unkept
 from plumbline.measure.experiment import Arm, take_turns
 from plumbline.measure.launches import LaunchStore
@@ -30,16 +30,29 @@ SUITE = Suite("replay")
 LAUNCHES = 8
 # Where more than this share of instances follow each other without a pause, so do calls.
 _IN_A_ROW, STREAM = 0.5, "stream"
+# Ways of use that no recording can rule out for the next run: ranks run ahead of each other, or are
+# met by a barrier before each call.
+_USES = (STREAM, "loop")
+# What ranks compute between calls is played where it is neither nothing nor too long for a launch.
+_LEAST_BETWEEN_NS, _MOST_BETWEEN_NS = 500, 200_000
+
+_Way = tuple[str, int]  # a way of use, and what ranks compute between calls in ns
 
 
 class _Trio(msgspec.Struct, frozen=True):
-    """The cases of a pattern."""
+    """The cases of a pattern in one way of use."""
 
-    finding: int
-    pattern: HandPattern
     by_hand: PlanCase
     default: PlanCase
     tuned: PlanCase | None
+
+
+class _Replay(msgspec.Struct, frozen=True):
+    """A pattern of a finding in several ways of use; the first is the likely one."""
+
+    finding: int
+    pattern: HandPattern
+    uses: tuple[_Trio, ...]
 
 
 class Replayed(msgspec.Struct, frozen=True):
@@ -66,30 +79,38 @@ def replayed(
     other without a pause; `hot`: variables under which winners can be switched. Raises
     PlumblineError where launches fail and no case is to blame."""
     simulated = store.starter.family.simulates
-    trios = [
-        _trio(number, finding, pattern, nprocs, use, winners)
+    replays = [
+        _Replay(
+            number,
+            pattern,
+            tuple(
+                _trio(finding, pattern, nprocs, way, winners)
+                for way in _ways(finding, use, simulated=simulated)
+            ),
+        )
         for number, finding in enumerate(found)
         if finding.category == "collective"
         for pattern in finding.patterns
     ]
-    if not trios:
+    if not replays:
         return Replayed(list(found), [])
-    plan = settling.until_settled(_plan(trios, seed, knobs), simulated=simulated)
-    any_tuned = any(trio.tuned is not None for trio in trios)
+    plan = settling.until_settled(_plan(replays, seed, knobs), simulated=simulated)
+    any_tuned = any(each.uses[0].tuned is not None for each in replays)
     arm = Arm(SUITE, plan, hot if any_tuned else {})
     take_turns(store, [arm], launches)
     seconds, wrong = _measured(unkept.records(store, SUITE))
     compare = exact_ratio if simulated else paired_ratio
     sizes: dict[int, list[SizeSaving]] = {}
     failures = []
-    for trio in trios:
-        size = _size(trio, seconds, compare)
+    for each in replays:
+        size = _size(each, seconds, compare)
         if size is not None:
-            sizes.setdefault(trio.finding, []).append(size)
+            sizes.setdefault(each.finding, []).append(size)
         else:
-            why = wrong.get(trio.by_hand) or wrong.get(trio.default) or "launches ended with it"
+            likely = each.uses[0]
+            why = wrong.get(likely.by_hand) or wrong.get(likely.default) or "launches ended with it"
             failures.append(
-                f"{found[trio.finding].function}, {trio.pattern.bytes} bytes: not replayed: {why}"
+                f"{found[each.finding].function}, {each.pattern.bytes} bytes: not replayed: {why}"
             )
     return Replayed(
         [
@@ -104,8 +125,18 @@ def replayed(
     )
 
 
-def _plan(trios: Sequence[_Trio], seed: int, knobs: str) -> Plan:
-    patterns = {trio.by_hand.variant: played(trio.pattern) for trio in trios}
+def _ways(finding: HandMade, use: str, *, simulated: bool) -> list[_Way]:
+    likely = STREAM if finding.in_a_row > _IN_A_ROW else use
+    if simulated:
+        return [(likely, 0)]
+    ways = [(way, 0) for way in dict.fromkeys((likely, use, *_USES))]
+    between = min(round(finding.between_seconds * 1e9), _MOST_BETWEEN_NS)
+    return [*ways, (STREAM, between)] if between >= _LEAST_BETWEEN_NS else ways
+
+
+def _plan(replays: Sequence[_Replay], seed: int, knobs: str) -> Plan:
+    patterns = {each.uses[0].by_hand.variant: played(each.pattern) for each in replays}
+    trios = [trio for each in replays for trio in each.uses]
     cases = [case for trio in trios for case in (trio.by_hand, trio.default, trio.tuned) if case]
     return Plan(
         "replay",
@@ -123,11 +154,11 @@ def played(pattern: HandPattern) -> Messages:
 
 
 def _trio(
-    number: int, finding: HandMade, pattern: HandPattern, nprocs: int, use: str, winners: Winners
+    finding: HandMade, pattern: HandPattern, nprocs: int, way: _Way, winners: Winners
 ) -> _Trio:
+    use, between_ns = way
     size = volume(finding, pattern.bytes)
     ranks = 0 if len(pattern.group) == nprocs else len(pattern.group)
-    way = STREAM if finding.in_a_row > _IN_A_ROW else use
     root = max(pattern.root, 0)
     operation = f"MPI_{finding.operation}" if finding.operation else "MPI_BOR"
     data = Data(pattern.type, operation, root)
@@ -138,17 +169,18 @@ def _trio(
         size,
         played(pattern).variant,
         ranks=ranks,
-        use=way,
+        use=use,
+        delay_ns=between_ns,
         data=Data(root=root),
     )
-    default = PlanCase(finding.function, size, ranks=ranks, use=way, data=data)
+    default = PlanCase(finding.function, size, ranks=ranks, use=use, delay_ns=between_ns, data=data)
     winner = winners.get((finding.function, len(pattern.group), size))
     tuned = None
     if winner is not None:
         tuned = msgspec.structs.replace(
             default, variant=winner.variant, configuration=winner.configuration
         )
-    return _Trio(number, pattern, by_hand, default, tuned)
+    return _Trio(by_hand, default, tuned)
 
 
 def _defined(data: Data) -> bool:
@@ -200,25 +232,40 @@ def _cases(records: Sequence[ProbeRecord]) -> Iterator[tuple[int, PlanCase]]:
                     configurations.get(record.config, Configuration()),
                     ranks=record.ranks,
                     use=record.use,
+                    delay_ns=record.delay_ns,
                     data=Data(record.type, record.op, record.root),
                 ),
             )
 
 
-def _size(trio: _Trio, seconds: Seconds, compare: Compare) -> SizeSaving | None:
-    by_hand, default = seconds.get(trio.by_hand), seconds.get(trio.default)
+def _size(replay: _Replay, seconds: Seconds, compare: Compare) -> SizeSaving | None:
+    likely, pattern = replay.uses[0], replay.pattern
+    by_hand, default = seconds.get(likely.by_hand), seconds.get(likely.default)
     if not by_hand or not default:
         return None
     middle = call_of(list(by_hand.values()))
     own = _beside(middle, by_hand, default, compare)
     if own is None:
         return None
-    tuned = None
-    if trio.tuned is not None:
-        tuned = _beside(middle, by_hand, seconds.get(trio.tuned, {}), compare)
-    name = label(trio.tuned.variant, trio.tuned.configuration.as_dict()) if trio.tuned else ""
-    return SizeSaving(
-        trio.pattern.bytes, trio.pattern.instances, middle, own, tuned, name if tuned else ""
+    tuned, name = None, ""
+    if likely.tuned is not None:
+        tuned = _beside(middle, by_hand, seconds.get(likely.tuned, {}), compare)
+        name = label(likely.tuned.variant, likely.tuned.configuration.as_dict()) if tuned else ""
+    uses = tuple(saved for trio in replay.uses if (saved := _in_use(trio, seconds)) is not None)
+    return SizeSaving(pattern.bytes, pattern.instances, middle, own, tuned, name, uses)
+
+
+def _in_use(trio: _Trio, seconds: Seconds) -> SavedInUse | None:
+    by_hand, default = seconds.get(trio.by_hand), seconds.get(trio.default)
+    if not by_hand or not default:
+        return None
+    theirs = list(by_hand.values())
+    tuned = seconds.get(trio.tuned) if trio.tuned is not None else None
+    return SavedInUse(
+        trio.by_hand.use,
+        trio.by_hand.delay_ns / 1e9,
+        saved_in_a_run(theirs, list(default.values())),
+        saved_in_a_run(theirs, list(tuned.values())) if tuned else None,
     )
 
 

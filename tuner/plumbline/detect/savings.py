@@ -15,20 +15,6 @@ class Call(msgspec.Struct, frozen=True):
     high_seconds: float
 
 
-class SizeSaving(msgspec.Struct, frozen=True):
-    """Of the instances of about one size. `bytes`: as MPI counts them for the function;
-    `by_hand`: one of them, replayed (None: not replayed); `default`: the collective, the library
-    as it is; `tuned`: the same with a campaign's winner in force (None: there is none), which is
-    `configuration`."""
-
-    bytes: int
-    instances: int
-    by_hand: Call | None
-    default: Call
-    tuned: Call | None = None
-    configuration: str = ""
-
-
 class Saved(msgspec.Struct, frozen=True):
     """Seconds of one run, a group on the average; `low` and `high`: 95 %."""
 
@@ -37,11 +23,40 @@ class Saved(msgspec.Struct, frozen=True):
     high_seconds: float
 
 
+class SavedInUse(msgspec.Struct, frozen=True):
+    """By one call in place of one that is made by hand, where calls stand so (docs/uses.md) and
+    ranks compute for so long between them. The intervals are those of a run, whose launch is one of
+    many."""
+
+    use: str
+    between_seconds: float
+    default: Saved
+    tuned: Saved | None = None
+
+
+class SizeSaving(msgspec.Struct, frozen=True):
+    """Of the instances of about one size. `bytes`: as MPI counts them for the function;
+    `by_hand`: one of them, replayed (None: not replayed); `default`: the collective, the library
+    as it is; `tuned`: the same with a campaign's winner in force (None: there is none), which is
+    `configuration`. `uses`: what a call saves in each way in which they may stand in the run, where
+    it was replayed; the first is the likely one."""
+
+    bytes: int
+    instances: int
+    by_hand: Call | None
+    default: Call
+    tuned: Call | None = None
+    configuration: str = ""
+    uses: tuple[SavedInUse, ...] = ()
+
+
 class Saving(msgspec.Struct, frozen=True):
     """`source`: where times of calls are from, and `campaign` which one. `replayed_seconds`: what
     the replay takes in place of `HandMade.work_seconds` (None: not replayed). `default`, `tuned`:
     what is saved with the library as it is, and with winners in force. `share`: of the instances,
-    those for which a near size was measured; the others save nothing here."""
+    those for which a near size was measured; the others save nothing here. `shown`: of what is
+    saved in the calls, the share that shows in the run at least (None: not asked); `low_seconds`
+    have it in them."""
 
     source: Literal["campaign", "replay"]
     campaign: str
@@ -50,6 +65,7 @@ class Saving(msgspec.Struct, frozen=True):
     tuned: Saved | None
     share: float
     sizes: tuple[SizeSaving, ...]
+    shown: float | None = None
 
     @property
     def best(self) -> Saved:
@@ -70,10 +86,23 @@ class MoreRanks(msgspec.Struct, frozen=True):
     default_seconds: float
 
 
+class LargerRun(msgspec.Struct, frozen=True):
+    """The whole recording on more ranks of a simulated machine, each of which does between its
+    calls what one of the recorded ones did: with messages that go the way of the recorded ones
+    (None: some way is not known on more ranks), and with MPI's own collectives (None: the recording
+    does not say what more ranks would do). `why` one of both is not there."""
+
+    nprocs: int
+    by_hand_seconds: float | None
+    seconds: float | None
+    why: str = ""
+
+
 class SimulatedSaving(msgspec.Struct, frozen=True):
     """The whole recording replayed on a simulated machine: as it is, with this finding's collective
     in place (None: it cannot be, and `why`), with those of all findings that can (None: these
-    cannot be together). `library`: whose decisions are re-created."""
+    cannot be together). `library`: whose decisions are re-created. `larger`: the same for all of
+    them, on more ranks."""
 
     library: str
     recorded_seconds: float
@@ -81,3 +110,4 @@ class SimulatedSaving(msgspec.Struct, frozen=True):
     all_seconds: float | None
     why: str = ""
     more_ranks: tuple[MoreRanks, ...] = ()
+    larger: tuple[LargerRun, ...] = ()

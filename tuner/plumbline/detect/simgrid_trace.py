@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from plumbline.detect.calls import plain_name
 from plumbline.detect.kinds import Flag, Kind
 from plumbline.detect.recording import Recording
 from plumbline.detect.steps import TraceCall, steps
@@ -39,24 +40,30 @@ class Written(msgspec.Struct, frozen=True):
 
 
 class Instead(msgspec.Struct, frozen=True):
-    """A collective that stands in place of events: which one of all (`number`), and its action."""
+    """What stands in place of events: which one of all (`number`), and the action of a collective,
+    or by rank what each does in its place."""
 
     number: int
     action: str
+    by_rank: tuple[tuple[str, ...], ...] = ()
+
+    def of(self, rank: int) -> tuple[str, ...]:
+        return self.by_rank[rank] if self.by_rank else (self.action,)
 
 
 class _Rank:
-    """What is needed to write a rank's actions."""
+    """What is needed to write a rank's actions. `rank` was recorded, and is written as `name`."""
 
     def __init__(
         self,
         recording: Recording,
-        rank: int,
+        name: int,
         tags: npt.NDArray[np.int64],
         instead: Mapping[int, Instead],
         left_out: dict[str, int],
     ) -> None:
-        self.recording, self.rank, self.tags = recording, rank, tags
+        self.recording, self.rank, self.tags = recording, name % recording.nprocs, tags
+        self.name = name
         self.instead, self.left_out = instead, left_out
         self.done: set[int] = set()
 
@@ -66,14 +73,16 @@ def write(
     folder: Path,
     flops: float = FLOPS,
     instead: Mapping[int, Instead] = {},
+    nprocs: int = 0,
 ) -> Written:
     """Files `rank-N.trace` and the list of them, `simgrid.txt`, in `folder`. `flops`: of a second
     of what a rank does between its calls; `instead`, by event: a rank calls a collective where it
-    would have sent, or have received, the first of that one's messages."""
+    would have sent, or have received, the first of that one's messages. `nprocs`: more ranks than
+    were recorded, which do what those do, in turn; none of their messages may be left then."""
     folder.mkdir(parents=True, exist_ok=True)
     tags, left_out, count = _numbers(recording), dict[str, int](), 0
     names = []
-    for rank in range(recording.nprocs):
+    for rank in range(nprocs or recording.nprocs):
         lines = list(_lines(_Rank(recording, rank, tags, instead, left_out), flops))
         count += len(lines)
         names.append(f"rank-{rank}.trace")
@@ -98,21 +107,22 @@ def _numbers(recording: Recording) -> npt.NDArray[np.int64]:
 
 
 def _lines(own: _Rank, flops: float) -> Iterator[str]:
-    recording, rank = own.recording, own.rank
+    recording, rank = own.recording, own.name
+    recorded = recording.ranks[own.rank]
     yield f"{rank} init"
-    last = recording.ranks[rank].begin_ns
-    for step in steps(recording, rank):
+    last = recorded.begin_ns
+    for step in steps(recording, own.rank):
         if step.start_ns > last:
             yield f"{rank} compute {(step.start_ns - last) * 1e-9 * flops:.0f}"
         last = max(last, step.end_ns)
         yield from _actions(own, step)
-    if recording.ranks[rank].end_ns > last:
-        yield f"{rank} compute {(recording.ranks[rank].end_ns - last) * 1e-9 * flops:.0f}"
+    if recorded.end_ns > last:
+        yield f"{rank} compute {(recorded.end_ns - last) * 1e-9 * flops:.0f}"
     yield f"{rank} finalize"
 
 
 def _actions(own: _Rank, step: TraceCall) -> Iterator[str]:
-    recording, rank, tags = own.recording, own.rank, own.tags
+    recording, rank, tags = own.recording, own.name, own.tags
     events = recording.events
     both = len(step.begun) == 2
     for index in step.begun:
@@ -143,7 +153,7 @@ def _once(own: _Rank, index: int) -> Iterator[str]:
     collective = own.instead[index]
     if collective.number not in own.done:
         own.done.add(collective.number)
-        yield f"{own.rank} {collective.action}"
+        yield from (f"{own.name} {action}" for action in collective.of(own.name))
 
 
 def _collective(
@@ -151,8 +161,7 @@ def _collective(
 ) -> Iterator[str]:
     event = recording.events[index]
     name = recording.functions[event["function"]]
-    plain = name.removeprefix("MPI_")
-    action = _BY_BYTES.get(plain[1:].capitalize() if plain.startswith("I") else plain)
+    action = _BY_BYTES.get(plain_name(name))
     if action is None or event["comm"] != 0:
         left_out[name] = left_out.get(name, 0) + 1
         return

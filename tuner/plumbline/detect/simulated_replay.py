@@ -3,14 +3,14 @@ those that are made by hand (SimGrid's `smpirun -replay`)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from plumbline.detect import replay, simgrid_trace
-from plumbline.detect.detecting import detect
-from plumbline.detect.findings import HandMade, with_instances
+from plumbline.detect.analysis import Analysed
+from plumbline.detect.findings import HandMade
 from plumbline.detect.instances import Instance
 from plumbline.detect.recording import Recording
 from plumbline.detect.savings import MoreRanks, SimulatedSaving
@@ -18,6 +18,7 @@ from plumbline.detect.shapes import on, shape_of
 from plumbline.detect.simgrid_trace import Instead
 from plumbline.detect.traffic import Traffic
 from plumbline.launch.simulated import Simulated
+from plumbline.launch.simulation import Simulation
 from plumbline.libraries import Installation
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
@@ -42,6 +43,7 @@ _TIME = "Simulation time "
 _LIMIT_SECONDS = 600.0
 
 Folded = tuple[HandMade, Sequence[Instance]]
+ByRank = tuple[tuple[str, ...], ...]
 
 
 class SimulatedRun(msgspec.Struct, frozen=True):
@@ -60,38 +62,57 @@ class Replayer:
         installation: Installation,
         recording: Recording,
         traffic: Traffic,
+        placement: Placement,
         folder: Path,
     ) -> None:
-        self._machine, self._installation = machine, installation
+        self._machine, self._installation, self._placement = machine, installation, placement
         self._recording, self._traffic, self._folder = recording, traffic, folder
         self._count = 0
+
+    @classmethod
+    def on(
+        cls, toolchain: Toolchain, settings: Settings, traffic: Traffic, folder: Path
+    ) -> Replayer:
+        """On the machine of the settings."""
+        ranks, machine = settings.ranks, Simulated(_machine(settings))
+        placement = Placement(nodes=ranks.node_count, ppn=ranks.ppn)
+        installation = toolchain.installation
+        return cls(machine, installation, traffic.recording, traffic, placement, folder)
 
     def replay(self, folded: Sequence[Folded] = ()) -> SimulatedRun:
         """With the collectives of these findings in place of their messages. Raises PlumblineError
         where the simulator does not come to an end."""
+        names = ", ".join(finding.function for finding, _ in folded) or "nothing"
+        return self.run(self.instead(folded), f"with {names} in place")
+
+    def run(self, instead: Mapping[int, Instead], how: str, nprocs: int = 0) -> SimulatedRun:
+        """`how` errors name it; `nprocs`: as of simgrid_trace.write."""
         folder = self._folder / f"run-{self._count}"
         self._count += 1
-        written = simgrid_trace.write(self._recording, folder, instead=self._instead(folded))
+        written = simgrid_trace.write(self._recording, folder, instead=instead, nprocs=nprocs)
         command = self._machine.command(
             self._installation,
             ["-replay", str(written.path)],
-            Placement(nodes=self._recording.nprocs, ppn=1),
+            self._placement,
             folder,
             ["--log=root.thresh:info"],
         )
         done = process.run(command, timeout_seconds=_LIMIT_SECONDS)
         said = f"{done.stdout}\n{done.stderr}"
         if done.status != 0 or _TIME not in said:
-            names = ", ".join(finding.function for finding, _ in folded) or "nothing"
             last = (said.strip().splitlines() or ["nothing"])[-1]
             raise PlumblineError(
-                f"SimGrid's replay with {names} in place ended with status {done.status} and said: "
+                f"SimGrid's replay {how} ended with status {done.status} and said: "
                 f"{last}; another library may go (--simulate ompi)"
             )
         seconds = float(said.rpartition(_TIME)[2].split()[0])
         return SimulatedRun(seconds, written.left_out)
 
-    def _instead(self, folded: Sequence[Folded]) -> dict[int, Instead]:
+    def instead(
+        self, folded: Sequence[Folded], by_rank: Callable[[Instance, int], ByRank] | None = None
+    ) -> dict[int, Instead]:
+        """By event. `by_rank`: what ranks do in place of an instance with this number; else they
+        call the collective."""
         found: dict[int, Instead] = {}
         number = 0
         for finding, instances in folded:
@@ -99,12 +120,13 @@ class Replayer:
                 number += 1
                 root = instance.roots[0] if instance.roots else 0
                 action = _ACTIONS[finding.function].format(bytes=instance.bytes, root=root)
+                own = by_rank(instance, number) if by_rank is not None else ()
                 for message in instance.messages:
                     for index in (
                         self._traffic.send_event[message],
                         self._traffic.receive_event[message],
                     ):
-                        found[int(index)] = Instead(number, action)
+                        found[int(index)] = Instead(number, action, own)
         return found
 
 
@@ -193,33 +215,18 @@ def _with(finding: HandMade, larger: HandMade, shape: str) -> HandMade:
 
 
 def of_recording(
-    toolchain: Toolchain, settings: Settings, recording: Recording, found: Sequence[HandMade]
+    toolchain: Toolchain, settings: Settings, analysed: Analysed, found: Sequence[HandMade]
 ) -> list[HandMade]:
-    """`found` of a recording, with what a replay on the machine of the settings says. Findings are
-    made again, as the instances that they are made of are needed. Raises PlumblineError as
-    Replayer.replay does."""
+    """`found`: those of the analysis, in its order; with what a replay on the machine of the
+    settings says. Raises PlumblineError as Replayer.replay does."""
+    folded = list(zip(found, analysed.instances, strict=True))
+    with scratch.folder() as folder:
+        replayer = Replayer.on(toolchain, settings, analysed.detected.traffic, folder)
+        return simulate(replayer, folded, _machine(settings).library)
+
+
+def _machine(settings: Settings) -> Simulation:
     machine = settings.ranks.simulate
     if machine is None:
         raise ValueError("these settings have no simulated machine")
-    detected = detect(recording)
-    folded = with_instances(detected)
-    with scratch.folder() as folder:
-        replayer = Replayer(
-            Simulated(machine), toolchain.installation, recording, detected.traffic, folder
-        )
-        simulated = {
-            _place(finding): finding.simulated
-            for finding in simulate(replayer, folded, machine.library)
-        }
-    return [
-        msgspec.structs.replace(finding, simulated=simulated.get(_place(finding)))
-        for finding in found
-    ]
-
-
-def _place(finding: HandMade) -> tuple[object, ...]:
-    """No two findings that are made by hand have it."""
-    return (
-        *(finding.category, finding.function, finding.sites, finding.groups),
-        *(finding.instances, finding.bytes, finding.edges),
-    )
+    return machine

@@ -56,6 +56,22 @@ class Spreads(msgspec.Struct, frozen=True, eq=False):
     def picked(self, which: Indices) -> Spreads:
         return Spreads(self.all_atoms, self.atoms.picked(which), self.messages.picked(which))
 
+    def apart(self, which: Indices) -> Spreads:
+        """The atoms of these, each by itself."""
+        atoms = self.atoms.picked(which).at
+        return self._of(Rows(np.arange(len(atoms) + 1), atoms))
+
+    def only(self, which: Indices, kept: Mask) -> Spreads:
+        """Of these the atoms that are `kept`, of all behind each other; what has none is gone."""
+        atoms = self.atoms.picked(which)
+        lengths = np.diff(starts(kept.astype(np.int64))[atoms.first])
+        return self._of(Rows(starts(lengths[lengths > 0]), atoms.at[kept]))
+
+    def _of(self, atoms: Rows) -> Spreads:
+        messages = self.all_atoms.messages
+        own = [np.unique(messages.picked(atoms[row]).at) for row in range(len(atoms))]
+        return Spreads(self.all_atoms, atoms, rows(own))
+
 
 def spreads(traffic: Traffic, provenance: Provenance, atoms: Atoms, which: Indices) -> Spreads:
     """Of atoms that reached the same group each. Those that lie side by side, at their origin or
@@ -87,17 +103,18 @@ def passing(provenance: Provenance, found: Spreads) -> Indices:
 
 
 def broadcasts(
-    traffic: Traffic, found: Spreads, more: Mapping[int, list[int]]
+    traffic: Traffic, found: Spreads, more: Mapping[int, list[int]], *, patient: bool = False
 ) -> list[Instance | None]:
     """The broadcast that each spread is. `more`: messages that carried the same content besides,
-    because of which other ranks may have been the root. None: a token that went round, or a
-    content that all have anyhow."""
+    because of which other ranks may have been the root; `patient`: several atoms together may take
+    long. None: a token that went round, or a content that all have anyhow."""
     messages = found.messages
     if more:
         listed = [messages[at] for at in range(len(found))]
         for spread, others in more.items():
             listed[spread] = np.union1d(listed[spread], np.array(others, np.int64))
         messages = rows(listed)
+    sizes = found.bytes
     own = np.where(found.is_one, found.messages.lengths, 0)
     first, at = core.call(
         "pl_roots",
@@ -105,11 +122,13 @@ def broadcasts(
         found.all_atoms.groups.passed,
         found.origin,
         found.group,
+        sizes,
         Rows(starts(own), found.messages.at[ranges(found.messages.first[:-1], own)]).passed,
         messages.passed,
+        int(patient),
     )
     comms = traffic.comm[found.messages.at[found.messages.first[:-1]]].tolist()
-    columns = (messages.tuples(), comms, found.group.tolist(), found.bytes.tolist())
+    columns = (messages.tuples(), comms, found.group.tolist(), sizes.tolist())
     roots = Rows(first, at).tuples()
     origins = found.origin.tolist()
     return [

@@ -22,7 +22,23 @@ def lines(found: Sequence[HandMade]) -> list[str]:
         listed += ([""] if listed else []) + [f"{head}:"]
         for number, finding in enumerate(members, 1):
             listed += of(finding, number)
-    return listed or ["no collective is made by hand"]
+    return [*listed, *_larger(found)] or ["no collective is made by hand"]
+
+
+def _larger(found: Sequence[HandMade]) -> list[str]:
+    """The run on more ranks: all findings say the same."""
+    runs = next((each.simulated.larger for each in found if each.simulated is not None), ())
+    told = [""] if runs else []
+    for run in runs:
+        head = f"simulated, the whole run on {run.nprocs} ranks, each as busy as a recorded one"
+        if run.seconds is None:
+            told.append(f"{head}: not known: {run.why}")
+        elif run.by_hand_seconds is None:
+            told.append(f"{head}: {seconds(run.seconds)} with collectives; {run.why}")
+        else:
+            own = seconds(run.seconds)
+            told.append(f"{head}: {seconds(run.by_hand_seconds)}, with collectives {own}")
+    return told
 
 
 def by_category(found: Sequence[HandMade]) -> list[tuple[str, list[HandMade]]]:
@@ -63,6 +79,8 @@ def _saving(finding: HandMade) -> list[str]:
         told += [_size(each) for each in saving.sizes]
     else:
         told[-1] += f" (by campaign {saving.campaign})"
+    if saving.shown is not None and round(saving.shown, 2) < 1:
+        told.append(f"{saving.shown:.0%} of what is saved in the calls shows in the run at least")
     if saving.share < 1:
         told.append(f"of {1 - saving.share:.0%} of its times nothing is known")
     return told
@@ -90,7 +108,8 @@ def _saved(saved: Saved, by: str) -> str:
         return f"{by} saves {seconds(saved.seconds)} [{low}, {high}] a run"
     if saved.high_seconds <= 0:
         return f"{by} saves nothing: it takes {seconds(-saved.seconds)} longer a run"
-    return f"{by} saves no time that could be told from 0"
+    low, middle, high = map(_signed, (saved.low_seconds, saved.seconds, saved.high_seconds))
+    return f"{by} saves no time that could be told from 0: {middle} [{low}, {high}] a run"
 
 
 def _size(size: SizeSaving) -> str:
@@ -144,6 +163,10 @@ def seconds(value: float) -> str:
         if value >= size:
             return f"{value / size:.3g} {unit}"
     return f"{value * 1e9:.3g} ns"
+
+
+def _signed(value: float) -> str:
+    return f"-{seconds(-value)}" if value < 0 else seconds(value)
 
 
 def _callers(site: Site) -> str:

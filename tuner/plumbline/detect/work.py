@@ -10,10 +10,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from plumbline.detect.columns import classes, starts
 from plumbline.detect.instances import Instance
 from plumbline.detect.traffic import Traffic
 
 Numbers = npt.NDArray[np.int64]
+
+_NEAR = 32  # instances on each side of the middle one
 
 
 def work_seconds(traffic: Traffic, instances: Sequence[Instance]) -> float:
@@ -38,13 +41,12 @@ def work_seconds(traffic: Traffic, instances: Sequence[Instance]) -> float:
 
 def _last_to_come(number: Numbers, rank: Numbers, post_ns: Numbers) -> Numbers:
     """By instance: when the last of its ranks had begun its first call."""
-    order = np.lexsort((post_ns, rank, number))
-    number, rank = number[order], rank[order]
-    first = np.ones(len(order), bool)
-    first[1:] = (number[1:] != number[:-1]) | (rank[1:] != rank[:-1])
-    come = np.full(int(number[-1]) + 1, np.iinfo(np.int64).min)
-    np.maximum.at(come, number[first], post_ns[order][first])
-    return come
+    calls = classes(number, rank)
+    firsts = np.minimum.reduceat(post_ns[calls.at], calls.first[:-1])
+    owner = number[calls.at[calls.first[:-1]]]
+    order = np.argsort(owner, kind="stable")
+    begins = starts(np.bincount(owner))[:-1]
+    return np.maximum.reduceat(firsts[order], begins)
 
 
 def _covered(begin: Numbers, end: Numbers) -> int:
@@ -55,6 +57,27 @@ def _covered(begin: Numbers, end: Numbers) -> int:
     reached[1:] = reached[:-1]
     reached[:1] = np.iinfo(np.int64).min
     return int(np.maximum(end - np.maximum(begin, reached), 0).sum())
+
+
+def between_ns(traffic: Traffic, instances: Sequence[Instance]) -> int:
+    """What a rank does from one instance of its group to the next: the middle of some from the
+    middle of the run; 0 where they overlap."""
+    half = len(instances) // 2
+    group = instances[half].group
+    near = [each for each in instances[max(0, half - _NEAR) : half + _NEAR] if each.group == group]
+    messages = np.array([message for each in near for message in each.messages], np.int64)
+    number = np.tile(np.repeat(np.arange(len(near)), [len(each.messages) for each in near]), 2)
+    indices = np.concatenate([traffic.send_event[messages], traffic.receive_event[messages]])
+    columns = traffic.recording.columns
+    first = np.full((traffic.nprocs, len(near)), np.iinfo(np.int64).max)
+    last = np.full((traffic.nprocs, len(near)), np.iinfo(np.int64).min)
+    place = columns["rank"][indices], number
+    np.minimum.at(first, place, columns["post_ns"][indices])
+    np.maximum.at(last, place, columns["end_ns"][indices])
+    there = first < np.iinfo(np.int64).max
+    both = there[:, 1:] & there[:, :-1]
+    gaps = first[:, 1:][both] - last[:, :-1][both]
+    return max(0, int(np.median(gaps))) if len(gaps) else 0
 
 
 def in_a_row(instances: Sequence[Instance], spans: Sequence[tuple[int, int]]) -> float:

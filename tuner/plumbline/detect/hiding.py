@@ -1,0 +1,106 @@
+"""How much of what is saved in calls shows in the run's time. The rest is waited for elsewhere: a
+rank that comes sooner to the next message waits there for one that nothing has made faster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from plumbline.detect import core
+from plumbline.detect.analysis import Analysed
+from plumbline.detect.calls import collective_calls
+from plumbline.detect.columns import Indices
+from plumbline.detect.findings import HandMade
+from plumbline.detect.instances import Instance
+from plumbline.detect.kinds import Flag, Kind
+from plumbline.detect.savings import Saved, Saving
+from plumbline.detect.traffic import Traffic
+
+
+def lowered(analysed: Analysed, found: Sequence[HandMade]) -> list[HandMade]:
+    """`found`: those of the analysis, in its order. A saving is at least what shows in the run."""
+    return [
+        _lowered(analysed.detected.traffic, finding, instances)
+        for finding, instances in zip(found, analysed.instances, strict=True)
+    ]
+
+
+def _lowered(traffic: Traffic, finding: HandMade, instances: Sequence[Instance]) -> HandMade:
+    known = finding.saving
+    if known is None or known.best.high_seconds <= 0 or not instances:
+        return finding
+    share = shown(traffic, instances, finding.work_seconds)
+    tuned = None if known.tuned is None else _at_least(known.tuned, share)
+    lower: Saving = msgspec.structs.replace(
+        known, shown=share, default=_at_least(known.default, share), tuned=tuned
+    )
+    return msgspec.structs.replace(finding, saving=lower)
+
+
+def _at_least(saved: Saved, share: float) -> Saved:
+    low = saved.low_seconds * (share if saved.low_seconds > 0 else 1.0)
+    return msgspec.structs.replace(saved, low_seconds=low)
+
+
+def shown(traffic: Traffic, instances: Sequence[Instance], work_seconds: float) -> float:
+    """By how much the run is shorter where the instances take no time, over what they take. Where
+    they take less time, and not none, as much of that shows, or more: the run's time is the
+    longest of many ways through it, each of which is a sum."""
+    recording, columns = traffic.recording, traffic.recording.columns
+    messages = np.array([message for each in instances for message in each.messages], np.int64)
+    gone = np.zeros(len(recording.events), np.int64)
+    gone[traffic.send_event[messages]] = gone[traffic.receive_event[messages]] = 1
+    which = np.flatnonzero(columns["flags"] & (Flag.INCOMPLETE | Flag.CANCELLED) == 0)
+    times = np.concatenate([columns["post_ns"][which], columns["end_ns"][which]])
+    moments = np.concatenate([2 * which, 2 * which + 1])
+    # At one time what has ended comes first.
+    order = np.lexsort((1 - moments % 2, times))
+    given = _Run()
+    given.moments, given.ranks, given.events = len(moments), recording.nprocs, len(gone)
+    for name, column in (
+        ("at", moments[order]),
+        ("rank", columns["rank"]),
+        ("post", columns["post_ns"]),
+        ("start", columns["start_ns"]),
+        ("end", columns["end_ns"]),
+        ("behind", _behind(traffic)),
+        ("gone", gone),
+        ("begins", np.array([rank.begin_ns for rank in recording.ranks], np.int64)),
+        ("ends", np.array([rank.end_ns for rank in recording.ranks], np.int64)),
+    ):
+        given.keep(name, column)
+    (ends,) = core.call("pl_shortened", given)
+    shorter = int(ends[0] - ends[1]) / 1e9
+    return min(1.0, max(0.0, shorter / work_seconds)) if work_seconds > 0 else 0.0
+
+
+class _Run(core.Passed):
+    """`struct recorded_run`."""
+
+    _fields_ = core.fields("moments ranks events", "at rank post start end behind gone begins ends")
+
+
+def _behind(traffic: Traffic) -> Indices:
+    """By event the one that has to have begun before it can end; -1: none. A receive needs its
+    send. A send has waited for its receive if that began meanwhile; a rank in a collective for the
+    last one that came before it left."""
+    recording, columns = traffic.recording, traffic.recording.columns
+    behind = recording.partner.copy()
+    there = behind >= 0
+    other = np.maximum(behind, 0)
+    sends = columns["kind"] == Kind.SEND
+    meanwhile = (columns["post_ns"][other] > columns["start_ns"]) & (
+        columns["post_ns"][other] <= columns["end_ns"]
+    )
+    behind[there & sends & ~meanwhile] = -1
+    calls = collective_calls(recording)
+    if len(calls.times):
+        own, rows = calls.times.at, calls.times.owners
+        order = np.lexsort((calls.begin_ns[own], rows))
+        last = own[order[calls.times.first[1:] - 1]][rows]
+        come = calls.begin_ns[last] <= calls.end_ns[own]
+        for half in (calls.input, calls.output):
+            behind[half[own[come]]] = calls.input[last[come]]
+    return np.asarray(behind)
