@@ -1,6 +1,6 @@
-/* The non-blocking and the persistent form of a collective, as functions of their own: MPI_Ibcast is
- * begun and waited for, MPI_Bcast_init is set up before a series of calls, each of which is started
- * and waited for.
+/* The non-blocking and the persistent form of a collective, as functions of their own: MPI_Ibcast
+ * is begun and waited for, MPI_Bcast_init is set up before a series of calls, each of which is
+ * started and waited for.
  *
  * A form has the arguments, the volume and the result of its blocking function. Beside its default
  * it has one variant, that function itself: ibcast_as_bcast, bcast_init_as_bcast. */
@@ -18,7 +18,7 @@ struct pl_form {
 
 /* Those of this library; `place` from 0 on, NULL behind the last one. */
 const struct pl_form *pl_form_at(int place);
-const struct pl_form *pl_form_by_name(const char *name);    /* NULL: no such form */
+const struct pl_form *pl_form_by_name(const char *name);     /* NULL: no such form */
 const struct pl_form *pl_form_by_blocking(const char *name); /* the same, by its variant */
 
 /* Sets up the persistent form of a call; MPI_ERR_ARG where the library has none. */

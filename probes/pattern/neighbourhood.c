@@ -1,5 +1,5 @@
-/* Neighbourhood collectives (MPI 3.1, section 7.6): each rank gives its block, or a block each, to the
- * next rank and to the one after, round a ring. So no two neighbours are the same rank from two
+/* Neighbourhood collectives (MPI 3.1, section 7.6): each rank gives its block, or a block each, to
+ * the next rank and to the one after, round a ring. So no two neighbours are the same rank from two
  * ranks on (of two, one is the rank itself), and every message has one place where it belongs. The
  * graph is made before a series of calls. */
 #include "pattern/pattern.h"
@@ -8,7 +8,8 @@
 
 const struct pl_pattern pl_pattern_neighbourhood = {
     .name = "neighbourhood",
-    .summary = "each rank exchanges blocks with the next two ranks of a ring, by a graph communicator",
+    .summary =
+        "each rank exchanges blocks with the next two ranks of a ring, by a graph communicator",
     .least_ranks = 2,
 };
 
@@ -74,5 +75,4 @@ PL_NEIGHBOR(neighbor_allgather, "MPI_Neighbor_allgather, one block to both", PL_
 PL_NEIGHBOR(neighbor_allgatherv, "MPI_Neighbor_allgatherv, the same with counts",
             PL_LANDS_SAME_BLOCKS)
 PL_NEIGHBOR(neighbor_alltoall, "MPI_Neighbor_alltoall, a block each", PL_LANDS_OWN_BLOCKS)
-PL_NEIGHBOR(neighbor_alltoallv, "MPI_Neighbor_alltoallv, the same with counts",
-            PL_LANDS_OWN_BLOCKS)
+PL_NEIGHBOR(neighbor_alltoallv, "MPI_Neighbor_alltoallv, the same with counts", PL_LANDS_OWN_BLOCKS)

@@ -74,8 +74,8 @@ struct pl_shape pl_case_shape(const struct pl_case *c, int nprocs, int rank)
     if (is_of_neighbours(landing))
         return (struct pl_shape){.total = count,
                                  .mine = count,
-                                 .send = landing == PL_LANDS_OWN_BLOCKS ? PL_NEIGHBOURS * count
-                                                                        : count,
+                                 .send =
+                                     landing == PL_LANDS_OWN_BLOCKS ? PL_NEIGHBOURS * count : count,
                                  .recv = PL_NEIGHBOURS * count,
                                  .significant = true};
     const bool is_root = rank == c->root, slots = landing == PL_LANDS_SLOTS;

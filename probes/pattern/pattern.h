@@ -1,8 +1,9 @@
 /* Patterns: how operations are measured that are no single collective call (Reussner and
  * Hunzelmann, Achieving Performance Portability with SKaMPI, 2001, section 4). What is measured the
  * same way can be compared: two ranks and a message that goes there and back (`point_to_point`), a
- * root that hands out work and takes results (`master_worker`), ranks that exchange blocks with their
- * neighbours (`neighbourhood`), calls without a message (`simple`). The fifth pattern, `collective`, is every other case.
+ * root that hands out work and takes results (`master_worker`), ranks that exchange blocks with
+ * their neighbours (`neighbourhood`), calls without a message (`simple`). The fifth pattern,
+ * `collective`, is every other case.
  *
  * A case names the pattern in place of a function, and the operation in place of a variant:
  * `default` is the first one of its pattern. Operations of a pattern share a file or two;
@@ -19,8 +20,8 @@ struct pl_buffers;
 /* What a rank has in its receive buffer when an operation is through. */
 enum pl_landing {
     PL_LANDS_NOTHING,
-    PL_LANDS_ECHO,    /* on the root and its partner: what the root has sent */
-    PL_LANDS_SWAPPED, /* on both: what the other has sent */
+    PL_LANDS_ECHO,        /* on the root and its partner: what the root has sent */
+    PL_LANDS_SWAPPED,     /* on both: what the other has sent */
     PL_LANDS_SAME_BLOCKS, /* of each neighbour the block that it sends to all of them */
     PL_LANDS_OWN_BLOCKS,  /* of each neighbour the block that it has for this rank */
     PL_LANDS_SLOTS, /* on the root as many as there are others, on each of these one: the root's */

@@ -190,12 +190,13 @@ def test_the_known_violation_is_found_and_removed(done: Done) -> None:
 
 
 def test_the_exported_files_exist_and_are_named(done: Done) -> None:
+    tables = plumbline("results", "--all", "--db", done.database)
     names = {one.name for one in done.exported}
     assert names >= {"plumbline.sh", "mca-params.conf", "plumbline.json"}
     for path in done.exported:
         assert path.is_file()
         if done.results["winners"]:
-            assert str(path) in done.said.stdout
+            assert str(path) in tables.stdout
     by_rules = [one for one in done.results["winners"] if one["variant"] == "default"]
     by_profile = [one for one in done.results["winners"] if one["variant"] != "default"]
     assert ("ompi-rules.conf" in names) == bool(by_rules)

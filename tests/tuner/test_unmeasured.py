@@ -64,6 +64,7 @@ OTHERS = {
     "op": "MPI_SUM",
     "guidelines": ["GL12"],
     "functions": ["MPI_Bcast"],
+    "block_sizes": [16, 4096],
     "launches_max": 50,
     "variants": ["gather_binomial"],
     "use": "loop",

@@ -53,10 +53,13 @@ def test_names_say_what_is_compared(every: Guidelines) -> None:
             continue
         sides = pattern.name.split(" ⪯ ")
         variants = [pattern.lhs_variant, pattern.variant]
+        if pattern.lhs_variant != "default":  # read from right to left
+            sides, variants = sides[::-1], variants[::-1]
         assert sides[0] == pattern.lhs and variants[0] == "default"
         parts = sides[1].replace("MPI_", "").lower().replace(" + ", "_plus_")
         assert variants[1] == f"{pattern.lhs.removeprefix('MPI_').lower()}_as_{parts}"
-        assert pattern.name.endswith(" ⪯ " + " + ".join(pattern.uses))
+        right = pattern.uses if pattern.lhs_variant == "default" else [pattern.lhs]
+        assert pattern.name.endswith(" ⪯ " + " + ".join(right))
 
 
 def test_blocking_and_non_blocking_are_compared_both_ways(every: Guidelines) -> None:

@@ -62,7 +62,7 @@ static void gather(int bytes)
 static void allreduce_linear(int bytes)
 {
     const int count = bytes / (int)sizeof(double);
-    double *sum = (double *)all, *term = (double *)other;
+    double *sum = (void *)all, *term = (void *)other;
     memcpy(sum, data, bytes);
     for (int rank = 1; me == 0 && rank < size; rank++) {
         MPI_Recv(term, count, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

@@ -19,6 +19,7 @@ from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings import Settings, identity
 from plumbline.settings.campaign_file import of
 from plumbline.settings.toolchain import Toolchain, find_toolchain, variants_tried
+from plumbline.system.toml import Document
 
 # Factors of four, so that blocks of 32 ranks are whole.
 _SIZES = [64, 1024, 4096, 16384, 65536]
@@ -167,7 +168,7 @@ class Here(msgspec.Struct, frozen=True):
 
 def here(sweep: Sweep, **keys: Any) -> Here:
     """Raises PlumblineError where the library is not here, or not built for."""
-    settings = of(sweep.name, sweep.keys | keys, {})
+    settings = of(Document(sweep.name), sweep.keys | keys, {})
     toolchain = find_toolchain(sweep.prefix, settings=settings)
     candidate_space = CandidateSpace(
         toolchain.space,
