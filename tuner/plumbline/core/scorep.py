@@ -56,10 +56,11 @@ def _calls(profile: CubeProfile) -> Iterator[Calls]:
         if any(len(values) != len(inside) for values in site.values.values()):
             raise UsageError("values of a call are not those of all places")
         values = {name: np.where(inside, of, 0.0) for name, of in site.values.items()}
+        visits = values.get("visits", np.zeros(len(inside)))
         if not all(np.all((of >= 0) & (of <= _MOST)) for of in values.values()):
             # Of a place that made no call the least time is any number.
-            values = {name: _possible(of, values["visits"]) for name, of in values.items()}
-        visits = values.get("visits", np.zeros(0))
+            values = {name: _possible(of, visits) for name, of in values.items()}
+            visits = values.get("visits", visits)
         if not visits.sum() > 0:
             continue
         calls = float(visits.sum()) / nprocs
