@@ -6,6 +6,7 @@
 #include "measure/random.h"
 #include "measure/rounds.h"
 #include "measure/series.h"
+#include "measure/settle.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,10 +53,13 @@ static bool time_case(struct pl_timing *timing, struct pl_series *series, struct
     return true;
 }
 
+/* Before its samples a series has calls to warm up, or the next ones that a case settles by. */
 static int64_t longest_series(const struct pl_plan *plan)
 {
-    return (int64_t)pl_rounds_longest(plan) +
-           (plan->warmup > plan->rewarm ? plan->warmup : plan->rewarm);
+    int before = plan->warmup > plan->rewarm ? plan->warmup : plan->rewarm;
+    if (plan->settle > 0 && before < PL_SETTLE_GROUP)
+        before = PL_SETTLE_GROUP;
+    return (int64_t)pl_rounds_longest(plan) + before;
 }
 
 /* A series for each group that this rank is in: start schemes keep what they know of its ranks. */

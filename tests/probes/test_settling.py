@@ -14,6 +14,7 @@ pytestmark = pytest.mark.mpi
 
 CASE = "case id=0 function=MPI_Bcast bytes=8 reps=4\n"
 SECONDS = 1_000_000_000  # no call takes so long by itself, whoever else has the cores
+CHECKED_HEAP, HEAP = "libc_malloc_debug.so.0", {"MALLOC_CHECK_": "3"}  # of the C library
 SLOPE = {"LEARNING_NS": str(1000 * SECONDS), "LEARNING_PERCENT": "93"}
 
 
@@ -65,3 +66,12 @@ def test_a_step_after_warm_up_leaves_the_blocks_before_it_out(
     (transit,) = found.of(Transit)
     slow = [one.block for one in found.samples if min(one.ns) > SECONDS]
     assert slow and (transit.case, transit.blocks) in ((0, len(slow)), (0, len(slow) + 1))
+
+
+def test_a_case_settles_by_more_calls_than_it_warmed_up_with(probe: Probe, learning: Path) -> None:
+    """Eight at a time, each time with all samples: there was room for one and the samples, and the
+    C library found its heap spoilt in the end."""
+    few = "set blocks=2 warmup=1 rewarm=1 settle=250\n" + CASE.replace("reps=4", "reps=64")
+    found = probe.run(few, 1, {"LD_PRELOAD": f"{CHECKED_HEAP}:{learning}", **HEAP} | SLOPE)
+    assert found.code == 0, found.stderr
+    assert len(first(found).ns) == 64 and len(first(found).warmup_ns) > 64
