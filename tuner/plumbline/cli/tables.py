@@ -50,7 +50,7 @@ def covered(report: Report) -> Iterator[str]:
     for verdict in report.before:
         blocks = verdict.function in IN_BLOCKS
         sizes[blocks] |= {
-            size // report.campaign.nprocs if blocks else size
+            -(-size // report.campaign.nprocs) if blocks else size
             for size in (verdict.bytes, verdict.other_bytes)
             if size and not verdict.ranks
         }
