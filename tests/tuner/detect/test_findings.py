@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -31,6 +32,27 @@ def both(me: spmd.Rank) -> spmd.Waits:
 def rows(me: spmd.Rank) -> spmd.Waits:
     group = [rank for rank in range(12) if rank // 4 == me.world_rank // 4]
     yield from exchanges.allgather_ring(me.among(group), 7)
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_an_analysis_leaves_the_collector_of_circles_as_it_was(
+    collects: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording = spmd.run(6, both)
+    meanwhile: list[bool] = []
+
+    def uses(_: Recording) -> list[HandMade]:
+        meanwhile.append(gc.isenabled())
+        return []
+
+    monkeypatch.setattr("plumbline.detect.analysis.uses", uses)
+    was = gc.isenabled()
+    try:
+        gc.enable() if collects else gc.disable()
+        analysis(recording)
+        assert (meanwhile, gc.isenabled()) == ([False], collects)
+    finally:
+        gc.enable() if was else gc.disable()
 
 
 def test_instances_of_a_call_site_are_one_finding() -> None:

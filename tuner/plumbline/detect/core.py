@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +28,9 @@ class _Answer(ctypes.Structure):
     _fields_ = (("count", ctypes.c_int64), ("columns", _Column * _MOST_COLUMNS))
 
 
+_ANSWERS = ctypes.POINTER(_Answer)
+
+
 class Passed(ctypes.Structure):
     """A structure of pointers to columns, which it keeps."""
 
@@ -36,7 +41,7 @@ class Passed(ctypes.Structure):
         dtype = np.uint8 if column.dtype == np.uint8 else np.int64
         given = np.ascontiguousarray(column, dtype)
         self.kept = [*getattr(self, "kept", []), given]
-        setattr(self, name, given.ctypes.data)
+        setattr(self, name, _address(given))
 
     def nest(self, name: str, inner: Passed) -> None:
         """A structure within this one."""
@@ -73,24 +78,35 @@ def call(name: str, *given: int | Column | npt.NDArray[np.bool_] | Passed) -> li
             passed.append(ctypes.byref(each))
         else:
             kept.append(np.ascontiguousarray(each, np.int64))
-            passed.append(ctypes.c_void_p(kept[-1].ctypes.data))
-    library = _library()
-    function = getattr(library, name)
-    function.restype = ctypes.POINTER(_Answer)
-    answer = function(*passed)
+            passed.append(ctypes.c_void_p(_address(kept[-1])))
+    answer = _function(name)(*passed)
     if not answer:
         raise MemoryError(name)
     try:
         return [_copied(answer.contents.columns[at]) for at in range(answer.contents.count)]
     finally:
-        library.pl_release(answer)
+        _library().pl_release(answer)
 
 
 def _copied(column: _Column) -> Column:
-    copied = np.empty(column.count, np.int64)
-    if column.count:
-        ctypes.memmove(copied.ctypes.data, column.at, copied.nbytes)
+    count = column.count
+    copied = np.empty(count, np.int64)
+    if count:
+        ctypes.memmove(_address(copied), column.at, 8 * count)
     return copied
+
+
+def _address(column: npt.NDArray[np.generic]) -> int:
+    """`column.ctypes.data`, without what else that makes."""
+    address: int = column.__array_interface__["data"][0]
+    return address
+
+
+@functools.cache
+def _function(name: str) -> Callable[..., Any]:
+    function: Callable[..., Any] = getattr(_library(), name)
+    function.restype = _ANSWERS  # type: ignore[attr-defined]
+    return function
 
 
 @functools.cache
