@@ -1,6 +1,6 @@
 """Components that most builds of Open MPI lack: their settings are tried where the library reports
-them, and nothing is missing where it does not. UCC, XHC and acoll are as an Open MPI reported them that
-has all three; hcoll is written by hand, with the names of its source: nobody has run it."""
+them, and nothing is missing where it does not. UCC, XHC and acoll are as an Open MPI reported them
+that has all three; hcoll is written by hand, with the names of its source: nobody has run it."""
 
 from __future__ import annotations
 
