@@ -103,7 +103,7 @@ def _by_guideline(verdicts: Sequence[Verdict], guidelines: Guidelines) -> Iterat
         worst = f", {max(ratios):.2f} at worst" if ratios else ""
         yield f"  {key[0]:5} {_name(guidelines, *key)}: {counted(count, 'size')}{worst}"
     if len(counts) > _MOST_KINDS:
-        yield f"  and {len(counts) - _MOST_KINDS} more guidelines"
+        yield f"  and {counted(len(counts) - _MOST_KINDS, 'more guideline')}"
 
 
 def _name(guidelines: Guidelines, guideline: str, function: str) -> str:

@@ -11,6 +11,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from plumbline.core import guidelines
+from plumbline.core.guidelines import Guidelines
 from plumbline.explain import explain as explaining
 from plumbline.explain import measuring, picture
 from plumbline.explain.basis import Basis
@@ -58,11 +60,12 @@ def show(
         ]
         common.print_json(documents[0] if len(documents) == 1 else {"campaigns": documents})
     else:
+        known = guidelines.load()
         for one, explanation in zip(reports, found, strict=True):
-            common.show(tables.heading(one), *of(explanation, all_rows=all_rows))
+            common.show(tables.heading(one), *of(explanation, known, all_rows=all_rows))
 
 
-def of(found: Explanation, *, all_rows: bool) -> Iterator[RenderableType]:
+def of(found: Explanation, known: Guidelines, *, all_rows: bool) -> Iterator[RenderableType]:
     """What is violated; with `all_rows` every cell that was searched, with all its candidates."""
     yield Text()
     yield _basis(found.basis)
@@ -72,7 +75,7 @@ def of(found: Explanation, *, all_rows: bool) -> Iterator[RenderableType]:
         return
     for cell in shown:
         yield Text()
-        yield Text("\n".join(_sentences(cell)))
+        yield Text("\n".join(_sentences(cell, known)))
         if cell.candidates:
             yield _table(cell, all_rows=all_rows)
     yield Text()
@@ -114,14 +117,14 @@ def _basis(basis: Basis | None) -> Text:
     return Text("Models: " + "\n        ".join(lines))
 
 
-def _sentences(cell: Explained) -> Iterator[str]:
+def _sentences(cell: Explained, known: Guidelines) -> Iterator[str]:
     yield (
         f"{cell.function} of {cell.bytes} B on {counted(cell.nprocs, 'rank')}: the default takes "
         f"{_us(cell.default_seconds)} µs"
     )
     for violated in cell.violated:
         times = f"{violated.ratio:.2f} times {violated.rhs} ({_us(violated.seconds)} µs)"
-        yield f"  violates {violated.guideline}: {times}"
+        yield f"  violates {tables.named(violated.guideline, known)}: {times}"
     yield f"  {_what_the_default_is(cell)}"
     if cell.winner:
         won = cell.winner
