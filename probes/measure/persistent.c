@@ -5,26 +5,25 @@
 
 #include "tools.h"
 
+#define PL_WEAK(name, ...)                                                                         \
+    extern int name(__VA_ARGS__, MPI_Info, MPI_Request *) __attribute__((weak))
 #define PL_INIT(name, ...)                                                                         \
-    extern int MPI_##name##_init(__VA_ARGS__, MPI_Comm, MPI_Info, MPI_Request *)                   \
-        __attribute__((weak));                                                                     \
-    extern int MPIX_##name##_init(__VA_ARGS__, MPI_Comm, MPI_Info, MPI_Request *)                  \
-        __attribute__((weak))
+    PL_WEAK(MPI_##name##_init, __VA_ARGS__);                                                       \
+    PL_WEAK(MPIX_##name##_init, __VA_ARGS__)
 #define PL_BLOCKS const void *, int, MPI_Datatype, void *, int, MPI_Datatype
 #define PL_VECTORS const void *, void *, int, MPI_Datatype, MPI_Op
 
-extern int MPI_Barrier_init(MPI_Comm, MPI_Info, MPI_Request *) __attribute__((weak));
-extern int MPIX_Barrier_init(MPI_Comm, MPI_Info, MPI_Request *) __attribute__((weak));
-PL_INIT(Bcast, void *, int, MPI_Datatype, int);
-PL_INIT(Gather, PL_BLOCKS, int);
-PL_INIT(Scatter, PL_BLOCKS, int);
-PL_INIT(Allgather, PL_BLOCKS);
-PL_INIT(Alltoall, PL_BLOCKS);
-PL_INIT(Reduce, PL_VECTORS, int);
-PL_INIT(Allreduce, PL_VECTORS);
-PL_INIT(Reduce_scatter_block, PL_VECTORS);
-PL_INIT(Scan, PL_VECTORS);
-PL_INIT(Exscan, PL_VECTORS);
+PL_INIT(Barrier, MPI_Comm);
+PL_INIT(Bcast, void *, int, MPI_Datatype, int, MPI_Comm);
+PL_INIT(Gather, PL_BLOCKS, int, MPI_Comm);
+PL_INIT(Scatter, PL_BLOCKS, int, MPI_Comm);
+PL_INIT(Allgather, PL_BLOCKS, MPI_Comm);
+PL_INIT(Alltoall, PL_BLOCKS, MPI_Comm);
+PL_INIT(Reduce, PL_VECTORS, int, MPI_Comm);
+PL_INIT(Allreduce, PL_VECTORS, MPI_Comm);
+PL_INIT(Reduce_scatter_block, PL_VECTORS, MPI_Comm);
+PL_INIT(Scan, PL_VECTORS, MPI_Comm);
+PL_INIT(Exscan, PL_VECTORS, MPI_Comm);
 
 static struct {
     bool there;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,46 +18,22 @@ def build() -> Path:
     return build_folder()
 
 
-@pytest.fixture(scope="session")
-def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _preloaded(tmp_path_factory, "faulty")
-
-
-@pytest.fixture(scope="session")
-def learning(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library that becomes faster."""
-    return _preloaded(tmp_path_factory, "learning")
-
-
-@pytest.fixture(scope="session")
-def progress(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library whose overlap is known."""
-    return _preloaded(tmp_path_factory, "progress")
-
-
-@pytest.fixture(scope="session")
-def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library whose broadcast lets its root leave early."""
-    return _preloaded(tmp_path_factory, "pipeline")
-
-
-@pytest.fixture(scope="session")
-def unforkable(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """On which a fork is not safe while MPI is up."""
-    return _preloaded(tmp_path_factory, "unforkable")
-
-
-@pytest.fixture(scope="session")
-def corrupt(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _preloaded(tmp_path_factory, "corrupt")
-
-
 def _preloaded(factory: pytest.TempPathFactory, name: str) -> Path:
     library = factory.mktemp(name) / f"lib{name}.so"
     source = Path(__file__).with_name(f"{name}.c")
     words = ["mpicc", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-o", str(library)]
     subprocess.run([*words, str(source)], check=True, timeout=60)
     return library
+
+
+def _fixture(name: str) -> Callable[[pytest.TempPathFactory], Path]:
+    """The library that is made of NAME.c, whose head says what it does."""
+    make = pytest.fixture(scope="session", name=name)
+    return make(lambda tmp_path_factory: _preloaded(tmp_path_factory, name))
+
+
+_NAMES = ("faulty", "learning", "progress", "pipeline", "unforkable", "corrupt")
+faulty, learning, progress, pipeline, unforkable, corrupt = map(_fixture, _NAMES)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -17,6 +18,14 @@ from tests.db import build
 def db(tmp_path: Path) -> Iterator[Database]:
     with Database.open(tmp_path / "plumbline.db", write=True) as opened:
         yield opened
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Everybody can read it, as a tree of modulefiles asks for; pytest's own are closed."""
+    with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
 
 
 @pytest.fixture

@@ -199,19 +199,24 @@ def test_one_for_all_sizes_stands_or_falls_as_a_whole(db: Database, campaign: Ca
     assert "at 64 B" in done.refused[0][1]
 
 
-def test_what_a_variant_cannot_do_the_library_does(db: Database, campaign: Campaign) -> None:
-    ours = variant("MPI_Reduce", "reduce_ring", 64, 512)
+@pytest.mark.parametrize("what", ["unsupported", "wrong"])
+def test_of_one_type(db: Database, campaign: Campaign, what: str) -> None:
+    """What a variant cannot do the library does; a wrong result anywhere is refused."""
     done, _ = judged(
         db,
         campaign,
         Costs(own={"reduce_ring": 0.5}),
-        ours,
+        variant("MPI_Reduce", "reduce_ring", 64, 512),
         corrupt=lambda case: (
-            "unsupported" if (case.variant, case.type) == ("reduce_ring", "MPI_FLOAT") else "ok"
+            what if (case.variant, case.type) == ("reduce_ring", "MPI_FLOAT") else "ok"
         ),
     )
-    (kept,) = done.winners
-    assert "MPI_FLOAT" not in {one.type for one in kept.tried}
+    if what == "wrong":
+        assert done.winners == []
+        assert "wrong" in done.refused[0][1]
+    else:
+        (kept,) = done.winners
+        assert "MPI_FLOAT" not in {way.type for way in kept.tried}
 
 
 @pytest.mark.parametrize(("factor", "kept"), [(0.97, True), (1.0, False)])
@@ -223,21 +228,6 @@ def test_a_small_gain_is_measured_until_it_is_seen(
     assert bool(done.winners) is kept
     assert bool(done.refused) is not kept
     assert all(why.startswith("no gain is seen: 1.0") for _, why in done.refused)
-
-
-def test_a_wrong_result_anywhere_is_refused(db: Database, campaign: Campaign) -> None:
-    ours = variant("MPI_Reduce", "reduce_ring", 64, 512)
-    done, _ = judged(
-        db,
-        campaign,
-        Costs(own={"reduce_ring": 0.5}),
-        ours,
-        corrupt=lambda case: (
-            "wrong" if (case.variant, case.type) == ("reduce_ring", "MPI_FLOAT") else "ok"
-        ),
-    )
-    assert done.winners == []
-    assert "wrong" in done.refused[0][1]
 
 
 def test_what_was_accepted_is_not_tried_again(db: Database, campaign: Campaign) -> None:

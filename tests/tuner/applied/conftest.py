@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,14 +24,6 @@ def user(tmp_path: Path) -> User:
     found = User(tmp_path / "home")
     found.home.mkdir()
     return found
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """One that everybody can read; pytest's own are closed."""
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
-        Path(made).chmod(0o755)
-        yield Path(made)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,14 +22,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished")
     watching.run_campaign(folder)
     return folder
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """Others can read it, as a tree of modulefiles asks for; pytest's own folders are closed."""
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
-        Path(made).chmod(0o755)
-        yield Path(made)
 
 
 @pytest.fixture

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 
 Topology = Literal["cluster", "fat-tree", "dragonfly", "torus"]
-TOPOLOGIES: tuple[str, ...] = get_args(Topology)
 
 
 class Links(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,6 @@ PLAIN: Literal["plain"] = "plain"
 Bind = Literal["core", "socket", "numa", "none", "plain"]
 MapBy = Literal["core", "socket", "numa", "node"]
 BINDS: tuple[str, ...] = get_args(Bind)
-MAPS: tuple[str, ...] = get_args(MapBy)
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
