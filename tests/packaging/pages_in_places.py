@@ -35,7 +35,7 @@ ADDED = {
     "campaign": f"-n 2 {SMALL}",
     "verify": "--launches 6 --launches-max 6",
     "measure": "--launches 4",
-    "compare": "--launches 4 --functions MPI_Bcast -n 2 --sizes 1024",
+    "compare": "--launches 4 --functions MPI_Bcast -n 2 --sizes 1024,4096",
 }
 INSTEAD = {
     # -np 3 asks for more slots than two cores are.
@@ -45,13 +45,12 @@ INSTEAD = {
     r"/opt/(openmpi-\d[\d.]*|mine)": "{prefix}",
     r"lint FILE": "lint mine.conf",
     r"--modules DIR": "--modules modules",
-    # It changes what everybody has.
-    r"^apply --site$": "apply --site --dry-run",
     r"^record$": "record --output recorded -- mpirun -np 2 ./app",
     r"^detect$": "detect recorded",
 }
 NOT_TYPED = {
     "serve": "it answers until it is ended; `make test-pages` asks it",
+    "apply --site": "it changes what everybody has; tests/tuner/deploy has a prefix of its own",
     "watch watch.toml": "it runs until it is ended; `make test-daemon` has it running",
     "campaign -n 3": "minutes for what `campaign -n 4` shows",
     "suite gather-over-bytes --nprocs 4": "minutes; tests/tuner/suites run it",

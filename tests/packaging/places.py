@@ -1,9 +1,10 @@
 """Places where people type what the pages of the first hour say: each has the program on PATH, a
-home, and an Open MPI that has had a bad rules file in force for years."""
+home, and an Open MPI for which the site has had a bad rules file in force for years."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,13 +15,15 @@ from tests.packaging.debian import HOME, USER, Debian
 from tests.slurm import Cluster
 
 APPLICATION = Path(__file__).with_name("application.c")
-RULES = "bad-rules.conf"
-# MPI_Allreduce: segmented ring, segments of 64 bytes, at all sizes: whoever looks finds it slow.
+SITE = "/etc/openmpi/openmpi-mca-params.conf"
+# MPI_Allreduce: a segmented ring, segments of 64 bytes, at all sizes: whoever looks finds it slow.
 BAD_RULES = "1\n2\n1\n0\n1\n0 5 0 64\n"
 PARAMETERS = """\
 coll_tuned_use_dynamic_rules = 1
-coll_tuned_dynamic_rules_filename = {home}/bad-rules.conf
+coll_tuned_dynamic_rules_filename = {rules}
 """
+# Another file in the place of SITE, for a line and what it starts.
+AS_SITE = f'mount --bind "$SITE_FILE" {SITE} && exec bash -c "$0"'
 
 
 @dataclass(frozen=True)
@@ -34,16 +37,27 @@ class Place:
     bash: Callable[[str], subprocess.CompletedProcess[str]]
 
     def furnish(self) -> Place:
-        """The bad rules and the application. Returns itself."""
-        (self.files / RULES).write_text(BAD_RULES)
+        """An application. Returns itself."""
         (self.files / "mine.conf").write_text("coll_tuned_priority = 30\n")
-        (self.files / ".openmpi").mkdir()
-        parameters = self.files / ".openmpi" / "mca-params.conf"
-        parameters.write_text(PARAMETERS.format(home=self.home))
         (self.files / APPLICATION.name).write_text(APPLICATION.read_text())
         done = self.bash(f"mpicc {APPLICATION.name} -o app")
         assert done.returncode == 0, done.stderr
         return self
+
+
+def bad_rules(folder: Path, inside: str) -> Path:
+    """A parameter file in `folder` whose rules file lies beside it, there under the path `inside`.
+    Returns the parameter file."""
+    (folder / "bad-rules.conf").write_text(BAD_RULES)
+    site = folder / Path(SITE).name
+    site.write_text(PARAMETERS.format(rules=f"{inside}/bad-rules.conf"))
+    return site
+
+
+def alone() -> list[str]:
+    """A namespace of mounts of its own, with or without root."""
+    start = ["unshare", "--mount", "--propagation=private"]
+    return start if os.geteuid() == 0 else [*start, "--map-root-user"]
 
 
 def _here(
@@ -52,12 +66,13 @@ def _here(
     home = folder / "home"
     home.mkdir()
     environment = {"PATH": f"{program.parent}:{path}", "HOME": str(home)} | variables
-    environment = mpi.ROOT_IS_ALLOWED | environment
+    site = bad_rules(folder, str(folder))
+    environment = mpi.ROOT_IS_ALLOWED | environment | {"SITE_FILE": str(site)}
 
     def bash(line: str) -> subprocess.CompletedProcess[str]:
-        words = ["bash", "-c", line]
+        words = [*alone(), "bash", "-c", AS_SITE, line]
         return subprocess.run(
-            words, env=environment, cwd=home, capture_output=True, text=True, timeout=280
+            words, env=environment, cwd=home, capture_output=True, text=True, timeout=900
         )
 
     return Place(name, str(home), home, Path("/usr"), bash), environment
@@ -71,16 +86,17 @@ def on_this_machine(name: str, folder: Path, program: Path, path: str) -> Place:
 
 def under_slurm(folder: Path, program: Path, cluster: Cluster) -> Place:
     """Each line is a batch script of its own."""
-    place, environment = _here("slurm", folder, program, os.environ["PATH"], cluster.environment)
+    own = cluster.environment | {"PLUMBLINE_DB": str(folder / "home" / "plumbline.db")}
+    place, environment = _here("slurm", folder, program, os.environ["PATH"], own)
     said = [folder / name for name in ("job.out", "job.err")]
     batch = ["sbatch", "--wait", "--ntasks=4", "--nodes=1", "--quiet", f"--chdir={place.home}"]
     batch += [f"--nodelist={cluster.host}", f"--output={said[0]}", f"--error={said[1]}"]
 
     def bash(line: str) -> subprocess.CompletedProcess[str]:
+        script = f"#!/bin/bash\nexec {shlex.join([*alone(), 'bash', '-c', AS_SITE, line])}\n"
         done = subprocess.run(
-            batch, input=f"#!/bin/bash\n{line}\n", env=environment,
-            capture_output=True, text=True, timeout=280,
-        )  # fmt: skip
+            batch, input=script, env=environment, capture_output=True, text=True, timeout=900
+        )
         out, error = (path.read_text() if path.exists() else "" for path in said)
         return subprocess.CompletedProcess(line, done.returncode, out, done.stderr + error)
 
@@ -92,8 +108,10 @@ def in_debian(name: str, debian: Debian) -> Place:
 
     def bash(line: str) -> subprocess.CompletedProcess[str]:
         start = f'cd; PATH="$HOME/plumbline/.venv/bin:$PATH"\n{line}'
-        return debian.run("bash", "-c", start, user=USER)
+        return debian.run("bash", "-c", start, user=USER, timeout=900)
 
+    site = Path(SITE).parent
+    bad_rules(Path(f"{debian.root}{site}"), str(site))
     files = Path(f"{debian.root}{HOME}")
     place = Place(name, HOME, files, Path("/usr"), bash).furnish()
     debian.gives_to_user()
