@@ -45,13 +45,22 @@ def test_no_object_stays_of_a_scrape(path: Path) -> None:
         assert objects(SCRAPES) < before + SCRAPES
 
 
+def status(url: str) -> int:
+    """On a busy machine a connection too many is at its end before its answer is read."""
+    try:
+        return fetch(url)[0]
+    except ConnectionError:
+        return 503
+
+
 def test_a_crowd_gets_few_workers(path: Path) -> None:
     """Each keeps memory for itself as long as the process lives."""
     with served(path, {}) as (address, pid), ThreadPoolExecutor(32) as crowd:
         alone = len(list(Path(f"/proc/{pid}/task").iterdir()))
         url = f"http://{address}/metrics"
-        for status, _, _ in crowd.map(fetch, [url] * 96):
-            assert status in (200, 503)  # 503: more than listening.CONNECTIONS
+        answers = list(crowd.map(status, [url] * 96))
+        assert set(answers) <= {200, 503}  # 503: more than listening.CONNECTIONS
+        assert 200 in answers
         assert len(list(Path(f"/proc/{pid}/task").iterdir())) <= alone + listening.WORKERS
 
 

