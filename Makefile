@@ -87,8 +87,9 @@ test-alone: setup $(STAMPS)/test-packages build setup-mpis  ## tests that measur
 test-variants: setup $(STAMPS)/test-packages build setup-mpis  ## variants: all combinations, sanitizers, valgrind (hours)
 	$(BIN)/python -m pytest $(ARGS) tests/collectives_alt/full_matrix.py
 
-test-install: setup  ## a wheel in a fresh environment without dpkg and apt, from `plumbline build` to a table (two minutes)
-	$(BIN)/python -m pytest -s $(ARGS) tests/packaging/fresh_install.py
+test-install: setup $(STAMPS)/test-packages $(STAMPS)/install-packages build  ## a wheel without dpkg and apt; four pages' commands in four places (ARGS="-k slurm": in one)
+	@$(MAKE) --no-print-directory build MPICC=smpicc
+	$(BIN)/python -m pytest -s $(ARGS) tests/packaging/fresh_install.py tests/packaging/pages_in_places.py
 
 test-hosts: setup $(STAMPS)/test-packages build  ## a campaign over two hosts in network namespaces (root; minutes)
 	$(BIN)/python -m pytest $(ARGS) tests/tuner/two_host_campaign.py

@@ -2,12 +2,17 @@
 
 from spack.package import *
 
+try:  # Spack 1 keeps its build systems beside its packages
+    from spack_repo.builtin.build_systems.makefile import MakefilePackage
+except ImportError:
+    pass
 
-class PyPlumbline(PythonPackage):
+
+class Plumbline(MakefilePackage):
     """Keeps an MPI installation true to its performance guidelines."""
 
     homepage = "https://example.org/plumbline"
-    # A folder of a repository of yours: `spack develop` or this line says where the sources are.
+    # A repository of yours; `spack dev-build plumbline@0.1.0` takes the folder that it is typed in.
     git = "file:///opt/src/plumbline"
 
     license("BSD-3-Clause")
@@ -16,9 +21,7 @@ class PyPlumbline(PythonPackage):
 
     variant("pages", default=False, description="Pages in a browser, /metrics, and pictures")
 
-    depends_on("c", type="build")
     depends_on("python@3.11:", type=("build", "run"))
-    depends_on("py-setuptools@77:89", type="build")
     depends_on("gmake", type=("build", "run"))
     depends_on("pkgconfig", type=("build", "run"))
     depends_on("mpi", type=("build", "link", "run"))
@@ -26,32 +29,17 @@ class PyPlumbline(PythonPackage):
     depends_on("xxhash", type=("build", "link"))
     depends_on("papi", type=("build", "link", "run"))
 
-    depends_on("py-apsw@3.51.3:3", type=("build", "run"))
-    depends_on("py-click@8.1:8", type=("build", "run"))
-    depends_on("py-msgspec@0.19:0", type=("build", "run"))
-    depends_on("py-numpy@1.26:2", type=("build", "run"))
-    depends_on("py-optuna@4.2:5", type=("build", "run"))
-    depends_on("py-prometheus-client@0.20:0", type=("build", "run"))
-    depends_on("py-rich@13.7:15", type=("build", "run"))
+    # Python parts are those that requirements/ names, each by its hash: Spack lacks some of them.
+    def build(self, spec, prefix):
+        make("setup", "build", *self._words())
 
-    with when("+pages"):
-        depends_on("py-anyio@4:4", type=("build", "run"))
-        depends_on("py-bcrypt@4.1:5", type=("build", "run"))
-        depends_on("py-jinja2@3.1:3", type=("build", "run"))
-        depends_on("py-pyyaml@6:6", type=("build", "run"))
-        depends_on("py-starlette@1:1", type=("build", "run"))
-        depends_on("py-uvicorn@0.54:0", type=("build", "run"))
-        depends_on("py-vl-convert-python@1.7:1", type=("build", "run"))
+    def install(self, spec, prefix):
+        make("install", "PREFIX={0}".format(prefix), *self._words())
 
-    @run_after("install")
-    def build_programs(self):
-        """Probe and preload library for the MPI of this specification, as `make install` has them."""
-        make("build", "MPICC={0}".format(self.spec["mpi"].mpicc), "VENV=venv")
-        programs = join_path(prefix.libexec, "plumbline")
-        for folder in find("build", "probe", recursive=True):
-            install_tree(ancestor(folder), join_path(programs, basename(ancestor(folder))))
-        install_tree("build/detection", join_path(programs, "detection"))
-        install_tree("search-spaces", join_path(prefix.share, "plumbline", "search-spaces"))
+    def _words(self):
+        words = ["MPICC={0}".format(self.spec["mpi"].mpicc)]
+        words.append("PYTHON={0}".format(self.spec["python"].command.path))
+        return words + ["EXTRAS=pages"] * self.spec.satisfies("+pages")
 
     def setup_run_environment(self, env):
-        env.set("PLUMBLINE_PREFIX", self.prefix)
+        env.set("PLUMBLINE_PYTHON", self.spec["python"].command.path)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests import own_core
 
-_ROOT = {
+ROOT_IS_ALLOWED = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "PRTE_ALLOW_RUN_AS_ROOT": "1",
@@ -20,7 +20,7 @@ _ROOT = {
 def environment(**changes: str) -> dict[str, str]:
     """The caller's, without MCA parameters of its own."""
     kept = {name: value for name, value in os.environ.items() if "_MCA_" not in name}
-    return kept | _ROOT | changes
+    return kept | ROOT_IS_ALLOWED | changes
 
 
 def version() -> str:

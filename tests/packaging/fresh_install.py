@@ -6,29 +6,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-
-from tests.packaging import wheel
 from tests.packaging.test_needs import System
-from tests.packaging.wheel import ROOT
 
 MOST_BYTES = 260e6  # of the environment, with Python's own pip in it
-
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the lock file names, by hash, and the wheel."""
-    folder = tmp_path_factory.mktemp("fresh")
-    made = folder / "environment"
-    subprocess.run([sys.executable, "-m", "venv", str(made)], check=True, timeout=120)
-    pip = [str(made / "bin" / "pip"), "install", "--quiet"]
-    locked = ["--require-hashes", "-r", str(ROOT / "requirements" / "run.txt")]
-    subprocess.run([*pip, *locked], check=True, timeout=240)
-    subprocess.run([*pip, "--no-deps", str(wheel.make(folder))], check=True, timeout=120)
-    return made
 
 
 def test_from_a_wheel_to_exported_files(environment: Path, tmp_path: Path) -> None:

@@ -140,7 +140,8 @@ def test_every_line_of_the_table_has_a_way_to_look() -> None:
         for line in (ROOT / "packaging" / "needs.txt").read_text().splitlines()
         if not line.startswith("#")
     ]
-    assert {row[0] for row in rows} == {"build", "python", "mpi", "test", "fuzz", "browser"}
+    groups = {"build", "python", "mpi", "test", "fuzz", "browser", "install"}
+    assert {row[0] for row in rows} == groups
     for row in rows:
         assert len(row) == 7 and row[1] in ("needed", "wanted") and row[4], row
         assert row[3].split()[0] in ("command", "header", "python", "mpi", "package"), row

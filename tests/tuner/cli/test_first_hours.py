@@ -6,20 +6,18 @@ from __future__ import annotations
 import ast
 import os
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 
 from plumbline.results import compared_now
 from tests import simgrid
+from tests.page_commands import DOCS, printed, typed
 from tests.probes.launch import ROOT
 from tests.tuner import simulated
 from tests.tuner.cli.command import Result, plumbline
 from tests.tuner.simulated import SimulatedStarter
 
-DOCS = ROOT / "docs"
-FENCED = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # On the simulated library of this folder; researchers' page types `--simulate` itself.
 PAGES = ("administrator.md", "user.md", "library-developer.md", "troubleshooting.md")
 SIMULATED_PAGE = "researcher.md"
@@ -29,30 +27,15 @@ HERE = {
 }
 
 
-def typed(page: str) -> list[tuple[list[str], str]]:
-    """(words, file that takes what is printed) of each line `$ plumbline …` in blocks."""
-    lines = [line for block in FENCED.findall((DOCS / page).read_text()) for line in _joined(block)]
-    found = []
-    for line in lines:
-        if line.startswith("$ plumbline "):
-            command, _, file = line[2:].partition(" > ")
-            found.append((shlex.split(command)[1:], file.strip()))
-    return found
-
-
-def _joined(block: str) -> list[str]:
-    return block.replace("\\\n", " ").splitlines()
-
-
 def type_all(page: str, added: dict[str, list[str]]) -> dict[str, Result]:
     """Types them. 3: something slower or violated was found, which is an answer."""
     said = {}
-    for words, file in typed(page):
-        done = plumbline(*words, *added.get(words[0], []))
-        assert done.status in (0, 3), (page, words, done.err)
-        if file:
-            Path(file).write_text(done.out)
-        said[" ".join(words)] = done
+    for command in typed(page):
+        done = plumbline(*command.words, *added.get(command.words[0], []))
+        assert done.status in (0, 3), (page, command.text, done.err)
+        if command.file:
+            Path(command.file).write_text(done.out)
+        said[command.text] = done
     return said
 
 
@@ -98,23 +81,10 @@ def test_what_the_page_of_researchers_says_is_typed(
     said = type_all(SIMULATED_PAGE, {})
     assert len(said) >= 8
     for command, lines in printed(SIMULATED_PAGE):
-        told = " ".join(f"{said[command].out} {said[command].err}".split())
-        assert [line for line in lines if line not in told] == [], command
+        done = said[command.text]
+        told = " ".join(f"{done.out} {done.err}".split())
+        assert [line for line in lines if line not in told] == [], command.text
     assert (tmp_path / "medians.csv").read_text().startswith("run,suite,launch,function")
-
-
-def printed(page: str) -> list[tuple[str, list[str]]]:
-    """(command, lines below it) of the page's blocks, without the places where lines are left out
-    and with single blanks."""
-    found: list[tuple[str, list[str]]] = []
-    for block in FENCED.findall((DOCS / page).read_text()):
-        for line in _joined(block):
-            if line.startswith("$ plumbline "):
-                found.append((" ".join(shlex.split(line[2:].partition(" > ")[0])[1:]), []))
-            else:
-                parts = (" ".join(part.split()) for part in line.split("…"))
-                found[-1][1].extend(part for part in parts if part)
-    return found
 
 
 def test_pages_are_short() -> None:
