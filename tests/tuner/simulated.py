@@ -193,6 +193,9 @@ class SimulatedStarter(Starter):
         self._most = 1 + sample_noise
         self._seconds = seconds
 
+    def start_by_choice(self) -> None:
+        """A simulated library chooses nothing."""
+
     def clean_environment(self) -> dict[str, str]:
         return {"PATH": "/usr/bin:/bin"}
 

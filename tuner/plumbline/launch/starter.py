@@ -14,11 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.core.plan import named_in
+from plumbline.core.plan import Plan, PlanCase, named_in
 from plumbline.launch import RECORDS, Job, Launcher
 from plumbline.launch.batch import Queue
 from plumbline.launch.typed import Typed
-from plumbline.libraries import Family, Installation
+from plumbline.libraries import ChoosesAtStart, Family, Installation
 from plumbline.system import machine, process, readback
 from plumbline.system.placement import Placement
 from plumbline_db import ndjson, runs, scratch
@@ -72,6 +72,20 @@ class Starter:
         for name in (*self.family.settings_in(environment), THREADS):
             environment.pop(name, None)
         return environment | self.family.environment(self._installation) | self._fixed
+
+    def start_by_choice(self) -> None:
+        """From now on launches start with what the library chooses anyway, and do not try the rest
+        of it again. One launch of next to nothing finds out what that is; none where a start is a
+        job of its own. What somebody has set stays."""
+        if not isinstance(self.family, ChoosesAtStart) or self._queue is not None:
+            return
+        case = PlanCase("MPI_Bcast", 64)
+        text = Plan("choice", 1, (case,), blocks=1, reps=1, warmup=0).text()
+        with self._launcher.folder("choice") as folder:
+            job = self._job("choice", folder, text, self.family.choice_talk)
+            done = self._launcher.run(self.family, self._installation, job)
+        if done.status == 0:
+            self._fixed = self.family.choice(done.stderr) | self._fixed
 
     def refusal(self, text: str) -> str | None:
         """Why the probe would not take the plan `text`; None when it would."""

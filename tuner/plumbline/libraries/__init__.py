@@ -124,6 +124,19 @@ class TellsComponents(Protocol):
 
 
 @runtime_checkable
+class ChoosesAtStart(Protocol):
+    """A family whose libraries try several ways to send messages at each start, and take one. With
+    the variables `choice_talk` they say on standard error which."""
+
+    choice_talk: ClassVar[dict[str, str]]
+
+    def choice(self, stderr: str) -> dict[str, str]:
+        """Variables by which a start tries that one alone; none where ranks differ, or nothing was
+        said."""
+        ...
+
+
+@runtime_checkable
 class EntersRanks(Protocol):
     """A family whose mpirun can be told, by variables, what its ranks alone get: it is not to be
     preloaded itself (into_ranks.py). `rank_lists`: beginnings of variables that list, with `;`

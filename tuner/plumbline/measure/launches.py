@@ -76,6 +76,7 @@ class LaunchStore:
         self.aside = Aside()
         self._asked: set[str] = set()
         self._filling = Filling()
+        self._begun = False  # the first launch has been started
 
     def filled(self, suite: Suite, plan: Plan) -> Plan:
         """`plan` with more samples, where its launches would measure for less than a few times
@@ -122,6 +123,7 @@ class LaunchStore:
         text = plan.text()
         done = self._stored(suite, sequence, text)
         if done is None:
+            self._begin()
             run, records = self.starter.start(
                 self.campaign, suite.name, sequence, text, dict(environment), placement
             )
@@ -143,6 +145,7 @@ class LaunchStore:
         outcomes = {sequence: outcome for sequence, outcome in found.items() if outcome is not None}
         missing = {sequence: text for sequence, text in texts.items() if found[sequence] is None}
         if missing:
+            self._begin()
             ends = self.starter.start_together(
                 self.campaign, suite.name, missing, dict(environment), placement
             )
@@ -152,6 +155,11 @@ class LaunchStore:
         for sequence, plan in plans.items():
             self._learn(suite, plan, outcomes[sequence].run)
         return {sequence: outcomes[sequence] for sequence in plans}
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            self.starter.start_by_choice()
 
     def _learn(self, suite: Suite, plan: Plan, run: Run) -> None:
         if run.finished and (found := cost.of_launch(self.db, run.id)):

@@ -38,6 +38,9 @@ _SELECTED = re.compile(
 )
 
 
+_CHOSEN = re.compile(r"^\[[^]]+\] select: component (\w+) selected$", re.MULTILINE)
+
+
 @family("openmpi")
 class OpenMpi:
     name = "openmpi"
@@ -53,6 +56,7 @@ class OpenMpi:
     }
     counted: ClassVar[str] = "msgs sent"
     component_talk: ClassVar[dict[str, str]] = {"OMPI_MCA_coll_base_verbose": "20"}
+    choice_talk: ClassVar[dict[str, str]] = {"OMPI_MCA_pml_base_verbose": "10"}
 
     def find(
         self, prefix: Path | None, added: Mapping[str, str] | None = None
@@ -195,6 +199,11 @@ class OpenMpi:
             f"{component} ({found[component]})"
             for component in sorted(found, key=lambda one: -found[one])
         ]
+
+    def choice(self, stderr: str) -> dict[str, str]:
+        """Of the layer for messages: pml/cm alone may look for devices for 0.2 s."""
+        chosen = set(_CHOSEN.findall(stderr))
+        return {"OMPI_MCA_pml": chosen.pop()} if len(chosen) == 1 else {}
 
     def complaint(self, stderr: str) -> str | None:
         for line in stderr.splitlines():
