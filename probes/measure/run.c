@@ -214,6 +214,11 @@ static int open_configs(struct launch *launch)
         say(launch, "configs", "out of memory");
         return PL_EXIT_FAILED;
     }
+    for (int i = 0; i < plan->config_count && !launch->world.tools; i++)
+        if (plan->configs[i].knob_count > 0) {
+            say(launch, plan->configs[i].id, "PLUMBLINE_MPI_T=none: no knob can be set");
+            return PL_EXIT_USAGE;
+        }
     struct pl_survey survey = {0};
     bool good = true;
     if (plan->knobs == PL_SWITCH_START && launch->world.rank == 0 && !pl_survey_open(&survey))

@@ -50,7 +50,10 @@ static int asked_for(const char *level)
 
 const char *pl_world_start(struct pl_world *world)
 {
-    pl_cvar_start();
+    const char *tools = getenv("PLUMBLINE_MPI_T");
+    world->tools = !tools || strcmp(tools, "none") != 0;
+    if (world->tools)
+        pl_cvar_start();
     world->threads_asked = asked_for(getenv("PLUMBLINE_THREADS"));
     if (world->threads_asked > MPI_THREAD_SINGLE)
         MPI_Init_thread(NULL, NULL, world->threads_asked, &world->threads);
@@ -70,7 +73,8 @@ const char *pl_world_start(struct pl_world *world)
 void pl_world_stop(struct pl_world *world)
 {
     pl_world_close(world);
-    pl_cvar_stop();
+    if (world->tools)
+        pl_cvar_stop();
     MPI_Finalize();
 }
 

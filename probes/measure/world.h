@@ -7,19 +7,22 @@
 #define PL_WORLD_H
 
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct pl_world {
     int rank, size;
     int threads_asked, threads; /* MPI_THREAD_…: that the environment asks for, that there is */
+    bool tools;                 /* MPI_T is up */
     MPI_Comm harness;           /* messages below */
     MPI_Comm sync;              /* start schemes */
     int64_t started_ns;
 };
 
-/* MPI_T and MPI up, by MPI_Init_thread where PLUMBLINE_THREADS is `funneled` or `multiple`, else by
- * MPI_Init; errors on MPI_COMM_WORLD are returned. NULL, or what is wrong with PLUMBLINE_THREADS,
- * on all ranks: MPI is up then too. */
+/* MPI_T (but with PLUMBLINE_MPI_T=none: Open MPI then opens components that MPI_Init does without,
+ * which may take longer than all the rest) and MPI up, by MPI_Init_thread where PLUMBLINE_THREADS
+ * is `funneled` or `multiple`, else by MPI_Init; errors on MPI_COMM_WORLD are returned. NULL, or
+ * what is wrong with PLUMBLINE_THREADS, on all ranks: MPI is up then too. */
 const char *pl_world_start(struct pl_world *world);
 void pl_world_stop(struct pl_world *world);
 /* The communicators that the probe itself uses among the ranks of `comm`. */

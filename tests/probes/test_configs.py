@@ -96,3 +96,16 @@ def test_what_cannot_be_in_force(probe: Probe, knob: str, value: str, words: str
     assert config.knobs[knob].wanted == value
     assert launch.checks[0].outcome == "not_in_force"
     assert launch.samples == []
+
+
+NO_TOOLS = {SWITCH: "1", "PLUMBLINE_MPI_T": "none"}
+
+
+def test_a_plan_without_knobs_has_no_use_for_mpi_t(probe: Probe) -> None:
+    launch = probe.run(case(0, "default"), 2, NO_TOOLS)
+    assert launch.code == 0 and launch.samples, launch.stderr
+
+
+def test_without_mpi_t_no_knob_is_set(probe: Probe) -> None:
+    launch = probe.run(f"config id=n {KNOB}=4\n{case(0, 'n')}", 2, NO_TOOLS)
+    assert launch.code == 2 and "PLUMBLINE_MPI_T=none" in launch.stderr

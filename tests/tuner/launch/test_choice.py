@@ -5,13 +5,15 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
-from plumbline.launch.starter import Starter
+from plumbline.launch.starter import MPI_T, Starter
 from plumbline.libraries import ChoosesAtStart
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.settings import Settings, starting
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db.errors import PlumblineError
+from plumbline_db.probe_records import ConfigRecord
 from plumbline_db.records import Run
 
 SAID = """[vm:1] select: initializing pml component ob1
@@ -72,7 +74,20 @@ def test_launches_start_with_the_choice_that_they_would_make(toolchain: Toolchai
     starter.start_by_choice()
     run = launch(starter, family.choice_talk)
     assert alone.items() <= run.environment.items()
+    assert run.environment[MPI_T] == "none"
     assert family.choice(run.stderr) == alone
+
+
+def test_a_plan_with_knobs_has_mpi_t(toolchain: Toolchain) -> None:
+    starter = begun(toolchain, {})
+    starter.start_by_choice()
+    knobs = Configuration.of({"coll_tuned_bcast_algorithm": "binomial"})
+    case = PlanCase("MPI_Bcast", 64, configuration=knobs)
+    plan = Plan("choice", 1, (case,), blocks=1, reps=1, warmup=0, knobs="communicator")
+    run, records = starter.start("c", "s", 0, plan.text(), toolchain.space.hot_environment)
+    assert run.failure is None and MPI_T not in run.environment
+    (config,) = (record for record in records if isinstance(record, ConfigRecord))
+    assert config.in_force
 
 
 def test_what_somebody_has_set_stays(toolchain: Toolchain) -> None:

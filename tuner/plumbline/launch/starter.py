@@ -29,6 +29,9 @@ from plumbline_db.records import Campaign, Event, Failure, Run
 # With which level of threads the probe starts MPI (probes/measure/world.h).
 THREADS = "PLUMBLINE_THREADS"
 
+# `none`: the probe does without MPI_T, which plans without knobs have no use for (the same file).
+MPI_T = "PLUMBLINE_MPI_T"
+
 PRELOAD = "LD_PRELOAD"
 
 _MOST_OF_A_REASON = 300  # characters; damaged records may hold anything
@@ -39,6 +42,7 @@ class Starter:
     the ranks are not where they were asked to be."""
 
     _queue: Queue | None = None  # the launcher, where it hands jobs to a scheduler
+    _by_choice = False  # launches start with what the library chooses anyway
 
     def __init__(
         self,
@@ -69,14 +73,14 @@ class Starter:
     def clean_environment(self) -> dict[str, str]:
         """This process's environment without what would change the measurement."""
         environment = os.environ | self._installation.environment
-        for name in (*self.family.settings_in(environment), THREADS):
+        for name in (*self.family.settings_in(environment), THREADS, MPI_T):
             environment.pop(name, None)
         return environment | self.family.environment(self._installation) | self._fixed
 
     def start_by_choice(self) -> None:
         """From now on launches start with what the library chooses anyway, and do not try the rest
-        of it again. One launch of next to nothing finds out what that is; none where a start is a
-        job of its own. What somebody has set stays."""
+        of it again, nor open it for MPI_T where no knob is set. One launch of next to nothing finds
+        out what that is; none where a start is a job of its own. What somebody has set stays."""
         if not isinstance(self.family, ChoosesAtStart) or self._queue is not None:
             return
         case = PlanCase("MPI_Bcast", 64)
@@ -86,6 +90,7 @@ class Starter:
             done = self._launcher.run(self.family, self._installation, job)
         if done.status == 0:
             self._fixed = self.family.choice(done.stderr) | self._fixed
+            self._by_choice = True
 
     def refusal(self, text: str) -> str | None:
         """Why the probe would not take the plan `text`; None when it would."""
@@ -209,6 +214,8 @@ class Starter:
         placement: Placement | None = None,
     ) -> Job:
         plan_file, record_file = folder / "plan", folder / RECORDS
+        if self._by_choice and "\nconfig " not in text:
+            extra = extra | {MPI_T: "none"}
         # A job that is under way already may be reading it.
         if not plan_file.is_file() or plan_file.read_text() != text:
             try:

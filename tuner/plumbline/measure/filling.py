@@ -12,7 +12,7 @@ import msgspec
 from plumbline.core.plan import Plan
 from plumbline_db.cost import LaunchCost
 
-STARTS = 4  # times of a start that a launch measures for
+STARTS = 6  # times of a start that a launch measures for
 # A block of a case costs some 27 us beside its calls, and blocks tell no more than samples do:
 # first so many times the samples of a block that were asked for, then so many times the blocks.
 MOST_REPS = 16
