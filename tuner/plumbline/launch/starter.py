@@ -18,7 +18,7 @@ from plumbline.core.plan import Plan, PlanCase, named_in
 from plumbline.launch import RECORDS, Job, Launcher
 from plumbline.launch.batch import Queue
 from plumbline.launch.typed import Typed
-from plumbline.libraries import ChoosesAtStart, Family, Installation
+from plumbline.libraries import ChoosesAtStart, CountsMessages, Family, Installation
 from plumbline.system import machine, process, readback
 from plumbline.system.placement import Placement
 from plumbline_db import ndjson, runs, scratch
@@ -42,7 +42,7 @@ class Starter:
     the ranks are not where they were asked to be."""
 
     _queue: Queue | None = None  # the launcher, where it hands jobs to a scheduler
-    _by_choice = False  # launches start with what the library chooses anyway
+    _by_choice = False  # launches start with what the library chooses anyway: `_choice`
 
     def __init__(
         self,
@@ -69,6 +69,7 @@ class Starter:
             self._queue = launcher
         self._probe = probe
         self._timeout_seconds = timeout_seconds
+        self._choice: dict[str, str] = {}
 
     def clean_environment(self) -> dict[str, str]:
         """This process's environment without what would change the measurement."""
@@ -89,7 +90,8 @@ class Starter:
             job = self._job("choice", folder, text, self.family.choice_talk)
             done = self._launcher.run(self.family, self._installation, job)
         if done.status == 0:
-            self._fixed = self.family.choice(done.stderr) | self._fixed
+            chosen = self.family.choice(done.stderr)
+            self._choice = {name: chosen[name] for name in chosen if name not in self._fixed}
             self._by_choice = True
 
     def refusal(self, text: str) -> str | None:
@@ -214,8 +216,8 @@ class Starter:
         placement: Placement | None = None,
     ) -> Job:
         plan_file, record_file = folder / "plan", folder / RECORDS
-        if self._by_choice and "\nconfig " not in text:
-            extra = extra | {MPI_T: "none"}
+        if self._by_choice:
+            extra = self._spared(text, extra)
         # A job that is under way already may be reading it.
         if not plan_file.is_file() or plan_file.read_text() != text:
             try:
@@ -234,6 +236,12 @@ class Starter:
             extra=self.beyond(extra),
             timeout_seconds=self._timeout_seconds,
         )
+
+    def _spared(self, text: str, extra: dict[str, str]) -> dict[str, str]:
+        """`extra` with what a start by choice adds; to count messages takes another choice."""
+        counts = isinstance(self.family, CountsMessages) and self.family.counting.items()
+        choice = {} if counts and counts <= extra.items() else self._choice
+        return choice | extra | ({} if "\nconfig " in text else {MPI_T: "none"})
 
     def beyond(self, extra: Mapping[str, str]) -> dict[str, str]:
         """What a launch has beyond a clean environment. Where a list of mpirun's says for its ranks
