@@ -72,8 +72,10 @@ class Scheduler:
     def starter(self, text: str, *, timeout_seconds: float = 20.0, **keys: Any) -> Starter:
         """`text` is a script in the place of the probe: $2 is the plan, $4 the records."""
         probe = self._home / "probe"
-        probe.write_text(f"#!/bin/bash\n{text}\n")
-        probe.chmod(0o755)
+        part = probe.with_name("part")  # a job that is under way may start it just now
+        part.write_text(f"#!/bin/bash\n{text}\n")
+        part.chmod(0o755)
+        part.rename(probe)
         keys = {"poll_seconds": 0.05, "grace_seconds": 0.3} | keys
         if self.kind == "flux":
             keys = {"start": "mpirun"} | keys
