@@ -5,30 +5,35 @@
  * counted and dropped, on every rank alike.
  *
  * Windows come in batches, each with an epoch of its own, so that one long repetition spoils no
- * more than its batch; the last batch of a series may be shorter. After a batch the ranks agree how
- * many windows were too short. When they are more than a quarter of it, the window is doubled, or
- * becomes twice the median time of the batch where that is more. Else a window that is four times
- * as wide as it would begin with becomes twice as wide, and where none was too short, one that is
- * wider loses a quarter of what is too much: one disturbance is not paid for as long as the launch
- * lasts. What is late only because of the one before, or because a rank lost its core while it
- * waited, says nothing about the window. */
+ * more than its batch; the last batch of a series may be shorter. A batch is as long as ten
+ * announcements, or has the least or the most of windows; where no window has been found yet it
+ * begins with the least and doubles. After a batch the ranks agree how many windows were too short.
+ * When they are more than a quarter of it, the window is doubled, or becomes twice the median time
+ * of the batch where that is more. Else a window that is four times as wide as it would begin with
+ * becomes twice as wide, and where none was too short, one that is wider loses a quarter of what is
+ * too much: one disturbance is not paid for as long as the launch lasts. What is late only because
+ * of the one before, or because a rank lost its core while it waited, says nothing about the
+ * window. */
 #include "measure/world.h"
 #include "sync/announce.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 8, LEAST_NS = 2000, MULTIPLE = 2, FAR = 4 };
+enum { LEAST_BATCH = 8, MOST_BATCH = 64, ANNOUNCEMENTS = 10 };
+enum { LEAST_NS = 2000, MULTIPLE = 2, FAR = 4 };
 
 struct window {
     struct pl_announce announce;
-    int64_t epoch_ns;         /* global clock */
-    int index;                /* of the window under way in its batch */
-    enum pl_arrival arrival;  /* at the start of the window under way */
-    bool after_invalid;       /* the one before was not valid on this rank */
-    bool first_missed;        /* of the first window of the batch: the epoch came too late */
-    int64_t too_short[BATCH]; /* on this rank */
-    int64_t took_ns[BATCH];   /* on this rank */
+    int64_t epoch_ns;              /* global clock */
+    int most;                      /* windows of the next batch, unless it lasts too long */
+    int batch;                     /* windows of the one under way, alike on all ranks */
+    int index;                     /* of the window under way in its batch */
+    enum pl_arrival arrival;       /* at the start of the window under way */
+    bool after_invalid;            /* the one before was not valid on this rank */
+    bool first_missed;             /* of the first window of the batch: the epoch came too late */
+    int64_t too_short[MOST_BATCH]; /* on this rank */
+    int64_t took_ns[MOST_BATCH];   /* on this rank */
 };
 
 static bool open_window(struct pl_start *start)
@@ -50,8 +55,10 @@ static void close_window(struct pl_start *start)
 static void begin(struct pl_start *start, int64_t estimate_ns)
 {
     struct window *window = start->own;
+    const bool found = start->window_ns != start->least_window_ns;
     if (start->window_ns == 0)
         start->window_ns = MULTIPLE * estimate_ns + LEAST_NS;
+    window->most = found ? MOST_BATCH : LEAST_BATCH;
     window->index = 0;
 }
 
@@ -66,7 +73,7 @@ static int by_value(const void *left, const void *right)
 static void settle(struct pl_start *start, int count)
 {
     struct window *window = start->own;
-    int64_t words[2 * BATCH + 1], *took_ns = words, *short_ones = words + count;
+    int64_t words[2 * MOST_BATCH + 1], *took_ns = words, *short_ones = words + count;
     int too_short = 0;
     memcpy(took_ns, window->took_ns, (size_t)count * sizeof *words);
     memcpy(short_ones, window->too_short, (size_t)count * sizeof *words);
@@ -89,7 +96,7 @@ static void settle(struct pl_start *start, int count)
         start->window_ns -= (start->window_ns - enough) / 4;
 }
 
-/* The last batch, which is shorter where the series is no multiple of it. */
+/* A batch; the last one is shorter where the series ends in it. */
 static void end(struct pl_start *start)
 {
     struct window *window = start->own;
@@ -98,15 +105,26 @@ static void end(struct pl_start *start)
     window->index = 0;
 }
 
+/* The next batch; false, on all ranks, when the budget is used up. */
+static bool open_batch(struct pl_start *start)
+{
+    struct window *window = start->own;
+    if (!pl_announce_next(&window->announce, start, &window->epoch_ns, &start->window_ns))
+        return false;
+    int64_t windows = ANNOUNCEMENTS * window->announce.cost_ns / start->window_ns;
+    window->batch = windows < LEAST_BATCH    ? LEAST_BATCH
+                    : windows < window->most ? (int)windows
+                                             : window->most;
+    window->most = 2 * window->batch < MOST_BATCH ? 2 * window->batch : MOST_BATCH;
+    return true;
+}
+
 static bool start_window(struct pl_start *start)
 {
     struct window *window = start->own;
-    if (window->index == BATCH) {
-        settle(start, BATCH);
-        window->index = 0;
-    }
-    if (window->index == 0 &&
-        !pl_announce_next(&window->announce, start, &window->epoch_ns, &start->window_ns))
+    if (window->index > 0 && window->index == window->batch)
+        end(start);
+    if (window->index == 0 && !open_batch(start))
         return false;
     window->arrival = pl_announce_wait(&window->announce, start,
                                        window->epoch_ns + window->index * start->window_ns);

@@ -100,7 +100,7 @@ def test_tiny_windows_overrun(probe: Probe, ranks: int) -> None:
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("reps", [1, 4, 12])
 def test_series_shorter_than_a_batch_widen_windows(probe: Probe, reps: int, ranks: int) -> None:
-    """Windows are settled in batches of eight: the rest of a series is a batch as well."""
+    """Windows are settled in batches of eight and more: the rest of a series is a batch as well."""
     launch = slow_rank(probe, "blocks=8 rewarm=0 sync=window window_us=1", ranks, reps)
     windows = [record.window_ns for record in launch.samples]
     assert windows[0] > 1000

@@ -107,9 +107,9 @@ def design_of(settings: Settings) -> design.Design:
 class ViolationTable:
     """A table under way. The launches of its first look are in the database when `look` is called
     first, those of the others when it is called again; `decide` adds what is missing. `planned` are
-    the cases that it needs. What an `earlier` table has decided stands where nothing that was
-    compared has changed since; these cells are not measured again, and each part of the table is
-    corrected for the number of its own tests."""
+    the cases that it needs. What an `earlier` table says stands where nothing that was compared has
+    changed since, also that all its looks have not decided a cell; these cells are not measured
+    again, and each part of the table is corrected for the number of its own tests."""
 
     def __init__(
         self,
@@ -137,10 +137,11 @@ class ViolationTable:
         self._medians: list[Medians] = []
         self._obstacles: list[Obstacle] = []
         before = earlier.cells() if earlier else []
+        is_whole = earlier is not None and not earlier.open_cases()
         self._kept = [
             (msgspec.structs.replace(verdict, stage=stage), sides)
             for verdict, sides in before
-            if _is_final(verdict) and not any(map(changed, sides))
+            if (is_whole or _is_final(verdict)) and not any(map(changed, sides))
         ]
         settled = {_key(verdict) for verdict, _ in self._kept}
         needed = set[Side]().union(
