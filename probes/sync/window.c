@@ -21,7 +21,7 @@
 #include <string.h>
 
 enum { LEAST_BATCH = 8, MOST_BATCH = 64, ANNOUNCEMENTS = 10 };
-enum { LEAST_NS = 2000, MULTIPLE = 2, FAR = 4 };
+enum { LEAST_NS = 1000, MULTIPLE = 2, FAR = 4 };
 
 struct window {
     struct pl_announce announce;
