@@ -110,7 +110,10 @@ class _Watch:
         """The time of a processor, so that it is no matter who else computes."""
         if self._stop.is_set():
             return True
-        size = self._file.stat().st_size if self._file.is_file() else 0
+        try:
+            size = self._file.stat().st_size
+        except FileNotFoundError:  # not begun; or whole, and renamed
+            size = 0
         if size != self._size:
             self._size, self._since = size, processor_seconds
         if not self._case_seconds or processor_seconds - self._since <= self._case_seconds:
