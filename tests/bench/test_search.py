@@ -114,6 +114,7 @@ def test_what_could_be_removed_is_called_so_and_what_could_not_is_not(
 def test_a_launch_of_the_replay_is_one_that_was_recorded(machine: tuple[Here, Noisy]) -> None:
     at, answers = machine
     replay = Replay(simulated.SimulatedStarter(planted.costs()), at, answers, seed=1)
+    replay.start_by_choice()  # there is no probe that could ask
     cases = (PlanCase("MPI_Bcast", 1024), RABENSEIFNER.case("MPI_Allreduce", 65536))
     plan = msgspec.structs.replace(tables.plan(at.settings, cases), name="one")
     run, records = replay.start("c", "s", 0, plan.text(), {})

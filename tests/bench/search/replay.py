@@ -52,6 +52,9 @@ class Replay(Starter):
     def clean_environment(self) -> dict[str, str]:
         return self._inner.clean_environment()
 
+    def start_by_choice(self) -> None:
+        """What a launch takes is recorded."""
+
     def refusal(self, text: str) -> str | None:
         del text
         return None
