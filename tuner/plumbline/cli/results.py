@@ -88,7 +88,7 @@ def command(
         for line in digest.lines(found[0], guidelines.load(), digest.columns()):
             click.echo(line)
         return
-    shown = tables.of_all(found, guidelines.load(), all_rows=all_rows, paths=picture is None)
+    shown = tables.of_all(found, guidelines.load(), all_rows=all_rows, notes=picture is None)
     if picture is None:
         common.show(*shown)
     else:

@@ -64,18 +64,19 @@ def covered(report: Report) -> Iterator[str]:
 
 
 def of_all(
-    reports: Sequence[Report], guidelines: Guidelines, *, all_rows: bool, paths: bool = True
+    reports: Sequence[Report], guidelines: Guidelines, *, all_rows: bool, notes: bool = True
 ) -> Iterator[RenderableType]:
     """Of one campaign, or of those of one file beside each other."""
     if len(reports) == 1:
-        return of(reports[0], guidelines, all_rows=all_rows, paths=paths)
+        return of(reports[0], guidelines, all_rows=all_rows, notes=notes)
     return side_by_side(reports, guidelines, all_rows=all_rows)
 
 
 def of(
-    report: Report, guidelines: Guidelines, *, all_rows: bool, paths: bool = True
+    report: Report, guidelines: Guidelines, *, all_rows: bool, notes: bool = True
 ) -> Iterator[RenderableType]:
-    """Everything, in reading order: before, what became of it, how, at what cost."""
+    """Everything, in reading order: before, what became of it, how; and, as `notes`, what was
+    dropped, what remains and why, at what cost."""
     crowded = report.campaign.oversubscribed
     yield heading(report)
     yield Text()
@@ -124,10 +125,11 @@ def of(
         yield Text()
         yield saved(report.saving)
         yield savings(report.saving)
-    notes = report.notes()
-    if notes:
+    if not notes:
+        return
+    if texts := report.notes():
         yield Text()
-        yield Text("\n".join(notes))
+        yield Text("\n".join(texts))
     if report.behind:
         yield Text()
         yield behind(report.behind)
@@ -136,7 +138,7 @@ def of(
         yield Text()
         yield _remaining(report, guidelines)
     yield Text()
-    yield facts(report, paths=paths)
+    yield facts(report)
 
 
 def side_by_side(
@@ -326,7 +328,7 @@ def _spent(spent: Spent) -> str:
     )
 
 
-def facts(report: Report, *, paths: bool) -> Text:
+def facts(report: Report) -> Text:
     """The plain facts of the run, and where the exported files are."""
     spent = report.cost
     lines = [
@@ -341,7 +343,7 @@ def facts(report: Report, *, paths: bool) -> Text:
         lines.append(report.hours.text())
     lines += [f"warning: {warning.text}" for warning in report.conditions.warnings]
     lines += [f"varied: {text}" for text in report.conditions.varied]
-    if report.winners and paths:
+    if report.winners:
         lines.append("exported:")
         lines += [f"  {export.path}" for export in report.exports]
     return Text("\n".join(lines))
