@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from plumbline import libraries
+from plumbline.libraries import built
 from plumbline_exporters import families
 from plumbline_exporters import family as exporters
 from tests.tuner.families import installations
@@ -70,3 +71,15 @@ def test_nobody_else_names_a_family() -> None:
     }
     allowed = (*SPEAKING, *SIMULATING, *LEFT)
     assert {name for name in found if not name.endswith(allowed)} == set()
+
+
+def test_a_folder_of_links_to_its_programs_is_the_same_installation(tmp_path: Path) -> None:
+    """As in ~/bin, or where a site links what its users may start."""
+    for name in ("opt/bin", "opt/lib", "links"):
+        (tmp_path / name).mkdir(parents=True)
+    mpirun = tmp_path / "opt" / "bin" / "mpirun"
+    mpirun.write_text("#!/bin/sh\n")
+    (tmp_path / "opt" / "lib" / "libmpi.so").write_bytes(b"one build")
+    link = tmp_path / "links" / "mpirun"
+    link.symlink_to(mpirun)
+    assert built.facts(link) == built.facts(mpirun) != [str(mpirun)]

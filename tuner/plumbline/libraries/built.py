@@ -22,11 +22,14 @@ def facts(
     components: Sequence[str] = (),
     folders: Sequence[str] = (),
 ) -> list[str]:
-    """The real path of `mpirun`, and the checksums of the library beside it: of what is called like
-    the first of `names` (patterns) that is there, in `folders` (patterns) first, and of
-    `components`, patterns relative to its folder. A library that cannot be found adds nothing."""
-    found = _library(mpirun.parent.parent, names, components, (*folders, *_FOLDERS))
-    return [str(mpirun.resolve()), *_checksums(found)]
+    """The real path of `mpirun`, and the checksums of the library beside it, or beside what it is a
+    link to: of what is called like the first of `names` (patterns) that is there, in `folders`
+    (patterns) first, and of `components`, patterns relative to its folder. A library that cannot
+    be found adds nothing."""
+    real = mpirun.resolve()
+    prefixes = (mpirun.parent.parent, real.parent.parent)
+    found = (_library(each, names, components, (*folders, *_FOLDERS)) for each in prefixes)
+    return [str(real), *_checksums(next(filter(None, found), []))]
 
 
 def _library(
