@@ -141,6 +141,7 @@ def test_nothing_to_say_of_tables_of_mpich(name: str, tmp_path: Path) -> None:
         mpich_winner("MPI_Allreduce", "reduce_scatter_allgather", 65537, 1 << 20),
         mpich_winner("MPI_Alltoall", "pairwise", 64, 128),
         mpich_winner("MPI_Gather", "binomial", 0, UNBOUNDED_BYTES),
+        everywhere("MPI_Ibcast", MPIR_CVAR_IBCAST_INTRA_ALGORITHM="tsp_tree"),
     ]
     mpich = library(name.partition("-")[2], "mpich")
     prefix = str(prefix_of(name))

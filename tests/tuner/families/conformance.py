@@ -4,6 +4,7 @@ facts; recorded/FAMILY.py is its installation, written down."""
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -62,7 +63,8 @@ class Conformance:
     so that the library fails where it would choose something else. `whole`: the recorded
     installation reports every knob, so that it is compared with the search space too. `site` are
     variables that a search may set, and that are left in the user's shell: a site may need them to
-    send messages at all. `library_file`: what the library is called in lib/."""
+    send messages at all. `library_file`: what the library is called in lib/.
+    `forms`: how its knobs for collectives that do not block are called (a regular expression)."""
 
     family: ClassVar[Family]
     same: ClassVar[Sequence[tuple[str, str]]] = ()
@@ -77,6 +79,7 @@ class Conformance:
     site: ClassVar[frozenset[str]] = frozenset()
     explained: ClassVar[bool] = True
     library_file: ClassVar[str] = "libmpi.so"
+    forms: ClassVar[str] = r"(?!)"
 
     # --- for families that differ ---------------------------------------------------------------
 
@@ -397,6 +400,12 @@ class Conformance:
         knobs = reported(self.family, installed)
         whole = self.family.reports_all
         assert spaces.differences(self.space(installed), knobs, reports_all=whole) == []
+
+    def test_installed_its_knobs_of_forms_are_searched(self, installed: Installation) -> None:
+        searched = {entry.knob for entry in self.space(installed).function}
+        known = [name for name in reported(self.family, installed) if re.match(self.forms, name)]
+        assert set(known) <= searched, set(known) - searched
+        assert known or self.forms == Conformance.forms
 
     def test_installed_it_is_no_other_library(self, installed: Installation) -> None:
         """What lies beside it under a prefix as common as /usr may be one of another name."""

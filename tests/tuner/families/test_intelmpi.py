@@ -42,7 +42,8 @@ class TestIntelMpi(Conformance):
     different = (("2ac2f63", "2ac2f64"), ("20251215", "20251216"), ("2021.17.2", "2021.17.1"))
     own = ("I_MPI_ROOT", "LD_LIBRARY_PATH", "FI_PROVIDER_PATH")
     loud = tuple(LOUD)
-    winners = (tuned("MPI_Bcast", 3, 8, 64), tuned("MPI_Barrier", 2))
+    forms = r"I_MPI_ADJUST_I[A-Z_]+(?<!_LIST)\Z"
+    winners = (tuned("MPI_Bcast", 3, 8, 64), tuned("MPI_Barrier", 2), tuned("MPI_Ibcast", 3))
     complaints = (
         "MPI startup(): Incorrect algorithm: BCAST=23, will be ignored\n",
         "MPI startup(): Incorrect adjust value: BCAST=1:5-x, will be ignored\n",

@@ -18,6 +18,7 @@ from tests.tuner.families.conformance import Conformance
 from tests.tuner.families.installations import script, write
 from tests.tuner.families.recorded.mpich import ALLREDUCE, FALLBACK, FILES, SYSTEM
 
+IBCAST = "MPIR_CVAR_IBCAST_INTRA_ALGORITHM"
 DEVICE = "MPIR_CVAR_ALLREDUCE_DEVICE_COLLECTIVE"
 
 
@@ -45,7 +46,14 @@ class TestMpich(Conformance):
         winner(),
         winner(0, UNBOUNDED_BYTES, "ring"),
         build.winner(function="MPI_Scan", configuration={"MPIR_CVAR_POLLS_BEFORE_YIELD": "7"}),
+        build.winner(
+            function="MPI_Ibcast",
+            bytes_from=0,
+            bytes_to=UNBOUNDED_BYTES,
+            configuration={IBCAST: "tsp_tree", "MPIR_CVAR_IBCAST_TREE_KVAL": "4"},
+        ),
     )
+    forms = r"MPIR_CVAR_I(?!NEIGHBOR|ALLTOALLW)[A-Z_]+_INTRA_ALGORITHM(?<!POSIX_INTRA_ALGORITHM)\Z"
     complaints = (
         "Invalid character a in MPIR_CVAR_BCAST_TREE_KVAL\n",
         "User set collective algorithm is not usable for the provided arguments\n"
@@ -62,7 +70,8 @@ class TestMpich(Conformance):
         table = environment.get(mpich_selection.VARIABLE)
         name = winner.configuration.get(ALLREDUCE)
         if name is None:
-            return environment["MPIR_CVAR_POLLS_BEFORE_YIELD"] == "7"
+            wanted = winner.configuration
+            return {knob: environment.get(knob) for knob in wanted} == wanted
         assert table is not None and mpich_selection.COMPOSITIONS_VARIABLE in environment
         assert FALLBACK not in environment and DEVICE not in environment
         return f"MPIR_Allreduce_intra_{name}" in Path(table).read_text()
@@ -145,3 +154,22 @@ def test_who_has_no_probe_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (prefix / "libexec" / "plumbline" / "mpich-5.0.2" / "probe").unlink()
     with pytest.raises(PlumblineError, match=r"build the probes for mpich-5\.0\.2"):
         Mpich().knobs(found)
+
+
+def test_a_canary_of_a_form_is_about_the_persistent_one_too(tmp_path: Path) -> None:
+    of = {
+        canary.name: canary.functions
+        for canary in Mpich().canaries(
+            {
+                IBCAST: "tsp_tree",
+                "MPIR_CVAR_IREDUCE_SCATTER_BLOCK_RECEXCH_KVAL": "4",
+                "MPIR_CVAR_POLLS_BEFORE_YIELD": "0",
+            },
+            tmp_path,
+        )
+    }
+    assert list(of.values()) == [
+        ("MPI_Ibcast", "MPI_Bcast_init"),
+        ("MPI_Ireduce_scatter_block", "MPI_Reduce_scatter_block_init"),
+        (),
+    ]

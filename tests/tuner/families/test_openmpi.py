@@ -34,6 +34,7 @@ class TestOpenMpi(Conformance):
         ("component:4.1.4", "component:4.1.5"),
     )
     own = ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT")
+    forms = r"coll_libnbc_i\w+_algorithm\Z"
     winners = (tuned("MPI_Gather", "binomial"), tuned("MPI_Bcast", "chain", 8, 64, segmentsize=8))
     complaints = tuple(
         f"----\nmpirun: some warning\n{line}\n----\n"

@@ -61,6 +61,10 @@ def for_library(folder: Path, library: Library) -> Space:
 
 def load(path: Path) -> tuple[Space, ...]:
     """One space for each range of versions in which nothing changes, the oldest first."""
+    return tuple(space.whole() for space in _as_written(path))
+
+
+def _as_written(path: Path) -> list[Space]:
     name = f"search space {path}"
     document = toml.read(path, name)
     data = document.values
@@ -72,12 +76,11 @@ def load(path: Path) -> tuple[Space, ...]:
             head = {"family": path.stem, "min_version": lower, "below_version": upper}
             spaces.append(document.convert(Space, _at(data, lower) | head))
             _check(spaces[-1])
-            spaces[-1] = spaces[-1].whole()
     except msgspec.ValidationError as error:
         raise document.mistake(error, mistakes.fields_of(Space), data) from error
     except ValueError as error:
         raise UsageError(f"{name}: {error}") from error
-    return tuple(spaces)
+    return spaces
 
 
 def _joined(path: Path, document: Document, data: dict[str, Any]) -> dict[str, Any]:
@@ -88,7 +91,7 @@ def _joined(path: Path, document: Document, data: dict[str, Any]) -> dict[str, A
     match = _LIKE.match(added.like)
     if match is None or match[1] == path.stem:
         raise ValueError(f"like is no FAMILY-VERSION of another file: {added.like!r:.100}")
-    bases = load(path.with_name(f"{match[1]}.toml"))
+    bases = _as_written(path.with_name(f"{match[1]}.toml"))
     base = next((space for space in bases if space.holds(match[2])), None)
     if base is None:
         raise ValueError(f"{match[1]}.toml does not hold {match[2]}")
@@ -195,9 +198,9 @@ def _check(space: Space) -> None:
     for name in (*_twice(names), *_twice(knob for knobs in groups for knob in knobs)):
         raise ValueError(f"{name} stands there twice")
     for entry in space.function:
-        if entry.overlap and not (entry.cold and entry.own):
+        if entry.overlap and not entry.own:
             raise ValueError(
-                f"{entry.name}: overlap is of cold functions with a value of their own"
+                f"{entry.name}: overlap wants the value with which the library decides"
             )
         algorithms = [algorithm.name for algorithm in entry.algorithms]
         for one in _twice(algorithms):

@@ -92,10 +92,15 @@ def stem(function: str) -> str:
     return f"{PREFIX}{function.removeprefix('MPI_').upper()}_"
 
 
-def function_of(variable: str) -> str | None:
-    """The function that a variable is for; None where it is for the whole process."""
-    named = [function for function in COLLECTIVES if variable.startswith(stem(function))]
-    return max(named, key=len, default=None)
+def functions_of(variable: str) -> tuple[str, ...]:
+    """The functions that a variable is for: one, or the two forms of one that does not block; none
+    where it is for the whole process."""
+    known = {stem(function): (function,) for function in COLLECTIVES}
+    for function in COLLECTIVES:
+        begun = f"MPI_I{function.removeprefix('MPI_').lower()}"
+        known[stem(begun)] = (begun, f"{function}_init")
+    named = [start for start in known if variable.startswith(start)]
+    return known[max(named, key=len)] if named else ()
 
 
 def algorithm(winner: Winner) -> str | None:

@@ -51,7 +51,7 @@ def _of_algorithm(
     collective: str, one: Assignment, last: dict[str, Assignment], target: LintTarget
 ) -> Iterator[Finding]:
     table = next((name for name in TABLES if name in last), None)
-    if table is not None:
+    if table is not None and f"MPI_{collective.capitalize()}" in coll.COLLECTIVES:
         yield Finding(
             one.line, "misread", "before-the-table",
             f"{one.name} comes before the table that {table} names: the table's choices for this "

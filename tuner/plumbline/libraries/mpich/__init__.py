@@ -121,9 +121,7 @@ class Mpich(hydra.Started):
         for name in sorted(environment):
             if name.startswith("MPIR_CVAR_") and not name.endswith("_FILE"):
                 wrong = dict(environment) | {name: "canary"}
-                function = coll.function_of(name)
-                functions = (function,) if function else ()
-                found.append(Canary(name, wrong, functions=functions, fails="launch"))
+                found.append(Canary(name, wrong, coll.functions_of(name), fails="launch"))
         return found
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:

@@ -56,10 +56,8 @@ class Mvapich(Mpich):
         found = []
         for name in sorted(environment):
             if name.startswith("MPIR_CVAR_") and name != TUNES_ITSELF:
-                function = coll.function_of(name)
                 wrong = {**environment, name: NO_SUCH_VALUE}
-                functions = (function,) if function else ()
-                found.append(Canary(name, wrong, functions=functions, fails="launch"))
+                found.append(Canary(name, wrong, coll.functions_of(name), fails="launch"))
         return found
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
