@@ -169,13 +169,9 @@ def without_dpkg(debian: Debian, tmp_path_factory: pytest.TempPathFactory) -> Pl
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_of_a_wheel(page: str, of_a_wheel: Place) -> None:
-    types(page, of_a_wheel)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_under_slurm(page: str, under_slurm: Place) -> None:
-    types(page, under_slurm)
+@pytest.mark.parametrize("place", ["of_a_wheel", "under_slurm", "in_debian", "without_dpkg"])
+def test_page(place: str, page: str, request: pytest.FixtureRequest) -> None:
+    types(page, request.getfixturevalue(place))
 
 
 def test_srun_under_slurm(under_slurm: Place) -> None:
@@ -183,13 +179,3 @@ def test_srun_under_slurm(under_slurm: Place) -> None:
     done = under_slurm.bash("plumbline run -- srun --mpi=pmix --ntasks=2 ./app")
     assert done.returncode == 0 and "1 winner of" in done.stderr, done.stderr
     assert "ompi-rules.conf decides" in done.stderr, done.stderr
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_in_debian(page: str, in_debian: Place) -> None:
-    types(page, in_debian)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_without_dpkg(page: str, without_dpkg: Place) -> None:
-    types(page, without_dpkg)
