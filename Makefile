@@ -174,7 +174,7 @@ bench-power: setup  ## power of the final check, from recorded launches (docs/de
 bench-refinement: setup build  ## how many points find a planted threshold, beside a grid (docs/design/suites.md; ARGS=--real: of the library here)
 	$(BIN)/python -m tests.bench.refinement $(ARGS)
 
-bench-slowdowns: setup build  ## whether a planted slow-down of 10 % is found, and none in equal builds (docs/design/comparing.md; ARGS="--runs N"; ten minutes)
+bench-slowdowns: setup build  ## whether a planted slow-down of 10 % is found, and none in equal builds (docs/design/comparing.md; ARGS="--runs N"; stopped, it goes on)
 	$(BIN)/python -m tests.bench.slowdowns $(ARGS)
 
 bench-detector: setup  ## false alarms and delays of the change detector (docs/design/change-detection.md; two minutes)

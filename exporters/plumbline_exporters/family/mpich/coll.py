@@ -95,7 +95,7 @@ def stem(function: str) -> str:
 def functions_of(variable: str) -> tuple[str, ...]:
     """The functions that a variable is for: one, or the two forms of one that does not block; none
     where it is for the whole process."""
-    known = {stem(function): (function,) for function in COLLECTIVES}
+    known: dict[str, tuple[str, ...]] = {stem(each): (each,) for each in COLLECTIVES}
     for function in COLLECTIVES:
         begun = f"MPI_I{function.removeprefix('MPI_').lower()}"
         known[stem(begun)] = (begun, f"{function}_init")
