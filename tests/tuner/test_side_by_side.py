@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -12,7 +14,9 @@ from plumbline.measure.side_by_side import MeasuredCase
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import ClockError, Footer, ProbeRecord, Refused, Samples
 from plumbline_db.records import Run
+from tests.packaging import places
 from tests.tuner import simulated
+from tests.tuner.cli.command import plumbline
 from tests.tuner.simulated import Costs, SimulatedStarter, failed
 
 RING = Configuration.of({"coll_tuned_allreduce_algorithm": "ring"})
@@ -122,3 +126,22 @@ def test_where_no_case_is_to_blame_it_is_an_error() -> None:
 
     with pytest.raises(PlumblineError, match=r"no case is to blame.*exit status 1"):
         run(Broken(COSTS), Plan("", 1, CASES), 2)
+
+
+@pytest.mark.mpi
+def test_where_a_rules_file_is_in_force_a_knob_is_measured_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes first, so that the knob, switched inside a launch, would not be in force."""
+    folder = tmp_path / ".openmpi"
+    folder.mkdir()
+    site = places.bad_rules(folder, str(folder))
+    site.rename(folder / "mca-params.conf")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    said = plumbline(
+        *("measure", "MPI_Allreduce", "-n", "2", "--sizes", "16384", "--launches", "2", "--json"),
+        *("--knob", "coll_tuned_allreduce_algorithm=recursive_doubling"),
+    )
+    assert said.status == 0, said.err
+    _, asked = said.json
+    assert asked["outcome"] == "ok" and asked["ratio"]["ratio"] < 0.5

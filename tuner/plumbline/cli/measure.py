@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from plumbline.measure.refined import Axis
     from plumbline.measure.side_by_side import MeasuredCase
+    from plumbline.settings import Settings
     from plumbline.settings.toolchain import Toolchain
     from plumbline_db.points import SuitePoint
 
@@ -109,7 +110,7 @@ def command(
     toolchain = find_toolchain(program.mpi, settings=all_settings)
     common.require_functions(toolchain.catalogue, [function])
     chosen = _variants(toolchain, function, variants)
-    hot, cold = _configurations(toolchain, knobs)
+    hot, cold = _configurations(toolchain, knobs, all_settings)
     cases = [
         case
         for size in sizes
@@ -189,20 +190,24 @@ def _variants(toolchain: Toolchain, function: str, text: str) -> list[str]:
 
 
 def _configurations(
-    toolchain: Toolchain, knobs: tuple[str, ...]
+    toolchain: Toolchain, knobs: tuple[str, ...], settings: Settings
 ) -> tuple[list[Configuration], list[Configuration]]:
-    """Those that may change within a launch, and those that the library reads when it starts.
-    Raises UsageError."""
+    """Those that may change within a launch, and those that the library reads when it starts: all,
+    where a site has rules in force, which come first. Raises UsageError."""
+    from plumbline.settings import site_rules
     from plumbline_db.errors import UsageError
 
+    space = toolchain.space
+    if site_rules.find(toolchain, settings) is not None:
+        space = site_rules.over(space)
     hot: list[Configuration] = []
     cold: list[Configuration] = []
     for name, value in map(_knob, knobs):
         if toolchain.knobs and name not in toolchain.knobs:
             raise UsageError(f"{toolchain.installation.library.id} reports no parameter {name}")
         writable = name not in toolchain.knobs or toolchain.knobs[name].writable
-        kind = hot if writable and toolchain.space.is_hot(name) else cold
-        kind.append(Configuration.of(toolchain.space.with_needs(name, value)))
+        kind = hot if writable and space.is_hot(name) else cold
+        kind.append(Configuration.of(space.with_needs(name, value)))
     return hot, cold
 
 
