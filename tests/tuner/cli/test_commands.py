@@ -435,7 +435,7 @@ def test_advise_races_without_a_database(starter: SimulatedStarter, tmp_path: Pa
     words = ("advise", "--bytes", "16384", "-n", "4", "--measure", "--db", nothing)
     assert plumbline(*words, "allreduce").status in (0, 3)
     said = plumbline(*words, "nothing")
-    assert said.status == 2 and "no MPI_Nothing to race" in said.err
+    assert said.status == 2 and "there is nothing to choose from for MPI_Nothing" in said.err
     assert not nothing.exists()
 
 

@@ -94,10 +94,10 @@ def test_a_case_that_ends_launches(
     [
         (["--sizes", "1,two"], "--sizes takes whole numbers with commas between"),
         (["--sizes", ""], "--sizes takes whole numbers with commas between"),
-        (["--sizes", "64"], "sizes must be positive and at least two"),
-        (["--sizes", "0,64"], "sizes must be positive and at least two"),
+        (["--sizes", "64"], "sizes: name two sizes or more"),
+        (["--sizes", "0,64"], "sizes: name two sizes or more"),
         (["--sizes=-4,64"], "--sizes must not be negative"),
-        (["--guidelines", "GL12,GL77"], "no guideline is called GL77; there are GL1, GL2, "),
+        (["--guidelines", "GL12,GL77"], "no guideline is called GL77; nearest: GL7, "),
         (["--guidelines", "GL1"], "name at least one pattern guideline"),
         (["--guidelines", ""], "no guideline is called"),
         (["--nprocs", "1"], "nprocs must be at least 2"),
@@ -145,7 +145,7 @@ def test_a_broken_campaign_file(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["MPI_Bcats"], "the probe knows no function MPI_Bcats; it knows MPI_Bcast"),
+        (["MPI_Bcats"], "the probe knows no function MPI_Bcats; nearest: MPI_Bcast"),
         (["MPI_Bcast", "--variants", "bcast_as_x"], "has no variant bcast_as_x; it has bcast_as_s"),
         (["MPI_Bcast", "--sizes", "4,x"], "--sizes takes whole numbers"),
         (["MPI_Bcast", "--sizes=-4"], "--sizes must not be negative"),
@@ -400,3 +400,27 @@ def test_a_probe_that_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PLUMBLINE_PREFIX", str(prefix))
     said = plumbline("measure", "MPI_Bcast")
     refused(said, 1, "openmpi-4.1.4/probe is missing: build the probes", "plumbline build --mpi")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["campain"], "No such command 'campain'. (Did you mean campaign"),
+        (["db", "tabel"], "No such command 'tabel'. (Did you mean table"),
+        (["guidelines", "gl12"], "there is no guideline gl12; nearest: GL12"),
+        (["advise", "alreduce", "--bytes", "8", "-n", "4"], "for MPI_Alreduce; nearest: MPI_Allr"),
+        (["run", "--no-proof", "--", "./app"], "there is no program ./app that can be started"),
+        (["profile", "--output", "x", "--", "nosuchapp"], "nosuchapp is not on PATH"),
+    ],
+)
+def test_what_may_have_been_meant(words: list[str], message: str) -> None:
+    said = plumbline(*words)
+    assert said.status == 2 and message in said.err, said.err
+
+
+def test_the_same_reason_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    said = plumbline("doctor", "--mpi", tmp_path / "none", "--db", tmp_path / "p.db")
+    assert said.status == 1 and said.out.count("no supported MPI library found") == 1
+    said = plumbline("serve", "--textfile", tmp_path / "x.prom", "--db", tmp_path / "none.db")
+    assert said.status == 1 and said.err.count("there is no database") == 1
+    assert "there is no database" not in caplog.text

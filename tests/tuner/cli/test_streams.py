@@ -57,3 +57,15 @@ def test_what_a_reader_takes_is_what_was_printed(tmp_path: Path) -> None:
         out, _ = command.communicate(timeout=60)
     assert command.returncode == 0
     assert out.startswith(READY) and "GL12" in out.decode() and "⪯" in out.decode()
+
+
+@pytest.mark.parametrize("words", [["guidelines"], ["guidelines", "--json"]])
+def test_a_full_disk_is_said_once(words: list[str]) -> None:
+    """Without a traceback of the interpreter at its end."""
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "plumbline", *words], stdout=full, stderr=subprocess.PIPE
+        )
+    told = done.stderr.decode()
+    assert done.returncode == 1 and told.startswith("plumbline: No space left on device"), told
+    assert len(told.splitlines()) == 1, told

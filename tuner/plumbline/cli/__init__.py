@@ -94,6 +94,7 @@ def main() -> None:
         _require_text()
         with ending.by_signals(), of_machine():
             status = plumbline.main(prog_name="plumbline", standalone_mode=False)
+            sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         status = error.exit_code

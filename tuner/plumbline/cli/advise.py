@@ -43,15 +43,23 @@ def command(
     import datetime
     import socket
 
+    from plumbline.core import guidelines
     from plumbline.results import advice_stored
+    from plumbline.system import mistakes
     from plumbline_db.connection import Database
+    from plumbline_db.errors import UsageError
 
     from . import advice_tables
 
     if nprocs is None:
         raise click.UsageError("say on how many ranks: --nprocs N")
     options.some_ranks(nprocs)
-    question = advice_stored.Question(advice_stored.name_of(function), bytes, nprocs)
+    asked = advice_stored.name_of(function)
+    if asked not in (known := guidelines.load().lhs_functions()):
+        raise UsageError(
+            f"there is nothing to choose from for {asked}{mistakes.instead([asked], known)}"
+        )
+    question = advice_stored.Question(asked, bytes, nprocs)
     if measure and not program.database.exists():
         advised = advice_stored.Advised(question, [], [], [])
     else:

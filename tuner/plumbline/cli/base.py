@@ -144,6 +144,16 @@ def command(name: str, takes: str = "", **more: Any) -> Callable[[Callable[..., 
 class Group(click.Group, Command):
     command_class = Command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from plumbline.system import mistakes
+
+        word, known = args[0], self.list_commands(ctx)
+        if word not in known and (near := mistakes.near_to(word, known)):
+            ctx.fail(f"No such command '{word}'. (Did you mean {' or '.join(near)}?)")
+        return super().resolve_command(ctx, args)
+
 
 class Lazy(Group):
     """`words`: what each command does, by name; its module is `prefix` and the name, with the

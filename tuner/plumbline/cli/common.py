@@ -93,14 +93,20 @@ def specs_of(text: str) -> list[str]:
     return found
 
 
+def no_program(name: str) -> click.UsageError:
+    missing = "there is no program {} that can be started" if "/" in name else "{} is not on PATH"
+    return click.UsageError(missing.format(name))
+
+
 def require_functions(catalogue: Catalogue, functions: Sequence[str]) -> None:
+    from plumbline.system import mistakes
     from plumbline_db.errors import UsageError
 
     known = [*catalogue.names, *(pattern.name for pattern in catalogue.patterns)]
     unknown = [name for name in functions if name not in known]
     if unknown:
         raise UsageError(
-            f"the probe knows no function {', '.join(unknown)}; it knows {', '.join(known)}"
+            f"the probe knows no function {', '.join(unknown)}{mistakes.instead(unknown, known)}"
         )
 
 

@@ -32,9 +32,11 @@ def command(program: Program, daemon: bool) -> int:
         examined = doctor.examine(program.mpi, program.database)
     findings = []
     for finding in examined:
+        told = any(finding.text == before.text for before in findings)
         findings.append(finding)
         if not program.json:
-            click.echo(f"{_MARKS[finding.state]}  {finding.subject:13} {finding.text}")
+            text = "for the same reason" if told else finding.text
+            click.echo(f"{_MARKS[finding.state]}  {finding.subject:13} {text}")
     if program.json:
         common.print_json(findings)
     return 1 if any(finding.state == "fails" for finding in findings) else 0

@@ -19,13 +19,14 @@ def command(program: Program, ids: tuple[str, ...]) -> None:
       plumbline guidelines GL12 GL1
     """
     from plumbline.core import explained_guidelines, guidelines
+    from plumbline.system import mistakes
     from plumbline_db.errors import UsageError
 
     explained = {each.id: each for each in explained_guidelines.of(guidelines.load())}
     unknown = [id for id in ids if id not in explained]
     if unknown:
         raise UsageError(
-            f"there is no guideline {', '.join(unknown)}; there are {', '.join(explained)}"
+            f"there is no guideline {', '.join(unknown)}{mistakes.instead(unknown, explained)}"
         )
     chosen = [explained[id] for id in ids] or list(explained.values())
     if program.json:

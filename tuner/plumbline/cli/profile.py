@@ -68,7 +68,7 @@ def _found(program: Program, application: tuple[str, ...], output: Path) -> Appl
 
     binary = shutil.which(application[0])
     if binary is None:
-        raise click.UsageError(f"{application[0]} is not on PATH")
+        raise common.no_program(application[0])
     return profiling.profile(application, Path(binary), program.mpi, output.absolute().parent)
 
 

@@ -47,7 +47,7 @@ def command(program: Program, application: tuple[str, ...], output: Path, limit:
 
     binary = shutil.which(application[0])
     if binary is None:
-        raise click.UsageError(f"{application[0]} is not on PATH")
+        raise common.no_program(application[0])
     about = record.record(application, Path(binary), program.mpi, output, limit << 20)
     recording = call_sites.resolved(read.read(output))
     found = summary.summary(recording, str(output), about.status)

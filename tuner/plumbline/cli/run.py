@@ -55,7 +55,7 @@ def command(
 
     binary = shutil.which(application[0])
     if binary is None:
-        raise click.UsageError(f"{application[0]} is not on PATH")
+        raise common.no_program(application[0])
     files = in_force.files(program.database, campaign, program.mpi)
     _say(files.note)
     environment = in_force.environment(files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import signal
 from pathlib import Path
 
@@ -75,5 +76,6 @@ def _write(database: Path, textfile: Path, most_series: int) -> None:
 
     from .serving import collectors
 
+    logging.getLogger("plumbline").disabled = True  # what cannot be read is said once, below
     node_exporter.write(database, textfile, collectors(), most_series)
     Database.open(database).close()

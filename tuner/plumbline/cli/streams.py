@@ -13,13 +13,19 @@ if TYPE_CHECKING:
 
 
 class _Unheard(io.FileIO):
-    """A file whose reader may have gone: what is written then is dropped."""
+    """A file whose reader may have gone: what is written then is dropped. Another error is raised
+    once: what is left of the text is not written either."""
+
+    _failed = False
 
     def write(self, data: ReadableBuffer, /) -> int:
         try:
-            return super().write(data)
+            return memoryview(data).nbytes if self._failed else super().write(data)
         except BrokenPipeError:
             return memoryview(data).nbytes
+        except OSError:
+            self._failed = True
+            raise
 
 
 def prepare() -> None:

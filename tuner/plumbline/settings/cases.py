@@ -89,7 +89,7 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         for key, sizes in self._lists():
             few = len(set(sizes)) < 2 and self.profile is None
             if few or min(sizes, default=1) < 1:
-                yield f"{key} must be positive and at least two"
+                yield f"{key}: name two sizes or more, each of 1 byte or more"
         if self.type not in TYPE_BYTES:
             yield f"type must be one of {', '.join(TYPE_BYTES)}"
         if not 0 <= self.root < nprocs:

@@ -18,6 +18,7 @@ from plumbline.core.plan import WITHOUT_SIZE
 from plumbline.libraries import reaching
 from plumbline.settings import site_rules as rules_of_site
 from plumbline.settings.toolchain import Toolchain
+from plumbline.system import mistakes
 from plumbline.system.placement import Placement
 from plumbline_db import campaigns, machines
 from plumbline_db.connection import Database
@@ -163,8 +164,8 @@ def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
     strangers = [name for name in settings.cases.functions if name not in names]
     if strangers:
         raise UsageError(
-            f"functions: there are no sizes of {', '.join(strangers)} to compare; the probe knows "
-            f"{', '.join(names)}"
+            f"functions: there are no sizes of {', '.join(strangers)} to compare"
+            + mistakes.instead(strangers, names)
         )
     if not settings.cases.guidelines:
         found = toolchain.guidelines.selected((), settings.cases.functions)
@@ -188,8 +189,8 @@ def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
     unknown = sorted(set(settings.cases.guidelines) - known, key=by_number)
     if unknown:
         raise UsageError(
-            f"no guideline is called {', '.join(unknown)}; there are "
-            f"{', '.join(sorted(known, key=by_number))}"
+            f"no guideline is called {', '.join(unknown)}"
+            + mistakes.instead(unknown, sorted(known, key=by_number))
         )
     found = toolchain.guidelines.selected(settings.cases.guidelines)
     if not found.patterns and not settings.cases.functions:

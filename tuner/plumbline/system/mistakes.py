@@ -70,12 +70,25 @@ def _at(values: Any, place: tuple[str | int, ...]) -> Any:
     return values
 
 
-def nearest(word: str, names: Iterable[str]) -> str:
-    """`; nearest: …; keys here: …`."""
+def near_to(word: str, names: Iterable[str]) -> list[str]:
+    """The names that may be meant, whatever their case, the nearest first."""
     import difflib
 
+    lower = {name.lower(): name for name in names}
+    return [lower[each] for each in difflib.get_close_matches(word.lower(), lower, cutoff=0.6)]
+
+
+def instead(words: Iterable[str], names: Iterable[str]) -> str:
+    """`; nearest: …` of what may be meant by words that are no names, else `; there are …`."""
+    known = list(names)
+    near = dict.fromkeys(each for word in words for each in near_to(word, known))
+    return f"; nearest: {', '.join(near)}" if near else f"; there are {', '.join(known)}"
+
+
+def nearest(word: str, names: Iterable[str]) -> str:
+    """`; nearest: …; keys here: …`."""
     legal = sorted(names)
-    near = difflib.get_close_matches(word, legal, cutoff=0.6)
+    near = near_to(word, legal)
     text = f"; nearest: {', '.join(near)}" if near else ""
     return f"{text}; keys here: {', '.join(legal)}" if legal else text
 
