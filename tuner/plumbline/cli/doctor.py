@@ -30,7 +30,7 @@ def command(program: Program, daemon: bool) -> int:
         examined = doctor_daemon.examine(program.database, utc_now)
     else:
         examined = doctor.examine(program.mpi, program.database)
-    findings = []
+    findings: list[doctor.Finding] = []
     for finding in examined:
         told = any(finding.text == before.text for before in findings)
         findings.append(finding)
