@@ -17,6 +17,7 @@ from plumbline.campaign import as_started, in_force
 from plumbline.campaign.as_started import PlacedRanks
 from plumbline.core.application import read
 from plumbline.system import paths
+from tests.db import build
 from tests.slurm import Cluster
 from tests.tuner import planted_site
 from tests.tuner.test_end_to_end import environment, plumbline
@@ -124,14 +125,27 @@ def test_a_command_in_which_nobody_finds_the_program(database: Path, tmp_path: P
 def test_layouts(database: Path, layout: PlacedRanks, said: str) -> None:
     files = in_force.files(database, None, None)
     shown = as_started.Shown(layout)
-    assert as_started.applying(files, shown).startswith(said.format(files.campaign.id))
+    assert as_started.applying(files, {}, shown).startswith(said.format(files.campaign.id))
 
 
 def test_rules_hold_where_they_were_not_measured(database: Path) -> None:
     files = in_force.files(database, None, None)
     files = msgspec.structs.replace(files, winners=[RULES])
-    said = as_started.applying(files, as_started.Shown(PlacedRanks(2, 2, 1)))
+    said = as_started.applying(files, {}, as_started.Shown(PlacedRanks(2, 2, 1)))
     assert said.endswith("in force, measured with 2 ranks a node: here there are 1")
+
+
+def test_a_variable_holds_for_any_number_of_ranks(database: Path) -> None:
+    """As of forms: a rules file has none of them, and a process one value."""
+    files = in_force.files(database, None, None)
+    knob = "coll_libnbc_ibcast_algorithm"
+    form = build.winner(function="MPI_Ibcast", nprocs=2, ppn=2, configuration={knob: "knomial"})
+    files = msgspec.structs.replace(files, winners=[form, RULES])
+    variables = {f"OMPI_MCA_{knob}": "knomial"}
+    said = as_started.applying(files, variables, as_started.Shown(PlacedRanks(3)))
+    assert said.startswith("1 of 2 winners of ")
+    said = as_started.applying(files, {}, as_started.Shown(PlacedRanks(3)))
+    assert said.startswith("0 of 2 winners of ")
 
 
 # --- what was saved -----------------------------------------------------------------------------

@@ -48,10 +48,17 @@ class Shown(msgspec.Struct, frozen=True):
     silent: list[Winner] = []
 
 
-def applies(winner: Winner, layout: PlacedRanks | None) -> bool:
-    """Whether it decides calls on MPI_COMM_WORLD of ranks that are so placed. A rules file goes by
-    the number of ranks alone; a profile by nodes and ranks a node as well."""
+def applies(
+    files: Files, environment: Mapping[str, str], winner: Winner, layout: PlacedRanks | None
+) -> bool:
+    """Whether it decides calls on MPI_COMM_WORLD of ranks that are so placed. Variables hold for
+    all ranks; a rules file goes by their number alone; a profile by nodes and ranks a node too."""
     if layout is None or winner.function == EVERY_FUNCTION:
+        return True
+    knobs = winner.configuration
+    wanted = files.toolchain.family.in_environment(knobs)
+    own = {name: value for name, value in wanted.items() if value in knobs.values()}
+    if own and all(environment.get(name) == value for name, value in own.items()):
         return True
     if winner.nprocs != layout.nprocs:
         return False
@@ -78,7 +85,7 @@ def shown(files: Files, environment: Mapping[str, str], start: Start, shared: Pa
     Raises PlumblineError when none of the winners that apply is in force, or nothing can be
     shown."""
     layout = unproven(start).layout
-    if not any(applies(winner, layout) for winner in files.winners):
+    if not any(applies(files, environment, winner, layout) for winner in files.winners):
         return Shown(layout)
     notes: list[str] = []
     if files.settings.ranks.simulate is not None:
@@ -90,7 +97,7 @@ def shown(files: Files, environment: Mapping[str, str], start: Start, shared: Pa
         ranks = starting.starter(files.toolchain, files.settings)
         own = counted(files.settings.ranks.nprocs, "rank")
         notes.append(f"shown with {own}, as the campaign started them: {_why(start)}")
-    winners = [winner for winner in files.winners if applies(winner, layout)]
+    winners = [each for each in files.winners if applies(files, environment, each, layout)]
     evidence = _prove(ranks, files, environment, winners)
     silent = _silent(files, winners, evidence)
     if evidence.problems and (not silent or len(silent) == len(winners)):
@@ -103,14 +110,14 @@ def _not_in_force(evidence: proof.Proof) -> PlumblineError:
     return PlumblineError("not in force: " + "; ".join(evidence.problems))
 
 
-def applying(files: Files, seen: Shown) -> str:
+def applying(files: Files, environment: Mapping[str, str], seen: Shown) -> str:
     """How many of the winners an application meets in MPI_COMM_WORLD."""
     numbers = sorted({winner.nprocs for winner in files.winners})
     theirs = "communicators of " + " or ".join(map(str, numbers)) + " ranks"
     every = counted(len(files.winners), "winner")
     of_the_campaign = f"of {files.campaign.id}"
     layout, silent = seen.layout, len(seen.silent)
-    met = [winner for winner in files.winners if applies(winner, layout)]
+    met = [each for each in files.winners if applies(files, environment, each, layout)]
     in_force = len(met) - silent
     if not numbers or (in_force == len(files.winners) and layout is not None):
         return f"{every} {of_the_campaign} in force{_placed(files, layout)}"

@@ -63,7 +63,7 @@ def command(
     shown = as_started.unproven(start)
     if not no_proof:
         shown = as_started.shown(files, environment, start, program.database.absolute().parent)
-    for statement in (*shown.statements, as_started.applying(files, shown)):
+    for statement in (*shown.statements, as_started.applying(files, environment, shown)):
         _say(statement)
     _say(in_force.elsewhere(files, application))
     environment = in_force.for_program(environment, Path(binary))
