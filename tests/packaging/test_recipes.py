@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -65,3 +67,16 @@ def test_containers(name: str) -> None:
     assert targets(text) == {"install"}
     assert re.search(r"^install:", MAKEFILE, re.MULTILINE)
     assert "From: debian:12" in text or "FROM debian:12" in text
+
+
+def test_debian_has_what_the_image_installs() -> None:
+    release = Path("/etc/os-release")
+    if shutil.which("apt-cache") is None or "VERSION_CODENAME=bookworm" not in release.read_text():
+        pytest.skip("this is no Debian 12, whose packages the image has")
+    text = (PACKAGING / "containers" / "Dockerfile").read_text().replace("\\\n", " ")
+    for words in re.findall(r"apt-get install ([^&\n]*)", text):
+        names = [word for word in words.split() if not word.startswith("-")]
+        known = subprocess.run(
+            ["apt-cache", "pkgnames"], capture_output=True, text=True, check=True
+        )
+        assert set(names) <= set(known.stdout.split()), names
