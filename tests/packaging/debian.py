@@ -84,7 +84,7 @@ class Debian:
                 raise NotHere(f"there is no {program}")
         release = _release()
         words = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(ASKED)}"]
-        subprocess.run([*words, release, folder, *_sources(release)], check=True, timeout=280)
+        subprocess.run([*words, release, folder, *_sources(release)], check=True, timeout=900)
         made = cls(folder)
         made.run("useradd", "--create-home", "--shell", "/bin/bash", USER, check=True)
         return made
@@ -131,7 +131,7 @@ class Debian:
 
     def makes(self, *words: str, user: str = "root") -> str:
         """`make words…` in the checkout."""
-        done = self.run("make", "-C", CHECKOUT, *words, user=user)
+        done = self.run("make", "-C", CHECKOUT, *words, user=user, timeout=1200)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 

@@ -22,7 +22,7 @@ from tests.packaging.test_needs import System
 from tests.page_commands import Typed, printed, spoken, typed
 from tests.slurm import Cluster
 
-pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 # In this order: what the first one measures, the others use.
 PAGES = ("administrator.md", "user.md", "library-developer.md", "researcher.md")
