@@ -177,5 +177,6 @@ def test_page(place: str, page: str, request: pytest.FixtureRequest) -> None:
 def test_srun_under_slurm(under_slurm: Place) -> None:
     """After the pages: winners reach ranks that srun starts in a batch script."""
     done = under_slurm.bash("plumbline run -- srun --mpi=pmix --ntasks=2 ./app")
-    assert done.returncode == 0 and "1 winner of" in done.stderr, done.stderr
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"[1-9] winners? of openmpi\S+ in force", done.stderr), done.stderr
     assert "ompi-rules.conf decides" in done.stderr, done.stderr
