@@ -27,13 +27,13 @@ pytestmark = pytest.mark.mpi
 def replayed(
     recording: Recording, found: list[HandMade], launches: int, winners: Winners | None = None
 ) -> replay.Replayed:
-    settings = campaign_file.load(None, {"nprocs": recording.nprocs, "bind": "plain"})
+    settings = campaign_file.load(None, {"nprocs": recording.nprocs, "bind": recording.bind})
     toolchain = find_toolchain(None, settings=settings)
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)
     with unkept.store_for(toolchain, starter, "detect") as store:
         return replay.replayed(
-            *(store, found, recording.nprocs, settings.way.use, winners or {}),
+            *(store, found, recording.nprocs, winners or {}),
             launches=launches,
             knobs=toolchain.space.switch,
             hot=toolchain.space.hot_environment,
