@@ -95,7 +95,7 @@ def test_sizes_have_launches_in_common(bcast: HandMade) -> None:
     first = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06)
     found = saving(bcast, "replay", "", [replayed(*first), replayed(*reversed(first))])
     assert found is not None
-    assert found.default == Saved(*[pytest.approx(4 * 0.07 / 2)] * 3)
+    assert found.default == Saved(*[pytest.approx(4 * 0.07)] * 3)
 
 
 def test_its_interval_holds_the_saving(bcast: HandMade) -> None:
