@@ -98,12 +98,33 @@ static bool is_plausible(const struct pl_tracing *tracing, int64_t message)
     return true;
 }
 
-/* Whether a piece is of a rank's own, from where it has sent more: rather other things in its
- * place. */
+/* Whether a piece is of a rank's own, from where it has sent more, or was never sent by itself:
+ * rather other things in its place. */
 static bool is_stale(const struct pl_tracing *tracing, int64_t rank, const int64_t *part)
 {
-    return tracing->items[part[0]].origin == rank &&
-           part[2] - part[1] < tracing->items[part[0]].bytes;
+    const struct pl_item *item = &tracing->items[part[0]];
+    return item->origin == rank && (part[2] - part[1] < item->bytes ||
+                                    item->bytes < tracing->traffic->bytes[item->first]);
+}
+
+/* Nothing proves that a piece of a longer message is still where that one came: those that came in
+ * another part of the program are forgotten. */
+static void forget_unrelated(struct pl_tracing *tracing, int64_t message)
+{
+    const struct pl_traffic *traffic = tracing->traffic;
+    struct pl_lying_list *found = &tracing->found;
+    int64_t kept = 0;
+    for (int64_t i = 0; i < found->count; i++) {
+        const struct pl_lying *piece = &found->at[i];
+        const int64_t known = piece->message;
+        const bool came = traffic->target[known] == traffic->source[message];
+        if (piece->high - piece->low == traffic->bytes[known] ||
+            pl_is_near(tracing->sites, &tracing->sites->nearest,
+                       came ? traffic->receive_site[known] : traffic->send_site[known],
+                       traffic->send_site[message]))
+            found->at[kept++] = *piece;
+    }
+    found->count = kept;
 }
 
 /* Whether a long message is rather something else than what lay there. */
@@ -133,6 +154,7 @@ static bool find_pieces(struct pl_tracing *tracing, int64_t message)
         return false;
     const int64_t start = traffic->from_address[message], target = traffic->target[message];
     look(tracing, traffic->source[message], start, start + traffic->bytes[message]);
+    forget_unrelated(tracing, message);
     if (!tracing->found.count || !is_plausible(tracing, message))
         return false;
     tracing->scratch.count = 0;

@@ -108,6 +108,9 @@ def _gathered(state: _Detecting, found: Provenance, cut: Atoms, which: Indices) 
 def _broadcasts(
     state: _Detecting, found: Provenance, spreads: Spreads, partial: Indices
 ) -> list[Instance]:
+    exchanged = 2 * spreads.messages.sums(state.traffic.crossed) > spreads.messages.lengths
+    exchanged |= spreads.messages.with_any(found.is_mixed(state.traffic))
+    spreads = spreads.picked(np.flatnonzero(~exchanged))
     if not len(spreads):
         return []
     again = _again(state.traffic, found, spreads, partial)

@@ -23,7 +23,8 @@ def rooted(which: MessageClass, *, surely: bool = False) -> list[Instance]:
 
     def is_tree(every: Phases) -> Mask:
         once = every.messages.lengths == len(group) - 1
-        return np.asarray(once & (every.complete > 0) & ~every.overlaps)
+        exchanged = 2 * every.messages.sums(traffic.crossed) > every.messages.lengths
+        return np.asarray(once & (every.complete > 0) & ~every.overlaps & ~exchanged)
 
     good = which.good("reduce", True, is_tree)
     if good is None or which.says_one_thing:

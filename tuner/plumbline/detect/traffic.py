@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plumbline.detect import core, hashes
-from plumbline.detect.columns import Indices, Rows, by_owner, classes, numbered, starts
+from plumbline.detect.columns import Indices, Mask, Rows, by_owner, classes, numbered, starts
 from plumbline.detect.kinds import Element, Flag
 from plumbline.detect.recording import Recording
 
@@ -108,6 +108,37 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
             if name != "width":
                 passed.keep(name, getattr(self, name))
         return passed
+
+    @functools.cached_property
+    def functions(self) -> Indices:
+        """By message the function that sends it: its lines belong together. -1: not known."""
+        known: dict[tuple[str, str], int] = {}
+        frames = [site.frames[0] if site.frames else None for site in self.recording.call_sites]
+        numbers = [
+            -1 if each is None else known.setdefault((each.module, each.function), len(known))
+            for each in (*frames, None)  # the last one: a call site that is not known
+        ]
+        return np.array(numbers, np.int64)[self.send_site]
+
+    @functools.cached_property
+    def crossed(self) -> Mask:
+        """Messages that one in the other direction, of the same function, has met: each was sent
+        before the other one was there. So two ranks exchange something."""
+        columns, ranks = self.recording.columns, self.nprocs
+        posts = columns["post_ns"][self.send_event]
+        ends = columns["end_ns"][self.receive_event]
+        if not len(self):
+            return np.zeros(0, bool)
+        kind = numbered(self.comm, self.functions) * ranks * ranks
+        ways, own = np.unique(kind + self.source * ranks + self.target, return_inverse=True)
+        back = kind + self.target * ranks + self.source
+        other = np.minimum(np.searchsorted(ways, back), len(ways) - 1)
+        zero, span = int(posts.min()), int(ends.max()) - int(posts.min()) + 1
+        begun = np.sort(own * span + posts - zero)
+        done = np.sort(own * span + ends - zero)
+        before = np.searchsorted(begun, other * span + ends - zero)
+        over = np.searchsorted(done, other * span + posts - zero, side="right")
+        return np.asarray((ways[other] == back) & (self.source != self.target) & (before > over))
 
     def spans_ns(self, messages: Rows) -> tuple[Indices, Indices]:
         """By row: when the first of its messages was begun to be sent, or to be received; and when
