@@ -107,24 +107,22 @@ static bool is_stale(const struct pl_tracing *tracing, int64_t rank, const int64
                                     item->bytes < tracing->traffic->bytes[item->first]);
 }
 
-/* Nothing proves that a piece of a longer message is still where that one came: those that came in
- * another part of the program are forgotten. */
-static void forget_unrelated(struct pl_tracing *tracing, int64_t message)
+/* Whether a piece of a longer message came in another part of the program than where it goes:
+ * nothing proves that it is still there. */
+static bool is_unrelated(const struct pl_tracing *tracing, int64_t message)
 {
     const struct pl_traffic *traffic = tracing->traffic;
-    struct pl_lying_list *found = &tracing->found;
-    int64_t kept = 0;
-    for (int64_t i = 0; i < found->count; i++) {
-        const struct pl_lying *piece = &found->at[i];
+    for (int64_t i = 0; i < tracing->found.count; i++) {
+        const struct pl_lying *piece = &tracing->found.at[i];
         const int64_t known = piece->message;
         const bool came = traffic->target[known] == traffic->source[message];
-        if (piece->high - piece->low == traffic->bytes[known] ||
-            pl_is_near(tracing->sites, &tracing->sites->nearest,
-                       came ? traffic->receive_site[known] : traffic->send_site[known],
-                       traffic->send_site[message]))
-            found->at[kept++] = *piece;
+        if (piece->high - piece->low < traffic->bytes[known] &&
+            !pl_is_near(tracing->sites, &tracing->sites->nearest,
+                        came ? traffic->receive_site[known] : traffic->send_site[known],
+                        traffic->send_site[message]))
+            return true;
     }
-    found->count = kept;
+    return false;
 }
 
 /* Whether a long message is rather something else than what lay there. */
@@ -154,8 +152,7 @@ static bool find_pieces(struct pl_tracing *tracing, int64_t message)
         return false;
     const int64_t start = traffic->from_address[message], target = traffic->target[message];
     look(tracing, traffic->source[message], start, start + traffic->bytes[message]);
-    forget_unrelated(tracing, message);
-    if (!tracing->found.count || !is_plausible(tracing, message))
+    if (!tracing->found.count || !is_plausible(tracing, message) || is_unrelated(tracing, message))
         return false;
     tracing->scratch.count = 0;
     for (int64_t i = 0; i < tracing->found.count; i++)

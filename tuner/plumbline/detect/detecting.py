@@ -196,6 +196,8 @@ def _incomplete(
         if instance.missing and not state.claimed[list(instance.messages)].any()
     ]
     for atom, missing in nearly(state.traffic, cut, state.free(cut, others)):
+        if state.traffic.crossed[cut.messages[atom]].mean() > 0.5:
+            continue
         instances.append(
             Instance(
                 "bcast",

@@ -157,7 +157,7 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
 
 
 def is_uneven(sizes: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> bool:
-    return bool(sizes.max() > UNEVEN * sizes.min())
+    return bool(sizes.max() >= UNEVEN * sizes.min())
 
 
 def _of_neighbours(sizes: Indices, ranks: int) -> bool:
