@@ -197,6 +197,6 @@ def _sites() -> list[str]:
     while frame is not None and len(found) < 8:
         name = frame.f_code.co_filename
         if "detection" in name and not name.endswith(("spmd.py", "__main__.py", "suite.py")):
-            found.append(f"{name.rpartition('/')[2]}:{frame.f_lineno}")
+            found.append(f"{name.rpartition('/')[2]}:{frame.f_lineno}:{frame.f_code.co_name}")
         frame = frame.f_back
     return found
