@@ -151,7 +151,10 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
         for time in range(times):
             if _of_neighbours(sizes[time], len(group)):
                 continue
-            if max(leaving[time], coming[time]) >= Arrangement.ORDER:
+            # Equal ones that do not lie by ranks are those of neighbours, in an order of their own.
+            even = sizes[time].min() == sizes[time].max()
+            least = Arrangement.REGULAR if even else Arrangement.ORDER
+            if max(leaving[time], coming[time]) >= least:
                 kinds = (Arrangement(leaving[time]), Arrangement(coming[time]))
                 yield _exchange(which, group, blocks[time], kinds)
 
