@@ -103,8 +103,8 @@ static bool is_plausible(const struct pl_tracing *tracing, int64_t message)
 static bool is_stale(const struct pl_tracing *tracing, int64_t rank, const int64_t *part)
 {
     const struct pl_item *item = &tracing->items[part[0]];
-    return item->origin == rank && (part[2] - part[1] < item->bytes ||
-                                    item->bytes < tracing->traffic->bytes[item->first]);
+    return item->origin == rank &&
+           (part[2] - part[1] < item->bytes || item->bytes < tracing->traffic->bytes[item->first]);
 }
 
 /* Whether a piece of a longer message came in another part of the program than where it goes:

@@ -195,10 +195,10 @@ def test_where_ranks_may_run(debian: Recorder, tmp_path: Path) -> None:
     for bind, policy in asked.items():
         folder = tmp_path / bind
         folder.mkdir()
-        env = {"OMPI_MCA_hwloc_base_binding_policy": policy}
-        done, record = debian.recorded(folder, program, 4, **env)
+        env = {"LD_PRELOAD": str(debian.library), "PLUMBLINE_RECORD": str(folder)}
+        done = mpirun(4, "--bind-to", policy, program, env=env, cwd=folder)
         assert done.returncode == 0, done.stderr
-        recording = read(record)
+        recording = read(folder)
         here = set(os.sched_getaffinity(0))
         assert all(set(rank.cpus) <= here for rank in recording.ranks)
         if len(here) > 1:
