@@ -138,6 +138,11 @@ static bool is_doubtful(const struct pl_tracing *tracing, int64_t message)
     }
     if (is_cut && covered < traffic->bytes[message])
         return true;
+    /* A panel that is shorter than the one before, in its place. */
+    const struct pl_lying *first = tracing->found.at;
+    if (is_cut && tracing->found.count == 1 && !first->offset &&
+        2 * covered > traffic->bytes[first->message])
+        return true;
     for (int64_t i = 0; i < tracing->scratch.count; i += 3)
         if (is_stale(tracing, traffic->source[message], tracing->scratch.at + i))
             return true;
