@@ -129,6 +129,9 @@ class Rank:
         other[...] = array
         return other
 
+    def compute(self, ns: int) -> None:
+        self.run.program.compute(self.world_rank, ns)
+
     def send(self, array: Array | None, to: int, tag: int = 0) -> None:
         key = (self.comm.number, self.world_rank, self.comm.ranks[to], tag)
         content, more = self._described(array)

@@ -274,7 +274,7 @@ def _mixed(nprocs: int) -> Iterator[Case]:
             panel, root = data[: 60 - 6 * time], time % me.size
             if me.rank == root:
                 me.fill(panel)
-            yield from broadcasts.chain(me, panel, root, 7)
+            yield from broadcasts.ring_but_next(me, panel, root, 7)
 
     truth = tuple(Truth("bcast", everyone, 1, time % nprocs) for time in range(5))
     yield Case("mixed panels", nprocs, panels, truth)
