@@ -53,6 +53,8 @@ class Program:
 PROGRAMS = (
     Program("bcast_linear", "MPI_Bcast", 8, 8000, 1000),
     Program("bcast_linear", "MPI_Bcast", 4, 1000, 3000),
+    Program("bcast_linear", "MPI_Bcast", 4, 20_000, 2000),
+    Program("bcast_linear", "MPI_Bcast", 6, 20_000, 1000),
     Program("bcast_linear", "MPI_Bcast", 4, 100_000, 500, 20_000),
     Program("bcast_chain", "MPI_Bcast", 4, 4096, 2000),
     Program("gather_linear", "MPI_Gather", 4, 2000, 2000),

@@ -12,7 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from plumbline.detect import core, hashes
-from plumbline.detect.columns import Indices, Mask, Rows, by_owner, classes, numbered, starts
+from plumbline.detect.columns import (
+    Indices,
+    Mask,
+    Rows,
+    by_owner,
+    classes,
+    first_of_each,
+    numbered,
+    starts,
+)
 from plumbline.detect.kinds import Element, Flag
 from plumbline.detect.recording import Recording
 
@@ -124,21 +133,26 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
     def crossed(self) -> Mask:
         """Messages that one in the other direction, of the same function, has met: each was sent
         before the other one was there. So two ranks exchange something."""
-        columns, ranks = self.recording.columns, self.nprocs
-        posts = columns["post_ns"][self.send_event]
-        ends = columns["end_ns"][self.receive_event]
-        if not len(self):
-            return np.zeros(0, bool)
-        kind = numbered(self.comm, self.functions) * ranks * ranks
-        ways, own = np.unique(kind + self.source * ranks + self.target, return_inverse=True)
-        back = kind + self.target * ranks + self.source
-        other = np.minimum(np.searchsorted(ways, back), len(ways) - 1)
-        zero, span = int(posts.min()), int(ends.max()) - int(posts.min()) + 1
-        begun = np.sort(own * span + posts - zero)
-        done = np.sort(own * span + ends - zero)
+        kind = numbered(self.comm, self.functions) * self.nprocs**2
+        ways = numbered(kind + self.source * self.nprocs, self.target)
+        heads = first_of_each(ways)
+        there = (kind + self.source * self.nprocs + self.target)[heads]
+        back = (kind + self.target * self.nprocs + self.source)[heads]
+        order = np.argsort(there)
+        place = order[np.minimum(np.searchsorted(there[order], back), len(order) - 1)]
+        both = (there[place] == back) & (there != back)
+        some = np.flatnonzero(both[ways])
+        own, other = ways[some], place[ways[some]]
+        posts = self.recording.columns["post_ns"][self.send_event[some]]
+        ends = self.recording.columns["end_ns"][self.receive_event[some]]
+        zero = posts.min(initial=0)
+        span = ends.max(initial=0) - zero + 1
+        begun, done = np.sort(own * span + posts - zero), np.sort(own * span + ends - zero)
         before = np.searchsorted(begun, other * span + ends - zero)
         over = np.searchsorted(done, other * span + posts - zero, side="right")
-        return np.asarray((ways[other] == back) & (self.source != self.target) & (before > over))
+        crossed = np.zeros(len(self), bool)
+        crossed[some] = before > over
+        return crossed
 
     def spans_ns(self, messages: Rows) -> tuple[Indices, Indices]:
         """By row: when the first of its messages was begun to be sent, or to be received; and when
