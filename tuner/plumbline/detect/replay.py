@@ -33,7 +33,7 @@ STREAM = "stream"
 _LEAST_BETWEEN_NS, _MOST_BETWEEN_NS = 500, 200_000
 # A block has as many calls as the recording, within these bounds and about this long: ranks that
 # run ahead of each other do so in a long loop only as far as the library lets them.
-_BLOCKS, _FEWEST_CALLS, _MOST_CALLS, _BLOCK_SECONDS = 8, 100, 2000, 0.02
+_BLOCKS, _FEWEST_CALLS, _MOST_CALLS, _BLOCK_SECONDS = 8, 32, 2000, 0.02
 
 
 class _Trio(msgspec.Struct, frozen=True):
