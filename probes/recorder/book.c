@@ -113,7 +113,7 @@ static void fill(struct pl_record_header *header, int64_t slots, int64_t job)
     cpu_set_t cpus;
     if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
         for (int i = 0; i < 64 * PL_CPU_WORDS; i++)
-            header->cpus[i / 64] |= (uint64_t)!!CPU_ISSET(i, &cpus) << i % 64;
+            header->cpus[i / 64] |= (uint64_t) !!CPU_ISSET(i, &cpus) << i % 64;
 #define PL_BEGINS(name) snprintf(header->names[PL_BEGINS_##name], PL_NAME, "MPI_" #name);
 #include "functions.def"
 #undef PL_BEGINS
