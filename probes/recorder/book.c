@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -109,10 +110,14 @@ static void fill(struct pl_record_header *header, int64_t slots, int64_t job)
     PMPI_Get_processor_name(text, &length);
     snprintf(header->host, sizeof header->host, "%.*s", (int)sizeof header->host - 1, text);
     read_boot(header->boot, sizeof header->boot);
+    cpu_set_t cpus;
+    if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
+        for (int i = 0; i < 64 * PL_CPU_WORDS; i++)
+            header->cpus[i / 64] |= (uint64_t) !!CPU_ISSET(i, &cpus) << i % 64;
 #define PL_BEGINS(name) snprintf(header->names[PL_BEGINS_##name], PL_NAME, "MPI_" #name);
 #include "functions.def"
 #undef PL_BEGINS
-    memcpy(header->magic, "PLRECRD1", sizeof header->magic);
+    memcpy(header->magic, "PLRECRD2", sizeof header->magic);
 }
 
 bool pl_open(const char *folder, int64_t limit, int64_t job)

@@ -102,7 +102,7 @@ struct pl_clock_offset {
     int64_t at, offset, round_trip; /* round_trip 0: not measured */
 };
 
-enum { PL_NAME = 32, PL_FUNCTION_NAMES = 128 };
+enum { PL_NAME = 32, PL_FUNCTION_NAMES = 128, PL_CPU_WORDS = 16 };
 
 struct pl_record_header {
     char magic[8];
@@ -116,6 +116,7 @@ struct pl_record_header {
     int32_t finished, functions;
     char boot[40]; /* equal where ranks have one clock */
     char host[64], library[256];
+    uint64_t cpus[PL_CPU_WORDS]; /* units that the rank may run on, a bit each; 0: not known */
     char names[PL_FUNCTION_NAMES][PL_NAME];
 };
 _Static_assert(sizeof(struct pl_record_header) <= PL_FIRST_SLOT, "the header ends before slots");

@@ -5,6 +5,7 @@ Prints one line a figure, or JSON. Asserts nothing: noise must not turn anything
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import re
 import shutil
@@ -126,14 +127,13 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        figures = [
-            *messages(folder, given.rounds),
-            *hashing(folder),
-            *hpl(folder, given.rounds, given.size),
-        ]
-    for figure in figures:
-        line = f"{figure.name}: {figure.value:.3g} {figure.unit} ({figure.of})"
-        print(msgspec.json.encode(figure).decode() if given.json else line)
+        for figure in itertools.chain(
+            messages(folder, given.rounds),
+            hashing(folder),
+            hpl(folder, given.rounds, given.size),
+        ):
+            line = f"{figure.name}: {figure.value:.3g} {figure.unit} ({figure.of})"
+            print(msgspec.json.encode(figure).decode() if given.json else line, flush=True)
 
 
 if __name__ == "__main__":

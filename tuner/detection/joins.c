@@ -98,12 +98,31 @@ static bool is_plausible(const struct pl_tracing *tracing, int64_t message)
     return true;
 }
 
-/* Whether a piece is of a rank's own, from where it has sent more: rather other things in its
- * place. */
+/* Whether a piece is of a rank's own, from where it has sent more, or was never sent by itself:
+ * rather other things in its place. */
 static bool is_stale(const struct pl_tracing *tracing, int64_t rank, const int64_t *part)
 {
-    return tracing->items[part[0]].origin == rank &&
-           part[2] - part[1] < tracing->items[part[0]].bytes;
+    const struct pl_item *item = &tracing->items[part[0]];
+    return item->origin == rank &&
+           (part[2] - part[1] < item->bytes || item->bytes < tracing->traffic->bytes[item->first]);
+}
+
+/* Whether a piece of a longer message came in another part of the program than where it goes:
+ * nothing proves that it is still there. */
+static bool is_unrelated(const struct pl_tracing *tracing, int64_t message)
+{
+    const struct pl_traffic *traffic = tracing->traffic;
+    for (int64_t i = 0; i < tracing->found.count; i++) {
+        const struct pl_lying *piece = &tracing->found.at[i];
+        const int64_t known = piece->message;
+        const bool came = traffic->target[known] == traffic->source[message];
+        if (piece->high - piece->low < traffic->bytes[known] &&
+            !pl_is_near(tracing->sites, &tracing->sites->nearest,
+                        came ? traffic->receive_site[known] : traffic->send_site[known],
+                        traffic->send_site[message]))
+            return true;
+    }
+    return false;
 }
 
 /* Whether a long message is rather something else than what lay there. */
@@ -119,6 +138,11 @@ static bool is_doubtful(const struct pl_tracing *tracing, int64_t message)
     }
     if (is_cut && covered < traffic->bytes[message])
         return true;
+    /* A panel that is shorter than the one before, in its place. */
+    const struct pl_lying *first = tracing->found.at;
+    if (is_cut && tracing->found.count == 1 && !first->offset &&
+        2 * covered > traffic->bytes[first->message])
+        return true;
     for (int64_t i = 0; i < tracing->scratch.count; i += 3)
         if (is_stale(tracing, traffic->source[message], tracing->scratch.at + i))
             return true;
@@ -133,7 +157,7 @@ static bool find_pieces(struct pl_tracing *tracing, int64_t message)
         return false;
     const int64_t start = traffic->from_address[message], target = traffic->target[message];
     look(tracing, traffic->source[message], start, start + traffic->bytes[message]);
-    if (!tracing->found.count || !is_plausible(tracing, message))
+    if (!tracing->found.count || !is_plausible(tracing, message) || is_unrelated(tracing, message))
         return false;
     tracing->scratch.count = 0;
     for (int64_t i = 0; i < tracing->found.count; i++)

@@ -147,27 +147,31 @@ static bool is_cheap(const struct pl_tracing *tracing, int64_t message)
            tracing->traffic->poly[message] == 0;
 }
 
-/* Whether a short content, as it is met anywhere, comes and goes in one part of the program: in one
- * function, or, without names, in one that the outermost calls. */
+bool pl_is_near(const struct pl_sites *sites, const struct pl_rows *functions, int64_t left,
+                int64_t right)
+{
+    if (left < 0 || right < 0 || left == right)
+        return true;
+    const int64_t from = functions->first[right], to = functions->first[right + 1];
+    int64_t own = functions->first[left];
+    const int64_t own_end = functions->first[left + 1];
+    if (own == own_end || from == to)
+        return sites->outermost[left] == sites->outermost[right];
+    for (; own < own_end; own++)
+        for (int64_t at = from; at < to; at++)
+            if (functions->at[own] == functions->at[at])
+                return true;
+    return false;
+}
+
+/* Whether a short content, as it is met anywhere, comes and goes in one part of the program. */
 static bool is_related(const struct pl_tracing *tracing, int64_t message,
                        const struct pl_held *held)
 {
-    if (!is_cheap(tracing, message))
-        return true;
-    const int64_t came = tracing->traffic->receive_site[held->message];
-    const int64_t goes = tracing->traffic->send_site[message];
-    if (came < 0 || goes < 0 || came == goes)
-        return true;
-    const struct pl_rows *functions = &tracing->sites->functions;
-    int64_t left = functions->first[came], right = functions->first[goes];
-    const int64_t left_end = functions->first[came + 1], right_end = functions->first[goes + 1];
-    if (left == left_end || right == right_end)
-        return tracing->sites->outermost[came] == tracing->sites->outermost[goes];
-    for (; left < left_end; left++)
-        for (int64_t at = right; at < right_end; at++)
-            if (functions->at[left] == functions->at[at])
-                return true;
-    return false;
+    const struct pl_traffic *traffic = tracing->traffic;
+    return !is_cheap(tracing, message) ||
+           pl_is_near(tracing->sites, &tracing->sites->functions,
+                      traffic->receive_site[held->message], traffic->send_site[message]);
 }
 
 /* Whether what a rank has sets out from it anew. An origin's own does where it goes to the same

@@ -33,9 +33,10 @@ struct pl_lying_list {
     int64_t count, room;
 };
 
-/* Functions on the call sites, but the outermost, and the outermost frame, numbered. */
+/* Functions on the call sites, but the outermost; of the two innermost frames; and the outermost
+ * frame, numbered. */
 struct pl_sites {
-    struct pl_rows functions;
+    struct pl_rows functions, nearest;
     const int64_t *outermost;
 };
 
@@ -76,6 +77,10 @@ void pl_set_out(struct pl_tracing *tracing, int64_t message, int64_t again_of);
 /* What a rank has of a content; NULL: nothing. */
 struct pl_held *pl_held(const struct pl_tracing *tracing, int64_t rank, int64_t content);
 void pl_hold(struct pl_tracing *tracing, int64_t rank, int64_t content, struct pl_held held);
+/* Whether two call sites are in one part of the program: they have one of these functions in
+ * common, or, without names, the outermost frame. */
+bool pl_is_near(const struct pl_sites *sites, const struct pl_rows *functions, int64_t left,
+                int64_t right);
 /* A message that is made of what lies at its address, or new (joins.c). */
 void pl_join(struct pl_tracing *tracing, int64_t message, const struct pl_held *held);
 /* An item has set out: looks whether it is the last piece of a whole (wholes.c). */

@@ -3,7 +3,7 @@ docs/design/detection.md.
 
     python -m tests.bench.detection [--ranks N,N…] [--seeds N] [--wrong] [--json]
 
-Counts instances. Prints a row for each kind of program."""
+Counts instances. Prints how far it is as it goes, then a row for each kind of program."""
 
 from __future__ import annotations
 
@@ -34,11 +34,14 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args(arguments)
     rows: dict[str, Row] = {}
-    begin = time.process_time()
+    begin, known = time.process_time(), 0
     for seed in range(1, asked.seeds + 1):
         for case in suite.cases([int(size) for size in asked.ranks.split(",")]):
             if asked.only not in case.name:
                 continue
+            if case.nprocs != known:
+                known = case.nprocs
+                print(f"# {known} ranks, {time.process_time() - begin:.0f} s", file=sys.stderr)
             scored = suite.score(case, seed)
             row = rows.setdefault(case.name.split()[0], Row(case.name.split()[0]))
             row.cases += 1
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str]) -> None:
             row.wrong += scored.wrong
             if asked.wrong and (scored.missed or scored.wrong):
                 where = f"{case.name}, {case.nprocs} ranks"
-                print(f"{where}: {scored.missed} missed, wrong: {scored.told}")
+                print(f"{where}: {scored.missed} missed, wrong: {scored.told}", flush=True)
     total = Row(
         "all",
         *(

@@ -121,13 +121,14 @@ def alltoall_packed(me: Rank, count: int, tag: int = 54) -> Waits:
 
 
 def alltoall_irregular(me: Rank, count: int, tag: int = 55) -> Waits:
-    """From rank i to rank j go count + i + j elements."""
-    starts = np.cumsum([0] + [count + me.rank + other for other in range(me.size)])
-    mine, got = me.data(int(starts[-1])), me.alloc(int(starts[-1]))
+    """From rank i to rank j go count + i + 2 j elements."""
+    starts = np.cumsum([0] + [count + me.rank + 2 * other for other in range(me.size)])
+    coming = np.cumsum([0] + [count + other + 2 * me.rank for other in range(me.size)])
+    mine, got = me.data(int(starts[-1])), me.alloc(int(coming[-1]))
     for step in range(1, me.size):
         to, source = (me.rank + step) % me.size, (me.rank - step) % me.size
         me.send(mine[starts[to] : starts[to + 1]], to, tag)
-        yield from me.recv(got[starts[source] : starts[source + 1]], source, tag)
+        yield from me.recv(got[coming[source] : coming[source + 1]], source, tag)
 
 
 def alltoall_bruck(me: Rank, count: int, tag: int = 56) -> Waits:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tests.bench.detection.spmd import Rank, Waits
@@ -234,6 +236,114 @@ def transposed_pairs(me: Rank, rounds: int = 3) -> Waits:
         mine[...] = got * 0.5 + mine
 
 
+def halo_with_corners(me: Rank, rounds: int = 4) -> Waits:
+    """Two columns of boxes, with corners: of four ranks each is everybody's neighbour. What goes
+    out, and what comes, lies side by side (HPCG)."""
+    row, column = divmod(me.rank, 2)
+    others = [
+        (other, 8 if other // 2 == row or other % 2 == column else 1)
+        for other in range(me.size)
+        if other != me.rank and abs(other // 2 - row) <= 1
+    ]
+    ends = np.cumsum([0] + [count for _, count in others])
+    mine, got = me.alloc(int(ends[-1])), me.alloc(int(ends[-1]))
+    for _ in range(rounds):
+        me.fill(mine)
+        for at, (other, _) in enumerate(others):
+            me.send(mine[ends[at] : ends[at + 1]], other, 1)
+        for at, (other, _) in enumerate(others):
+            yield from me.recv(got[ends[at] : ends[at + 1]], other, 1)
+
+
+def multipartition(me: Rank, rounds: int = 3) -> Waits:
+    """Faces for the next and the last rank in three directions; where faces came, what goes on in a
+    direction is packed then (BT and SP). Of fewer than four ranks all are neighbours of all."""
+    if me.size < 4:
+        return
+    came, got = me.alloc(80), me.alloc(80)
+    for _ in range(rounds):
+        yield from _faces(me, came)
+        for step in (1, 2, 3):
+            yield from _solve(me, came, got, step)
+
+
+def _faces(me: Rank, came: Any) -> Waits:
+    steps = [step for step in (1, -1, 2, -2, 3, -3) if step % me.size]
+    for tag, step in enumerate(steps):
+        me.send(me.data(12), (me.rank + step) % me.size, tag)
+    for tag, step in enumerate(steps):
+        yield from me.recv(came[12 * tag : 12 * tag + 12], (me.rank - step) % me.size, tag)
+
+
+def _solve(me: Rank, packed: Any, got: Any, step: int) -> Waits:
+    yield from _solved(me, packed, got, step)
+
+
+def _solved(me: Rank, packed: Any, got: Any, step: int) -> Waits:
+    if step % me.size:
+        me.fill(packed[:40])
+        me.send(packed[:40], (me.rank + step) % me.size, 9)
+        yield from me.recv(got[:40], (me.rank - step) % me.size, 9)
+
+
+def edges_of_a_plane(me: Rank) -> Waits:
+    """Once each: a short edge for a rank in one direction, a longer one in the other, from one
+    place, where an edge has come, too (LU)."""
+    edge = me.alloc(16)
+    for step, count in ((2, 12), (1, 16)):
+        sends = me.rank >= step and (step == 2 or me.rank % 2 == 1)
+        gets = me.rank + step < me.size and (step == 2 or me.rank % 2 == 0)
+        if sends:
+            me.fill(edge)
+            me.send(edge[:count], me.rank - step, step)
+        if gets:
+            yield from me.recv(edge[:count], me.rank + step, step)
+
+
+def memory_used_again(me: Rank) -> Waits:
+    """What goes on lies where something longer came before, and has nothing to do with it: memory
+    that was given back (AMG)."""
+    memory = me.alloc(16 * me.size)
+    if me.rank:
+        yield from _fetched(me, memory)
+    if me.rank < me.size - 1:
+        _offered(me, memory)
+
+
+def _fetched(me: Rank, memory: Any) -> Waits:
+    yield from _taken(me, memory[: 16 * (me.size - me.rank)])
+
+
+def _taken(me: Rank, memory: Any) -> Waits:
+    yield from me.recv(memory, me.rank - 1)
+
+
+def _offered(me: Rank, memory: Any) -> None:
+    _given(me, memory[: 16 * (me.size - me.rank - 1)])
+
+
+def _given(me: Rank, memory: Any) -> None:
+    me.fill(memory)
+    me.send(memory, me.rank + 1)
+
+
+def neighbours_of_a_matrix(me: Rank, rounds: int = 3) -> Waits:
+    """Parts of a vector between ranks whose rows have something to do with each other: all but two.
+    What comes lies side by side (AMG)."""
+    others = [
+        other
+        for other in range(me.size)
+        if other != me.rank and {me.rank, other} != {0, me.size - 1}
+    ]
+    mine, got = me.alloc(100), me.alloc(5 * me.size)
+    for _ in range(rounds):
+        me.fill(mine)
+        for other in others:
+            me.send(mine[3 * other : 3 * other + 5], other, 1)
+        for at, other in enumerate(others):
+            yield from me.recv(got[5 * at : 5 * at + 5], other, 1)
+
+
 ALL = (
     halo,
     halo_around,
@@ -252,4 +362,9 @@ ALL = (
     master_and_workers,
     random_traffic,
     transposed_pairs,
+    halo_with_corners,
+    multipartition,
+    edges_of_a_plane,
+    memory_used_again,
+    neighbours_of_a_matrix,
 )

@@ -22,6 +22,7 @@ from plumbline.detect.savings import Saved
 from plumbline.measure import unkept
 from plumbline.settings import campaign_file, starting
 from plumbline.settings.toolchain import find_toolchain
+from plumbline.verify.statistics import paired_shift
 from tests.collectives_alt.programs import mpirun
 from tests.probes.recorder.programs import FLAGS, Recorder, recorder
 
@@ -52,6 +53,8 @@ class Program:
 PROGRAMS = (
     Program("bcast_linear", "MPI_Bcast", 8, 8000, 1000),
     Program("bcast_linear", "MPI_Bcast", 4, 1000, 3000),
+    Program("bcast_linear", "MPI_Bcast", 4, 20_000, 2000),
+    Program("bcast_linear", "MPI_Bcast", 6, 20_000, 1000),
     Program("bcast_linear", "MPI_Bcast", 4, 100_000, 500, 20_000),
     Program("bcast_chain", "MPI_Bcast", 4, 4096, 2000),
     Program("gather_linear", "MPI_Gather", 4, 2000, 2000),
@@ -64,26 +67,22 @@ PROGRAMS = (
 
 @dataclass(frozen=True)
 class Row:
-    """Seconds of one run's timed calls: predicted; how much of it shows at least; measured, by
-    pairs of runs."""
+    """Seconds of one run's timed calls: predicted; how much of it shows at least; by hand, and what
+    pairs of runs have saved."""
 
     program: Program
     predicted: Saved
     shown: float
-    measured: list[float]
-
-    @property
-    def quartiles(self) -> tuple[float, float, float]:
-        low, middle, high = statistics.quantiles(self.measured, n=4, method="inclusive")
-        return low, middle, high
+    by_hand: float
+    measured: Saved
 
     def is_covered(self, factor: float = 1.0) -> bool:
-        """Whether the middle of what was measured lies in the interval; of the interval's ends
-        each may be off by `factor`."""
+        """Whether the intervals of what was predicted and of what was measured have a time in
+        common; each end of the former may be off by `factor`."""
         low, high = self.predicted.low_seconds, self.predicted.high_seconds
         low = low / factor if low > 0 else low * factor
         high = high * factor if high > 0 else high / factor
-        return low <= self.quartiles[1] <= high
+        return low <= self.measured.high_seconds and self.measured.low_seconds <= high
 
 
 def compiled(installed: Recorder, folder: Path) -> Path:
@@ -108,14 +107,12 @@ def measured(
     took("hand", LD_PRELOAD=str(installed.library), PLUMBLINE_RECORD=str(record))
     recording = read.read(record)
     looked = analysed(recording)
-    settings = campaign_file.load(None, {"nprocs": program.ranks, "bind": "plain"})
+    settings = campaign_file.load(None, {"nprocs": program.ranks, "bind": recording.bind})
     toolchain = find_toolchain(None, settings=settings)
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)
     with unkept.store_for(toolchain, starter, "detect") as store:
-        answer = replay.replayed(
-            *(store, looked.found, program.ranks, settings.way.use, {}), launches=launches
-        )
+        answer = replay.replayed(*(store, looked.found, program.ranks, {}), launches=launches)
     found = [
         finding
         for finding in hiding.lowered(looked, answer.findings)
@@ -129,8 +126,14 @@ def measured(
     saved = saving.default
     ends = (saved.seconds, saved.low_seconds, saved.high_seconds)
     shown = 1.0 if saving.shown is None else saving.shown
-    differences = [took("hand") - took("library") for _ in range(pairs)]
-    return Row(program, Saved(*(share * seconds for seconds in ends)), shown, differences)
+    runs = [(took("hand"), took("library")) for _ in range(pairs)]
+    return Row(
+        program,
+        Saved(*(share * seconds for seconds in ends)),
+        shown,
+        statistics.median(hand for hand, _ in runs),
+        Saved(*paired_shift([hand - library for hand, library in runs])),
+    )
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -158,14 +161,17 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def line(row: Row) -> str:
-    low, middle, high = (1e3 * seconds for seconds in row.quartiles)
-    said = row.predicted
+    said, measured = row.predicted, row.measured
     return (
-        f"{row.program.name:62} predicted {1e3 * said.seconds:.3g} "
-        f"[{1e3 * said.low_seconds:.3g}, {1e3 * said.high_seconds:.3g}], shown {row.shown:.2f}, "
-        f"measured {middle:.3g} [{low:.3g}, {high:.3g}]"
-        f"{'' if row.is_covered() else ', not covered'}"
+        f"{row.program.name:62} by hand {1e3 * row.by_hand:.3g}, predicted {_saved(said)}, "
+        f"shown {row.shown:.2f}, measured {_saved(measured)}, "
+        f"ratio {said.seconds / measured.seconds:.2f}{'' if row.is_covered() else ', not covered'}"
     )
+
+
+def _saved(saved: Saved) -> str:
+    ends = (saved.seconds, saved.low_seconds, saved.high_seconds)
+    return "{:.3g} [{:.3g}, {:.3g}]".format(*(1e3 * seconds for seconds in ends))
 
 
 if __name__ == "__main__":

@@ -129,6 +129,9 @@ class Rank:
         other[...] = array
         return other
 
+    def compute(self, ns: int) -> None:
+        self.run.program.compute(self.world_rank, ns)
+
     def send(self, array: Array | None, to: int, tag: int = 0) -> None:
         key = (self.comm.number, self.world_rank, self.comm.ranks[to], tag)
         content, more = self._described(array)
@@ -197,6 +200,6 @@ def _sites() -> list[str]:
     while frame is not None and len(found) < 8:
         name = frame.f_code.co_filename
         if "detection" in name and not name.endswith(("spmd.py", "__main__.py", "suite.py")):
-            found.append(f"{name.rpartition('/')[2]}:{frame.f_lineno}")
+            found.append(f"{name.rpartition('/')[2]}:{frame.f_lineno}:{frame.f_code.co_name}")
         frame = frame.f_back
     return found

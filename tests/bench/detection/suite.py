@@ -267,6 +267,17 @@ def _mixed(nprocs: int) -> Iterator[Case]:
         if me.rank != 1:
             yield from me.recv(right, 1, 1)
 
+    def panels(me: Rank) -> Waits:
+        """Each one shorter than the one before, and in its place (HPL)."""
+        data = me.data(60)
+        for time in range(5):
+            panel, root = data[: 60 - 6 * time], time % me.size
+            if me.rank == root:
+                me.fill(panel)
+            yield from broadcasts.ring_but_next(me, panel, root, 7)
+
+    truth = tuple(Truth("bcast", everyone, 1, time % nprocs) for time in range(5))
+    yield Case("mixed panels", nprocs, panels, truth)
     yield Case("mixed noisy", nprocs, noisy, (Truth("bcast", everyone, 3, 0),))
     names = ("scatter", "alltoall", "barrier", "allreduce", "gather")
     yield Case("mixed several", nprocs, several, tuple(Truth(name, everyone, 2) for name in names))

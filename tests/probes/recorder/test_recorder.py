@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -185,3 +186,20 @@ def test_fortran(debian: Recorder, tmp_path: Path, binding: int) -> None:
     names = [recording.functions[number] for number in collectives["function"]]
     assert names == ["MPI_Allreduce", "MPI_Ibcast"] * 2
     assert {site.frames[0].file for site in recording.call_sites} == {str(HERE / "messages.F90")}
+
+
+def test_where_ranks_may_run(debian: Recorder, tmp_path: Path) -> None:
+    """As mpirun was asked."""
+    program = debian.compiled("messages", tmp_path)
+    asked = {"none": "none", "core": "core:overload-allowed"}
+    for bind, policy in asked.items():
+        folder = tmp_path / bind
+        folder.mkdir()
+        env = {"LD_PRELOAD": str(debian.library), "PLUMBLINE_RECORD": str(folder)}
+        done = mpirun(4, "--bind-to", policy, program, env=env, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        recording = read(folder)
+        here = set(os.sched_getaffinity(0))
+        assert all(set(rank.cpus) <= here for rank in recording.ranks)
+        if len(here) > 1:
+            assert recording.bind == bind

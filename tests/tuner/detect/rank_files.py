@@ -50,7 +50,7 @@ def rank_file(
     names = b"".join(name.encode().ljust(32, b"\0") for name in NAMES)
     size = record_file._HEADER.size + len(names)
     header = record_file._Header(
-        magic=b"PLRECRD1", byte_order=1, header_bytes=size, slot_bytes=SLOT.itemsize,
+        magic=b"PLRECRD2", byte_order=1, header_bytes=size, slot_bytes=SLOT.itemsize,
         first_slot=size, rank=rank, nprocs=nprocs,
         job=more.get("job", 7), limit=more.get("limit", 1000),
         begin=more.get("begin", 0), end=more.get("end", 1000),
@@ -59,6 +59,7 @@ def rank_file(
         used=more.get("used", len(slots)), lost=more.get("lost", 0),
         finished=more.get("finished", 1), functions=len(NAMES), boot=boot, host=b"host",
         library=b"Open MPI v4.1.4",
+        cpus=sum(1 << cpu for cpu in more.get("cpus", ())).to_bytes(128, "little"),
     )  # fmt: skip
     packed = record_file._HEADER.pack(*header)
     return packed + names + b"".join(slot.tobytes() for slot in slots)

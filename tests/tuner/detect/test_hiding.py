@@ -9,7 +9,7 @@ import pytest
 from plumbline.detect import hiding
 from plumbline.detect.analysis import Analysed, analysed
 from plumbline.detect.program import LATENCY_NS, RankProgram
-from plumbline.detect.savings import Call, Saved, SavedInUse, Saving, SizeSaving
+from plumbline.detect.savings import Call, Saved, Saving, SizeSaving
 
 ROUNDS = 5
 
@@ -63,7 +63,7 @@ def test_an_interval_begins_with_what_shows() -> None:
     looked = beside(LATENCY_NS)
     saved = Saved(1e-6, 0.5e-6, 2e-6)
     call = Call(1e-6, 1e-6, 1e-6)
-    sizes = (SizeSaving(800, ROUNDS, call, call, uses=(SavedInUse("stream", 0.0, saved),)),)
+    sizes = (SizeSaving(800, ROUNDS, call, call),)
     saving = Saving("replay", "", 5e-6, saved, None, 1.0, sizes)
     slower = msgspec.structs.replace(saving, default=Saved(-2e-6, -3e-6, -1e-6))
     at = next(at for at, each in enumerate(looked.found) if each.function == "MPI_Bcast")

@@ -23,6 +23,11 @@ PROGRAMS = (
     negatives.master_and_workers,
     negatives.random_traffic,
     negatives.transposed_pairs,
+    negatives.halo_with_corners,
+    negatives.multipartition,
+    negatives.edges_of_a_plane,
+    negatives.memory_used_again,
+    negatives.neighbours_of_a_matrix,
 )
 
 

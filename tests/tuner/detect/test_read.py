@@ -139,3 +139,24 @@ def test_numbers_are_those_of_the_header() -> None:
         assert f"PL_{flag.name} = {flag.value}" in text
     assert record_file.SLOT.itemsize == 192
     assert np.dtype(record_file.SLOT).names is not None
+
+
+@pytest.mark.parametrize(
+    ("cpus", "bind"),
+    [
+        (((0, 1), (0, 1), (0, 1)), "none"),
+        (((0,), (1,), (0,)), "core"),
+        (((0, 64), (1, 65), (2, 66)), "core"),
+        (((0, 1, 2, 3), (4, 5, 6, 7), (0, 1, 2, 3)), "plain"),
+        (((0,), (), (1,)), "plain"),
+    ],
+)
+def test_where_ranks_might_run(
+    tmp_path: Path, cpus: tuple[tuple[int, ...], ...], bind: str
+) -> None:
+    files = [
+        rank_file(*members(0, 1, 2), rank=rank, nprocs=3, cpus=own) for rank, own in enumerate(cpus)
+    ]
+    recording = recorded(tmp_path, *files)
+    assert tuple(rank.cpus for rank in recording.ranks) == cpus
+    assert recording.bind == bind

@@ -159,8 +159,8 @@ def _replayed(
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
 
-    # Where mpirun puts them, as the application's: a campaign binds ranks that share cores.
-    settings = campaign_file.load(None, {"nprocs": recording.nprocs, "bind": "plain"})
+    # As the application's: a campaign binds ranks that share cores.
+    settings = campaign_file.load(None, {"nprocs": recording.nprocs, "bind": recording.bind})
     toolchain = find_toolchain(program.mpi, settings=settings)
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)
@@ -171,8 +171,7 @@ def _replayed(
     ):
         store.progress.step("replaying")
         answer = replay.replayed(
-            *(store, found, recording.nprocs, settings.way.use),
-            _winners(program, recording, found, toolchain),
+            *(store, found, recording.nprocs, _winners(program, recording, found, toolchain)),
             launches=count,
             knobs=toolchain.space.switch,
             hot=toolchain.space.hot_environment,

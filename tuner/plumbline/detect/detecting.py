@@ -11,7 +11,7 @@ import numpy as np
 from plumbline.detect.answers import Answers
 from plumbline.detect.atoms import Atoms, atoms
 from plumbline.detect.barriers import SIGNAL, barriers
-from plumbline.detect.columns import Indices
+from plumbline.detect.columns import Indices, Mask
 from plumbline.detect.composites import composed
 from plumbline.detect.instances import Instance, messages_of
 from plumbline.detect.personal import deliveries, personal
@@ -108,6 +108,7 @@ def _gathered(state: _Detecting, found: Provenance, cut: Atoms, which: Indices) 
 def _broadcasts(
     state: _Detecting, found: Provenance, spreads: Spreads, partial: Indices
 ) -> list[Instance]:
+    spreads = spreads.picked(np.flatnonzero(~_is_exchanged(state.traffic, found, spreads)))
     if not len(spreads):
         return []
     again = _again(state.traffic, found, spreads, partial)
@@ -125,6 +126,16 @@ def _broadcasts(
     kept += broadcasts(state.traffic, short, {}, patient=True)
     state.claimed[spreads.messages.picked(np.flatnonzero(nothing)).at] = True
     return [instance for instance in kept if instance is not None]
+
+
+def _is_exchanged(traffic: Traffic, found: Provenance, spreads: Spreads) -> Mask:
+    """Whether it is the one side of an exchange, which others send to the origin meanwhile; or went
+    on beside something else that goes nowhere."""
+    messages = spreads.messages
+    elsewhere = traffic.source[messages.at] != np.repeat(spreads.origin, messages.lengths)
+    sent_on = np.bincount(messages.owners[elsewhere], minlength=len(spreads)) > 0
+    met = 2 * messages.sums(traffic.crossed) > messages.lengths
+    return np.asarray((met & ~sent_on) | messages.with_any(found.is_mixed(traffic)))
 
 
 def _again(
@@ -193,6 +204,8 @@ def _incomplete(
         if instance.missing and not state.claimed[list(instance.messages)].any()
     ]
     for atom, missing in nearly(state.traffic, cut, state.free(cut, others)):
+        if state.traffic.crossed[cut.messages[atom]].mean() > 0.5:
+            continue
         instances.append(
             Instance(
                 "bcast",

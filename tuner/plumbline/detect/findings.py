@@ -21,7 +21,7 @@ from plumbline.detect.patterns import HandPattern, patterns
 from plumbline.detect.recording import Frame
 from plumbline.detect.savings import Saving, SimulatedSaving
 from plumbline.detect.traffic import Traffic
-from plumbline.detect.work import between_ns, in_a_row, work_seconds
+from plumbline.detect.work import between_ns, work_seconds
 
 Category = Literal["collective", "incomplete", "neighbourhood", "use"]
 
@@ -56,10 +56,9 @@ class HandMade(msgspec.Struct, frozen=True):
     times. `seconds`: of each from the first post to the last completion, added up;
     `call_seconds`: those that a rank spent in these calls, on the average. `instance_bytes`,
     `instance_seconds`: by instance. `work_seconds`: what all take when nobody is late (work.py), of
-    a group on the average; `in_a_row`: the share of instances that begin about when the one before
-    ends; `between_seconds`: what a rank does from one to the next; `patterns`: some of them, to be
-    played again; `saving`: what MPI's own collective would save a run, where that is known;
-    `simulated`: the same by a simulator."""
+    a group on the average; `between_seconds`: what a rank does from one to the next; `patterns`:
+    some of them, to be played again; `saving`: what MPI's own collective would save a run, where
+    that is known; `simulated`: the same by a simulator."""
 
     category: Category
     function: str
@@ -87,7 +86,6 @@ class HandMade(msgspec.Struct, frozen=True):
     instance_bytes: tuple[int, ...] = ()
     instance_seconds: tuple[float, ...] = ()
     work_seconds: float = 0.0
-    in_a_row: float = 0.0
     between_seconds: float = 0.0
     patterns: tuple[HandPattern, ...] = ()
     saving: Saving | None = None
@@ -188,7 +186,6 @@ def _finding(
         instance_bytes=tuple(each.bytes for each in folded),
         instance_seconds=seconds,
         work_seconds=work_seconds(traffic, folded),
-        in_a_row=in_a_row(folded, spans),
         between_seconds=between_ns(traffic, folded) / 1e9,
         patterns=patterns(traffic, folded),
     )

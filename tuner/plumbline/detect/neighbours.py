@@ -18,7 +18,7 @@ from plumbline.detect.columns import (
 from plumbline.detect.detecting import Detected
 from plumbline.detect.findings import HandMade, described_messages
 from plumbline.detect.groups import components
-from plumbline.detect.recording import Recording
+from plumbline.detect.personal import is_uneven
 from plumbline.detect.traffic import Traffic
 
 # Rounds after which an exchange is a habit.
@@ -31,24 +31,9 @@ def neighbourhoods(detected: Detected) -> list[HandMade]:
     traffic = detected.traffic
     messages = np.array(detected.unclaimed, np.int64)
     messages = messages[traffic.bytes[messages] > 0]
-    functions = _functions(traffic.recording)[traffic.send_site[messages]]
-    rows = classes(traffic.comm[messages], functions)
+    rows = classes(traffic.comm[messages], traffic.functions[messages])
     found = (_neighbourhood(traffic, messages[rows[row]]) for row in range(len(rows)))
     return [each for each in found if each is not None]
-
-
-def _functions(recording: Recording) -> Indices:
-    """By call site where the function was called that sends: its lines belong together. The last
-    one is of those that are not known."""
-    known: dict[tuple[str, str], int] = {}
-    frames = [site.frames[0] if site.frames else None for site in recording.call_sites]
-    return np.array(
-        [
-            -1 if each is None else known.setdefault((each.module, each.function), len(known))
-            for each in (*frames, None)
-        ],
-        np.int64,
-    )
 
 
 def _neighbourhood(traffic: Traffic, messages: Indices) -> HandMade | None:
@@ -68,8 +53,11 @@ def _neighbourhood(traffic: Traffic, messages: Indices) -> HandMade | None:
     symmetric = all((target, source) in edges for source, target in edges)
     even = all(count % min(edges.values()) == 0 for count in edges.values())
     sparse = max(degrees.values()) < max(3, ranks - 1) and len(edges) < ranks * (ranks - 1)
+    uneven = is_uneven(np.bincount(traffic.pairs(messages), traffic.bytes[messages])[pairs])
     several = sum(degrees.values()) >= 1.3 * len(degrees)
-    if not (symmetric and even and sparse and several and min(edges.values()) >= ROUNDS):
+    if not (
+        symmetric and even and (sparse or uneven) and several and min(edges.values()) >= ROUNDS
+    ):
         return None
     if len(degrees) < ranks:
         return None

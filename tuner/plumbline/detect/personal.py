@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from plumbline.detect import core
 from plumbline.detect.atoms import Atoms
@@ -23,6 +24,8 @@ from plumbline.detect.traffic import Traffic
 
 # A class of messages is explained by a collective where at least this share of it is.
 EXPLAINED = 0.5
+# Neighbours exchange faces, edges and corners, which differ by more than parts of a whole do.
+UNEVEN = 4
 # Of an incomplete one so many of the group must be there.
 LEAST_COVERAGE = 0.75
 
@@ -144,10 +147,27 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
         # By time, origin and keeper.
         blocks = np.array([pairs[pair][:times] for pair in wanted]).T
         leaving, coming = _sides(which.all, blocks, group)
+        sizes = which.all.bytes[blocks]
         for time in range(times):
-            if max(leaving[time], coming[time]) >= Arrangement.ORDER:
+            if _of_neighbours(sizes[time], len(group)):
+                continue
+            # Equal ones that do not lie by ranks are those of neighbours, in an order of their own.
+            even = sizes[time].min() == sizes[time].max()
+            least = Arrangement.REGULAR if even else Arrangement.ORDER
+            if max(leaving[time], coming[time]) >= least:
                 kinds = (Arrangement(leaving[time]), Arrangement(coming[time]))
                 yield _exchange(which, group, blocks[time], kinds)
+
+
+def is_uneven(sizes: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> bool:
+    return bool(sizes.max() >= UNEVEN * sizes.min())
+
+
+def _of_neighbours(sizes: Indices, ranks: int) -> bool:
+    """Of all pairs in order: whether each gives what it gets, and some much more than others."""
+    given = np.zeros((ranks, ranks), np.int64)
+    given[~np.eye(ranks, dtype=bool)] = sizes
+    return bool((given == given.T).all()) and is_uneven(sizes)
 
 
 def _sides(every: Deliveries, blocks: Indices, group: tuple[int, ...]) -> tuple[Indices, Indices]:
@@ -225,7 +245,10 @@ def _rooted(
         blocks = np.array([listed[:times] for listed in others.values()]).T
         place = [group.index(rank) for rank in others]
         kinds = _root_side(name, which.all, blocks, place, group.index(root), len(group))
+        exchanged = which.traffic.crossed[which.all.first[blocks]].mean(axis=1) > 0.5
         for time in range(times):
+            if exchanged[time]:
+                continue
             kind = Arrangement(kinds[time])
             few = bool(missing) or len(group) < 4
             if kind == Arrangement.OVERLAPPING or (kind == Arrangement.APART and few):

@@ -15,10 +15,9 @@ from typing import Literal
 from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS
 from plumbline.detect.findings import HandMade
 from plumbline.detect.savings import Saved, Saving, SizeSaving
-from plumbline.verify.significance.distributions import student_quantile
+from plumbline.verify.statistics import paired_shift
 
 _NORMAL = 1.96  # of 95 %
-_ENOUGH_TO_CUT = 6  # launches
 
 
 def volume(finding: HandMade, size: int) -> int:
@@ -57,8 +56,8 @@ def saving(
 
 
 def _saved(finding: HandMade, sizes: Sequence[SizeSaving], *, tuned: bool) -> Saved:
-    """Of a replay the difference of both sides, or as much less as the recording took less, and
-    its interval reaches over all ways of use; else the difference to what was recorded."""
+    """Of a replay what its launches saved, or as much less as the recording took less; else the
+    difference to what was recorded."""
     calls = [(each.tuned if tuned and each.tuned else each.default, each) for each in sizes]
     spoken_for = sum(each.instances for each in sizes) / max(1, finding.instances)
     by_hand = finding.work_seconds * min(1.0, spoken_for)
@@ -67,9 +66,9 @@ def _saved(finding: HandMade, sizes: Sequence[SizeSaving], *, tuned: bool) -> Sa
     if replayed:
         scale *= min(1.0, by_hand / replayed)
         by_hand, own = min(by_hand, replayed), 0.0
+    if all(each.in_run for each in sizes):
+        return _of_launches(sizes, scale, tuned=tuned)
     parts = [scale * each.instances * call.seconds for call, each in calls]
-    if all(each.uses for each in sizes):
-        return _over_uses(by_hand - sum(parts), sizes, scale, tuned=tuned)
     faster = [scale * each.instances * (call.seconds - call.low_seconds) for call, each in calls]
     slower = [scale * each.instances * (call.high_seconds - call.seconds) for call, each in calls]
     seconds = by_hand - sum(parts)
@@ -81,36 +80,15 @@ def _saved(finding: HandMade, sizes: Sequence[SizeSaving], *, tuned: bool) -> Sa
     )
 
 
-def _over_uses(seconds: float, sizes: Sequence[SizeSaving], scale: float, *, tuned: bool) -> Saved:
-    """A recording does not tell how ranks come to the calls in the next run, so that any way of use
-    may be theirs. What makes one launch slow makes all sizes slow: ends of intervals are added."""
-    low = high = 0.0
-    for each in sizes:
-        of_uses = [use.tuned if tuned and use.tuned else use.default for use in each.uses]
-        low += scale * each.instances * min(saved.low_seconds for saved in of_uses)
-        high += scale * each.instances * max(saved.high_seconds for saved in of_uses)
-    return Saved(seconds, min(low, seconds), max(high, seconds))
-
-
-def saved_in_a_run(by_hand: Sequence[float], instead: Sequence[float]) -> Saved:
-    """By a call, from launches of both: the interval holds the difference of one launch more of
-    each, which is a run (95 %, Student). The slowest and the fastest launch of a side count as the
-    next ones do (winsorized: Tukey and McLaughlin, Sankhya A 25 (1963)): one launch that something
-    else has held up says nothing of the others."""
-    seconds = statistics.median(by_hand) - statistics.median(instead)
-    fewest = min(len(by_hand), len(instead))
-    cut = 1 if fewest >= _ENOUGH_TO_CUT else 0
-    freedom = fewest - 1 - 2 * cut
-    if freedom < 1:
-        return Saved(seconds, seconds, seconds)
-    variance = 0.0
-    for side in (by_hand, instead):
-        least, most = sorted(side)[cut], sorted(side)[-1 - cut]
-        kept = [min(max(value, least), most) for value in side]
-        spread = statistics.stdev(kept) / (1 - 2 * cut / len(side))
-        variance += spread**2 * (1 + 1 / len(side))
-    width = student_quantile(freedom, 0.975) * math.sqrt(variance)
-    return Saved(seconds, seconds - width, seconds + width)
+def _of_launches(sizes: Sequence[SizeSaving], scale: float, *, tuned: bool) -> Saved:
+    """Both sides are of the same launches, and so are all sizes: what makes a launch slow is in
+    their difference once."""
+    of_sizes = [
+        [scale * each.instances * saved for saved in (tuned and run.tuned) or run.default]
+        for each in sizes
+        if (run := each.in_run)
+    ]
+    return Saved(*paired_shift([sum(launch) for launch in zip(*of_sizes, strict=True)]))
 
 
 def _spread(seconds: Sequence[float]) -> float:

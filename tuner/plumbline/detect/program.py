@@ -185,9 +185,10 @@ class RankProgram:
         places = [site] if isinstance(site, str) else site
         frames = []
         for place in places:
-            file, _, line = place.partition(":")
+            file, line, function = (*place.split(":"), "", "")[:3]
             address = int.from_bytes(hashlib.blake2b(place.encode(), digest_size=4).digest())
-            frames.append(Frame("program", address, file.partition(".")[0], file, int(line or 1)))
+            name = function or file.partition(".")[0]
+            frames.append(Frame("program", address, name, file, int(line or 1)))
         return _index(self._sites, CallSite(tuple(frames)))
 
     def _array(self) -> Events:

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from plumbline.detect import core
-from plumbline.detect.columns import Indices, Mask, starts
+from plumbline.detect.columns import Indices, Mask, ranges, rows
 from plumbline.detect.recording import CallSite
 from plumbline.detect.traffic import Traffic
 
@@ -71,12 +71,26 @@ class Provenance(msgspec.Struct, frozen=True, eq=False):
 
     def all_own(self, traffic: Traffic) -> Mask:
         """By message: whether all that it carries is its sender's."""
+        return np.asarray((self.parts.count > 0) & (self._foreign(traffic) == 0))
+
+    def is_mixed(self, traffic: Traffic) -> Mask:
+        """By message: whether beside what is not its sender's there is something of its own that
+        goes nowhere else."""
+        owners, items = self._carried(traffic)
+        alone = np.bincount(items, minlength=len(self.items))[items] == 1
+        own = np.bincount(owners[alone], minlength=len(traffic)) > 0
+        return np.asarray(own & (self._foreign(traffic) > 0))
+
+    def _foreign(self, traffic: Traffic) -> Indices:
+        """By message: how many of its parts are not its sender's."""
+        owners, items = self._carried(traffic)
+        foreign = self.items.origin[items] != traffic.source[owners]
+        return np.bincount(owners[foreign], minlength=len(traffic))
+
+    def _carried(self, traffic: Traffic) -> tuple[Indices, Indices]:
+        """Messages, and the item of each of their parts."""
         owners = np.repeat(np.arange(len(traffic)), self.parts.count)
-        at = starts(self.parts.count)
-        places = np.arange(at[-1]) - np.repeat(at[:-1] - self.parts.first, self.parts.count)
-        foreign = self.items.origin[self.parts.at[places, 0]] != traffic.source[owners]
-        count = np.bincount(owners[foreign], minlength=len(traffic))
-        return np.asarray((self.parts.count > 0) & (count == 0))
+        return owners, self.parts.at[ranges(self.parts.first, self.parts.count), 0]
 
 
 def provenance(traffic: Traffic, without: Mask) -> Provenance:
@@ -94,26 +108,26 @@ def provenance(traffic: Traffic, without: Mask) -> Provenance:
 class _PassedSites(core.Passed):
     """`struct pl_sites`."""
 
-    _fields_ = (("functions", core.Rows), *core.fields("", "outermost"))
+    _fields_ = (("functions", core.Rows), ("nearest", core.Rows), *core.fields("", "outermost"))
 
 
 def _passed_sites(call_sites: tuple[CallSite, ...]) -> core.Passed:
-    """Names of the functions on each call site, but the outermost, where they are known; and its
-    outermost frame, where that is not the only one."""
+    """Names of the functions on each call site, but the outermost, where they are known; of the two
+    innermost ones; and its outermost frame, where that is not the only one."""
     names: dict[str, int] = {}
     frames: dict[tuple[str, int], int] = {}
-    functions: list[int] = []
-    lengths: list[int] = []
+    functions: list[list[int]] = []
+    nearest: list[list[int]] = []
     outermost: list[int] = []
     for site in call_sites:
         inner = site.frames[:-1] or site.frames
-        own = {names.setdefault(frame.function, len(names)) for frame in inner if frame.function}
-        functions += sorted(own)
-        lengths.append(len(own))
+        own = [names.setdefault(frame.function, len(names)) for frame in inner if frame.function]
+        functions.append(sorted(set(own)))
+        nearest.append(sorted(set(own[:2])))
         last = (site.frames[-1].module, site.frames[-1].address) if len(site.frames) > 1 else None
         outermost.append(-1 if last is None else frames.setdefault(last, len(frames)))
     passed = _PassedSites()
-    first = starts(np.array(lengths, np.int64))
-    passed.nest("functions", core.rows(first, np.array(functions, np.int64)))
+    passed.nest("functions", rows(functions).passed)
+    passed.nest("nearest", rows(nearest).passed)
     passed.keep("outermost", np.array(outermost, np.int64))
     return passed

@@ -248,4 +248,5 @@ def _rank(file: RankFile, clock: Clock, zero: int) -> RecordedRank:
         end_ns=end,
         lost=file.lost,
         error_ns=clock.error_ns,
+        cpus=file.cpus,
     )

@@ -17,7 +17,7 @@ from plumbline.detect.recording import PAYLOAD
 
 SUFFIX = ".record"
 FRAMES = 8
-_MAGIC = b"PLRECRD1"
+_MAGIC = b"PLRECRD2"
 _PIECE = 16
 _MEMBERS, _REMOTE, _SITE, _MODULE = 1, 2, 3, 4
 _MOST_RANKS = 1 << 22
@@ -51,7 +51,7 @@ SLOT = np.dtype(
         ("payload", "u1", (PAYLOAD,)),
     ]
 )
-_HEADER = struct.Struct("=8s4I2i4q6q2q2i40s64s256s")
+_HEADER = struct.Struct("=8s4I2i4q6q2q2i40s64s256s128s")
 
 
 class _Header(NamedTuple):
@@ -81,6 +81,7 @@ class _Header(NamedTuple):
     boot: bytes
     host: bytes
     library: bytes
+    cpus: bytes
 
 
 class Offset(msgspec.Struct, frozen=True):
@@ -115,6 +116,7 @@ class RankFile(msgspec.Struct, frozen=True, eq=False):
     library: str
     finished: bool
     lost: int
+    cpus: tuple[int, ...]  # where it might run; empty: not known
     functions: tuple[str, ...]
     slots: npt.NDArray[np.void]
     communicators: dict[int, Members]
@@ -151,6 +153,7 @@ def read(path: Path) -> RankFile:
         library=_text(header.library),
         finished=bool(header.finished),
         lost=header.lost,
+        cpus=tuple(np.flatnonzero(_bits(header.cpus)).tolist()),
         functions=names,
         slots=events,
         communicators=communicators,
@@ -188,6 +191,11 @@ def _names(file: BinaryIO, header: _Header) -> tuple[str, ...]:
     if not all(name.startswith("MPI_") and name.isidentifier() for name in names):
         raise ValueError("a function has no name")
     return names
+
+
+def _bits(words: bytes) -> npt.NDArray[np.uint8]:
+    numbers = np.frombuffer(words, "=u8").astype("<u8")
+    return np.unpackbits(numbers.view(np.uint8), bitorder="little")
 
 
 def _text(field: bytes) -> str:

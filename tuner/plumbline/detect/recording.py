@@ -14,8 +14,10 @@ import numpy.typing as npt
 
 from plumbline.detect.hashes import EXTREMES, SKETCH
 from plumbline.detect.kinds import Flag, Kind
+from plumbline.system.placement import PLAIN, Bind
 
 PAYLOAD = 64  # bytes of a message that are kept as they are
+_OF_A_CORE = 2  # processing units
 
 EVENT = np.dtype(
     [
@@ -146,7 +148,8 @@ class CallSite(msgspec.Struct, frozen=True):
 class RecordedRank(msgspec.Struct, frozen=True):
     """What is known of a rank besides its events. `lost`: events behind the recording's limit, for
     which there was no room; all of them are later than those that are here. `error_ns`: by how
-    much its times may be off against those of other hosts."""
+    much its times may be off against those of other hosts. `cpus`: the processing units of its
+    host that it was allowed; empty: not known."""
 
     rank: int
     host: str
@@ -155,6 +158,7 @@ class RecordedRank(msgspec.Struct, frozen=True):
     end_ns: int
     lost: int = 0
     error_ns: int = 0
+    cpus: tuple[int, ...] = ()
 
 
 class Recording(msgspec.Struct, frozen=True, eq=False, weakref=True, dict=True):
@@ -172,6 +176,22 @@ class Recording(msgspec.Struct, frozen=True, eq=False, weakref=True, dict=True):
     @property
     def nprocs(self) -> int:
         return len(self.ranks)
+
+    @property
+    def bind(self) -> Bind:
+        """How a launch has to bind ranks that are to be where these were: to a core (its one or two
+        processing units) each, not at all, or, where neither fits, as a plain mpirun does."""
+        if not all(rank.cpus for rank in self.ranks):
+            return PLAIN
+        if max(len(rank.cpus) for rank in self.ranks) <= _OF_A_CORE and self._spread_out():
+            return "core"
+        return "none" if not self._spread_out() else PLAIN
+
+    def _spread_out(self) -> bool:
+        """Whether ranks of one host were allowed different processing units."""
+        return len({(rank.host, rank.cpus) for rank in self.ranks}) > len(
+            {rank.host for rank in self.ranks}
+        )
 
     @functools.cached_property
     def partner(self) -> npt.NDArray[np.int64]:

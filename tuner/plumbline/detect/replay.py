@@ -15,8 +15,8 @@ from plumbline.core.plan import Data, Messages, Plan, PlanCase
 from plumbline.detect.findings import HandMade
 from plumbline.detect.known_costs import Winners, call_of
 from plumbline.detect.patterns import HandPattern
-from plumbline.detect.predicted import saved_in_a_run, saving, volume
-from plumbline.detect.savings import Call, SavedInUse, SizeSaving
+from plumbline.detect.predicted import saving, volume
+from plumbline.detect.savings import Call, SavedInRun, SizeSaving
 from plumbline.measure import settling, unkept
 from plumbline.measure.experiment import Arm, take_turns
 from plumbline.measure.launches import LaunchStore
@@ -28,31 +28,33 @@ from plumbline_db.records import Suite
 
 SUITE = Suite("replay")
 LAUNCHES = 8
-# Where more than this share of instances follow each other without a pause, so do calls.
-_IN_A_ROW, STREAM = 0.5, "stream"
-# Ways of use that no recording can rule out for the next run: ranks run ahead of each other, or are
-# met by a barrier before each call.
-_USES = (STREAM, "loop")
+STREAM = "stream"
 # What ranks compute between calls is played where it is neither nothing nor too long for a launch.
 _LEAST_BETWEEN_NS, _MOST_BETWEEN_NS = 500, 200_000
-
-_Way = tuple[str, int]  # a way of use, and what ranks compute between calls in ns
+# A block has as many calls as the recording, within these bounds and about this long: ranks that
+# run ahead of each other do so in a long loop only as far as the library lets them.
+_BLOCKS, _FEWEST_CALLS, _MOST_CALLS, _BLOCK_SECONDS = 8, 32, 2000, 0.02
 
 
 class _Trio(msgspec.Struct, frozen=True):
-    """The cases of a pattern in one way of use."""
+    """The cases of a pattern, called in one way."""
 
     by_hand: PlanCase
     default: PlanCase
     tuned: PlanCase | None
 
+    @property
+    def cases(self) -> list[PlanCase]:
+        return [case for case in (self.by_hand, self.default, self.tuned) if case is not None]
+
 
 class _Replay(msgspec.Struct, frozen=True):
-    """A pattern of a finding in several ways of use; the first is the likely one."""
+    """A pattern of a finding: its calls back to back, and as they follow each other in the run."""
 
     finding: int
     pattern: HandPattern
-    uses: tuple[_Trio, ...]
+    calls: _Trio
+    in_run: _Trio
 
 
 class Replayed(msgspec.Struct, frozen=True):
@@ -67,7 +69,6 @@ def replayed(
     store: LaunchStore,
     found: Sequence[HandMade],
     nprocs: int,
-    use: str,
     winners: Winners,
     *,
     launches: int = LAUNCHES,
@@ -75,18 +76,15 @@ def replayed(
     knobs: str = "communicator",
     hot: Mapping[str, str] = {},
 ) -> Replayed:
-    """`launches` launches of `nprocs` ranks. `use`: the way of use, unless instances follow each
-    other without a pause; `hot`: variables under which winners can be switched. Raises
-    PlumblineError where launches fail and no case is to blame."""
+    """`launches` launches of `nprocs` ranks. `hot`: variables under which winners can be switched.
+    Raises PlumblineError where launches fail and no case is to blame."""
     simulated = store.starter.family.simulates
     replays = [
         _Replay(
             number,
             pattern,
-            tuple(
-                _trio(finding, pattern, nprocs, way, winners)
-                for way in _ways(finding, use, simulated=simulated)
-            ),
+            _trio(finding, pattern, nprocs, winners, simulated=simulated),
+            _trio(finding, pattern, nprocs, winners, _between_ns(finding), simulated=simulated),
         )
         for number, finding in enumerate(found)
         if finding.category == "collective"
@@ -95,7 +93,7 @@ def replayed(
     if not replays:
         return Replayed(list(found), [])
     plan = settling.until_settled(_plan(replays, seed, knobs), simulated=simulated)
-    any_tuned = any(each.uses[0].tuned is not None for each in replays)
+    any_tuned = any(each.calls.tuned is not None for each in replays)
     arm = Arm(SUITE, plan, hot if any_tuned else {})
     take_turns(store, [arm], launches)
     seconds, wrong = _measured(unkept.records(store, SUITE))
@@ -107,8 +105,7 @@ def replayed(
         if size is not None:
             sizes.setdefault(each.finding, []).append(size)
         else:
-            likely = each.uses[0]
-            why = wrong.get(likely.by_hand) or wrong.get(likely.default) or "launches ended with it"
+            why = next(filter(None, map(wrong.get, each.calls.cases)), "launches ended with it")
             failures.append(
                 f"{found[each.finding].function}, {each.pattern.bytes} bytes: not replayed: {why}"
             )
@@ -125,23 +122,25 @@ def replayed(
     )
 
 
-def _ways(finding: HandMade, use: str, *, simulated: bool) -> list[_Way]:
-    likely = STREAM if finding.in_a_row > _IN_A_ROW else use
-    if simulated:
-        return [(likely, 0)]
-    ways = [(way, 0) for way in dict.fromkeys((likely, use, *_USES))]
+def _between_ns(finding: HandMade) -> int:
     between = min(round(finding.between_seconds * 1e9), _MOST_BETWEEN_NS)
-    return [*ways, (STREAM, between)] if between >= _LEAST_BETWEEN_NS else ways
+    return between if between >= _LEAST_BETWEEN_NS else 0
+
+
+def _calls(finding: HandMade) -> int:
+    """Of a block."""
+    seconds = finding.work_seconds / finding.instances + _between_ns(finding) / 1e9
+    return max(_FEWEST_CALLS, min(finding.instances, _MOST_CALLS, round(_BLOCK_SECONDS / seconds)))
 
 
 def _plan(replays: Sequence[_Replay], seed: int, knobs: str) -> Plan:
-    patterns = {each.uses[0].by_hand.variant: played(each.pattern) for each in replays}
-    trios = [trio for each in replays for trio in each.uses]
-    cases = [case for trio in trios for case in (trio.by_hand, trio.default, trio.tuned) if case]
+    patterns = {each.calls.by_hand.variant: played(each.pattern) for each in replays}
+    cases = [case for each in replays for trio in (each.calls, each.in_run) for case in trio.cases]
     return Plan(
         "replay",
         seed,
         tuple(dict.fromkeys(cases)),
+        blocks=_BLOCKS,
         knobs=knobs,
         patterns=tuple(patterns.values()),
     )
@@ -154,9 +153,15 @@ def played(pattern: HandPattern) -> Messages:
 
 
 def _trio(
-    finding: HandMade, pattern: HandPattern, nprocs: int, way: _Way, winners: Winners
+    finding: HandMade,
+    pattern: HandPattern,
+    nprocs: int,
+    winners: Winners,
+    between_ns: int = 0,
+    *,
+    simulated: bool,
 ) -> _Trio:
-    use, between_ns = way
+    """A simulated machine has one way of use, repeats itself, and makes nobody wait."""
     size = volume(finding, pattern.bytes)
     ranks = 0 if len(pattern.group) == nprocs else len(pattern.group)
     root = max(pattern.root, 0)
@@ -164,16 +169,14 @@ def _trio(
     data = Data(pattern.type, operation, root)
     if not finding.operation or not _defined(data):
         data = Data(root=root)
-    by_hand = PlanCase(
-        finding.function,
-        size,
-        played(pattern).variant,
-        ranks=ranks,
-        use=use,
-        delay_ns=between_ns,
-        data=Data(root=root),
+    default = PlanCase(finding.function, size, ranks=ranks, data=data)
+    if not simulated:
+        default = msgspec.structs.replace(
+            default, reps=_calls(finding), use=STREAM, delay_ns=between_ns
+        )
+    by_hand = msgspec.structs.replace(
+        default, variant=played(pattern).variant, data=Data(root=root)
     )
-    default = PlanCase(finding.function, size, ranks=ranks, use=use, delay_ns=between_ns, data=data)
     winner = winners.get((finding.function, len(pattern.group), size))
     tuned = None
     if winner is not None:
@@ -193,13 +196,15 @@ def _defined(data: Data) -> bool:
     return whole and data.op in ("MPI_LAND", "MPI_LOR", "MPI_LXOR")
 
 
-Seconds = dict[PlanCase, dict[int, float]]  # by launch
+Seconds = dict[PlanCase, list[float]]  # by launch, the same ones for all
 
 
 def _measured(raw: Sequence[Sequence[ProbeRecord]]) -> tuple[Seconds, dict[PlanCase, str]]:
-    seconds: Seconds = {}
+    """What a call takes in each launch, on the average of its blocks: a program pays for slow ones,
+    too."""
+    launches: list[dict[PlanCase, float]] = []
     wrong: dict[PlanCase, str] = {}
-    for launch, records in enumerate(raw):
+    for records in raw:
         cases = dict(_cases(records))
         samples: dict[int, list[int]] = {}
         for record in records:
@@ -207,10 +212,13 @@ def _measured(raw: Sequence[Sequence[ProbeRecord]]) -> tuple[Seconds, dict[PlanC
                 samples.setdefault(record.case, []).extend(record.ns)
             elif isinstance(record, Check) and record.outcome != "ok":
                 wrong[cases[record.case]] = f"{record.outcome}: {record.detail}"
-        for number, ns in samples.items():
-            if ns and cases[number] not in wrong:
-                seconds.setdefault(cases[number], {})[launch] = statistics.median(ns) / 1e9
-    return seconds, wrong
+        launches.append(
+            {cases[number]: statistics.fmean(ns) / 1e9 for number, ns in samples.items() if ns}
+        )
+    everywhere = set.intersection(*map(set, launches)) if launches else set()
+    return {
+        case: [launch[case] for launch in launches] for case in everywhere - wrong.keys()
+    }, wrong
 
 
 def _cases(records: Sequence[ProbeRecord]) -> Iterator[tuple[int, PlanCase]]:
@@ -230,6 +238,7 @@ def _cases(records: Sequence[ProbeRecord]) -> Iterator[tuple[int, PlanCase]]:
                     record.bytes,
                     record.variant,
                     configurations.get(record.config, Configuration()),
+                    reps=record.reps if record.use == STREAM else 0,
                     ranks=record.ranks,
                     use=record.use,
                     delay_ns=record.delay_ns,
@@ -239,43 +248,45 @@ def _cases(records: Sequence[ProbeRecord]) -> Iterator[tuple[int, PlanCase]]:
 
 
 def _size(replay: _Replay, seconds: Seconds, compare: Compare) -> SizeSaving | None:
-    likely, pattern = replay.uses[0], replay.pattern
-    by_hand, default = seconds.get(likely.by_hand), seconds.get(likely.default)
+    calls, pattern = replay.calls, replay.pattern
+    by_hand, default = seconds.get(calls.by_hand), seconds.get(calls.default)
     if not by_hand or not default:
         return None
-    middle = call_of(list(by_hand.values()))
-    own = _beside(middle, by_hand, default, compare)
-    if own is None:
-        return None
+    middle = call_of(by_hand)
     tuned, name = None, ""
-    if likely.tuned is not None:
-        tuned = _beside(middle, by_hand, seconds.get(likely.tuned, {}), compare)
-        name = label(likely.tuned.variant, likely.tuned.configuration.as_dict()) if tuned else ""
-    uses = tuple(saved for trio in replay.uses if (saved := _in_use(trio, seconds)) is not None)
-    return SizeSaving(pattern.bytes, pattern.instances, middle, own, tuned, name, uses)
-
-
-def _in_use(trio: _Trio, seconds: Seconds) -> SavedInUse | None:
-    by_hand, default = seconds.get(trio.by_hand), seconds.get(trio.default)
-    if not by_hand or not default:
-        return None
-    theirs = list(by_hand.values())
-    tuned = seconds.get(trio.tuned) if trio.tuned is not None else None
-    return SavedInUse(
-        trio.by_hand.use,
-        trio.by_hand.delay_ns / 1e9,
-        saved_in_a_run(theirs, list(default.values())),
-        saved_in_a_run(theirs, list(tuned.values())) if tuned else None,
+    if calls.tuned is not None and calls.tuned in seconds:
+        tuned = _beside(middle, by_hand, seconds[calls.tuned], compare)
+        name = label(calls.tuned.variant, calls.tuned.configuration.as_dict())
+    return SizeSaving(
+        pattern.bytes,
+        pattern.instances,
+        middle,
+        _beside(middle, by_hand, default, compare),
+        tuned,
+        name,
+        _in_run(replay.in_run, seconds),
     )
 
 
-def _beside(
-    by_hand: Call, theirs: Mapping[int, float], ours: Mapping[int, float], compare: Compare
-) -> Call | None:
-    """A call by its ratio to the one that is made by hand, launch by launch."""
-    logs = [math.log(ours[launch] / theirs[launch]) for launch in ours if launch in theirs]
-    if not logs:
+def _in_run(trio: _Trio, seconds: Seconds) -> SavedInRun | None:
+    if trio.by_hand not in seconds or trio.default not in seconds:
         return None
+    default, tuned = (
+        tuple(
+            theirs - ours for theirs, ours in zip(seconds[trio.by_hand], seconds[case], strict=True)
+        )
+        if case in seconds
+        else ()
+        for case in (trio.default, trio.tuned)
+    )
+    return SavedInRun(trio.by_hand.delay_ns / 1e9, default, tuned)
+
+
+def _beside(
+    by_hand: Call, theirs: Sequence[float], ours: Sequence[float], compare: Compare
+) -> Call:
+    """A call by its ratio to the one that is made by hand, launch by launch."""
+    logs = [math.log(own / other) for own, other in zip(ours, theirs, strict=True)]
     found = compare(logs)
     low = math.exp(min(logs)) if found.low is None else found.low
     high = math.exp(max(logs)) if found.high is None else found.high

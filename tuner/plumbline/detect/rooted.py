@@ -23,12 +23,16 @@ def rooted(which: MessageClass, *, surely: bool = False) -> list[Instance]:
 
     def is_tree(every: Phases) -> Mask:
         once = every.messages.lengths == len(group) - 1
-        return np.asarray(once & (every.complete > 0) & ~every.overlaps)
+        exchanged = 2 * every.messages.sums(traffic.crossed) > every.messages.lengths
+        return np.asarray(once & (every.complete > 0) & ~every.overlaps & ~exchanged)
 
     good = which.good("reduce", True, is_tree)
     if good is None or which.says_one_thing:
         return []
     targets = which.distinct(traffic.target[good.messages.at], good)
+    # Whoever adds up does so in one function.
+    if (which.distinct(traffic.functions[good.messages.at] + 1, good) > 1).any():
+        return []
     chains = targets > len(group) - 2
     if chains.any() or (targets == 1).all():  # what anything looks like: then it must be all of it
         if len(good.messages.at) < len(messages):

@@ -23,23 +23,21 @@ class Saved(msgspec.Struct, frozen=True):
     high_seconds: float
 
 
-class SavedInUse(msgspec.Struct, frozen=True):
-    """By one call in place of one that is made by hand, where calls stand so (docs/uses.md) and
-    ranks compute for so long between them. The intervals are those of a run, whose launch is one of
-    many."""
+class SavedInRun(msgspec.Struct, frozen=True):
+    """By one call in place of one that is made by hand, where calls follow each other as in the
+    recording and ranks compute for so long between them: seconds, launch by launch."""
 
-    use: str
     between_seconds: float
-    default: Saved
-    tuned: Saved | None = None
+    default: tuple[float, ...]
+    tuned: tuple[float, ...] = ()
 
 
 class SizeSaving(msgspec.Struct, frozen=True):
     """Of the instances of about one size. `bytes`: as MPI counts them for the function;
     `by_hand`: one of them, replayed (None: not replayed); `default`: the collective, the library
     as it is; `tuned`: the same with a campaign's winner in force (None: there is none), which is
-    `configuration`. `uses`: what a call saves in each way in which they may stand in the run, where
-    it was replayed; the first is the likely one."""
+    `configuration`. All of them with nothing between calls; `in_run`: what a call saves in the run,
+    where it was replayed."""
 
     bytes: int
     instances: int
@@ -47,7 +45,7 @@ class SizeSaving(msgspec.Struct, frozen=True):
     default: Call
     tuned: Call | None = None
     configuration: str = ""
-    uses: tuple[SavedInUse, ...] = ()
+    in_run: SavedInRun | None = None
 
 
 class Saving(msgspec.Struct, frozen=True):

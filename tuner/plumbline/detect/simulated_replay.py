@@ -191,7 +191,7 @@ def more_ranks(store: LaunchStore, found: Sequence[HandMade], nprocs: int) -> li
             )
     if not larger:
         return list(found)
-    answer = replay.replayed(store, list(larger.values()), nprocs, "", {}, launches=1)
+    answer = replay.replayed(store, list(larger.values()), nprocs, {}, launches=1)
     measured = dict(zip(larger, answer.findings, strict=True))
     return [
         finding if number not in measured else _with(finding, measured[number], names[number])

@@ -12,7 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from plumbline.detect import core, hashes
-from plumbline.detect.columns import Indices, Rows, by_owner, classes, numbered, starts
+from plumbline.detect.columns import (
+    Indices,
+    Mask,
+    Rows,
+    by_owner,
+    classes,
+    first_of_each,
+    numbered,
+    starts,
+)
 from plumbline.detect.kinds import Element, Flag
 from plumbline.detect.recording import Recording
 
@@ -108,6 +117,42 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
             if name != "width":
                 passed.keep(name, getattr(self, name))
         return passed
+
+    @functools.cached_property
+    def functions(self) -> Indices:
+        """By message the function that sends it: its lines belong together. -1: not known."""
+        known: dict[tuple[str, str], int] = {}
+        frames = [site.frames[0] if site.frames else None for site in self.recording.call_sites]
+        numbers = [
+            -1 if each is None else known.setdefault((each.module, each.function), len(known))
+            for each in (*frames, None)  # the last one: a call site that is not known
+        ]
+        return np.array(numbers, np.int64)[self.send_site]
+
+    @functools.cached_property
+    def crossed(self) -> Mask:
+        """Messages that one in the other direction, of the same function, has met: each was sent
+        before the other one was there. So two ranks exchange something."""
+        kind = numbered(self.comm, self.functions) * self.nprocs**2
+        ways = numbered(kind + self.source * self.nprocs, self.target)
+        heads = first_of_each(ways)
+        there = (kind + self.source * self.nprocs + self.target)[heads]
+        back = (kind + self.target * self.nprocs + self.source)[heads]
+        order = np.argsort(there)
+        place = order[np.minimum(np.searchsorted(there[order], back), len(order) - 1)]
+        both = (there[place] == back) & (there != back)
+        some = np.flatnonzero(both[ways])
+        own, other = ways[some], place[ways[some]]
+        posts = self.recording.columns["post_ns"][self.send_event[some]]
+        ends = self.recording.columns["end_ns"][self.receive_event[some]]
+        zero = posts.min(initial=0)
+        span = ends.max(initial=0) - zero + 1
+        begun, done = np.sort(own * span + posts - zero), np.sort(own * span + ends - zero)
+        before = np.searchsorted(begun, other * span + ends - zero)
+        over = np.searchsorted(done, other * span + posts - zero, side="right")
+        crossed = np.zeros(len(self), bool)
+        crossed[some] = before > over
+        return crossed
 
     def spans_ns(self, messages: Rows) -> tuple[Indices, Indices]:
         """By row: when the first of its messages was begun to be sent, or to be received; and when

@@ -3,8 +3,6 @@ for in MPI's own as well, so that only what goes on behind the last one's coming
 
 from __future__ import annotations
 
-import itertools
-from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -78,18 +76,3 @@ def between_ns(traffic: Traffic, instances: Sequence[Instance]) -> int:
     both = there[:, 1:] & there[:, :-1]
     gaps = first[:, 1:][both] - last[:, :-1][both]
     return max(0, int(np.median(gaps))) if len(gaps) else 0
-
-
-def in_a_row(instances: Sequence[Instance], spans: Sequence[tuple[int, int]]) -> float:
-    """The share of instances of a group that begin when the one before has just ended, or before:
-    within a tenth of what it took. `spans`: of each instance, begin and end."""
-    times: dict[tuple[int, ...], list[tuple[int, int]]] = defaultdict(list)
-    for each, span in zip(instances, spans, strict=True):
-        times[each.group].append(span)
-    close = pairs = 0
-    for own in times.values():
-        own.sort()
-        for (begin, end), (following, _) in itertools.pairwise(own):
-            pairs += 1
-            close += following - end <= (end - begin) / 10
-    return close / pairs if pairs else 0.0

@@ -17,7 +17,7 @@ from plumbline.verify.significance import (
 )
 from plumbline.verify.significance.comparison import Alternative, Comparison, Test
 from plumbline.verify.significance.exact import exact_ratio
-from plumbline.verify.significance.signed_rank import paired_ratio
+from plumbline.verify.significance.signed_rank import paired_ratio, paired_shift
 
 __all__ = [
     "DEFAULT_TEST",
@@ -32,6 +32,7 @@ __all__ = [
     "benjamini_hochberg",
     "exact_ratio",
     "paired_ratio",
+    "paired_shift",
     "slower",
     "stars",
     "tukey_filter",

@@ -45,6 +45,15 @@ def paired_ratio(
     return Comparison(ratio_of(middle_of(walsh)), low, high, p, n, reason)
 
 
+def paired_shift(differences: ArrayLike, confidence: float = 0.95) -> tuple[float, float, float]:
+    """The Hodges-Lehmann centre of per-launch differences, in their unit, and its interval as in
+    `paired_ratio`; where launches are too few for one, it is as wide as they lie apart."""
+    values = finite(differences, "differences")
+    walsh = _walsh_averages(values)
+    order = max(1, _order(len(values), (1 - confidence) / 2))
+    return middle_of(walsh), float(walsh[order - 1]), float(walsh[-order])
+
+
 def signed_rank(
     left: ArrayLike,
     right: ArrayLike,
