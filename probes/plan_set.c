@@ -147,28 +147,32 @@ static bool refuse_number(struct pl_parser *parser, int line, const char *key, i
     return pl_refuse_token(parser, key, number, "%s", why);
 }
 
-/* A rule and its bounds stand on one line, and in place of blocks and reps. */
+/* A rule and its bounds stand on one line, in place of blocks and reps; without bounds it ends
+ * cases between two blocks. */
 static bool finish_rule(struct pl_parser *parser)
 {
-    const struct pl_nrep_rule *rule = &parser->plan->nrep;
-    const char *lonely = given(parser, "nrep_min")    ? "nrep_min"
-                         : given(parser, "nrep_step") ? "nrep_step"
-                         : given(parser, "nrep_max")  ? "nrep_max"
-                                                      : NULL;
+    struct pl_nrep_rule *rule = &parser->plan->nrep;
+    const char *bound = given(parser, "nrep_min")    ? "nrep_min"
+                        : given(parser, "nrep_step") ? "nrep_step"
+                        : given(parser, "nrep_max")  ? "nrep_max"
+                                                     : NULL;
     if (rule->count == 0) {
-        if (!lonely)
+        if (!bound)
             return true;
         parser->error->line = parser->set_line;
-        return pl_refuse_token(parser, lonely, "…", "it bounds a stopping rule; add nrep=…");
+        return pl_refuse_token(parser, bound, "…", "it bounds a stopping rule; add nrep=…");
     }
+    rule->in_blocks = !bound && given(parser, "blocks");
+    if (rule->in_blocks)
+        return true;
     if (given(parser, "blocks"))
         return refuse_number(parser, parser->set_line, "blocks", parser->plan->blocks,
-                             "a stopping rule decides how many blocks there are; leave out blocks "
-                             "or nrep");
+                             "nrep_min, nrep_step and nrep_max say how many samples there are; "
+                             "leave them out, or blocks");
     if (parser->reps_line > 0)
         return refuse_number(parser, parser->reps_line, "reps", parser->reps,
                              "a stopping rule decides how many samples there are; leave out reps "
-                             "here or nrep in the set line");
+                             "here, or write blocks in place of nrep_min, nrep_step and nrep_max");
     if (rule->most < rule->least)
         return refuse_number(parser, parser->set_line, "nrep_max", rule->most,
                              "it is below nrep_min; raise it");
@@ -251,7 +255,7 @@ static bool finish_idle(struct pl_parser *parser)
         {"window_us", !any_start(plan, windows),
          "no window is used here; leave it out, or choose sync=window or a case with "
          "use=synchronised"},
-        {"budget_ms", !any_start(plan, budget) && plan->nrep.count == 0,
+        {"budget_ms", !any_start(plan, budget) && (plan->nrep.count == 0 || plan->nrep.in_blocks),
          "nothing heeds a budget here; leave it out, or choose sync=window, sync=roundtime, a "
          "case with use=synchronised or a stopping rule (nrep)"},
         {"arrival", !any_start(plan, arrivals),
@@ -297,7 +301,7 @@ bool pl_finish_plan(struct pl_parser *parser)
     }
     if (!pl_finish_uses(parser) || !finish_cycle(parser) || !finish_idle(parser))
         return false;
-    if (plan->nrep.count > 0) {
+    if (plan->nrep.count > 0 && !plan->nrep.in_blocks) {
         int64_t after_first = plan->nrep.most - plan->nrep.least;
         plan->blocks = 1 + (int)((after_first + plan->nrep.step - 1) / plan->nrep.step);
         for (int i = 0; i < plan->case_count; i++)

@@ -117,9 +117,9 @@ static const char *unfit(const struct pl_plan *plan, const struct pl_use *use)
     if (plan->plain)
         return "plain loops measure all cases in one way; leave out use here or plain in the set "
                "line";
-    if (use->stream && plan->nrep.count > 0)
-        return "its calls are timed as one, so a stopping rule has no samples to look at; leave "
-               "out use here or nrep in the set line";
+    if (use->stream && plan->nrep.count > 0 && !plan->nrep.in_blocks)
+        return "its calls are timed as one, so a stopping rule has no samples to count; leave out "
+               "use here or nrep in the set line, or give that blocks and reps";
     if (use->stream && plan->cache != PL_CACHE_WARM)
         return "nothing stands between its calls that could make caches cold; leave out use here "
                "or cache in the set line";

@@ -95,6 +95,7 @@ class Planned:
         self._most_ns = (1.01 * seconds + 1) * 1e9
         self._timed_ns = 0  # at least, by what is recorded
         self._set = _Set()
+        self._in_blocks = False  # a stopping rule ends cases between the blocks of the plan
         self._configs: dict[str, dict[str, str]] = {}
         self._cases: dict[int, CaseRecord] = {}
         self._pingpongs: dict[int, int] = {}  # repetitions by size
@@ -103,6 +104,7 @@ class Planned:
             match word:
                 case "set":
                     self._set = msgspec.convert(values, _Set, strict=False)
+                    self._in_blocks = "blocks" in values
                 case "config":
                     self._configs[values.pop("id")] = values
                 case "case":
@@ -122,16 +124,21 @@ class Planned:
         self._last: Samples | None = None
 
     def _case(self, values: dict[str, str]) -> CaseRecord:
-        number, reps = values.pop("id"), self._set.nrep_max if self._set.nrep else 10
+        number, reps = values.pop("id"), self._set.nrep_max if self._by_samples else 10
         known: dict[str, Any] = {"case": number, "root": 0, "reps": reps, "bytes_moved": 0}
         if "calls" in values:  # a trial is not timed
             known |= {"reps": 0, "least": values["bytes"], "mean": values["bytes"]}
         return msgspec.convert(known | _CASE | values, CaseRecord, strict=False)
 
     @property
+    def _by_samples(self) -> bool:
+        """A stopping rule says how many samples a block has."""
+        return bool(self._set.nrep) and not self._in_blocks
+
+    @property
     def _blocks(self) -> int:
         """How many there can be."""
-        if self._set.nrep:
+        if self._by_samples:
             return 1 - (self._set.nrep_min - self._set.nrep_max) // self._set.nrep_step
         return self._set.blocks
 
@@ -283,7 +290,7 @@ class Planned:
             return 0, 1
         warmup = self._set.rewarm if block else max(self._set.warmup, self._set.settle)
         warmup = max(warmup, self._set.cycle)
-        if not self._set.nrep:
+        if not self._by_samples:
             return warmup, self._cases[case].reps
         least, step = self._set.nrep_min, self._set.nrep_step
         if block == 0:

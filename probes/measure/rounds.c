@@ -22,16 +22,22 @@ void pl_rounds_close(struct pl_rounds *rounds)
     *rounds = (struct pl_rounds){0};
 }
 
+/* Whether a rule says how many samples a block has. */
+static bool by_samples(const struct pl_plan *plan)
+{
+    return plan->nrep.count > 0 && !plan->nrep.in_blocks;
+}
+
 int pl_rounds_next(const struct pl_rounds *rounds, int index)
 {
-    const struct pl_nrep_rule *rule = &rounds->plan->nrep;
-    return rule->count > 0 ? pl_nrep_next(rule, rounds->tallies[index].taken)
-                           : rounds->plan->cases[index].reps;
+    return by_samples(rounds->plan)
+               ? pl_nrep_next(&rounds->plan->nrep, rounds->tallies[index].taken)
+               : rounds->plan->cases[index].reps;
 }
 
 int64_t pl_rounds_spent(const struct pl_rounds *rounds, int index)
 {
-    return rounds->plan->nrep.count > 0 ? rounds->tallies[index].spent_ns : 0;
+    return by_samples(rounds->plan) ? rounds->tallies[index].spent_ns : 0;
 }
 
 static bool keep(struct pl_tally *tally, const int64_t *ns, int count)
@@ -53,6 +59,7 @@ void pl_rounds_add(struct pl_rounds *rounds, int index, int reps, const struct p
                    int64_t spent_ns)
 {
     struct pl_tally *tally = &rounds->tallies[index];
+    tally->blocks++;
     tally->taken += reps;
     tally->spent_ns += spent_ns;
     tally->valid += series->count;
@@ -80,7 +87,8 @@ static bool ended(struct pl_rounds *rounds, int index)
 {
     const struct pl_nrep_rule *rule = &rounds->plan->nrep;
     const struct pl_tally *tally = &rounds->tallies[index];
-    int64_t budget_ns = rounds->plan->budget_ms * 1000000;
+    const bool in_blocks = rule->in_blocks;
+    int64_t budget_ns = in_blocks ? 0 : rounds->plan->budget_ms * 1000000;
     double values[PL_NREP_CONDITIONS];
     const char *by = NULL;
 
@@ -88,9 +96,10 @@ static bool ended(struct pl_rounds *rounds, int index)
         rounds->failed = true;
         return true;
     }
-    if (pl_nrep_met(rule, tally->ns, tally->count, values, rounds->values))
+    const int block = in_blocks ? tally->count / tally->blocks : rule->step;
+    if (pl_nrep_met(rule, tally->ns, tally->count, block, values, rounds->values))
         by = "criteria";
-    else if (tally->taken >= rule->most)
+    else if (in_blocks ? tally->blocks == rounds->plan->blocks : tally->taken >= rule->most)
         by = "maximum";
     else if (budget_ns > 0 && tally->spent_ns >= budget_ns)
         by = "budget";
@@ -120,13 +129,13 @@ static int transit(struct pl_rounds *rounds, int index)
     const struct pl_plan *plan = rounds->plan;
     const struct pl_tally *tally = &rounds->tallies[index];
     const int reps = plan->cases[index].reps;
-    if (tally->count == 0 || tally->count != plan->blocks * reps)
+    if (tally->count == 0 || tally->count != tally->blocks * reps)
         return 0;
     if (!make_room(rounds, tally->count)) {
         rounds->failed = true;
         return 0;
     }
-    return pl_settle_transit(tally->ns, plan->blocks, reps, (void *)rounds->values);
+    return pl_settle_transit(tally->ns, tally->blocks, reps, (void *)rounds->values);
 }
 
 static void record_transits(struct pl_rounds *rounds, const int *cases, int count)
@@ -146,7 +155,7 @@ static void record_transits(struct pl_rounds *rounds, const int *cases, int coun
 
 bool pl_rounds_transits(struct pl_rounds *rounds, const int *cases, int count)
 {
-    if (rounds->plan->settle == 0 || rounds->plan->nrep.count > 0)
+    if (rounds->plan->settle == 0 || by_samples(rounds->plan))
         return true;
     if (rounds->world->rank == 0)
         record_transits(rounds, cases, count);
@@ -157,7 +166,7 @@ bool pl_rounds_transits(struct pl_rounds *rounds, const int *cases, int count)
 int pl_rounds_longest(const struct pl_plan *plan)
 {
     int longest = 0;
-    if (plan->nrep.count > 0)
+    if (by_samples(plan))
         return plan->nrep.least > plan->nrep.step ? plan->nrep.least : plan->nrep.step;
     for (int i = 0; i < plan->case_count; i++)
         if (plan->cases[i].reps > longest)

@@ -9,7 +9,7 @@
 #include "record.h"
 
 struct pl_tally {
-    int taken;                /* repetitions asked for, on all ranks */
+    int blocks, taken;        /* blocks, and repetitions asked for, on all ranks */
     int valid, late, overrun; /* samples, and repetitions that the start scheme refused; rank 0 */
     int count, room;          /* samples kept so far, on rank 0 */
     int64_t *ns;              /* of them, in the order in which they were taken */

@@ -105,13 +105,14 @@ int pl_nrep_next(const struct pl_nrep_rule *rule, int taken)
     return more < rule->most - taken ? more : rule->most - taken;
 }
 
-bool pl_nrep_met(const struct pl_nrep_rule *rule, const int64_t *ns, int count, double *values,
-                 double *room)
+bool pl_nrep_met(const struct pl_nrep_rule *rule, const int64_t *ns, int count, int block,
+                 double *values, double *room)
 {
     bool met = true;
     for (int i = 0; i < rule->count; i++) {
         const struct pl_nrep_condition *condition = &rule->conditions[i];
-        values[i] = condition->criterion->value(ns, count, condition->window, room);
+        int window = condition->criterion->of_blocks ? block : condition->window;
+        values[i] = condition->criterion->value(ns, count, window, room);
         if (!(values[i] < condition->threshold)) /* NAN is not met */
             met = false;
     }

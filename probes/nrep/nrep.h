@@ -13,7 +13,8 @@
 struct pl_criterion {
     const char *name;
     const char *summary;
-    int window; /* default number of last means or medians looked at; 0: has no window */
+    int window;     /* default number of last means or medians looked at; 0: has no window */
+    bool of_blocks; /* `value` is given the samples of a block in place of a window */
     /* `room` holds 2 * count numbers. NAN: cannot be computed from these samples. */
     double (*value)(const int64_t *ns, int count, int window, double *room);
 };
@@ -31,11 +32,12 @@ enum { PL_NREP_CONDITIONS = 8 };
 
 /* No conditions: no rule. Else a case takes `least` samples, then `step` more at a time until all
  * conditions are met, never more than `most`: its totals are least, least + step, least + 2 step …,
- * most. */
+ * most. `in_blocks`: it takes the blocks of the plan in place of these, until they are met. */
 struct pl_nrep_rule {
     int count;
     struct pl_nrep_condition conditions[PL_NREP_CONDITIONS];
     int least, step, most;
+    bool in_blocks;
 };
 
 /* "name:threshold[/window],…" into the conditions of a rule. False: `why` says what is wrong and
@@ -45,8 +47,9 @@ bool pl_nrep_parse(struct pl_nrep_rule *rule, const char *text, char *why, size_
 /* How many more samples a case takes that has taken `taken`; 0 at the maximum. */
 int pl_nrep_next(const struct pl_nrep_rule *rule, int taken);
 
-/* All conditions on these samples; `values` gets one number a condition. `room`: 2 * count. */
-bool pl_nrep_met(const struct pl_nrep_rule *rule, const int64_t *ns, int count, double *values,
-                 double *room);
+/* All conditions on these samples, `block` of which are of a block; `values` gets one number a
+ * condition. `room`: 2 * count. */
+bool pl_nrep_met(const struct pl_nrep_rule *rule, const int64_t *ns, int count, int block,
+                 double *values, double *room);
 
 #endif

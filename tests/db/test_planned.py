@@ -255,6 +255,11 @@ def test_stopping_rules() -> None:
     refused(plan, stopped(20, 10, 10), "10 samples of case 0 in block 2 .* asks for 5")
     refused(plan, stopped(20, 10, said=20), "nrep of case 0, by its samples, is 20, 30")
     refused(plan, [one for one in stopped(20) if not isinstance(one, Nrep)], "no nrep record of 0")
+    in_blocks = build.plan(stopped(35)).replace("blocks=3", "blocks=3 nrep=block_medians:0.1")
+    for numbers in ((35,), (35, 35), (35, 35, 35)):
+        judge(in_blocks, stopped(*numbers))
+    refused(in_blocks, stopped(20), "samples of case 0 in block 0 is 20, 35 in the plan")
+    refused(in_blocks, stopped(35, 35, 35, 35), "block 3")
     other = build.plan(stopped(20, 35, 35)).replace("nrep", "blocks")
     refused(other, stopped(20), "the number of samples|no stopping rule")
 

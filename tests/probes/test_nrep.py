@@ -67,11 +67,20 @@ def median_ci(values: np.ndarray, window: int) -> float:
     return float((ordered[high - 1] - ordered[low - 1]) / 2 / median)
 
 
+def block_medians(values: np.ndarray, window: int) -> float:
+    blocks = len(values) // window
+    if blocks < 5:
+        return math.nan
+    medians = np.median(values[: blocks * window].reshape(blocks, window), axis=1)
+    return float(np.std(medians, ddof=1) / math.sqrt(blocks) / np.mean(medians))
+
+
 REFERENCE = {
     "rse": rse,
     "cov_mean": cov(lambda values: float(np.mean(filtered(values)))),
     "cov_median": cov(lambda values: float(np.median(values))),
     "median_ci": median_ci,
+    "block_medians": block_medians,
 }
 
 
@@ -192,6 +201,34 @@ def test_the_records_say_what_the_samples_say(probe: Probe, ranks: int) -> None:
         assert all(same(o.value, w) for o, w in zip(end.criteria, wanted, strict=True))
         assert end.ended_by == "criteria" or (end.ended_by, end.nrep) == ("maximum", 70)
     assert [one.name for one in ends[0].criteria] == [w.split(":")[0] for w in RULE.split(",")]
+
+
+@mpi
+def test_cases_end_between_blocks(probe: Probe) -> None:
+    """Where blocks stand beside a rule they are the most that a case takes, streams as well; no
+    earlier block would have met it. What is clear stops, what never is goes on to the last one."""
+    most, reps, stream = 40, 4, 50
+    launch = probe.run(
+        f"set seed=3 blocks={most} nrep=block_medians:0.03 settle=40 warmup=2\n"
+        f"case id=0 function=MPI_Bcast bytes=64 reps={reps}\n"
+        f"case id=1 function=MPI_Bcast bytes=64 reps={stream} use=stream\n"
+        f"case id=2 function=MPI_Bcast variant=empty bytes=8 reps={reps} delay_ns=200000\n",
+        2,
+    )
+    assert launch.code == 0, launch.stderr
+    ndjson.decode(launch.out)
+    ends = {record.case: record for record in of(launch, Nrep)}
+    assert sorted(ends) == [0, 1, 2]
+    for case, end in ends.items():
+        blocks = series_of(launch, case)
+        size = 1 if case == 1 else reps
+        assert {len(block) for block in blocks} == {size}
+        for last in range(1, len(blocks) + 1):
+            value = block_medians(np.array(list(itertools.chain(*blocks[:last])), float), size)
+            assert (value < 0.03) == (last == len(blocks) and end.ended_by == "criteria")
+        assert end.nrep == size * len(blocks)
+        assert end.ended_by == "criteria" or len(blocks) == most
+    assert len(launch.orders) == max(len(series_of(launch, case)) for case in ends)
 
 
 @mpi

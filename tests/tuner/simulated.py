@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -274,8 +276,12 @@ class SimulatedStarter(Starter):
             records.append(Check(case.case, outcome, "" if outcome == "ok" else "simulated"))
         total = 0
         plain = "plain" in settings
+        ends = Ends(settings)
         for block in range(1 if plain else blocks):
-            order = chance.sample(sorted(nanoseconds), len(nanoseconds))
+            running = sorted(nanoseconds.keys() - ends.ended)
+            if ends.ended and not running:
+                break
+            order = chance.sample(running, len(running))
             records.append(Order(block, order))
             for number in order:
                 reps = self.placement.nprocs if plain else cases[number].reps
@@ -284,7 +290,8 @@ class SimulatedStarter(Starter):
                 ]
                 records.append(Samples(number, block, [], ns))
                 total += sum(ns)
-        if "nrep" in settings:
+                records += ends.after(number, ns)
+        if "nrep" in settings and "blocks" not in settings:
             records += [_stopped(number, settings, chance) for number in sorted(nanoseconds)]
         records += _round_trips(text, chance, common)
         rest = total // 4
@@ -358,6 +365,37 @@ def parse(text: str) -> tuple[dict[str, str], dict[str, dict[str, str]], list[Ca
                 )
             )
     return settings, configs, cases
+
+
+class Ends:
+    """Which cases end between two blocks, by `nrep=block_medians:…` beside `blocks`: as the probe
+    does it (probes/nrep)."""
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        in_blocks = "nrep" in settings and "blocks" in settings
+        self._limit = float(settings["nrep"].partition(":")[2]) if in_blocks else 0.0
+        self._blocks = int(settings.get("blocks", 0))
+        self._medians: dict[int, list[float]] = {}
+        self._samples: Counter[int] = Counter()
+        self.ended: set[int] = set()
+
+    def after(self, case: int, ns: Sequence[int]) -> list[Nrep]:
+        """When the case has taken these samples in a block: its record, where it was the last."""
+        if not self._limit:
+            return []
+        medians = self._medians.setdefault(case, [])
+        medians.append(statistics.median(ns))
+        self._samples[case] += len(ns)
+        count = len(medians)
+        error = math.inf
+        if count >= 5:
+            error = statistics.stdev(medians) / math.sqrt(count) / statistics.fmean(medians)
+        met = error < self._limit
+        if not met and count < self._blocks:
+            return []
+        self.ended.add(case)
+        criterion = Criterion("block_medians", self._limit, error if count >= 5 else None)
+        return [Nrep(case, self._samples[case], "criteria" if met else "maximum", [criterion])]
 
 
 def _stopped(case: int, settings: Mapping[str, str], chance: random.Random) -> Nrep:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from plumbline.core.plan import Plan, PlanCase
@@ -45,3 +46,20 @@ def test_the_least_start_counts() -> None:
 def test_cases_with_repetitions_of_their_own_count_as_they_are() -> None:
     case = PlanCase("MPI_Bcast", 8, reps=10)
     assert Plan("", 1, (case, SMALL.cases[0]), blocks=6, reps=4).samples == 6 * 14
+
+
+@pytest.mark.parametrize(("spread", "precision"), [(0.0, 0.01), (0.015, 0.01), (0.04, 0.02)])
+def test_a_case_need_be_no_surer_than_launches_are_alike(spread: float, precision: float) -> None:
+    filling = Filling()
+    filling.differ(spread)
+    asked = msgspec.structs.replace(SMALL, precision=0.01)
+    assert filling.filled("search", asked).precision == precision
+    assert filling.filled("search", SMALL).precision == 0  # it takes all blocks
+
+
+def test_cases_that_end_early_leave_room_for_others() -> None:
+    """A launch that took half as long as its samples would have has room for twice as many."""
+    whole, half = Filling(), Filling()
+    whole.learn("search", BIG, LaunchCost(_START, 120.0))
+    half.learn("search", BIG, LaunchCost(_START, 60.0))
+    assert half.filled("search", SMALL).samples > whole.filled("search", SMALL).samples

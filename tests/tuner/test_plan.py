@@ -118,6 +118,7 @@ MORE = st.builds(
     PLANS,
     cache=st.sampled_from(["warm", "cycle", "overwrite"]),
     nrep=st.none() | RULES,
+    precision=st.sampled_from([0.0, 0.0125]),
     budget_ms=st.integers(0, 10**6),
     pingpongs=st.lists(
         st.builds(RoundTrips, st.integers(0, 2**31 - 1), st.integers(1, 999)),
@@ -132,12 +133,15 @@ def test_what_differs_from_the_defaults_is_said(plan: Plan) -> None:
     settings = simulated.parse(plan.text())[0]
     assert settings.get("cache", "warm") == plan.cache
     assert settings.get("budget_ms", "0") == str(plan.budget_ms)
-    assert ("nrep" in settings) == (plan.nrep is not None) == ("blocks" not in settings)
+    assert ("nrep" in settings) == bool(plan.nrep or plan.precision)
+    assert ("blocks" in settings) == (plan.nrep is None)
     assert ("reps=" in plan.text().partition("pingpong")[0]) == bool(not plan.nrep and plan.cases)
     if plan.nrep:
         assert settings["nrep"] == plan.nrep.criteria
         bounds = [int(settings[f"nrep_{name}"]) for name in ("min", "step", "max")]
         assert bounds == [plan.nrep.least, plan.nrep.step, plan.nrep.most]
+    elif plan.precision:
+        assert settings["nrep"] == "block_medians:0.0125"
     lines = [line for line in plan.text().splitlines() if line.startswith("pingpong")]
     assert lines == [f"pingpong bytes={p.bytes} reps={p.reps}" for p in plan.pingpongs]
 

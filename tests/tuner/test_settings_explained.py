@@ -16,7 +16,7 @@ BEGIN, END = "<!-- keys: tuner/plumbline/settings -->\n", "<!-- end of keys -->\
 NAMES = {"budget_seconds": "--budget"}
 # Given by a table, or a number that nobody has had to change for one campaign alone.
 NO_OPTION = {"simulate", "hosts", "slurm", "pbs", "flux", "lsf", "environment", "preload"}
-NO_OPTION |= {"blocks", "reps", "launch_timeout_seconds", "alpha", "tolerance"}
+NO_OPTION |= {"blocks", "reps", "precision", "launch_timeout_seconds", "alpha", "tolerance"}
 NO_OPTION |= {"block_sizes"}  # two lists of sizes in one line are mistaken for each other
 NO_OPTION |= {"keep_days", "keep_last"}  # of a database rather than of a campaign
 

@@ -4,6 +4,7 @@ runs unchanged. What a launch would have taken is its seconds."""
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -26,7 +27,7 @@ from plumbline_db.probe_records import (
     Samples,
 )
 from plumbline_db.records import Run
-from tests.tuner.simulated import parse
+from tests.tuner.simulated import Ends, parse
 
 from .answers import Answer, Answers
 from .around import in_force
@@ -85,7 +86,6 @@ class Replay(Starter):
         chance = random.Random(f"{self._draw} {suite} {sequence} {settings['seed']}")
         number = chance.randrange(self._answers.launches)
         blocks = int(settings["blocks"])
-        warm = int(settings["warmup"]) + (blocks - 1) * int(settings["rewarm"])
         header = msgspec.structs.replace(
             self._answers.header,
             run=settings["run"],
@@ -111,12 +111,21 @@ class Replay(Starter):
                 break
             records.append(Check(case.case, answer.outcome, answer.detail))  # type: ignore[arg-type]
             if answer.outcome == "ok":
-                calls = warm + blocks * case.reps
                 once = float(np.median(answer.ns[number])) / 1e9
-                timed += calls * once
-                seconds += (calls + _CHECK_CALLS) * once * self._answers.call_factor
+                seconds += _CHECK_CALLS * once * self._answers.call_factor
         if not failed:
-            records += self._blocks(chance, number, blocks, answers, [one.reps for one in cases])
+            reps = [one.reps for one in cases]
+            sampled = self._blocks(chance, number, blocks, answers, reps, Ends(settings))
+            records += sampled
+            taken = Counter(one.case for one in sampled if isinstance(one, Samples))
+            for case, answer in zip(cases, answers, strict=True):
+                if answer.outcome == "ok":
+                    own = taken[case.case]
+                    calls = int(settings["warmup"]) + (own - 1) * int(settings["rewarm"])
+                    calls += own * case.reps
+                    once = float(np.median(answer.ns[number])) / 1e9
+                    timed += calls * once
+                    seconds += calls * once * self._answers.call_factor
             records.append(Footer(len(cases), round(timed * 1e9), round(seconds * 1e9)))
         failure = with_case(ended(134), text, under_way(records)) if failed else None
         run = Run(
@@ -142,11 +151,15 @@ class Replay(Starter):
         blocks: int,
         answers: Sequence[Answer],
         reps: Sequence[int],
+        ends: Ends,
     ) -> list[ProbeRecord]:
         running = [case for case, one in enumerate(answers) if one.outcome == "ok"]
         draw = np.random.default_rng(chance.getrandbits(64))
         found: list[ProbeRecord] = []
         for block in range(blocks):
+            running = [case for case in running if case not in ends.ended]
+            if not running:
+                break
             found.append(Order(block, chance.sample(running, len(running))))
             place = draw.random()
             for case in running:
@@ -154,4 +167,5 @@ class Replay(Starter):
                 those = recorded[int(place * len(recorded))]
                 ns = draw.choice(those, reps[case])
                 found.append(Samples(case, block, [], [round(one) for one in ns]))
+                found += ends.after(case, found[-1].ns)
         return found

@@ -53,6 +53,11 @@ static void check_simple(void)
     const int64_t means[] = {10, 12, 14};
     CHECK(fabs(value_of("cov_mean", means, 3, 3) - 1.0 / 11) < 1e-12);
 
+    /* Medians 10, 20, 10, 20, 15 of blocks of three: mean 15, s = 5. */
+    const int64_t blocks[] = {9, 10, 99, 20, 1, 21, 10, 10, 10, 20, 20, 20, 14, 15, 16, 7};
+    CHECK(fabs(value_of("block_medians", blocks, 16, 3) - 5 / sqrt(5) / 15) < 1e-12);
+    CHECK(isnan(value_of("block_medians", blocks, 14, 3)));
+
     const int64_t zeros[30] = {0};
     for (int i = 0; i < pl_criterion_count; i++) {
         CHECK(isnan(pl_criteria[i]->value(five, 0, 3, room)));
@@ -63,7 +68,7 @@ static void check_simple(void)
     for (int i = 0; i < 40; i++)
         ns[i] = 700;
     for (int i = 0; i < pl_criterion_count; i++)
-        CHECK(pl_criteria[i]->value(ns, 40, 20, room) == 0);
+        CHECK(pl_criteria[i]->value(ns, 40, pl_criteria[i]->of_blocks ? 4 : 20, room) == 0);
 }
 
 /* tau of AR(1) is (1 + phi) / (1 - phi). */
@@ -162,14 +167,14 @@ static void check_stopping(void)
         series(&random, 0.8, MOST);
         for (int more; (more = pl_nrep_next(&honest, count)) > 0;) {
             count += more;
-            if (pl_nrep_met(&honest, ns, count, values, room))
+            if (pl_nrep_met(&honest, ns, count, honest.step, values, room))
                 break;
         }
         ended += values[0] < 0.02;
         hits += covers(count, 0.02, 1e6);
         for (int more; (more = pl_nrep_next(&plain, plain_count)) > 0;) {
             plain_count += more;
-            if (pl_nrep_met(&plain, ns, plain_count, values, room))
+            if (pl_nrep_met(&plain, ns, plain_count, plain.step, values, room))
                 break;
         }
         plain_hits += covers(plain_count, 0.02, 1e6);

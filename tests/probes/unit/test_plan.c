@@ -76,7 +76,10 @@ static void check_accepted(void)
     CHECK(plan.cache == PL_CACHE_CYCLE && plan.budget_ms == 500 && plan.nrep.count == 2);
     CHECK(plan.nrep.least == 10 && plan.nrep.step == 7 && plan.nrep.most == 30);
     CHECK(plan.blocks == 4 && plan.cases[0].reps == 30); /* at most: 10, 17, 24, 30 */
-    CHECK(parse(FIRST CASE "set nrep=median_ci:0.01\n"));
+    CHECK(parse(FIRST "set nrep=block_medians:0.01 blocks=9\ncase id=0 function=MPI_Bcast bytes=8 "
+                      "reps=3\n"));
+    CHECK(plan.nrep.in_blocks && plan.blocks == 9 && plan.cases[0].reps == 3);
+    CHECK(parse(FIRST CASE "set nrep=median_ci:0.01\n") && !plan.nrep.in_blocks);
     CHECK(plan.nrep.least == 20 && plan.nrep.step == 10 && plan.nrep.most == 1000);
     CHECK(parse(FIRST CASE) && plan.cache == PL_CACHE_WARM && plan.nrep.count == 0);
 
@@ -177,9 +180,10 @@ static void check_rules(void)
     CHECK(refused(FIRST "set nrep=rse\n" CASE, 2, "nrep=rse", "criterion:threshold"));
     CHECK(refused(FIRST "set nrep_min=5\n" CASE, 2, "nrep_min=…", "add nrep="));
     CHECK(refused(FIRST CASE "set nrep_max=5\n", 3, "nrep_max=…", "add nrep="));
-    CHECK(refused(FIRST "set nrep=rse:0.1 blocks=5\n" CASE, 2, "blocks=5", "leave out blocks"));
-    CHECK(refused(FIRST "set nrep=rse:0.1\n" CASE "case id=1 function=MPI_Bcast bytes=8 reps=3\n",
-                  4, "reps=3", "leave out reps"));
+    CHECK(refused(FIRST "set nrep=rse:0.1 nrep_min=4 blocks=5\n" CASE, 2, "blocks=5", "or blocks"));
+    CHECK(refused(FIRST "set nrep=rse:0.1 nrep_max=40\n" CASE
+                        "case id=1 function=MPI_Bcast bytes=8 reps=3\n",
+                  4, "reps=3", "or write blocks"));
     CHECK(refused(FIRST "set nrep=rse:0.1 nrep_min=30 nrep_max=20\n" CASE, 2, "nrep_max=20",
                   "below nrep_min"));
     CHECK(refused(FIRST "set nrep=cov_mean:0.1/50 nrep_max=40\n" CASE, 2, "nrep_max=40",

@@ -44,7 +44,7 @@ def check(toolchain: Toolchain, settings: Settings, ranks: Starter) -> None:
     """Raises UsageError when the probe would refuse the plan of these settings."""
     require_sync(toolchain, settings)
     process.tried(toolchain, settings, [])
-    plan = tables.plan(settings, tables.cases(chosen(toolchain, settings), settings))
+    plan = tables.until_sure(settings, tables.cases(chosen(toolchain, settings), settings))
     ranks.require(msgspec.structs.replace(plan, name="check").text(), "these settings")
 
 
@@ -211,7 +211,7 @@ class Loop:
     def _before(self) -> None:
         settings, store = self._settings, self._store
         store.progress.step("measuring the library as it is")
-        plan = tables.plan(settings, tables.cases(self._guidelines, settings))
+        plan = tables.until_sure(settings, tables.cases(self._guidelines, settings))
         if settings.ranks.simulate is None:
             plan = msgspec.structs.replace(plan, pingpongs=plausible.ROUND_TRIPS)
         before = Suite("before")

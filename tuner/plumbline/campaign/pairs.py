@@ -77,7 +77,7 @@ class Pairs:
         reference_cases = list(self._reference_cases) if needed else []
         cases = list(dict.fromkeys([*left, *more, *beside, *reference_cases]))
         store = self._store
-        plan = msgspec.structs.replace(tables.plan(self._settings, cases), seed=seed)
+        plan = msgspec.structs.replace(tables.until_sure(self._settings, cases), seed=seed)
         tuned = Arm(suite, store.filled(suite, plan), self._environment)
         plan = msgspec.structs.replace(plan, cases=(*left, *reference_cases))
         plain = Arm(suite.beside(), store.filled(suite.beside(), plan))

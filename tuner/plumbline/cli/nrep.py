@@ -62,7 +62,7 @@ def command(
 ) -> int:
     """How many repetitions each function and size needs, by a stopping rule.
 
-    The most that any launch took; criteria are rse, cov_mean, cov_median and median_ci
+    The most that any launch took; criteria are rse, cov_mean, cov_median, median_ci, block_medians
     (docs/measurement.md). Nothing is stored in the database. Exit code 1 if a cell could not be
     measured, or not every launch of it met the rule.
 

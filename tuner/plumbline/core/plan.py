@@ -173,8 +173,10 @@ class Messages(msgspec.Struct, frozen=True):
 
 class Plan(msgspec.Struct, frozen=True):
     """All cases of one launch, in the order of their ids. `plain` names a loop of the probe that
-    takes the place of the blocks (`set plain=`), with the timer that such programs read. From
-    `sync` on, what is not written is as the probe has it (docs/plan-and-records.md)."""
+    takes the place of the blocks (`set plain=`), with the timer that such programs read.
+    `precision`: a case takes no more blocks when the relative standard error of its median is
+    below (0: it takes all); a plan has this or `nrep`. From `sync` on, what is not written is as
+    the probe has it (docs/plan-and-records.md)."""
 
     name: str
     seed: int
@@ -190,6 +192,7 @@ class Plan(msgspec.Struct, frozen=True):
     plain: str = ""
     cache: str = "warm"
     nrep: StoppingRule | None = None
+    precision: float = 0.0
     budget_ms: int = 0
     pingpongs: tuple[RoundTrips, ...] = ()
     overlaps: tuple[OverlapCell, ...] = ()
@@ -212,7 +215,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def samples(self) -> int:
-        """Of all cases, where blocks and not a stopping rule say how many there are."""
+        """Of all cases, if each takes all blocks; with `nrep` nobody knows."""
         return self.blocks * sum(case.reps or self._reps(case) for case in self.cases)
 
     def _reps(self, case: PlanCase) -> int:
@@ -272,7 +275,10 @@ class Plan(msgspec.Struct, frozen=True):
         return "" if self.nrep else f" reps={case.reps or self._reps(case)}"
 
     def _how_often(self) -> str:
-        return self.nrep.words() if self.nrep else f"blocks={self.blocks}"
+        if self.nrep:
+            return self.nrep.words()
+        rule = f" nrep=block_medians:{self.precision:.4g}" if self.precision else ""
+        return f"blocks={self.blocks}{rule}"
 
     def _unusual(self) -> list[tuple[str, str | int]]:
         """Keys that differ from the probe's defaults. The others are left out, so that a plan keeps

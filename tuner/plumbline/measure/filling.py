@@ -3,7 +3,8 @@
 A launch of a few short cases is over before mpirun and MPI_Init have paid for themselves. More
 samples make what it says surer, for little more time: with four ranks on two cores two thirds of
 the variance between launches, in the median cell, come from within them. What a launch takes is
-known from those before it. Pure."""
+known from those before it. Nor is a case measured longer in a launch than launches differ: its
+standard error may be half of that, as what is left then is a quarter of the variance. Pure."""
 
 from __future__ import annotations
 
@@ -25,6 +26,11 @@ class Filling:
     def __init__(self) -> None:
         self._start_seconds: float | None = None  # the least so far
         self._sample_seconds: dict[str, float] = {}  # in the last launch, by kind of launch
+        self._spread = 0.0  # of a case's medians, launch by launch
+
+    def differ(self, spread: float) -> None:
+        """The medians of a case in launches have this relative standard deviation."""
+        self._spread = spread
 
     def learn(self, kind: str, plan: Plan, cost: LaunchCost) -> None:
         """What a finished launch of `plan` has cost; `kind`: its stage and arm."""
@@ -36,8 +42,12 @@ class Filling:
     def filled(self, kind: str, plan: Plan) -> Plan:
         """`plan` with as many samples as can be taken in the time of STARTS starts, if one takes
         what it took in the last launch of its kind: first more of them in a block, then more
-        blocks; never fewer than it has."""
+        blocks; never fewer than it has. Where cases end by `precision`, it is no finer than
+        launches are alike, and what one of them leaves is time for the others."""
         usual = self._sample_seconds.get(kind, 0.0) * plan.samples
+        if plan.precision:
+            precise = max(plan.precision, self._spread / 2)
+            plan = msgspec.structs.replace(plan, precision=precise)
         if self._start_seconds is None or not usual:
             return plan
         times = max(1.0, STARTS * self._start_seconds / usual)

@@ -84,6 +84,10 @@ class LaunchStore:
         simulated = self.starter.family.simulates
         return plan if simulated else self._filling.filled(_kind(suite), plan)
 
+    def differ(self, spread: float) -> None:
+        """Launches of this campaign differ by that much: so sure a case need be in one of them."""
+        self._filling.differ(spread)
+
     def part(self) -> None:
         """What is stored and was not asked for yet is of another way that this campaign has gone,
         with other limits: it stays, under other names, and is not taken up."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
+import numpy as np
 
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Data, Plan, PlanCase, least_bytes, measurable, part_bytes
@@ -90,6 +91,11 @@ def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
         use="" if USES.get(settings.way.use) else settings.way.use,
     )
     return until_settled(found, simulated=settings.ranks.simulate is not None)
+
+
+def until_sure(settings: Settings, of: Iterable[PlanCase]) -> Plan:
+    """The same, where a case that is clear takes no more blocks."""
+    return msgspec.structs.replace(plan(settings, of), precision=settings.sampling.precision)
 
 
 def compare_of(settings: Settings) -> Callable[[Sequence[float], float], Comparison]:
@@ -176,6 +182,8 @@ class ViolationTable:
         found = runs.launch_samples(self._store.db, self._store.campaign, [suite])
         self._samples += found
         self._medians += map(runs.medians_of, found)
+        if len(self._suites) == 1:
+            self._store.differ(spread(self._medians))
         self._obstacles += _obstacles(self._store, [suite])
         refused = _refused(self._store, self._suites, self._medians)
         obstacles = [*self._obstacles, *self._put_aside(), *refused]
@@ -235,11 +243,18 @@ class ViolationTable:
                 f"{counted(look.before, 'launch')}, {look.launches} more"
             )
             suite = look.suite(self._suite)
-            first = plan(self._settings, [*wanted, *self.along()])
+            first = until_sure(self._settings, [*wanted, *self.along()])
             arm = Arm(suite, self._store.filled(suite, look.plan(first)), self._environment)
             take_turns(self._store, [arm], look.launches)
             self.look()
         return self.verdicts()
+
+
+def spread(medians: Iterable[Medians]) -> float:
+    """Relative standard deviation of the medians of a case, launch by launch: that of the case in
+    the middle of all; 0 where no case has two launches."""
+    found = [np.std(np.log(one.seconds), ddof=1) for one in medians if len(one.seconds) > 1]
+    return float(np.median(found)) if found else 0.0
 
 
 def _side(case: PlanCase) -> Side:

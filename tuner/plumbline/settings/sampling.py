@@ -14,6 +14,7 @@ LAUNCHES_MAX = 30
 # A simulated machine does the same in every launch, and nearly so in every repetition. Its launches
 # take as long as the simulator needs, however little time passes there.
 SIMULATED: dict[str, float] = {"launches": 1, "launches_max": 1, "blocks": 1, "reps": 1}
+SIMULATED |= {"precision": 0.0}
 SIMULATED |= {"launch_timeout_seconds": 3600.0}
 
 
@@ -28,6 +29,9 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """Passes over all cases in a launch, each in its own random order."""
     reps: int = 4
     """Samples of a case in a block."""
+    precision: float = 0.0125
+    """A case of a table stops in a launch once its median's standard error is below this share, or
+    half of what launches differ by; 0: never."""
     seed: int = 1
     """Seed of orders and data."""
     launch_timeout_seconds: Unmeasured[float] = 120.0
@@ -46,6 +50,8 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             yield "launches_max must be at least launches (0: chosen from them)"
         if min(self.blocks, self.reps) < 1:
             yield "blocks and reps must be at least 1"
+        if not 0 <= self.precision < 1:
+            yield "precision must be at least 0 and below 1 (0.01: one per cent)"
         if not 0 < self.launch_timeout_seconds < math.inf:
             yield "launch_timeout_seconds must be a number of seconds, and positive"
         if self.seed < 0:
