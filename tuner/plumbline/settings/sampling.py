@@ -30,8 +30,8 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     reps: int = 4
     """Samples of a case in a block."""
     precision: float = 0.0125
-    """A case of a table stops in a launch once its median's standard error is below this share, or
-    half of what launches differ by; 0: never."""
+    """A case of a table ends in a launch once the standard error of its median is below; 0: never.
+    """
     seed: int = 1
     """Seed of orders and data."""
     launch_timeout_seconds: Unmeasured[float] = 120.0
