@@ -42,10 +42,12 @@ class Spent(Record, frozen=True):
 
 
 class LaunchCost(Record, frozen=True):
-    """Of one launch, in seconds: what it took to start and to end, and to measure, checks apart."""
+    """Of one launch, in seconds: what it took to start and to end, and to measure, checks apart;
+    of each case that it timed, by its number in the plan, how many samples and their median."""
 
     start: float
     measuring: float
+    timed: dict[int, tuple[int, float]]
 
 
 class Spending(Record, frozen=True):
@@ -190,4 +192,15 @@ def of_launch(db: Statements, run: str) -> LaunchCost | None:
     if found is None:
         return None
     seconds, inside, start, checks = found
-    return LaunchCost(max(0.0, seconds - inside + start), max(0.0, inside - start - checks))
+    timed = db.rows(
+        """SELECT m.case_id, s.n, s.median_ns / 1e9
+           FROM run JOIN measurement m ON m.run = run.number
+           JOIN summary s ON s.measurement = m.number
+           WHERE run.id = :run""",
+        {"run": run},
+    )
+    return LaunchCost(
+        max(0.0, seconds - inside + start),
+        max(0.0, inside - start - checks),
+        {case: (n, median) for case, n, median in timed if n},
+    )

@@ -213,15 +213,18 @@ class Plan(msgspec.Struct, frozen=True):
         own = bool(self.plain) or ("" in uses and self.sync == "barrier")
         return ("MPI_Barrier",) if own or not uses.isdisjoint(_WITH_BARRIER) else ()
 
-    @property
-    def samples(self) -> int:
-        """Of all cases, if each takes all blocks; with `nrep` nobody knows."""
-        return self.blocks * sum(case.reps or self._reps(case) for case in self.cases)
+    def calls_of_a_sample(self, case: PlanCase) -> int:
+        """All calls of a stream are one sample."""
+        return self.calls_of_a_block(case) if self._streams(case) else 1
 
-    def _reps(self, case: PlanCase) -> int:
-        if (case.use or self.use) != "stream":
-            return self.reps
+    def calls_of_a_block(self, case: PlanCase) -> int:
+        """Where blocks and not a stopping rule say how many there are."""
+        if case.reps or not self._streams(case):
+            return case.reps or self.reps
         return STREAM_CALLS if case.bytes <= _STREAM_BYTES else STREAM_CALLS // 3
+
+    def _streams(self, case: PlanCase) -> bool:
+        return (case.use or self.use) == "stream"
 
     def configs(self) -> dict[Configuration | None, str]:
         """Config ids by configuration, in order of first use; None is the plain duplicate."""
@@ -272,7 +275,7 @@ class Plan(msgspec.Struct, frozen=True):
     def _how_often_called(self, case: PlanCase) -> str:
         if case.calls:
             return f" calls={case.calls} least={case.least} mean={case.mean}"
-        return "" if self.nrep else f" reps={case.reps or self._reps(case)}"
+        return "" if self.nrep else f" reps={self.calls_of_a_block(case)}"
 
     def _how_often(self) -> str:
         if self.nrep:
