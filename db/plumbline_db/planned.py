@@ -242,8 +242,7 @@ class Planned:
             raise UnplannedError(f"samples of {_where(record)}, whose turn it is not")
         warmup, most = self._room(record.case, record.block)
         use = self._cases[record.case].use or self._set.use or self._set.sync
-        invalid = record.late + record.overrun
-        if use not in _CHECKED and (invalid > 0 or record.budget_spent):
+        if use not in _CHECKED and (record.late + record.overrun > 0 or record.budget_spent):
             raise UnplannedError(
                 f"repetitions of {_where(record)} are left out, which nothing checks"
             )
@@ -252,8 +251,11 @@ class Planned:
                 f"{len(record.ns)} samples of {_where(record)} after {len(record.warmup_ns)} to "
                 f"warm up, the plan asks for {most} after {warmup}"
             )
-        if len(record.ns) + invalid < most and not record.budget_spent:
-            _require(f"the number of samples of {_where(record)}", len(record.ns), most - invalid)
+        if record.overrun > len(record.ns):
+            raise UnplannedError(f"{record.overrun} of {len(record.ns)} samples overran")
+        if len(record.ns) + record.late < most and not record.budget_spent:
+            wanted = most - record.late
+            _require(f"the number of samples of {_where(record)}", len(record.ns), wanted)
         self._require_ranks_of_last()
         self._last = record
         self._taken[record.case] += len(record.ns)

@@ -109,8 +109,8 @@ class Order(Record, frozen=True, tag_field="record", tag="order"):
 
 
 class Samples(Record, frozen=True, tag_field="record", tag="samples"):
-    """One case in one block. `late` and `overrun` count repetitions that the start scheme found
-    invalid (not in `ns`). `window_ns`: the window that starts on the global clock ended with (0:
+    """One case in one block. `late` counts repetitions that began late (not in `ns`), `overrun`
+    those that ended after the next start. `window_ns`: the window that starts on the global clock ended with (0:
     none); `budget_spent`: `budget_ms` ended the series before all repetitions were taken;
     `settled`: times fell no more when samples were taken (the plan's `settle`), or repeated
     themselves (`cycle`: then `ns` is the mean of a cycle, and all repetitions are warm-up).

@@ -80,12 +80,12 @@ static int by_value(const void *left, const void *right)
 static bool refusal(const struct pl_plan *plan, struct pl_tally *tally, int64_t error_ns,
                     char *reason, size_t size)
 {
-    if (tally->valid == 0 && tally->late + tally->overrun > 0) {
+    if (tally->valid == 0 && tally->late > 0) {
         snprintf(reason, size,
-                 "no repetition was valid: %d were late, %d overran; choose a longer window_us, "
+                 "no repetition was valid: %d were late; choose a longer window_us, "
                  "another clock_sync (hca3, jk), sync=roundtime with more budget_ms, fewer ranks "
                  "than cores, or a start after a barrier",
-                 tally->late, tally->overrun);
+                 tally->late);
         return true;
     }
     if (tally->count == 0)

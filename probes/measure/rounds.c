@@ -64,7 +64,6 @@ void pl_rounds_add(struct pl_rounds *rounds, int index, int reps, const struct p
     tally->spent_ns += spent_ns;
     tally->valid += series->count;
     tally->late += series->late;
-    tally->overrun += series->overrun;
     bool needed = rounds->plan->nrep.count > 0 || rounds->plan->settle > 0 ||
                   pl_case_is_global(rounds->plan, &rounds->plan->cases[index]);
     if (needed && rounds->world->rank == 0 &&

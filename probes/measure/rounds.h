@@ -9,11 +9,11 @@
 #include "record.h"
 
 struct pl_tally {
-    int blocks, taken;        /* blocks, and repetitions asked for, on all ranks */
-    int valid, late, overrun; /* samples, and repetitions that the start scheme refused; rank 0 */
-    int count, room;          /* samples kept so far, on rank 0 */
-    int64_t *ns;              /* of them, in the order in which they were taken */
-    int64_t spent_ns;         /* time that this case has taken, start scheme and exchange too */
+    int blocks, taken; /* blocks, and repetitions asked for, on all ranks */
+    int valid, late;   /* samples, and repetitions that the start scheme refused; rank 0 */
+    int count, room;   /* samples kept so far, on rank 0 */
+    int64_t *ns;       /* of them, in the order in which they were taken */
+    int64_t spent_ns;  /* time that this case has taken, start scheme and exchange too */
 };
 
 struct pl_rounds {

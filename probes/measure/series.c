@@ -227,9 +227,8 @@ static int repeat(struct pl_series *series, int warmup, int count)
         series->failures += rc != MPI_SUCCESS;
         enum pl_validity validity = finish ? finish(state, begin, end) : PL_VALID;
         series->validity[i] = (unsigned char)validity;
-        if (validity != PL_VALID && repeats && i >= warmup) {
-            series->late += validity == PL_LATE;
-            series->overrun += validity == PL_OVERRUN;
+        if (validity == PL_LATE && repeats && i >= warmup) {
+            series->late++;
             continue;
         }
         i++;
@@ -295,8 +294,7 @@ static void exchange(struct pl_series *series, int count)
     }
 }
 
-/* Each rank's own times to rank 0, without those of invalid repetitions and of the first `warmup`.
- */
+/* Each rank's own times to rank 0, without those of late repetitions and of the first `warmup`. */
 static void gather_ranks(struct pl_series *series, int warmup, int count)
 {
     const int ranks = series->world->size;
@@ -309,7 +307,7 @@ static void gather_ranks(struct pl_series *series, int warmup, int count)
     if (series->start->scheme->finish) /* rank 0 knows of all ranks which are valid */
         pl_p2p_broadcast(series->world, series->validity, count);
     for (int i = warmup; i < count; i++)
-        if (series->validity[i] == PL_VALID)
+        if (series->validity[i] != PL_LATE)
             mine[valid++] = series->end_ns[i] - series->begin_ns[i];
     pl_p2p_gather(series->world, mine, valid * (int)sizeof *mine, series->by_rank);
     if (series->world->rank > 0)
@@ -320,19 +318,19 @@ static void gather_ranks(struct pl_series *series, int warmup, int count)
     series->ranks_ns = series->by_rank;
 }
 
-/* Invalid repetitions leave; samples among them are counted. */
+/* What began late leaves; samples among it are counted, and those that overran. */
 static void drop(struct pl_series *series, int warmup, int count)
 {
     int kept = 0;
     series->warmup = 0;
     for (int i = 0; i < count; i++) {
-        if (series->validity[i] == PL_VALID) {
+        const bool late = series->validity[i] == PL_LATE;
+        if (!late) {
             series->warmup += i < warmup;
             series->ns[kept++] = series->ns[i];
-        } else if (i >= warmup) {
-            series->late += series->validity[i] == PL_LATE;
-            series->overrun += series->validity[i] == PL_OVERRUN;
         }
+        series->late += late && i >= warmup;
+        series->overrun += series->validity[i] == PL_OVERRUN && i >= warmup;
     }
     series->count = kept - series->warmup;
 }

@@ -31,7 +31,7 @@ struct pl_start {
 };
 
 /* What `finish` says of a repetition. */
-enum pl_validity { PL_VALID = 0, PL_OVERRUN = 1, PL_LATE = 2 };
+enum pl_validity { PL_VALID = 0, PL_OVERRUN = 1, PL_LATE = 2 /* no result */ };
 
 struct pl_sync {
     const char *name;

@@ -148,12 +148,13 @@ def test_fewer_samples_where_repetitions_were_invalid() -> None:
     def samples(records: list[ProbeRecord], **values: object) -> list[ProbeRecord]:
         return changed(records, Samples, lambda one: replace(one, **values))
 
-    for why in ({"late": 2}, {"overrun": 1, "late": 1}, {"budget_spent": True}):
+    for why in ({"late": 2}, {"overrun": 1, "late": 2}, {"budget_spent": True}):
         judge(plan, samples(windows, ns=[1], warmup_ns=[], **why))
         refused(PLAN, samples(RECORDS, ns=[1], **why), "left out, which nothing checks")
     judge(plan, samples(windows, ns=[], late=3))
     refused(plan, samples(windows, ns=[], late=1), "the number of samples .* is 0, 2")
     refused(plan, samples(windows, ns=[1] * 4, late=1), "4 samples")
+    refused(plan, samples(windows, ns=[1], late=2, overrun=2), "2 of 1 samples overran")
 
 
 def test_samples_come_in_their_turn() -> None:

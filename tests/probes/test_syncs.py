@@ -65,13 +65,15 @@ def test_without_a_scheme_ranks_drift_apart(probe: Probe, ranks: int) -> None:
 @pytest.mark.parametrize("ranks", [2, 4, 5])
 def test_windows_that_are_too_short(probe: Probe, ranks: int) -> None:
     """Windows of 1 ms, calls of 3 ms: a call overruns, and the next start has passed when it ends.
-    Both are counted, neither is a sample, and the window grows until the call fits. Launches must
-    show all of it between them: with its cores taken by others, a rank is always late."""
+    Both are counted, what began late is no sample, and the window grows until the call fits.
+    Launches must show all of it between them: with its cores taken by others, a rank is always
+    late."""
     overrun = late = samples = 0
     for _ in range(4 * LAUNCHES):
         record = slow_rank(probe, "sync=window window_us=1000", ranks, reps=40).samples[0]
-        assert len(record.ns) + record.late + record.overrun == 40 or record.budget_spent
+        assert len(record.ns) + record.late == 40 or record.budget_spent
         assert record.window_ns >= 4_000_000
+        assert record.overrun <= len(record.ns)
         assert not record.ns or min(record.ns) >= 2_999_000
         overrun, late = overrun + record.overrun, late + record.late
         samples += len(record.ns)
@@ -94,7 +96,7 @@ def test_tiny_windows_overrun(probe: Probe, ranks: int) -> None:
     assert first.window_ns > 1000
     assert second.window_ns > 1000  # a case keeps the window that it has found, or narrows it
     for record in launch.samples:
-        assert len(record.ns) + record.late + record.overrun == 64 or record.budget_spent
+        assert len(record.ns) + record.late == 64 or record.budget_spent
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
@@ -104,9 +106,9 @@ def test_series_shorter_than_a_batch_widen_windows(probe: Probe, reps: int, rank
     launch = slow_rank(probe, "blocks=8 rewarm=0 sync=window window_us=1", ranks, reps)
     windows = [record.window_ns for record in launch.samples]
     assert windows[0] > 1000
-    assert windows[-1] >= 6_000_000  # twice the 3 ms that rank 1 takes
+    assert windows[-1] >= 4_500_000  # half as long again as the 3 ms that rank 1 takes
     for record in launch.samples:
-        assert len(record.ns) + record.late + record.overrun == reps
+        assert len(record.ns) + record.late == reps
 
 
 def test_windows_narrow_when_calls_become_short(probe: Probe, learning: Path) -> None:
@@ -120,7 +122,7 @@ def test_windows_narrow_when_calls_become_short(probe: Probe, learning: Path) ->
     )
     assert launch.code == 0, launch.stderr
     windows = [record.window_ns for record in launch.samples]
-    assert windows[0] >= 4_000_000  # twice the 2 ms
+    assert windows[0] >= 3_000_000  # half as long again as 2 ms
     if windows[-1] >= windows[0] // 4:
         busy.undecided(f"windows of {windows} ns")
 
@@ -156,7 +158,7 @@ def test_windows_by_measurement(probe: Probe, ranks: int) -> None:
         assert launch.of(ClockSync)
         for record in launch.samples:
             assert record.window_ns >= 1_000
-            assert record.budget_spent or len(record.ns) + record.late + record.overrun == 40
+            assert record.budget_spent or len(record.ns) + record.late == 40
         valid += sum(len(record.ns) for record in launch.samples)
         if valid >= 16:  # of 160 a launch; all on idle cores
             return

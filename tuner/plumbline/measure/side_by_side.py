@@ -41,7 +41,7 @@ class MeasuredCase(msgspec.Struct, frozen=True):
     """One case over all launches: `seconds` are the launch medians, of those launches that gave a
     result; `ratio` is to the default of the same size, over the launches that have both (None for
     the default itself, and where there is nothing to compare). `dropped` counts repetitions that
-    the start scheme found late or overrun; `clock_error_seconds` is the largest residual error of
+    began late; `clock_error_seconds` is the largest residual error of
     the global clock over the launches, None where no clock was synchronised. `ranks`: it ran on
     the first ones; 0: on all."""
 
@@ -135,7 +135,7 @@ def _times(plan: Plan, raw: Sequence[Sequence[ProbeRecord]]) -> dict[PlanCase, _
             elif isinstance(record, CaseRecord) and record.variant == "library":
                 found[cases[record.case]].outcome = "ok"
             elif isinstance(record, Samples):
-                found[cases[record.case]].dropped += record.late + record.overrun
+                found[cases[record.case]].dropped += record.late
         for id, reason in refused.items():
             if not found[cases[id]].seconds:
                 found[cases[id]].outcome = f"refused: {reason}"
