@@ -61,6 +61,14 @@ def test_ranks_of_the_world(tmp_path: Path) -> None:
     assert recording.messages["verified"].tolist() == [True]
 
 
+def test_a_peer_that_the_other_group_has_not(tmp_path: Path) -> None:
+    """An inter-communicator of three ranks and one."""
+    own = [*members(0, 1, 2, 3), *members(0, 1, 2, key=1), *pieces(2, 1, b"\3\0\0\0")]
+    first = rank_file(*own, event(comm=1, peer=0), event(comm=1, peer=2), nprocs=4)
+    others = [rank_file(*members(0, 1, 2, 3), rank=rank, nprocs=4) for rank in (1, 2, 3)]
+    assert recorded(tmp_path, first, *others).events["peer"].tolist() == [3, -1]
+
+
 def test_clocks_of_hosts(tmp_path: Path) -> None:
     """Rank 1 and 2 share a clock that is 1000 ns behind rank 0's at 0, and 3000 at 1000; the
     better round trip counts. Zero is the earliest MPI_Init, that of rank 0."""
