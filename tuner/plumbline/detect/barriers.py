@@ -29,7 +29,7 @@ def barriers(traffic: Traffic, messages: Indices) -> list[Instance]:
         lambda some: traffic.with_site(traffic.bytes[some], some),
         lambda some: traffic.bytes[some],
     ]
-    return in_classes(traffic, small, keys, partial(_of_class, traffic))
+    return in_classes(traffic, small, keys, partial(_of_class, traffic), {})
 
 
 def _of_class(traffic: Traffic, comm: int, members: Indices) -> list[Instance]:

@@ -18,6 +18,7 @@ from plumbline.detect.classes import Looked, ways
 from plumbline.detect.columns import Indices, Rows, classes
 from plumbline.detect.groups import components, partition
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order, messages_of
+from plumbline.detect.parallel import mapped
 from plumbline.detect.places import Arrangement, layouts
 from plumbline.detect.provenance import Provenance
 from plumbline.detect.traffic import Traffic
@@ -114,18 +115,18 @@ def personal(traffic: Traffic, candidates: Deliveries) -> list[Instance]:
         left = np.flatnonzero(~candidates.messages.with_any(taken))
         first = candidates.first[left]
         rows = classes(traffic.comm[first], key(first))
-        for row in range(len(rows)):
-            members = left[rows[row]]
-            if not looked.first_time(members):
-                continue
-            comm = int(traffic.comm[candidates.first[members[0]]])
-            new = _of_class(_Class(traffic, candidates, comm, members))
+        every = (left[rows[row]] for row in range(len(rows)))
+        once = [members for members in every if looked.first_time(members)]
+        look = functools.partial(_of_class, traffic, candidates)
+        for new in mapped(look, once, [len(members) for members in once]):
             found += new
             taken[messages_of(new)] = True
     return found
 
 
-def _of_class(which: _Class) -> list[Instance]:
+def _of_class(traffic: Traffic, candidates: Deliveries, members: Indices) -> list[Instance]:
+    comm = int(traffic.comm[candidates.first[members[0]]])
+    which = _Class(traffic, candidates, comm, members)
     everything = which.all.count_messages(which.members)
     for finder in (_exchanges, _gathers, _scatters):
         found = list(finder(which))
@@ -148,26 +149,26 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
         blocks = np.array([pairs[pair][:times] for pair in wanted]).T
         leaving, coming = _sides(which.all, blocks, group)
         sizes = which.all.bytes[blocks]
-        for time in range(times):
-            if _of_neighbours(sizes[time], len(group)):
-                continue
-            # Equal ones that do not lie by ranks are those of neighbours, in an order of their own.
-            even = sizes[time].min() == sizes[time].max()
-            least = Arrangement.REGULAR if even else Arrangement.ORDER
-            if max(leaving[time], coming[time]) >= least:
-                kinds = (Arrangement(leaving[time]), Arrangement(coming[time]))
-                yield _exchange(which, group, blocks[time], kinds)
+        # Equal ones that do not lie by ranks are those of neighbours, in an order of their own.
+        even = sizes.min(axis=1) == sizes.max(axis=1)
+        least = np.where(even, Arrangement.REGULAR, Arrangement.ORDER)
+        good = (np.maximum(leaving, coming) >= least) & ~_of_neighbours(sizes, len(group))
+        for time in np.flatnonzero(good).tolist():
+            kinds = (Arrangement(leaving[time]), Arrangement(coming[time]))
+            yield _exchange(which, group, blocks[time], kinds)
 
 
-def is_uneven(sizes: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> bool:
-    return bool(sizes.max() >= UNEVEN * sizes.min())
+def is_uneven(sizes: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Along the last axis."""
+    return np.asarray(sizes.max(axis=-1) >= UNEVEN * sizes.min(axis=-1))
 
 
-def _of_neighbours(sizes: Indices, ranks: int) -> bool:
-    """Of all pairs in order: whether each gives what it gets, and some much more than others."""
-    given = np.zeros((ranks, ranks), np.int64)
-    given[~np.eye(ranks, dtype=bool)] = sizes
-    return bool((given == given.T).all()) and is_uneven(sizes)
+def _of_neighbours(sizes: Indices, ranks: int) -> npt.NDArray[np.bool_]:
+    """By time, of all pairs in order: whether each gives what it gets, and some much more than
+    others."""
+    given = np.zeros((len(sizes), ranks, ranks), np.int64)
+    given[:, ~np.eye(ranks, dtype=bool)] = sizes
+    return np.asarray((given == given.transpose(0, 2, 1)).all(axis=(1, 2)) & is_uneven(sizes))
 
 
 def _sides(every: Deliveries, blocks: Indices, group: tuple[int, ...]) -> tuple[Indices, Indices]:
