@@ -202,7 +202,8 @@ void pl_join(struct pl_tracing *tracing, int64_t message, const struct pl_held *
 {
     const struct pl_traffic *traffic = tracing->traffic;
     if (!find_pieces(tracing, message)) {
-        pl_set_out(tracing, message, -1);
+        if (!pl_copied(tracing, message))
+            pl_set_out(tracing, message, -1);
         return;
     }
     const struct pl_lying_list *found = &tracing->found;

@@ -60,6 +60,32 @@ def allgather_bruck(me: Rank, count: int, tag: int = 45) -> Waits:
         have += more
 
 
+def allgather_bruck_copied(me: Rank, count: int, tag: int = 48) -> Waits:
+    """What is sent is copied behind each other first, and what came is copied away."""
+    have = [me.data(count).copy()]
+    while len(have) < me.size:
+        distance, more = len(have), min(len(have), me.size - len(have))
+        packed, got = me.alloc(count * more), me.alloc(count * more)
+        packed[...] = np.concatenate(have[:more])
+        me.send(packed, (me.rank - distance) % me.size, tag)
+        yield from me.recv(got, (me.rank + distance) % me.size, tag)
+        have += [block.copy() for block in blocks(got, more)]
+
+
+def allgather_doubling_copied(me: Rank, count: int, tag: int = 49) -> Waits:
+    """Powers of two alone; blocks are packed by ranks."""
+    have, mask = {me.rank: me.data(count).copy()}, 1
+    while mask < me.size:
+        other = me.rank ^ mask
+        packed, got = me.alloc(count * mask), me.alloc(count * mask)
+        packed[...] = np.concatenate([have[rank] for rank in sorted(have)])
+        me.send(packed, other, tag)
+        yield from me.recv(got, other, tag)
+        its = range(other // mask * mask, other // mask * mask + mask)
+        have |= dict(zip(its, (block.copy() for block in blocks(got, mask)), strict=True))
+        mask <<= 1
+
+
 def allgather_by_root(me: Rank, count: int, tag: int = 46) -> Waits:
     """A gather, then a broadcast of all of it."""
     whole = me.data(count * me.size)
@@ -155,6 +181,7 @@ ALLGATHERS = (
     allgather_by_root,
     allgather_irregular,
 )
+COPIED = (allgather_bruck_copied, allgather_doubling_copied)
 ALLTOALLS = (
     alltoall_linear,
     alltoall_pairwise,

@@ -84,6 +84,7 @@ def _cases(sizes: Sequence[int]) -> Iterator[Case]:
         yield from _spread(nprocs)
         yield from _rooted(nprocs)
         yield from _exchanged(nprocs)
+        yield from _copied(nprocs)
         yield from _reduced(nprocs)
         yield from _barriers(nprocs)
         yield from _negative(nprocs)
@@ -136,6 +137,19 @@ def _exchanged(nprocs: int) -> Iterator[Case]:
 
                 truth = (Truth(name, everybody(nprocs), 2),)
                 yield Case(f"{name} {pattern.__name__} {count}", nprocs, main, truth)
+
+
+def _copied(nprocs: int) -> Iterator[Case]:
+    """256 bytes, 4 KiB, 64 KiB a rank."""
+    for pattern in exchanges.COPIED if nprocs in POWERS else exchanges.COPIED[:1]:
+        for count in (32, 512, 8192) if nprocs in (4, 5, 8) else (32,):
+
+            def main(me: Rank, pattern: Any = pattern, count: Any = count) -> Waits:
+                for _ in range(2):
+                    yield from pattern(me, count)
+
+            truth = (Truth("allgather", everybody(nprocs), 2),)
+            yield Case(f"allgather {pattern.__name__} {count}", nprocs, main, truth)
 
 
 OPERATORS = {"sum": np.add, "max": np.maximum}
