@@ -63,6 +63,40 @@ def halo_of_a_plane(me: Rank, rounds: int = 3) -> Waits:
         plane[1:9, 1:9] = plane[1:9, 1:9] * 0.6 + plane[0:8, 1:9] * 0.4
 
 
+def many_contacts(me: Rank, rounds: int = 2) -> Waits:
+    """Each rank tells all others but the one across from it the same (AMG's contacts)."""
+    mine = me.alloc(4)
+    across = {0, me.size // 2, me.size - me.size // 2}
+    others = [other for other in range(me.size) if (me.rank - other) % me.size not in across]
+    for _ in range(rounds):
+        me.fill(mine)
+        yield from _told_in_turn(me, dict.fromkeys(others, mine))
+
+
+def edges_that_all_need(me: Rank, rounds: int = 3) -> Waits:
+    """Rank 1 has few cells: all of them are what most others need. These exchange other things."""
+    mine = me.data(4 * me.size)
+    others = [other for other in range(me.size - 1) if other != me.rank]
+    for _ in range(rounds):
+        me.fill(mine)
+        edges = np.split(mine, me.size)
+        if me.rank < me.size - 1:
+            yield from _told_in_turn(
+                me, {other: edges[0 if me.rank == 1 else other] for other in others}
+            )
+
+
+def _told_in_turn(me: Rank, mine: dict[int, Any]) -> Waits:
+    """Of each two ranks the lower one first."""
+    theirs = me.alloc(4)
+    for other, edge in mine.items():
+        if me.rank < other:
+            me.send(edge, other, 6)
+        yield from me.recv(theirs, other, 6)
+        if me.rank > other:
+            me.send(edge, other, 6)
+
+
 def token_ring(me: Rank, rounds: int = 3) -> Waits:
     """A token that says the same all the time."""
     token = me.alloc(2, np.int32)
@@ -367,4 +401,6 @@ ALL = (
     edges_of_a_plane,
     memory_used_again,
     neighbours_of_a_matrix,
+    many_contacts,
+    edges_that_all_need,
 )

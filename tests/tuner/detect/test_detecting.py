@@ -66,6 +66,12 @@ def test_an_incomplete_one_names_who_is_missing() -> None:
     assert first.coverage == pytest.approx(5 / 6)
 
 
+@pytest.mark.parametrize("program", [negatives.many_contacts, negatives.edges_that_all_need])
+def test_what_most_ranks_are_told_is_no_incomplete_broadcast(program: spmd.Main) -> None:
+    for nprocs in (5, 6, 8):
+        assert detect(spmd.run(nprocs, program)).instances == []
+
+
 def test_a_message_belongs_to_one_instance() -> None:
     def main(me: spmd.Rank) -> spmd.Waits:
         for _ in range(3):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -15,7 +15,7 @@ from plumbline.detect.classes import Memo
 from plumbline.detect.columns import Indices, Mask
 from plumbline.detect.composites import composed
 from plumbline.detect.instances import Instance, messages_of
-from plumbline.detect.personal import deliveries, personal
+from plumbline.detect.personal import EXPLAINED, deliveries, personal
 from plumbline.detect.provenance import Provenance, provenance
 from plumbline.detect.recording import Recording
 from plumbline.detect.reductions import reductions
@@ -217,4 +217,20 @@ def _incomplete(
                 missing=missing,
             )
         )
-    return instances
+    return list(_believed(state.traffic, instances))
+
+
+def _believed(traffic: Traffic, incomplete: Iterable[Instance]) -> Iterator[Instance]:
+    """Those from functions where few ranks are the root, and most of what their call sites send:
+    else ranks have many neighbours."""
+    by_function: dict[tuple[int, int], list[Instance]] = defaultdict(list)
+    for instance in incomplete:
+        by_function[instance.comm, int(traffic.functions[instance.messages[0]])].append(instance)
+    for (comm, _), instances in by_function.items():
+        messages = np.unique(messages_of(instances))
+        here = np.isin(traffic.send_site, np.unique(traffic.send_site[messages]))
+        there = int((here & (traffic.comm == comm)).sum())
+        roots = {root for instance in instances for root in instance.roots}
+        ranks = traffic.recording.communicators[comm].size
+        if 2 * len(roots) <= ranks and len(messages) >= EXPLAINED * there:
+            yield from instances
