@@ -157,7 +157,11 @@ def alltoall_irregular(me: Rank, count: int, tag: int = 55) -> Waits:
         yield from me.recv(got[coming[source] : coming[source + 1]], source, tag)
 
 
-def alltoall_bruck(me: Rank, count: int, tag: int = 56) -> Waits:
+def alltoall_bruck_down(me: Rank, count: int, tag: int = 57) -> Waits:
+    return alltoall_bruck(me, count, tag, -1)
+
+
+def alltoall_bruck(me: Rank, count: int, tag: int = 56, way: int = 1) -> Waits:
     """Blocks turned, packed, and sent on by the bits of their distance."""
     own = me.data(count * me.size)
     blocks_now = np.roll(own.reshape(me.size, count), -me.rank, axis=0)
@@ -166,8 +170,8 @@ def alltoall_bruck(me: Rank, count: int, tag: int = 56) -> Waits:
         moving = [at for at in range(me.size) if at & mask]
         packed, got = (me.alloc(count * len(moving)) for _ in range(2))
         packed[...] = blocks_now[moving].reshape(-1)
-        me.send(packed, (me.rank + mask) % me.size, tag)
-        yield from me.recv(got, (me.rank - mask) % me.size, tag)
+        me.send(packed, (me.rank + way * mask) % me.size, tag)
+        yield from me.recv(got, (me.rank - way * mask) % me.size, tag)
         blocks_now[moving] = got.reshape(len(moving), count)
         mask <<= 1
 
@@ -182,6 +186,7 @@ ALLGATHERS = (
     allgather_irregular,
 )
 COPIED = (allgather_bruck_copied, allgather_doubling_copied)
+BRUCK = (alltoall_bruck, alltoall_bruck_down)
 ALLTOALLS = (
     alltoall_linear,
     alltoall_pairwise,

@@ -11,6 +11,7 @@ import numpy as np
 from plumbline.detect.answers import Answers
 from plumbline.detect.atoms import Atoms, atoms
 from plumbline.detect.barriers import SIGNAL, barriers
+from plumbline.detect.bruck import alltoalls
 from plumbline.detect.classes import Memo
 from plumbline.detect.columns import Indices, Mask
 from plumbline.detect.composites import composed
@@ -62,6 +63,7 @@ def detect(recording: Recording) -> Detected:
     grouped, others = of_groups(state.traffic, cut, state.free(cut, partial))
     state.add(_broadcasts(state, found, _gathered(state, found, cut, grouped), others))
     state.add(reductions(state.traffic, state.unclaimed(), memo))
+    state.add(alltoalls(state.traffic, state.unclaimed()))
     state.settle(composed(state.traffic, state.found))
     state.add(_incomplete(state, direct, cut, others))
     state.found.sort(key=lambda instance: instance.messages[0])
