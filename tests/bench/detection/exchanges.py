@@ -146,6 +146,16 @@ def alltoall_packed(me: Rank, count: int, tag: int = 54) -> Waits:
             yield from me.recv(got[other], other, tag)
 
 
+def alltoall_in_scratch(me: Rank, count: int, tag: int = 58) -> Waits:
+    """Each block is packed where the one before was, and taken out of where it comes (PRK's
+    transpose)."""
+    packed, got = me.alloc(count), me.alloc(count)
+    for step in range(1, me.size):
+        me.fill(packed)
+        me.send(packed, (me.rank - step) % me.size, tag + step)
+        yield from me.recv(got, (me.rank + step) % me.size, tag + step)
+
+
 def alltoall_irregular(me: Rank, count: int, tag: int = 55) -> Waits:
     """From rank i to rank j go count + i + 2 j elements."""
     starts = np.cumsum([0] + [count + me.rank + 2 * other for other in range(me.size)])
@@ -187,6 +197,7 @@ ALLGATHERS = (
 )
 COPIED = (allgather_bruck_copied, allgather_doubling_copied)
 BRUCK = (alltoall_bruck, alltoall_bruck_down)
+IN_TURN = (alltoall_in_scratch,)
 ALLTOALLS = (
     alltoall_linear,
     alltoall_pairwise,

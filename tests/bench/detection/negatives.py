@@ -97,6 +97,30 @@ def _told_in_turn(me: Rank, mine: dict[int, Any]) -> Waits:
             me.send(edge, other, 6)
 
 
+def counts_of_leavers(me: Rank) -> Waits:
+    """How many particles leave, which are none, then these; once in each direction of a cube
+    (miniMD)."""
+    count, other_count, bit = me.alloc(1, np.int32), me.alloc(1, np.int32), 1
+    while bit < me.size:
+        other = me.rank ^ bit
+        if other < me.size:
+            yield from me.sendrecv(count, other, other_count, other)
+            yield from me.sendrecv(None, other, None, other)
+        bit <<= 1
+
+
+def halves_of_sums(me: Rank, rounds: int = 3) -> Waits:
+    """Of each two ranks one adds up the lower half of both terms, and one the upper half; then
+    those that have the same half add these (NPB's CG on 8 ranks): no collective does that."""
+    total, got = me.data(24), me.alloc(12)
+    for _ in range(rounds):
+        own, other = (total[:12], total[12:]) if me.rank % 2 == 0 else (total[12:], total[:12])
+        for partner, mine in ((me.rank ^ 1, other), (me.rank ^ 2, own)):
+            if partner < me.size:
+                yield from me.sendrecv(mine, partner, got, partner)
+                own += got
+
+
 def token_ring(me: Rank, rounds: int = 3) -> Waits:
     """A token that says the same all the time."""
     token = me.alloc(2, np.int32)
@@ -403,4 +427,6 @@ ALL = (
     neighbours_of_a_matrix,
     many_contacts,
     edges_that_all_need,
+    counts_of_leavers,
+    halves_of_sums,
 )

@@ -27,6 +27,8 @@ from plumbline.detect.traffic import Traffic
 EXPLAINED = 0.5
 # Neighbours exchange faces, edges and corners, which differ by more than parts of a whole do.
 UNEVEN = 4
+# With so many ranks, to send to the next one, the next but one … is no halo.
+LARGE = 4
 # Of an incomplete one so many of the group must be there.
 LEAST_COVERAGE = 0.75
 
@@ -152,10 +154,28 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
         # Equal ones that do not lie by ranks are those of neighbours, in an order of their own.
         even = sizes.min(axis=1) == sizes.max(axis=1)
         least = np.where(even, Arrangement.REGULAR, Arrangement.ORDER)
-        good = (np.maximum(leaving, coming) >= least) & ~_of_neighbours(sizes, len(group))
+        placed = np.maximum(leaving, coming) >= least
+        first = which.all.first[blocks]
+        in_turn = even & _are_in_turn(which.traffic.sent[first], len(group))
+        in_turn &= len(np.unique(which.traffic.send_site[first])) == 1
+        good = (placed | in_turn) & ~_of_neighbours(sizes, len(group))
         for time in np.flatnonzero(good).tolist():
             kinds = (Arrangement(leaving[time]), Arrangement(coming[time]))
             yield _exchange(which, group, blocks[time], kinds)
+
+
+def _are_in_turn(sent: Indices, ranks: int) -> npt.NDArray[np.bool_]:
+    """By time, of all pairs in order: whether each rank sends to the one 1, 2, 3 … further, up or
+    down, or by the bits in which they differ: a loop does that. On a ring of three these are
+    neighbours."""
+    given = np.full((len(sent), ranks, ranks), -1)
+    given[:, ~np.eye(ranks, dtype=bool)] = sent
+    partners, own = given.argsort(axis=2)[:, :, 1:], np.arange(ranks)[:, None]
+    steps = np.arange(1, ranks)
+    up = ((partners - own) % ranks == steps).all(axis=(1, 2))
+    down = ((own - partners) % ranks == steps).all(axis=(1, 2))
+    bits = (partners ^ own == steps).all(axis=(1, 2))
+    return np.asarray((up | down | bits) & (ranks >= LARGE))
 
 
 def is_uneven(sizes: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
@@ -209,9 +229,17 @@ def _exchange(
         in_order(which.all.messages.picked(blocks).at.tolist()),
         int(sizes.sum() if irregular else sizes[0]),
         irregular=irregular,
-        evidence="assumed" if summed else "proved",
-        remarks=("blocks are received into one place: summed, presumably",) if summed else (),
+        evidence="assumed" if summed or max(kinds) < Arrangement.ORDER else "proved",
+        remarks=_of_places(kinds, summed),
     )
+
+
+def _of_places(kinds: tuple[Arrangement, Arrangement], summed: bool) -> tuple[str, ...]:
+    if summed:
+        return ("blocks are received into one place: summed, presumably",)
+    if max(kinds) < Arrangement.ORDER:
+        return ("blocks have no array of their own: each rank sends to all others in turn",)
+    return ()
 
 
 _Rooted = Literal["gather", "scatter"]
