@@ -27,8 +27,8 @@ from plumbline.detect.traffic import Traffic
 EXPLAINED = 0.5
 # Neighbours exchange faces, edges and corners, which differ by more than parts of a whole do.
 UNEVEN = 4
-# With so many ranks, to send to the next one, the next but one … is no halo.
-LARGE = 4
+# On fewer ranks the next ones in three directions are all others.
+LARGE = 5
 # Of an incomplete one so many of the group must be there.
 LEAST_COVERAGE = 0.75
 
@@ -166,8 +166,7 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
 
 def _are_in_turn(sent: Indices, ranks: int) -> npt.NDArray[np.bool_]:
     """By time, of all pairs in order: whether each rank sends to the one 1, 2, 3 … further, up or
-    down, or by the bits in which they differ: a loop does that. On a ring of three these are
-    neighbours."""
+    down, or by the bits in which they differ: a loop does that."""
     given = np.full((len(sent), ranks, ranks), -1)
     given[:, ~np.eye(ranks, dtype=bool)] = sent
     partners, own = given.argsort(axis=2)[:, :, 1:], np.arange(ranks)[:, None]
