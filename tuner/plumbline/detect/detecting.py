@@ -18,7 +18,7 @@ from plumbline.detect.composites import composed
 from plumbline.detect.instances import Instance, messages_of
 from plumbline.detect.personal import EXPLAINED, deliveries, personal
 from plumbline.detect.provenance import Provenance, provenance
-from plumbline.detect.recording import PAYLOAD, Recording
+from plumbline.detect.recording import Recording
 from plumbline.detect.reductions import reductions
 from plumbline.detect.spread import (
     Spreads,
@@ -131,15 +131,13 @@ def _broadcasts(
 
 
 def _is_exchanged(traffic: Traffic, found: Provenance, spreads: Spreads) -> Mask:
-    """Whether it is the one side of an exchange, which others send to the origin meanwhile, and it
-    goes no further, or is a short content that is met anywhere; or went on beside something else
-    that goes nowhere."""
+    """Whether it is the one side of an exchange, which others send to the origin meanwhile; or went
+    on beside something else that goes nowhere."""
     messages = spreads.messages
     elsewhere = traffic.source[messages.at] != np.repeat(spreads.origin, messages.lengths)
     sent_on = np.bincount(messages.owners[elsewhere], minlength=len(spreads)) > 0
     met = 2 * messages.sums(traffic.crossed) > messages.lengths
-    alone = ~sent_on | (spreads.bytes <= PAYLOAD)
-    return np.asarray((met & alone) | messages.with_any(found.is_mixed(traffic)))
+    return np.asarray((met & ~sent_on) | messages.with_any(found.is_mixed(traffic)))
 
 
 def _again(
