@@ -29,7 +29,7 @@ def barriers(traffic: Traffic, messages: Indices) -> list[Instance]:
         lambda some: traffic.with_site(traffic.bytes[some], some),
         lambda some: traffic.bytes[some],
     ]
-    return in_classes(traffic, small, keys, partial(_of_class, traffic), {})
+    return in_classes(traffic, small, keys, partial(_of_class, traffic))
 
 
 def _of_class(traffic: Traffic, comm: int, members: Indices) -> list[Instance]:
@@ -92,7 +92,7 @@ def _undisturbed(traffic: Traffic, every: Phases) -> Mask:
     order = np.lexsort((traffic.sent_as[messages], senders))
     senders, places = senders[order], traffic.sent_as[messages][order]
     heads = np.flatnonzero(np.append(True, senders[1:] != senders[:-1])[: len(senders)])
-    tails = np.append(heads[1:], len(senders)) - 1
+    tails = np.append(heads[1:], len(senders))[: len(heads)] - 1
     own = np.bincount(senders, minlength=len(every) * ranks)
     own += np.bincount(phase * ranks + traffic.target[messages], minlength=len(own))
     beside = places[tails] - places[heads] + 1 > own[senders[heads]]

@@ -27,7 +27,7 @@ Turns = npt.NDArray[np.int64]  # shape (ranks, times, steps): messages, by who s
 
 def alltoalls(traffic: Traffic, messages: Indices) -> list[Instance]:
     some = messages[traffic.bytes[messages] > 0]
-    return in_classes(traffic, some, ways(traffic)[:2], partial(_of_class, traffic), {})
+    return in_classes(traffic, some, ways(traffic)[:2], partial(_of_class, traffic))
 
 
 def _of_class(traffic: Traffic, comm: int, members: Indices) -> Iterator[Instance]:

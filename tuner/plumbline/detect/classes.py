@@ -4,7 +4,6 @@ what the ways before it have left."""
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -12,12 +11,10 @@ import numpy as np
 from plumbline.detect.columns import Indices, classes, distinct
 from plumbline.detect.groups import components, partition
 from plumbline.detect.instances import Instance, messages_of
-from plumbline.detect.parallel import mapped
 from plumbline.detect.traffic import Traffic
 
 # What messages of a class have in common besides their communicator.
 Key = Callable[[Indices], Indices]
-Memo = dict[tuple[object, ...], bool]
 
 
 def ways(traffic: Traffic) -> list[Key]:
@@ -56,27 +53,19 @@ def in_classes(
     messages: Indices,
     keys: Sequence[Key],
     look: Callable[[int, Indices], Iterable[Instance]],
-    memo: Memo,
 ) -> list[Instance]:
     """What `look` finds in each class, given its communicator and messages; the messages of what
-    was found are in no later class. `memo`: what it has learned besides."""
-
-    def looked_at(members: Indices) -> tuple[list[Instance], Memo]:
-        known = len(memo)
-        instances = list(look(int(traffic.comm[members[0]]), members))
-        return instances, dict(itertools.islice(memo.items(), known, None))
-
+    was found are in no later class."""
     left = messages
     found: list[Instance] = []
     looked = Looked(len(traffic))
     for key in keys:
         rows = classes(traffic.comm[left], key(left))
-        every = (left[rows[row]] for row in range(len(rows)))
-        once = [members for members in every if looked.first_time(members)]
         new: list[Instance] = []
-        for instances, learned in mapped(looked_at, once, [len(members) for members in once]):
-            new += instances
-            memo |= learned
+        for row in range(len(rows)):
+            members = left[rows[row]]
+            if looked.first_time(members):
+                new += look(int(traffic.comm[members[0]]), members)
         found += new
         taken = np.zeros(len(traffic), bool)
         taken[messages_of(new)] = True

@@ -12,11 +12,11 @@ from plumbline.detect.answers import Answers
 from plumbline.detect.atoms import Atoms, atoms
 from plumbline.detect.barriers import SIGNAL, barriers
 from plumbline.detect.bruck import alltoalls
-from plumbline.detect.classes import Memo
 from plumbline.detect.columns import Indices, Mask
 from plumbline.detect.composites import composed
 from plumbline.detect.instances import Instance, messages_of
 from plumbline.detect.personal import EXPLAINED, deliveries, personal
+from plumbline.detect.phased import Memo
 from plumbline.detect.provenance import Provenance, provenance
 from plumbline.detect.recording import Recording
 from plumbline.detect.reductions import reductions

@@ -17,7 +17,6 @@ from plumbline.detect.detecting import Detected
 from plumbline.detect.groups import components, described, split
 from plumbline.detect.instances import Instance
 from plumbline.detect.kinds import Flag
-from plumbline.detect.parallel import mapped
 from plumbline.detect.patterns import HandPattern, patterns
 from plumbline.detect.recording import Frame
 from plumbline.detect.savings import Saving, SimulatedSaving
@@ -99,19 +98,13 @@ def with_instances(detected: Detected) -> list[tuple[HandMade, list[Instance]]]:
         return []
     messages = rows(each.messages for each in detected.instances)
     begins, ends = (times.tolist() for times in detected.traffic.spans_ns(messages))
-
-    def told(places: list[int]) -> HandMade:
+    found = []
+    for places in _folded(detected, messages):
         instances = [detected.instances[at] for at in places]
         spans = [(begins[at], ends[at]) for at in places]
         own = messages.picked(np.array(places))
-        return _finding(detected.traffic, instances, own, spans)
-
-    folded = _folded(detected, messages)
-    findings = mapped(told, folded, [int(messages.lengths[places].sum()) for places in folded])
-    return [
-        (finding, [detected.instances[at] for at in places])
-        for finding, places in zip(findings, folded, strict=True)
-    ]
+        found.append((_finding(detected.traffic, instances, own, spans), instances))
+    return found
 
 
 def ordered(found: Iterable[HandMade]) -> list[HandMade]:

@@ -18,7 +18,6 @@ from plumbline.detect.classes import Looked, ways
 from plumbline.detect.columns import Indices, Rows, classes
 from plumbline.detect.groups import components, partition
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order, messages_of
-from plumbline.detect.parallel import mapped
 from plumbline.detect.places import Arrangement, layouts
 from plumbline.detect.provenance import Provenance
 from plumbline.detect.traffic import Traffic
@@ -117,18 +116,18 @@ def personal(traffic: Traffic, candidates: Deliveries) -> list[Instance]:
         left = np.flatnonzero(~candidates.messages.with_any(taken))
         first = candidates.first[left]
         rows = classes(traffic.comm[first], key(first))
-        every = (left[rows[row]] for row in range(len(rows)))
-        once = [members for members in every if looked.first_time(members)]
-        look = functools.partial(_of_class, traffic, candidates)
-        for new in mapped(look, once, [len(members) for members in once]):
+        for row in range(len(rows)):
+            members = left[rows[row]]
+            if not looked.first_time(members):
+                continue
+            comm = int(traffic.comm[candidates.first[members[0]]])
+            new = _of_class(_Class(traffic, candidates, comm, members))
             found += new
             taken[messages_of(new)] = True
     return found
 
 
-def _of_class(traffic: Traffic, candidates: Deliveries, members: Indices) -> list[Instance]:
-    comm = int(traffic.comm[candidates.first[members[0]]])
-    which = _Class(traffic, candidates, comm, members)
+def _of_class(which: _Class) -> list[Instance]:
     everything = which.all.count_messages(which.members)
     for finder in (_exchanges, _gathers, _scatters):
         found = list(finder(which))

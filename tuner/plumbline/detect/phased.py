@@ -8,7 +8,6 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from plumbline.detect.classes import Memo
 from plumbline.detect.columns import Indices, Mask
 from plumbline.detect.knowledge import Phases, phases
 from plumbline.detect.traffic import Traffic
@@ -17,6 +16,8 @@ from plumbline.detect.traffic import Traffic
 EXPLAINED = 0.5
 # Messages by rank after which a class is given up that has no good phases.
 GLANCE = 32
+
+Memo = dict[tuple[object, ...], bool]
 
 
 class MessageClass(msgspec.Struct, frozen=True, eq=False):

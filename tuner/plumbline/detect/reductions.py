@@ -9,11 +9,11 @@ from functools import partial
 import numpy as np
 
 from plumbline.detect import operators
-from plumbline.detect.classes import Key, Memo, in_classes, in_groups, ways
+from plumbline.detect.classes import Key, in_classes, in_groups, ways
 from plumbline.detect.columns import Indices
 from plumbline.detect.instances import Instance
 from plumbline.detect.mutual import halving, mutual
-from plumbline.detect.phased import MessageClass
+from plumbline.detect.phased import Memo, MessageClass
 from plumbline.detect.rings import rings
 from plumbline.detect.rooted import rooted
 from plumbline.detect.traffic import Traffic
@@ -34,7 +34,7 @@ def reductions(
         lambda some: kind[some],
         *ways(traffic)[:2],
     ]
-    return in_classes(traffic, numbers, keys, partial(_of_class, traffic, surely, memo), memo)
+    return in_classes(traffic, numbers, keys, partial(_of_class, traffic, surely, memo))
 
 
 def _of_class(
