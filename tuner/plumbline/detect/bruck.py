@@ -94,7 +94,7 @@ def _is_handed_on(traffic: Traffic, turns: Turns) -> bool | None:
         return None
     moving = [[at for at in range(size) if at >> step & 1] for step in range(steps)]
     for time, block in enumerate((nbytes[0, :, 0] // len(moving[0])).tolist()):
-        of_block = traffic.payload[turns[:, time]][:, :, : block * (PAYLOAD // block)]
+        of_block = traffic.payload(turns[:, time])[:, :, : block * (PAYLOAD // block)]
         blocks = of_block.reshape(size, steps, -1, block)
         for step in range(1, steps):
             for at in moving[step]:
