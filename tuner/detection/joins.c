@@ -201,9 +201,10 @@ static void fill(struct pl_tracing *tracing, int64_t message)
 void pl_join(struct pl_tracing *tracing, int64_t message, const struct pl_held *held)
 {
     const struct pl_traffic *traffic = tracing->traffic;
+    if (pl_copied(tracing, message))
+        return;
     if (!find_pieces(tracing, message)) {
-        if (!pl_copied(tracing, message))
-            pl_set_out(tracing, message, -1);
+        pl_set_out(tracing, message, -1);
         return;
     }
     const struct pl_lying_list *found = &tracing->found;

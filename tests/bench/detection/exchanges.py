@@ -61,11 +61,13 @@ def allgather_bruck(me: Rank, count: int, tag: int = 45) -> Waits:
 
 
 def allgather_bruck_copied(me: Rank, count: int, tag: int = 48) -> Waits:
-    """What is sent is copied behind each other first, and what came is copied away."""
+    """What is sent is copied behind each other first, and what came is copied away; all in one
+    place."""
     have = [me.data(count).copy()]
+    places = me.alloc(count * me.size), me.alloc(count * me.size)
     while len(have) < me.size:
         distance, more = len(have), min(len(have), me.size - len(have))
-        packed, got = me.alloc(count * more), me.alloc(count * more)
+        packed, got = (place[: count * more] for place in places)
         packed[...] = np.concatenate(have[:more])
         me.send(packed, (me.rank - distance) % me.size, tag)
         yield from me.recv(got, (me.rank + distance) % me.size, tag)
