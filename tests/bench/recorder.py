@@ -114,7 +114,7 @@ def reading(record: Path) -> Iterator[Figure]:
     matching.match(recording.events)
     seconds = time.perf_counter() - started
     yield Figure("matching alone", count / seconds / 1e6, "million events/s", f"{count} events")
-    used = sum(len(read_file(path).slots) for path in record.glob("*.record"))
+    used = sum(read_file(path).events for path in record.glob("*.record"))
     size = sum(path.stat().st_size for path in record.glob("*.record"))
     yield Figure("a recording", size / max(used, 1), "bytes an event", f"{used} events")
 

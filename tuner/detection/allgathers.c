@@ -82,7 +82,8 @@ static bool are_together(struct gathering *gathering, const struct pl_list *memb
     return waited < members->count;
 }
 
-/* Whether an atom lies at all its receivers where nothing else of the allgather lies. */
+/* Whether an atom lies at all its receivers where nothing else of the allgather lies, or was sent
+ * on from there together with others: then it was copied. */
 static bool is_kept(struct gathering *gathering, int64_t atom)
 {
     const struct pl_traffic *traffic = gathering->given->traffic;
@@ -92,11 +93,15 @@ static bool is_kept(struct gathering *gathering, int64_t atom)
     bool kept = true;
     gathering->touched.count = 0;
     for (int64_t i = end; i-- > begin;) { /* the last one to a rank counts */
-        const int64_t message = atoms->messages.at[i], rank = traffic->target[message];
-        if (traffic->bytes[message] != bytes || gathering->earliest[rank] != INT64_MAX)
+        const int64_t message = atoms->messages.at[i];
+        const bool alone = traffic->bytes[message] == bytes;
+        const int64_t rank = alone ? traffic->target[message] : traffic->source[message];
+        if (gathering->earliest[rank] != INT64_MAX)
             continue;
         gathering->earliest[rank] = 0;
         pl_push(gathering->store, &gathering->touched, rank);
+        if (!alone)
+            continue;
         const int64_t place[] = {rank, traffic->to_address[message]};
         bool is_new = true;
         if (rank != atoms->origin[atom])

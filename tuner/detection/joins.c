@@ -88,9 +88,9 @@ static bool is_plausible(const struct pl_tracing *tracing, int64_t message)
         return false; /* another content, as long, was there */
     if (bytes > PL_KEPT_BYTES)
         return polynomials_fit(tracing, message);
-    const uint8_t *payload = traffic->payload + message * PL_KEPT_BYTES;
+    const uint8_t *payload = pl_payload(traffic, message);
     for (int64_t i = 0; i < tracing->found.count; i++, known++) {
-        const uint8_t *older = traffic->payload + known->message * PL_KEPT_BYTES + known->offset;
+        const uint8_t *older = pl_payload(traffic, known->message) + known->offset;
         if (traffic->bytes[known->message] <= PL_KEPT_BYTES &&
             memcmp(payload + known->low - start, older, (size_t)(known->high - known->low)) != 0)
             return false;
@@ -201,6 +201,8 @@ static void fill(struct pl_tracing *tracing, int64_t message)
 void pl_join(struct pl_tracing *tracing, int64_t message, const struct pl_held *held)
 {
     const struct pl_traffic *traffic = tracing->traffic;
+    if (pl_copied(tracing, message))
+        return;
     if (!find_pieces(tracing, message)) {
         pl_set_out(tracing, message, -1);
         return;

@@ -5,10 +5,11 @@
 
 #include <string.h>
 
-/* Messages of a class as points (2 · message sends, 2 · message + 1 receives), in causal order. */
+/* Messages of a class, `count`, and their sends (place in `messages`) and receives (`count` more),
+ * in causal order. */
 struct phases {
     const struct pl_traffic *traffic;
-    const int64_t *points;
+    const int64_t *messages, *points;
     int64_t count;
     const int64_t *group;
     int64_t size, rooted;
@@ -29,7 +30,7 @@ struct knowing {
     uint64_t *known, *full;
     struct {
         int64_t phase, set;
-    } * stamps; /* by message: of its send, the phase from 1 on; 0: none */
+    } * stamps; /* by place in the class: of its send, the phase from 1 on; 0: none */
     struct phase *phases;
     uint64_t *complete;
     int64_t phases_count, phases_room;
@@ -79,13 +80,14 @@ static void require(struct knowing *knowing, int64_t number)
     }
 }
 
-static void send(struct knowing *knowing, int64_t message)
+static void send(struct knowing *knowing, int64_t at)
 {
+    const int64_t message = knowing->given->messages[at];
     const int64_t place = knowing->place[knowing->given->traffic->source[message]];
     if (knowing->given->rooted && is_full(knowing, known_by(knowing, place)))
         next_phase(knowing, place);
-    knowing->stamps[message].phase = knowing->now[place] + 1;
-    knowing->stamps[message].set = pl_set_add(&knowing->sets, known_by(knowing, place));
+    knowing->stamps[at].phase = knowing->now[place] + 1;
+    knowing->stamps[at].set = pl_set_add(&knowing->sets, known_by(knowing, place));
     if (knowing->given->rooted)
         next_phase(knowing, place);
 }
@@ -170,10 +172,11 @@ static void learn(struct knowing *knowing, int64_t place, int64_t number, int64_
         pl_put(knowing->complete + number * knowing->words, place);
 }
 
-static void receive(struct knowing *knowing, int64_t message)
+static void receive(struct knowing *knowing, int64_t at)
 {
+    const int64_t message = knowing->given->messages[at];
     const int64_t place = knowing->place[knowing->given->traffic->target[message]];
-    int64_t number = knowing->stamps[message].phase - 1, set = knowing->stamps[message].set;
+    int64_t number = knowing->stamps[at].phase - 1, set = knowing->stamps[at].set;
     if (number < 0)
         return; /* clocks of threads: received before it was sent */
     if (is_full(knowing, known_by(knowing, place))) {
@@ -208,7 +211,7 @@ static void begin(struct knowing *knowing, struct pl_store *store, const struct 
     knowing->known = pl_get(store, size * (size_t)knowing->words, sizeof *knowing->known);
     knowing->full = pl_get(store, (size_t)knowing->words, sizeof *knowing->full);
     pl_map_begin(store, &knowing->types, 3);
-    knowing->stamps = pl_get(store, (size_t)given->traffic->count, sizeof *knowing->stamps);
+    knowing->stamps = pl_get(store, (size_t)given->count, sizeof *knowing->stamps);
     pl_sets_begin(store, &knowing->sets, given->size);
     for (int64_t place = 0; place < given->size; place++) {
         knowing->place[given->group[place]] = place;
@@ -242,11 +245,11 @@ static void know(struct pl_answer *answer, const void *pointer)
     const struct phases *given = pointer;
     struct knowing *knowing = pl_get(answer->store, 1, sizeof *knowing);
     begin(knowing, answer->store, given);
-    for (int64_t i = 0; i < given->count; i++) {
-        if (given->points[i] % 2)
-            receive(knowing, given->points[i] / 2);
+    for (int64_t i = 0; i < 2 * given->count; i++) {
+        if (given->points[i] < given->count)
+            send(knowing, given->points[i]);
         else
-            send(knowing, given->points[i] / 2);
+            receive(knowing, given->points[i] - given->count);
     }
     answer_phases(answer, knowing);
     pl_answer_list(answer, &knowing->message);
@@ -268,9 +271,10 @@ static void know(struct pl_answer *answer, const void *pointer)
  * ranks whose contribution it was; sizes and bits of the sets. Of a rooted class each rank but the
  * root sends once, when it has what it waits for; else a phase ends for a rank when it knows of all
  * others, and what it sends then only tells those that do not. */
-PL_ENTRY struct pl_answer *pl_phases(const struct pl_traffic *traffic, const int64_t *points,
-                                     int64_t count, const int64_t *group, int64_t size,
-                                     int64_t rooted)
+PL_ENTRY struct pl_answer *pl_phases(const struct pl_traffic *traffic, const int64_t *messages,
+                                     const int64_t *points, int64_t count, const int64_t *group,
+                                     int64_t size, int64_t rooted)
 {
-    return pl_answered(know, &(struct phases){traffic, points, count, group, size, rooted});
+    return pl_answered(know,
+                       &(struct phases){traffic, messages, points, count, group, size, rooted});
 }

@@ -99,7 +99,7 @@ static void write(struct pl_tracing *tracing, int64_t rank, int64_t address, int
                         address + tracing->traffic->bytes[message], message);
 }
 
-static void write_sent(struct pl_tracing *tracing, int64_t message)
+void pl_write_sent(struct pl_tracing *tracing, int64_t message)
 {
     const struct pl_traffic *traffic = tracing->traffic;
     write(tracing, traffic->source[message], traffic->from_address[message],
@@ -135,9 +135,10 @@ void pl_set_out(struct pl_tracing *tracing, int64_t message, int64_t again_of)
     pl_push(tracing->store, &tracing->parts, 0);
     pl_push(tracing->store, &tracing->parts, bytes);
     pl_carry(tracing, message, first, 1);
+    pl_begin_blocks(tracing, rank, item);
     if (bytes > PL_KEPT_BYTES)
         pl_split(tracing, rank, item);
-    write_sent(tracing, message);
+    pl_write_sent(tracing, message);
 }
 
 /* Whether a content is met anywhere: a short one, or zeros. */
@@ -210,7 +211,7 @@ static void send(struct pl_tracing *tracing, int64_t message)
     if (held->own && tracing->count[held->message])
         pl_put(direct(tracing, *pl_part(tracing, held->message, 0)), traffic->target[message]);
     pl_carry(tracing, message, tracing->first[held->message], tracing->count[held->message]);
-    write_sent(tracing, message);
+    pl_write_sent(tracing, message);
 }
 
 static void receive(struct pl_tracing *tracing, int64_t message)
@@ -234,6 +235,7 @@ static void receive(struct pl_tracing *tracing, int64_t message)
     }
     pl_hold(tracing, rank, content,
             (struct pl_held){message, traffic->to_address[message], 0, 0, 0});
+    pl_add_blocks(tracing, message);
 }
 
 static void begin(struct pl_tracing *tracing, const struct provenance *given)
@@ -250,6 +252,7 @@ static void begin(struct pl_tracing *tracing, const struct provenance *given)
     pl_map_begin(store, &tracing->got, 4);
     pl_map_begin(store, &tracing->got_bytes, 2);
     tracing->memory = pl_get(store, ranks, sizeof *tracing->memory);
+    tracing->blocks = pl_get(store, ranks, sizeof *tracing->blocks);
     tracing->recent = pl_get(store, ranks, sizeof *tracing->recent);
     tracing->recent_count = pl_get(store, ranks, sizeof *tracing->recent_count);
     int64_t contents = 0;

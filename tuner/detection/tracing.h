@@ -59,6 +59,7 @@ struct pl_tracing {
     struct pl_map got, got_bytes;  /* pieces of items at ranks, and how much they are together */
     int64_t (*origins)[PL_COMMON]; /* by content */
     uint8_t *origins_count;
+    struct pl_list *blocks;       /* by rank: its newest item, and what it got since (copies.c) */
     int64_t (*recent)[PL_RECENT]; /* by rank */
     int64_t *recent_count;
 };
@@ -77,12 +78,19 @@ void pl_set_out(struct pl_tracing *tracing, int64_t message, int64_t again_of);
 /* What a rank has of a content; NULL: nothing. */
 struct pl_held *pl_held(const struct pl_tracing *tracing, int64_t rank, int64_t content);
 void pl_hold(struct pl_tracing *tracing, int64_t rank, int64_t content, struct pl_held held);
+/* What a message is sent from has its content. */
+void pl_write_sent(struct pl_tracing *tracing, int64_t message);
 /* Whether two call sites are in one part of the program: they have one of these functions in
  * common, or, without names, the outermost frame. */
 bool pl_is_near(const struct pl_sites *sites, const struct pl_rows *functions, int64_t left,
                 int64_t right);
 /* A message that is made of what lies at its address, or new (joins.c). */
 void pl_join(struct pl_tracing *tracing, int64_t message, const struct pl_held *held);
+/* A rank has sent an item of its own; it has got a message. */
+void pl_begin_blocks(struct pl_tracing *tracing, int64_t rank, int64_t item);
+void pl_add_blocks(struct pl_tracing *tracing, int64_t message);
+/* Whether a message is made of copies of these: then it carries them. */
+bool pl_copied(struct pl_tracing *tracing, int64_t message);
 /* An item has set out: looks whether it is the last piece of a whole (wholes.c). */
 void pl_split(struct pl_tracing *tracing, int64_t rank, int64_t item);
 /* Puts pieces in the place of wholes. */

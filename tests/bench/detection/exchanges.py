@@ -60,6 +60,34 @@ def allgather_bruck(me: Rank, count: int, tag: int = 45) -> Waits:
         have += more
 
 
+def allgather_bruck_copied(me: Rank, count: int, tag: int = 48) -> Waits:
+    """What is sent is copied behind each other first, and what came is copied away; all in one
+    place."""
+    have = [me.data(count).copy()]
+    places = me.alloc(count * me.size), me.alloc(count * me.size)
+    while len(have) < me.size:
+        distance, more = len(have), min(len(have), me.size - len(have))
+        packed, got = (place[: count * more] for place in places)
+        packed[...] = np.concatenate(have[:more])
+        me.send(packed, (me.rank - distance) % me.size, tag)
+        yield from me.recv(got, (me.rank + distance) % me.size, tag)
+        have += [block.copy() for block in blocks(got, more)]
+
+
+def allgather_doubling_copied(me: Rank, count: int, tag: int = 49) -> Waits:
+    """Powers of two alone; blocks are packed by ranks."""
+    have, mask = {me.rank: me.data(count).copy()}, 1
+    while mask < me.size:
+        other = me.rank ^ mask
+        packed, got = me.alloc(count * mask), me.alloc(count * mask)
+        packed[...] = np.concatenate([have[rank] for rank in sorted(have)])
+        me.send(packed, other, tag)
+        yield from me.recv(got, other, tag)
+        its = range(other // mask * mask, other // mask * mask + mask)
+        have |= dict(zip(its, (block.copy() for block in blocks(got, mask)), strict=True))
+        mask <<= 1
+
+
 def allgather_by_root(me: Rank, count: int, tag: int = 46) -> Waits:
     """A gather, then a broadcast of all of it."""
     whole = me.data(count * me.size)
@@ -120,6 +148,16 @@ def alltoall_packed(me: Rank, count: int, tag: int = 54) -> Waits:
             yield from me.recv(got[other], other, tag)
 
 
+def alltoall_in_scratch(me: Rank, count: int, tag: int = 58) -> Waits:
+    """Each block is packed where the one before was, and taken out of where it comes (PRK's
+    transpose)."""
+    packed, got = me.alloc(count), me.alloc(count)
+    for step in range(1, me.size):
+        me.fill(packed)
+        me.send(packed, (me.rank - step) % me.size, tag + step)
+        yield from me.recv(got, (me.rank + step) % me.size, tag + step)
+
+
 def alltoall_irregular(me: Rank, count: int, tag: int = 55) -> Waits:
     """From rank i to rank j go count + i + 2 j elements."""
     starts = np.cumsum([0] + [count + me.rank + 2 * other for other in range(me.size)])
@@ -131,7 +169,11 @@ def alltoall_irregular(me: Rank, count: int, tag: int = 55) -> Waits:
         yield from me.recv(got[coming[source] : coming[source + 1]], source, tag)
 
 
-def alltoall_bruck(me: Rank, count: int, tag: int = 56) -> Waits:
+def alltoall_bruck_down(me: Rank, count: int, tag: int = 57) -> Waits:
+    return alltoall_bruck(me, count, tag, -1)
+
+
+def alltoall_bruck(me: Rank, count: int, tag: int = 56, way: int = 1) -> Waits:
     """Blocks turned, packed, and sent on by the bits of their distance."""
     own = me.data(count * me.size)
     blocks_now = np.roll(own.reshape(me.size, count), -me.rank, axis=0)
@@ -140,8 +182,8 @@ def alltoall_bruck(me: Rank, count: int, tag: int = 56) -> Waits:
         moving = [at for at in range(me.size) if at & mask]
         packed, got = (me.alloc(count * len(moving)) for _ in range(2))
         packed[...] = blocks_now[moving].reshape(-1)
-        me.send(packed, (me.rank + mask) % me.size, tag)
-        yield from me.recv(got, (me.rank - mask) % me.size, tag)
+        me.send(packed, (me.rank + way * mask) % me.size, tag)
+        yield from me.recv(got, (me.rank - way * mask) % me.size, tag)
         blocks_now[moving] = got.reshape(len(moving), count)
         mask <<= 1
 
@@ -155,6 +197,9 @@ ALLGATHERS = (
     allgather_by_root,
     allgather_irregular,
 )
+COPIED = (allgather_bruck_copied, allgather_doubling_copied)
+BRUCK = (alltoall_bruck, alltoall_bruck_down)
+IN_TURN = (alltoall_in_scratch,)
 ALLTOALLS = (
     alltoall_linear,
     alltoall_pairwise,

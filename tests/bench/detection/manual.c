@@ -402,6 +402,38 @@ static void workers(double *data)
     }
 }
 
+/* What is sent is copied behind each other first, and what came is copied away. */
+static void allgather_copied(double *data)
+{
+    double *packed = data + COUNT, *got = data + 2 * COUNT;
+    fill(data, 10);
+    for (int have = 1, more; have < size; have += more) {
+        more = have < size - have ? have : size - have;
+        memcpy(packed, data, 10 * (size_t)more * sizeof *data);
+        MPI_Sendrecv(packed, 10 * more, MPI_DOUBLE, (me - have + size) % size, TAG, got, 10 * more,
+                     MPI_DOUBLE, (me + have) % size, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        memcpy(data + 10 * have, got, 10 * (size_t)more * sizeof *data);
+    }
+}
+
+/* A block for the rank `at` further lies at 10 * at. */
+static void alltoall_bruck(double *data)
+{
+    double *packed = data + COUNT, *got = data + 2 * COUNT;
+    fill(data, 10 * size);
+    for (int bit = 1; bit < size; bit <<= 1) {
+        int count = 0;
+        for (int at = 0; at < size; ++at)
+            if (at & bit)
+                memcpy(packed + 10 * count++, data + 10 * at, 10 * sizeof *data);
+        MPI_Sendrecv(packed, 10 * count, MPI_DOUBLE, (me + bit) % size, TAG, got, 10 * count,
+                     MPI_DOUBLE, (me - bit + size) % size, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int at = size; at-- > 0;)
+            if (at & bit)
+                memcpy(data + 10 * at, got + 10 * --count, 10 * sizeof *data);
+    }
+}
+
 static const struct pattern {
     const char *name;
     void (*run)(double *data);
@@ -421,6 +453,8 @@ static const struct pattern {
     {"scatter_halving", scatter_halving},
     {"allgather_ring", allgather_ring},
     {"allgather_bruck", allgather_bruck},
+    {"allgather_copied", allgather_copied},
+    {"alltoall_bruck", alltoall_bruck},
     {"alltoall_nonblocking", alltoall_nonblocking},
     {"alltoall_pairwise", alltoall_pairwise},
     {"reduce_binomial", reduce_binomial},

@@ -63,6 +63,64 @@ def halo_of_a_plane(me: Rank, rounds: int = 3) -> Waits:
         plane[1:9, 1:9] = plane[1:9, 1:9] * 0.6 + plane[0:8, 1:9] * 0.4
 
 
+def many_contacts(me: Rank, rounds: int = 2) -> Waits:
+    """Each rank tells all others but the one across from it the same (AMG's contacts)."""
+    mine = me.alloc(4)
+    across = {0, me.size // 2, me.size - me.size // 2}
+    others = [other for other in range(me.size) if (me.rank - other) % me.size not in across]
+    for _ in range(rounds):
+        me.fill(mine)
+        yield from _told_in_turn(me, dict.fromkeys(others, mine))
+
+
+def edges_that_all_need(me: Rank, rounds: int = 3) -> Waits:
+    """Rank 1 has few cells: all of them are what most others need. These exchange other things."""
+    mine = me.data(4 * me.size)
+    others = [other for other in range(me.size - 1) if other != me.rank]
+    for _ in range(rounds):
+        me.fill(mine)
+        edges = np.split(mine, me.size)
+        if me.rank < me.size - 1:
+            yield from _told_in_turn(
+                me, {other: edges[0 if me.rank == 1 else other] for other in others}
+            )
+
+
+def _told_in_turn(me: Rank, mine: dict[int, Any]) -> Waits:
+    """Of each two ranks the lower one first."""
+    theirs = me.alloc(4)
+    for other, edge in mine.items():
+        if me.rank < other:
+            me.send(edge, other, 6)
+        yield from me.recv(theirs, other, 6)
+        if me.rank > other:
+            me.send(edge, other, 6)
+
+
+def counts_of_leavers(me: Rank) -> Waits:
+    """How many particles leave, which are none, then these; once in each direction of a cube
+    (miniMD)."""
+    count, other_count, bit = me.alloc(1, np.int32), me.alloc(1, np.int32), 1
+    while bit < me.size:
+        other = me.rank ^ bit
+        if other < me.size:
+            yield from me.sendrecv(count, other, other_count, other)
+            yield from me.sendrecv(None, other, None, other)
+        bit <<= 1
+
+
+def halves_of_sums(me: Rank, rounds: int = 3) -> Waits:
+    """Of each two ranks one adds up the lower half of both terms, and one the upper half; then
+    those that have the same half add these (NPB's CG on 8 ranks): no collective does that."""
+    total, got = me.data(24), me.alloc(12)
+    for _ in range(rounds):
+        own, other = (total[:12], total[12:]) if me.rank % 2 == 0 else (total[12:], total[:12])
+        for partner, mine in ((me.rank ^ 1, other), (me.rank ^ 2, own)):
+            if partner < me.size:
+                yield from me.sendrecv(mine, partner, got, partner)
+                own += got
+
+
 def token_ring(me: Rank, rounds: int = 3) -> Waits:
     """A token that says the same all the time."""
     token = me.alloc(2, np.int32)
@@ -367,4 +425,8 @@ ALL = (
     edges_of_a_plane,
     memory_used_again,
     neighbours_of_a_matrix,
+    many_contacts,
+    edges_that_all_need,
+    counts_of_leavers,
+    halves_of_sums,
 )

@@ -27,6 +27,7 @@ PATTERNS = (
     *("scatter_linear", "scatter_halving", "allgather_ring", "allgather_bruck"),
     *("alltoall_nonblocking", "alltoall_pairwise", "reduce_binomial", "allreduce_linear"),
     *("allreduce_doubling", "barrier_dissemination", "barrier_linear"),
+    *("allgather_copied", "alltoall_bruck"),
     *NEGATIVE,
 )
 TIMES = 3

@@ -1,5 +1,5 @@
-"""Events a second of the analysis, on one core, and memory by event, by the length of a program
-that mixes collectives made by hand with halos.
+"""Events a second of reading (with matching) and of the analysis, on one core, and the memory of
+the latter by event, by the length of a program that mixes collectives made by hand with halos.
 
     python -m tests.bench.detection.speed [--rounds N,N…] [--ranks N,N…]"""
 
@@ -18,8 +18,17 @@ from pathlib import Path
 import numpy as np
 
 from plumbline.detect.analysis import analysis
+from plumbline.detect.read import read
+from plumbline.detect.record_file import SLOT
 from plumbline.detect.recording import Recording
 from tests.bench.detection import broadcasts, negatives, reductions, spmd
+from tests.tuner.detect import rank_files
+
+_SAME = (
+    *("tag", "bytes", "signature", "element", "operation", "address", "extent", "content", "poly"),
+    *("sketch", "kind", "mode", "flags", "function", "thread", "blocks", "comm", "peer"),
+)
+_RENAMED = {"post": "post_ns", "start": "start_ns", "end": "end_ns", "site": "call_site"}
 
 
 def mixed(nprocs: int, rounds: int) -> Recording:
@@ -37,9 +46,41 @@ def mixed(nprocs: int, rounds: int) -> Recording:
     return spmd.run(nprocs, main)
 
 
+def write(folder: Path, recording: Recording) -> None:
+    """Files as the recorder would have written them."""
+    sites = [
+        piece
+        for number, site in enumerate(recording.call_sites)
+        for frames in [np.array([frame.address for frame in site.frames], "=u8").tobytes()]
+        for piece in rank_files.pieces(3, number, frames)
+    ]
+    tables = [*rank_files.members(*range(recording.nprocs)), *sites]
+    for rank in recording.ranks:
+        events = recording.events[recording.of_rank(rank.rank)]
+        slots = np.zeros(len(events), SLOT)
+        for name in _SAME:
+            slots[name] = events[name]
+        for name, given in _RENAMED.items():
+            slots[name] = events[given]
+        slots["payload"] = events["payload"] | events["extremes"].view(np.uint8).reshape(-1, 64)
+        content = rank_files.rank_file(
+            *tables,
+            slots,
+            rank=rank.rank,
+            nprocs=recording.nprocs,
+            used=len(tables) + len(slots),
+            limit=len(tables) + len(slots),
+            end=rank.end_ns,
+        )
+        (folder / f"rank-{rank.rank}.record").write_bytes(content)
+
+
 def measured(path: Path) -> str:
     """In a process of its own, whose memory nothing else has used."""
     analysis(mixed(4, 2))
+    begin = time.process_time()
+    read(path.parent)
+    reading = time.process_time() - begin
     recording: Recording = pickle.loads(path.read_bytes())
     _peak()
     before = _peak()
@@ -49,7 +90,8 @@ def measured(path: Path) -> str:
     events, grown = len(recording.events), _peak() - before
     instances = sum(each.instances for each in found)
     ranks = recording.nprocs
-    return f"{ranks:6} {events:8} {instances:10} {events / seconds:9.0f} {grown / events:12.0f}"
+    rates = f"{events / reading:9.0f} {events / seconds:9.0f}"
+    return f"{ranks:6} {events:8} {instances:10} {rates} {grown / events:12.0f}"
 
 
 def _peak() -> int:
@@ -71,13 +113,17 @@ def main(arguments: Sequence[str]) -> None:
     if asked.recording:
         print(measured(asked.recording))
         return
-    print(" ranks   events  instances  events/s  bytes/event", flush=True)
+    print(" ranks   events  instances    read/s  events/s  bytes/event", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "recording"
         own = [sys.executable, "-m", "tests.bench.detection.speed", "--recording", str(path)]
         for ranks in map(int, asked.ranks.split(",")):
             for rounds in map(int, asked.rounds.split(",")):
-                path.write_bytes(pickle.dumps(mixed(ranks, rounds)))
+                recording = mixed(ranks, rounds)
+                for old in path.parent.iterdir():
+                    old.unlink()
+                write(path.parent, recording)
+                path.write_bytes(pickle.dumps(recording))
                 subprocess.run(own, check=True)
 
 

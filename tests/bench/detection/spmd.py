@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 Waits = Generator[Callable[[], bool], None, Any]
 Main = Callable[["Rank"], Waits]
 
-ARENA = 1 << 22
+ARENA = 1 << 23
 BASE = 0x7F00_0000_0000
 
 

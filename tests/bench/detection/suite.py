@@ -84,6 +84,8 @@ def _cases(sizes: Sequence[int]) -> Iterator[Case]:
         yield from _spread(nprocs)
         yield from _rooted(nprocs)
         yield from _exchanged(nprocs)
+        yield from _copied(nprocs)
+        yield from _by_bruck(nprocs)
         yield from _reduced(nprocs)
         yield from _barriers(nprocs)
         yield from _negative(nprocs)
@@ -136,6 +138,35 @@ def _exchanged(nprocs: int) -> Iterator[Case]:
 
                 truth = (Truth(name, everybody(nprocs), 2),)
                 yield Case(f"{name} {pattern.__name__} {count}", nprocs, main, truth)
+
+
+def _copied(nprocs: int) -> Iterator[Case]:
+    """256 bytes, 4 KiB, 64 KiB a rank. Of three ranks nobody sends anything but his own."""
+    patterns = exchanges.COPIED if nprocs in POWERS else exchanges.COPIED[:1]
+    for pattern in patterns if nprocs > 3 else ():
+        for count in (32, 512, 8192) if nprocs in (4, 5, 8) else (32,):
+
+            def main(me: Rank, pattern: Any = pattern, count: Any = count) -> Waits:
+                for _ in range(2):
+                    yield from pattern(me, count)
+
+            truth = (Truth("allgather", everybody(nprocs), 2),)
+            yield Case(f"allgather {pattern.__name__} {count}", nprocs, main, truth)
+
+
+def _by_bruck(nprocs: int) -> Iterator[Case]:
+    """Of three ranks each block is sent straight to its own. Of four, blocks in turn may be those
+    of neighbours in three directions."""
+    patterns = exchanges.BRUCK if nprocs > 3 else ()
+    for pattern in (*patterns, *(exchanges.IN_TURN if nprocs > 4 else ())):
+        for count in (1, 32, 512, 8192) if nprocs in (4, 5, 8) else (1, 32):
+
+            def main(me: Rank, pattern: Any = pattern, count: Any = count) -> Waits:
+                for _ in range(2):
+                    yield from pattern(me, count)
+
+            truth = (Truth("alltoall", everybody(nprocs), 2),)
+            yield Case(f"alltoall {pattern.__name__} {count}", nprocs, main, truth)
 
 
 OPERATORS = {"sum": np.add, "max": np.maximum}

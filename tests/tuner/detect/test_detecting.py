@@ -11,7 +11,7 @@ from plumbline.detect.detecting import detect
 from plumbline.detect.kinds import Flag
 from plumbline.detect.program import RankProgram
 from tests.bench.detection import __main__ as bench
-from tests.bench.detection import broadcasts, negatives, spmd, suite
+from tests.bench.detection import broadcasts, exchanges, negatives, spmd, suite
 
 PROMISED = 0.98
 
@@ -48,11 +48,28 @@ def test_nothing_is_made_up(program: spmd.Main, nprocs: int) -> None:
     assert [each for each in detected.instances if not each.missing] == []
 
 
+@pytest.mark.parametrize("nprocs", [4, 5, 8])
+@pytest.mark.parametrize("count", [32, 512, 8192])
+def test_allgathers_of_copied_blocks(nprocs: int, count: int) -> None:
+    """Addresses tell nothing of them: contents are those that came, one behind the other."""
+    for pattern in exchanges.COPIED if nprocs in suite.POWERS else exchanges.COPIED[:1]:
+        detected = detect(spmd.run(nprocs, lambda me, own=pattern: own(me, count)))
+        (instance,) = detected.instances
+        assert (instance.collective, instance.bytes) == ("allgather", 8 * count)
+        assert detected.unclaimed == []
+
+
 def test_an_incomplete_one_names_who_is_missing() -> None:
     detected = detect(spmd.run(6, negatives.broadcast_but_one))
     first, second = detected.instances
     assert first.missing == second.missing == (5,)
     assert first.coverage == pytest.approx(5 / 6)
+
+
+@pytest.mark.parametrize("program", [negatives.many_contacts, negatives.edges_that_all_need])
+def test_what_most_ranks_are_told_is_no_incomplete_broadcast(program: spmd.Main) -> None:
+    for nprocs in (5, 6, 8):
+        assert detect(spmd.run(nprocs, program)).instances == []
 
 
 def test_a_message_belongs_to_one_instance() -> None:

@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from plumbline.detect import read as read_module
 from plumbline.detect import record_file
 from plumbline.detect.kinds import Flag, Kind
 from plumbline.detect.read import read
 from plumbline.detect.recording import Recording
 from plumbline.detect.summary import summary
 from plumbline_db.errors import PlumblineError
+from tests.bench.detection import speed
 from tests.tuner.detect.rank_files import alone, event, members, pieces, rank_file
 
 
@@ -59,6 +61,34 @@ def test_ranks_of_the_world(tmp_path: Path) -> None:
     assert recording.events["comm"].tolist() == [1, 1]
     assert recording.communicators[1].ranks == (1, 0)
     assert recording.messages["verified"].tolist() == [True]
+
+
+def test_a_peer_that_the_other_group_has_not(tmp_path: Path) -> None:
+    """An inter-communicator of three ranks and one."""
+    own = [*members(0, 1, 2, 3), *members(0, 1, 2, key=1), *pieces(2, 1, b"\3\0\0\0")]
+    first = rank_file(*own, event(comm=1, peer=0), event(comm=1, peer=2), nprocs=4)
+    others = [rank_file(*members(0, 1, 2, 3), rank=rank, nprocs=4) for rank in (1, 2, 3)]
+    assert recorded(tmp_path, first, *others).events["peer"].tolist() == [3, -1]
+
+
+def test_ranks_are_read_alike_on_any_number_of_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    speed.write(tmp_path, speed.mixed(5, 3))
+    found = []
+    for cores in (1, 3):
+        monkeypatch.setattr(read_module, "processing_units", lambda cores=cores: cores)
+        found.append(read(tmp_path))
+    assert found[0].events.tobytes() == found[1].events.tobytes()
+    assert found[0].messages.tobytes() == found[1].messages.tobytes()
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    recording = speed.mixed(4, 4)
+    speed.write(tmp_path, recording)
+    found = read(tmp_path)
+    assert found.events.tobytes() == recording.events.tobytes()
+    assert found.messages.tobytes() == recording.messages.tobytes()
 
 
 def test_clocks_of_hosts(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def _of_class(traffic: Traffic, comm: int, members: Indices) -> list[Instance]:
             (every.complete == len(group))
             & _once(traffic, every, len(group))
             & _at_once(traffic, every)
+            & _undisturbed(traffic, every)
         )
         if len(good.messages.at) < EXPLAINED * len(own):
             continue
@@ -81,3 +82,20 @@ def _at_once(traffic: Traffic, every: Phases) -> Mask:
         lasting[some] = np.maximum.reduceat(traffic.received[messages.at], firsts)
         lasting[some] -= np.minimum.reduceat(traffic.sent[messages.at], firsts)
     return np.asarray(lasting <= BESIDE * 2 * count)
+
+
+def _undisturbed(traffic: Traffic, every: Phases) -> Mask:
+    """Whether most ranks do nothing else between what they send: what comes beside each message
+    has been announced by it."""
+    messages, phase, ranks = every.messages.at, every.messages.owners, traffic.nprocs
+    senders = phase * ranks + traffic.source[messages]
+    order = np.lexsort((traffic.sent_as[messages], senders))
+    senders, places = senders[order], traffic.sent_as[messages][order]
+    heads = np.flatnonzero(np.append(True, senders[1:] != senders[:-1])[: len(senders)])
+    tails = np.append(heads[1:], len(senders))[: len(heads)] - 1
+    own = np.bincount(senders, minlength=len(every) * ranks)
+    own += np.bincount(phase * ranks + traffic.target[messages], minlength=len(own))
+    beside = places[tails] - places[heads] + 1 > own[senders[heads]]
+    of_phase = senders[heads] // ranks
+    disturbed = np.bincount(of_phase, beside, minlength=len(every))
+    return np.asarray(2 * disturbed <= np.bincount(of_phase, minlength=len(every)))

@@ -67,6 +67,19 @@ def rows(first: Column, at: Column) -> Rows:
     return passed
 
 
+class Records(Passed):
+    """Structures as a file or a recording has them, one behind the other."""
+
+    _fields_ = (("count", ctypes.c_int64), ("at", ctypes.c_void_p))
+
+
+def records(array: npt.NDArray[np.void]) -> Records:
+    passed = Records()
+    passed.count = len(array)
+    passed.keep("at", np.ascontiguousarray(array).view(np.uint8))
+    return passed
+
+
 def call(name: str, *given: int | Column | npt.NDArray[np.bool_] | Passed) -> list[Column]:
     """The columns that a function of the core answers."""
     kept: list[Column] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -11,10 +11,11 @@ import numpy as np
 from plumbline.detect.answers import Answers
 from plumbline.detect.atoms import Atoms, atoms
 from plumbline.detect.barriers import SIGNAL, barriers
+from plumbline.detect.bruck import alltoalls
 from plumbline.detect.columns import Indices, Mask
 from plumbline.detect.composites import composed
 from plumbline.detect.instances import Instance, messages_of
-from plumbline.detect.personal import deliveries, personal
+from plumbline.detect.personal import EXPLAINED, deliveries, personal
 from plumbline.detect.phased import Memo
 from plumbline.detect.provenance import Provenance, provenance
 from plumbline.detect.recording import Recording
@@ -62,6 +63,7 @@ def detect(recording: Recording) -> Detected:
     grouped, others = of_groups(state.traffic, cut, state.free(cut, partial))
     state.add(_broadcasts(state, found, _gathered(state, found, cut, grouped), others))
     state.add(reductions(state.traffic, state.unclaimed(), memo))
+    state.add(alltoalls(state.traffic, state.unclaimed()))
     state.settle(composed(state.traffic, state.found))
     state.add(_incomplete(state, direct, cut, others))
     state.found.sort(key=lambda instance: instance.messages[0])
@@ -217,4 +219,20 @@ def _incomplete(
                 missing=missing,
             )
         )
-    return instances
+    return list(_believed(state.traffic, instances))
+
+
+def _believed(traffic: Traffic, incomplete: Iterable[Instance]) -> Iterator[Instance]:
+    """Those from functions where few ranks are the root, and most of what their call sites send:
+    else ranks have many neighbours."""
+    by_function: dict[tuple[int, int], list[Instance]] = defaultdict(list)
+    for instance in incomplete:
+        by_function[instance.comm, int(traffic.functions[instance.messages[0]])].append(instance)
+    for (comm, _), instances in by_function.items():
+        messages = np.unique(messages_of(instances))
+        here = np.isin(traffic.send_site, np.unique(traffic.send_site[messages]))
+        there = int((here & (traffic.comm == comm)).sum())
+        roots = {root for instance in instances for root in instance.roots}
+        ranks = traffic.recording.communicators[comm].size
+        if 2 * len(roots) <= ranks and len(messages) >= EXPLAINED * there:
+            yield from instances

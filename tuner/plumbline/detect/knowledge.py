@@ -49,12 +49,12 @@ def phases(traffic: Traffic, messages: Indices, group: Sequence[int], *, rooted:
 
     Linear in messages, times the group's size in machine words."""
     places = np.concatenate([traffic.sent[messages], traffic.received[messages]])
-    points = traffic.points[np.sort(places)]
     _, overlaps, complete, last, told, phase, known, set_sizes, set_bits = core.call(
         "pl_phases",
         traffic.passed,
-        points,
-        len(points),
+        messages,
+        np.argsort(places),
+        len(messages),
         np.array(group, np.int64),
         len(group),
         int(rooted),

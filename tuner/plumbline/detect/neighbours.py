@@ -53,7 +53,7 @@ def _neighbourhood(traffic: Traffic, messages: Indices) -> HandMade | None:
     symmetric = all((target, source) in edges for source, target in edges)
     even = all(count % min(edges.values()) == 0 for count in edges.values())
     sparse = max(degrees.values()) < max(3, ranks - 1) and len(edges) < ranks * (ranks - 1)
-    uneven = is_uneven(np.bincount(traffic.pairs(messages), traffic.bytes[messages])[pairs])
+    uneven = bool(is_uneven(np.bincount(traffic.pairs(messages), traffic.bytes[messages])[pairs]))
     several = sum(degrees.values()) >= 1.3 * len(degrees)
     if not (
         symmetric and even and (sparse or uneven) and several and min(edges.values()) >= ROUNDS

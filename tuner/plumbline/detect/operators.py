@@ -61,7 +61,7 @@ def values(traffic: Traffic, messages: Indices) -> Values | None:
     nbytes, dtype = int(traffic.bytes[first]), dtype_of(int(traffic.element[first]))
     if dtype is None or not 0 < nbytes <= PAYLOAD or nbytes % np.dtype(dtype).itemsize:
         return None
-    return np.ascontiguousarray(traffic.payload[messages, :nbytes]).view(dtype)
+    return np.ascontiguousarray(traffic.payload(messages)[:, :nbytes]).view(dtype)
 
 
 def names(traffic: Traffic, whole: Indices, left: Indices, right: Indices) -> frozenset[str]:

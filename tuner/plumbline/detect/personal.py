@@ -26,6 +26,8 @@ from plumbline.detect.traffic import Traffic
 EXPLAINED = 0.5
 # Neighbours exchange faces, edges and corners, which differ by more than parts of a whole do.
 UNEVEN = 4
+# On fewer ranks the next ones in three directions are all others.
+LARGE = 5
 # Of an incomplete one so many of the group must be there.
 LEAST_COVERAGE = 0.75
 
@@ -148,26 +150,43 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
         blocks = np.array([pairs[pair][:times] for pair in wanted]).T
         leaving, coming = _sides(which.all, blocks, group)
         sizes = which.all.bytes[blocks]
-        for time in range(times):
-            if _of_neighbours(sizes[time], len(group)):
-                continue
-            # Equal ones that do not lie by ranks are those of neighbours, in an order of their own.
-            even = sizes[time].min() == sizes[time].max()
-            least = Arrangement.REGULAR if even else Arrangement.ORDER
-            if max(leaving[time], coming[time]) >= least:
-                kinds = (Arrangement(leaving[time]), Arrangement(coming[time]))
-                yield _exchange(which, group, blocks[time], kinds)
+        # Equal ones that do not lie by ranks are those of neighbours, in an order of their own.
+        even = sizes.min(axis=1) == sizes.max(axis=1)
+        least = np.where(even, Arrangement.REGULAR, Arrangement.ORDER)
+        placed = np.maximum(leaving, coming) >= least
+        first = which.all.first[blocks]
+        in_turn = even & _are_in_turn(which.traffic.sent[first], len(group))
+        in_turn &= len(np.unique(which.traffic.send_site[first])) == 1
+        good = (placed | in_turn) & ~_of_neighbours(sizes, len(group))
+        for time in np.flatnonzero(good).tolist():
+            kinds = (Arrangement(leaving[time]), Arrangement(coming[time]))
+            yield _exchange(which, group, blocks[time], kinds)
 
 
-def is_uneven(sizes: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> bool:
-    return bool(sizes.max() >= UNEVEN * sizes.min())
+def _are_in_turn(sent: Indices, ranks: int) -> npt.NDArray[np.bool_]:
+    """By time, of all pairs in order: whether each rank sends to the one 1, 2, 3 … further, up or
+    down, or by the bits in which they differ: a loop does that."""
+    given = np.full((len(sent), ranks, ranks), -1)
+    given[:, ~np.eye(ranks, dtype=bool)] = sent
+    partners, own = given.argsort(axis=2)[:, :, 1:], np.arange(ranks)[:, None]
+    steps = np.arange(1, ranks)
+    up = ((partners - own) % ranks == steps).all(axis=(1, 2))
+    down = ((own - partners) % ranks == steps).all(axis=(1, 2))
+    bits = (partners ^ own == steps).all(axis=(1, 2))
+    return np.asarray((up | down | bits) & (ranks >= LARGE))
 
 
-def _of_neighbours(sizes: Indices, ranks: int) -> bool:
-    """Of all pairs in order: whether each gives what it gets, and some much more than others."""
-    given = np.zeros((ranks, ranks), np.int64)
-    given[~np.eye(ranks, dtype=bool)] = sizes
-    return bool((given == given.T).all()) and is_uneven(sizes)
+def is_uneven(sizes: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Along the last axis."""
+    return np.asarray(sizes.max(axis=-1) >= UNEVEN * sizes.min(axis=-1))
+
+
+def _of_neighbours(sizes: Indices, ranks: int) -> npt.NDArray[np.bool_]:
+    """By time, of all pairs in order: whether each gives what it gets, and some much more than
+    others."""
+    given = np.zeros((len(sizes), ranks, ranks), np.int64)
+    given[:, ~np.eye(ranks, dtype=bool)] = sizes
+    return np.asarray((given == given.transpose(0, 2, 1)).all(axis=(1, 2)) & is_uneven(sizes))
 
 
 def _sides(every: Deliveries, blocks: Indices, group: tuple[int, ...]) -> tuple[Indices, Indices]:
@@ -208,9 +227,17 @@ def _exchange(
         in_order(which.all.messages.picked(blocks).at.tolist()),
         int(sizes.sum() if irregular else sizes[0]),
         irregular=irregular,
-        evidence="assumed" if summed else "proved",
-        remarks=("blocks are received into one place: summed, presumably",) if summed else (),
+        evidence="assumed" if summed or max(kinds) < Arrangement.ORDER else "proved",
+        remarks=_of_places(kinds, summed),
     )
+
+
+def _of_places(kinds: tuple[Arrangement, Arrangement], summed: bool) -> tuple[str, ...]:
+    if summed:
+        return ("blocks are received into one place: summed, presumably",)
+    if max(kinds) < Arrangement.ORDER:
+        return ("blocks have no array of their own: each rank sends to all others in turn",)
+    return ()
 
 
 _Rooted = Literal["gather", "scatter"]

@@ -3,20 +3,19 @@ common ones, clocks become one, messages are matched."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
-from plumbline.detect import matching, record_file
+from plumbline.detect import core, matching, record_file
 from plumbline.detect.clocks import Clock, clocks
-from plumbline.detect.kinds import Flag, Kind
+from plumbline.detect.columns import rows, starts
 from plumbline.detect.record_file import SUFFIX, Members, RankFile
 from plumbline.detect.recording import (
     EVENT,
-    PAYLOAD,
     CallSite,
     Communicator,
     Events,
@@ -24,18 +23,11 @@ from plumbline.detect.recording import (
     RecordedRank,
     Recording,
 )
+from plumbline.system.machine import processing_units
 from plumbline_db.errors import PlumblineError
 
 ABOUT = "recording.json"
-_SAME = (
-    *("tag", "bytes", "signature", "element", "operation", "address", "extent", "content", "poly"),
-    *("sketch", "kind", "mode", "flags", "function", "thread", "blocks"),
-)
 _MPI = ("libmpi", "libpmpi", "libopen-", "libmpich")
-_AT_ONCE = 1024  # events whose fields stay in a cache
-# Plain numbers: NumPy asks members of an enumeration for many things before it takes them for one.
-_UNKNOWN = int(Flag.UNKNOWN_CONTENT | Flag.CANCELLED)
-_INCOMPLETE, _SEND, _RECEIVE = int(Flag.INCOMPLETE), int(Kind.SEND), int(Kind.RECEIVE)
 _START = ("libc.so", "libc-", "ld-linux", "ld-")
 
 
@@ -51,7 +43,9 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read(folder: Path) -> Recording:
     """Raises PlumblineError where files are missing, do not belong together or are not whole."""
-    files = [_read(path) for path in sorted(folder.glob(f"rank-*{SUFFIX}"), key=_number)]
+    paths = sorted(folder.glob(f"rank-*{SUFFIX}"), key=_number)
+    with ThreadPoolExecutor(processing_units()) as pool:  # what is long holds no lock of Python
+        files = list(pool.map(_read, paths))
     if not files:
         raise PlumblineError(f"{folder}: no recording: make one with `plumbline record`")
     _require_all(folder, files)
@@ -61,12 +55,15 @@ def read(folder: Path) -> Recording:
         int(clock.on_rank_0(np.array([file.begin_ns]))[0])
         for file, clock in zip(files, times, strict=True)
     )
-    events = np.zeros(sum(len(file.slots) for file in files), EVENT)
-    at = 0
-    for file, clock in zip(files, times, strict=True):
-        behind = at + len(file.slots)
-        _fill(events[at:behind], file, clock, zero, common)
-        at = behind
+    numbers = [_Numbers(common, file) for file in files]
+    firsts = starts(np.array([file.events for file in files])).tolist()
+    events = np.empty(firsts[-1], EVENT)
+
+    def fill(at: int) -> None:
+        _fill(events[firsts[at] : firsts[at + 1]], files[at], numbers[at], times[at], zero)
+
+    with ThreadPoolExecutor(processing_units()) as pool:
+        list(pool.map(fill, range(len(files))))
     return Recording(
         events=events,
         messages=matching.match(events),
@@ -164,78 +161,55 @@ def _own(frames: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
     return tuple(own)
 
 
-def _fill(events: Events, file: RankFile, clock: Clock, zero: int, common: _Common) -> None:
-    slots = file.slots
-    communicators = {key: common.communicator(one) for key, one in sorted(_used(file))}
-    sites = {key: common.site(frames) for key, frames in sorted(file.sites.items())}
-    for at in range(0, len(slots), _AT_ONCE):
-        part = slice(at, at + _AT_ONCE)
-        _fill_part(events[part], slots[part], file, clock, zero)
-        events["comm"][part] = _renumbered(slots["comm"][part], communicators)
-        events["call_site"][part] = _renumbered(slots["site"][part], sites | {-1: -1})
-    events["rank"] = file.rank
-    events["serial"] = np.arange(len(slots))
-    events["sequence"] = _sequence(events)
+class _Numbers:
+    """What a rank calls communicators and call sites, and what all ranks do."""
+
+    def __init__(self, common: _Common, file: RankFile) -> None:
+        """MPI_COMM_WORLD has a number also where nothing is on it."""
+        self.comms = sorted({*file.comms, 0} & file.communicators.keys())
+        members = [file.communicators[key] for key in self.comms]
+        self.common_comms = [common.communicator(each) for each in members]
+        self.peers = rows(_targets(each) for each in members)
+        self.is_inter = [bool(each.remote) for each in members]
+        self.sites = [-1, *sorted(file.sites)]
+        self.common_sites = [-1, *(common.site(file.sites[key]) for key in self.sites[1:])]
+
+    def passed(self, file: RankFile, zero: int, events: Events) -> core.Passed:
+        passed = _Conversion()
+        passed.rank, passed.zero = file.rank, zero
+        passed.comms_count, passed.sites_count = len(self.comms), len(self.sites)
+        for name in ("comms", "common_comms", "is_inter", "sites", "common_sites"):
+            passed.keep(name, np.array(getattr(self, name), np.int64))
+        passed.keep("events", events.view(np.uint8))
+        passed.nest("slots", core.records(file.slots))
+        passed.nest("peers", self.peers.passed)
+        return passed
 
 
-def _fill_part(
-    events: Events, slots: npt.NDArray[np.void], file: RankFile, clock: Clock, zero: int
-) -> None:
-    for name in _SAME:
-        events[name] = slots[name]
-    for name in ("post", "start", "end"):
-        events[f"{name}_ns"] = clock.on_rank_0(slots[name]) - zero
-    events["peer"] = _peers(slots, file.communicators)
-    small = events["bytes"] <= PAYLOAD
-    known = (events["flags"] & _UNKNOWN) == 0
-    known &= ((events["flags"] & _INCOMPLETE) == 0) | (events["kind"] == _SEND)
-    for name in ("content", "poly", "sketch"):
-        events[name][~known] = 0
-    events["payload"] = slots["payload"]
-    events["payload"][~(small & known)] = 0
-    if not small.all():
-        events["extremes"] = np.ascontiguousarray(slots["payload"]).view("=f8")
-        events["extremes"][small | ~known] = 0
+def _targets(members: Members) -> list[int]:
+    """World ranks. The other side of a message on an inter-communicator is in its other group."""
+    targets = members.remote or members.ranks
+    return [*targets, *[-1] * (len(members.ranks) - len(targets))]
 
 
-def _used(file: RankFile) -> Iterable[tuple[int, Members]]:
-    """MPI_COMM_WORLD, and what events are on."""
-    used = set(np.unique(file.slots["comm"]).tolist())
-    return [(key, one) for key, one in file.communicators.items() if key == 0 or key in used]
+class _Conversion(core.Passed):
+    """`struct conversion` (tuner/detection/events.c)."""
+
+    _fields_ = (
+        *core.fields(
+            "rank zero comms_count sites_count",
+            "comms common_comms is_inter sites common_sites events",
+        ),
+        ("slots", core.Records),
+        ("peers", core.Rows),
+    )
 
 
-def _renumbered(numbers: npt.NDArray[np.int32], common: Mapping[int, int]) -> npt.NDArray[np.int32]:
-    keys = np.array(sorted(common), np.int64)
-    values = np.array([common[key] for key in keys.tolist()], np.int32)
-    return values[np.searchsorted(keys, numbers)]
-
-
-def _peers(
-    slots: npt.NDArray[np.void], communicators: Mapping[int, Members]
-) -> npt.NDArray[np.int32]:
-    """World ranks. The other side of a message on an inter-communicator is in its other group; a
-    collective's root there is not known."""
-    peers = np.full(len(slots), -1, np.int32)
-    message = (slots["kind"] == _SEND) | (slots["kind"] == _RECEIVE)
-    for key, members in communicators.items():
-        table = np.array([*(members.remote or members.ranks), -1], np.int32)
-        here = slots["comm"] == key
-        if members.remote:
-            here &= message
-        peers[here] = table[slots["peer"][here]]
-    return peers
-
-
-def _sequence(events: Events) -> npt.NDArray[np.int64]:
-    """Of collectives: the how manieth on its communicator, inputs and outputs apart."""
-    sequence = np.full(len(events), -1, np.int64)
-    for kind in (Kind.INPUT, Kind.OUTPUT):
-        indices = np.flatnonzero(events["kind"] == kind)
-        comms = events["comm"][indices]
-        order = np.argsort(comms, kind="stable")
-        firsts = np.searchsorted(comms[order], comms[order])
-        sequence[indices[order]] = np.arange(len(order)) - firsts
-    return sequence
+def _fill(events: Events, file: RankFile, numbers: _Numbers, clock: Clock, zero: int) -> None:
+    core.call("pl_events", numbers.passed(file, 0 if clock.offsets else zero, events))
+    if clock.offsets:
+        for name in ("post_ns", "start_ns", "end_ns"):
+            events[name] = clock.on_rank_0(events[name]) - zero
 
 
 def _rank(file: RankFile, clock: Clock, zero: int) -> RecordedRank:

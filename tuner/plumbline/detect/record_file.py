@@ -11,6 +11,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from plumbline.detect import core
+from plumbline.detect.columns import Indices
 from plumbline.detect.hashes import PRIME, SKETCH
 from plumbline.detect.kinds import Element, Kind, Mode, Operation
 from plumbline.detect.recording import PAYLOAD
@@ -18,7 +20,6 @@ from plumbline.detect.recording import PAYLOAD
 SUFFIX = ".record"
 FRAMES = 8
 _MAGIC = b"PLRECRD2"
-_PIECE = 16
 _MEMBERS, _REMOTE, _SITE, _MODULE = 1, 2, 3, 4
 _MOST_RANKS = 1 << 22
 _NAME = 32
@@ -52,6 +53,10 @@ SLOT = np.dtype(
     ]
 )
 _HEADER = struct.Struct("=8s4I2i4q6q2q2i40s64s256s128s")
+_FIELDS = (
+    *("kind", "mode", "element", "operation", "function", "flags", "poly", "bytes", "extent"),
+    *("peer", "blocks", "in order", "post", "end", "site"),
+)
 
 
 class _Header(NamedTuple):
@@ -102,8 +107,8 @@ class Members(msgspec.Struct, frozen=True):
 
 
 class RankFile(msgspec.Struct, frozen=True, eq=False):
-    """What one rank wrote. Times are those of its host's clock. `slots`: events alone, dtype SLOT,
-    whose `comm` and `site` are keys of the tables here."""
+    """What one rank wrote. Times are those of its host's clock. `slots`, dtype SLOT, have `events`
+    events, whose `comm` and `site` are keys of the tables here."""
 
     rank: int
     nprocs: int
@@ -119,8 +124,35 @@ class RankFile(msgspec.Struct, frozen=True, eq=False):
     cpus: tuple[int, ...]  # where it might run; empty: not known
     functions: tuple[str, ...]
     slots: npt.NDArray[np.void]
+    events: int
+    comms: tuple[int, ...]  # that events are on
     communicators: dict[int, Members]
     sites: dict[int, tuple[tuple[str, int], ...]]  # (module, address), innermost first
+
+
+class _Survey(msgspec.Struct, frozen=True):
+    """Of all slots: which are pieces; and of events the communicators, the largest peer on each,
+    call sites, and of each of _FIELDS the least and the largest."""
+
+    events: int
+    pieces: Indices
+    peers: dict[int, int]
+    sites: list[int]
+    least: dict[str, int]
+    most: dict[str, int]
+
+
+def _survey(slots: npt.NDArray[np.void]) -> _Survey:
+    """By tuner/detection/events.c."""
+    pieces, comms, peers, sites, least, most, count = core.call("pl_survey", core.records(slots))
+    return _Survey(
+        int(count[0]),
+        pieces,
+        dict(zip(comms.tolist(), peers.tolist(), strict=True)),
+        sites.tolist(),
+        dict(zip(_FIELDS, least.tolist(), strict=False)),
+        dict(zip(_FIELDS, most.tolist(), strict=False)),
+    )
 
 
 def read(path: Path) -> RankFile:
@@ -132,21 +164,20 @@ def read(path: Path) -> RankFile:
         count = min(header.used, header.limit, max(0, available) // SLOT.itemsize)
         file.seek(header.first_slot)
         slots = np.frombuffer(file.read(count * SLOT.itemsize), SLOT)
-    pieces = slots[slots["kind"] == _PIECE]
-    events = slots[(slots["kind"] != _PIECE) & (slots["kind"] != 0)]
+    survey = _survey(slots)
+    pieces = slots[survey.pieces]
     communicators, sites = _communicators(pieces, header), _sites(pieces)
-    _check(events, header, communicators, sites)
+    _check(survey, header, communicators, sites)
     offsets = (
         Offset(header.begin_at, header.begin_offset, header.begin_round_trip),
         Offset(header.end_at, header.end_offset, header.end_round_trip),
     )
-    last = int(events["end"].max(initial=header.begin))
     return RankFile(
         rank=header.rank,
         nprocs=header.nprocs,
         job=header.job,
         begin_ns=header.begin,
-        end_ns=header.end if header.finished else last,
+        end_ns=header.end if header.finished else max(survey.most.get("end", 0), header.begin),
         offsets=tuple(offset for offset in offsets if offset.round_trip_ns > 0),
         boot=_text(header.boot),
         host=_text(header.host),
@@ -155,7 +186,9 @@ def read(path: Path) -> RankFile:
         lost=header.lost,
         cpus=tuple(np.flatnonzero(_bits(header.cpus)).tolist()),
         functions=names,
-        slots=events,
+        slots=slots,
+        events=survey.events,
+        comms=tuple(survey.peers),
         communicators=communicators,
         sites=sites,
     )
@@ -263,12 +296,13 @@ def _sites(pieces: npt.NDArray[np.void]) -> dict[int, tuple[tuple[str, int], ...
 
 
 def _check(
-    events: npt.NDArray[np.void],
+    survey: _Survey,
     header: _Header,
     communicators: dict[int, Members],
     sites: dict[int, tuple[tuple[str, int], ...]],
 ) -> None:
-    for name, most in (
+    least, most = survey.least, survey.most
+    for name, bound in (
         ("kind", max(Kind)),
         ("mode", max(Mode)),
         ("element", max(Element)),
@@ -279,25 +313,24 @@ def _check(
         ("bytes", 1 << 50),
         ("extent", 1 << 60),
     ):
-        if len(events) and int(events[name].max()) > most:
-            raise ValueError(f"an event's {name} is {int(events[name].max())}")
-    for name, least in (("bytes", 0), ("extent", 0), ("peer", -1), ("blocks", -1)):
-        if len(events) and int(events[name].min()) < least:
-            raise ValueError(f"an event's {name} is {int(events[name].min())}")
-    if ((events["post"] > events["start"]) | (events["start"] > events["end"])).any():
+        if most.get(name, 0) > bound:
+            raise ValueError(f"an event's {name} is {most[name]}")
+    for name, bound in (("bytes", 0), ("extent", 0), ("peer", -1), ("blocks", -1)):
+        if least.get(name, 0) < bound:
+            raise ValueError(f"an event's {name} is {least[name]}")
+    if not least.get("in order", 1):
         raise ValueError("an event ends before it begins")
-    if (events["post"] < header.begin).any():
+    if least.get("post", header.begin) < header.begin:
         raise ValueError("an event is older than MPI_Init")
-    if int(events["end"].max(initial=0)) > 1 << 62:
+    if most.get("end", 0) > 1 << 62:
         raise ValueError("an event is later than any clock shows")
-    unknown = set(np.unique(events["comm"]).tolist()) - set(communicators)
+    unknown = survey.peers.keys() - communicators.keys()
     if unknown:
         raise ValueError(f"communicator {min(unknown)} has no members")
-    unknown = set(np.unique(events["site"]).tolist()) - set(sites) - {-1}
+    unknown = set(survey.sites) - sites.keys() - {-1}
     if unknown:
         raise ValueError(f"call site {min(unknown)} has no frames")
-    for key, members in communicators.items():
-        peers = events["peer"][events["comm"] == key]
-        size = max(len(members.remote), 1) if members.remote else len(members.ranks)
-        if int(peers.max(initial=-1)) >= max(size, len(members.ranks) if members.remote else 0):
-            raise ValueError(f"communicator {key} has no rank {int(peers.max())}")
+    for key, peer in survey.peers.items():
+        members = communicators[key]
+        if peer >= max(len(members.remote), len(members.ranks)):
+            raise ValueError(f"communicator {key} has no rank {peer}")

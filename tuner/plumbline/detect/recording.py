@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from plumbline.detect import core
 from plumbline.detect.hashes import EXTREMES, SKETCH
 from plumbline.detect.kinds import Flag, Kind
 from plumbline.system.placement import PLAIN, Bind
@@ -77,7 +78,6 @@ _USUAL = (
     *("post_ns", "start_ns", "end_ns", "rank", "kind", "flags", "comm", "tag", "bytes"),
     *("signature", "element", "address", "content", "poly", "call_site"),
 )
-_AT_ONCE = 2048  # events that stay in a cache while their fields are taken out
 
 
 class EventColumns:
@@ -89,18 +89,12 @@ class EventColumns:
         self._made: dict[str, npt.NDArray[np.int64]] = {}
 
     def __getitem__(self, name: str) -> npt.NDArray[np.int64]:
-        if name not in self._made:
-            self._make(_USUAL if name in _USUAL else (name,))
+        if name not in self._made and name in _USUAL:
+            columns = core.call("pl_event_columns", core.records(self._events))
+            self._made |= zip(_USUAL, columns, strict=True)
+        elif name not in self._made:
+            self._made[name] = self._events[name].astype(np.int64)
         return self._made[name]
-
-    def _make(self, names: tuple[str, ...]) -> None:
-        made = {name: np.empty(len(self._events), np.int64) for name in names}
-        for first in range(0, len(self._events), _AT_ONCE):
-            part = slice(first, first + _AT_ONCE)
-            events = self._events[part]
-            for name, column in made.items():
-                column[part] = events[name]
-        self._made |= made
 
 
 class Communicator(msgspec.Struct, frozen=True):

@@ -23,9 +23,11 @@ from plumbline.detect.columns import (
     starts,
 )
 from plumbline.detect.kinds import Element, Flag
-from plumbline.detect.recording import Recording
+from plumbline.detect.recording import EVENT, Recording
 
 _UNKNOWN = Flag.UNKNOWN_CONTENT | Flag.FAILED
+
+_PAYLOAD_AT = int(EVENT.fields["payload"][1])  # type: ignore[index]
 
 _WIDTHS = np.array([hashes.width(element) for element in Element], np.int64)
 
@@ -63,10 +65,9 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
     def nprocs(self) -> int:
         return self.recording.nprocs
 
-    @functools.cached_property
-    def payload(self) -> npt.NDArray[np.uint8]:
-        """Shape (n, PAYLOAD): packed bytes, then zeros; zeros of longer messages."""
-        return np.ascontiguousarray(self.recording.events["payload"][self.send_event])
+    def payload(self, messages: Indices) -> npt.NDArray[np.uint8]:
+        """Shape (…, PAYLOAD): packed bytes, then zeros; zeros of longer messages."""
+        return np.asarray(self.recording.events["payload"][self.send_event[messages]])
 
     @functools.cached_property
     def poly(self) -> Indices:
@@ -112,10 +113,11 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
         """For the core."""
         passed = _Passed()
         passed.count, passed.ranks = len(self), self.nprocs
+        passed.event_bytes, passed.payload = EVENT.itemsize, _PAYLOAD_AT
         passed.keep("width", _WIDTHS[self.element])
-        for name, _ in _Passed._fields_[2:]:
-            if name != "width":
-                passed.keep(name, getattr(self, name))
+        passed.keep("events", np.ascontiguousarray(self.recording.events).view(np.uint8))
+        for name in _COLUMNS.split():
+            passed.keep(name, getattr(self, name))
         return passed
 
     @functools.cached_property
@@ -173,14 +175,16 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
         return int(self.spans_ns(_one_row(messages))[1][0])
 
 
+_COLUMNS = (
+    "source target comm tag bytes kind content element from_address to_address from_gaps to_gaps "
+    "send_site receive_site sent received points sent_as poly send_event"
+)
+
+
 class _Passed(core.Passed):
     """`struct pl_traffic`."""
 
-    _fields_ = core.fields(
-        "count ranks",
-        "source target comm tag bytes kind content element width from_address to_address from_gaps "
-        "to_gaps send_site receive_site sent received points sent_as poly payload",
-    )
+    _fields_ = core.fields("count ranks event_bytes payload", f"{_COLUMNS} width events")
 
 
 def _one_row(messages: Sequence[int]) -> Rows:
