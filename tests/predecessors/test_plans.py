@@ -12,8 +12,6 @@ import msgspec
 import pytest
 
 from plumbline.core import guidelines
-from plumbline.core.configuration import Configuration
-from plumbline.core.plan import Plan, PlanCase
 from plumbline.verify.kinds import all_kinds
 from plumbline_db.probe_records import Header
 from tests.collectives_alt.programs import make
@@ -40,24 +38,6 @@ def accepted(probe: Probe, lines: str) -> bool:
 # --- 0: the parts of the family do not fit together ---------------------------------------------
 
 
-def test_the_probe_takes_the_plans_that_the_tuner_writes(probe: Probe) -> None:
-    """0 [run]: PGMPI emits options that the benchmark has dropped; our probe, asked, takes a plan
-    with every kind of line the tuner can write."""
-    knob = Configuration.of({"coll_tuned_allreduce_algorithm": "ring"})
-    cases = (
-        PlanCase("MPI_Allreduce", 1024),
-        PlanCase("MPI_Allreduce", 1024, "library"),
-        PlanCase("MPI_Allreduce", 1024, "allreduce_as_reduce_plus_bcast"),
-        PlanCase("MPI_Allreduce", 1024, configuration=knob),
-        PlanCase("MPI_Allreduce", 1024, plain_duplicate=True),
-    )
-    path = probe.folder / "tuner.txt"
-    path.write_text(Plan("before-000", 1, cases).text())
-    launch = probe.start([str(probe.binary), "--check-plan", str(path)])
-    assert launch.code == 0, launch.stderr
-    assert "5 cases, 2 configs" in launch.stdout
-
-
 def test_one_tool_checks_all_three_kinds(probe: Probe) -> None:
     """0 [run]: no maintained tool checks monotony, split-robustness and patterns; ours does, and
     its probe has the right side of every pattern."""
@@ -69,13 +49,6 @@ def test_one_tool_checks_all_three_kinds(probe: Probe) -> None:
 
 
 # --- 2a: no time budget, one repetition ---------------------------------------------------------
-
-
-def test_a_budget_of_nothing_is_refused(probe: Probe) -> None:
-    """2a [run]: a missing time budget is 0 and means one repetition, silently; ours refuses 0."""
-    launch = checked(probe, f"set budget_ms=0\n{CASE}")
-    assert launch.code == 2
-    assert "token 'budget_ms=0': write a whole number from 1" in launch.stderr
 
 
 @pytest.mark.mpi
@@ -90,18 +63,6 @@ def test_without_a_budget_all_repetitions_are_made(probe: Probe, sync: str) -> N
         invalid = 0 if sync == "roundtime" else record.late + record.overrun
         assert len(record.ns) + invalid == 30
         assert not record.budget_spent
-
-
-@pytest.mark.mpi
-def test_a_budget_that_ends_a_case_is_said(probe: Probe) -> None:
-    """2a [run]: as above; where ours ends a case for its budget, the record says so."""
-    launch = probe.run(
-        f"set sync=roundtime budget_ms=1000 blocks=1 warmup=0\n{CASE.strip()} reps=1000000\n",
-    )
-    assert launch.code == 0, launch.stderr
-    (record,) = launch.samples
-    assert len(record.ns) < 1_000_000  # on a busy machine ranks may meet too late every time
-    assert record.budget_spent
 
 
 # --- 2b: names as documented --------------------------------------------------------------------
