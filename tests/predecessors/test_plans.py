@@ -56,8 +56,7 @@ def test_one_tool_checks_all_three_kinds(probe: Probe) -> None:
 def test_without_a_budget_all_repetitions_are_made(probe: Probe, sync: str) -> None:
     """2a [run]: as above; ours makes every repetition that was asked for, under every scheme, and
     counts those that the scheme found invalid."""
-    launch = probe.run(f"set sync={sync} blocks=2\n{CASE.strip()} reps=30\n")
-    assert launch.code == 0, launch.stderr
+    launch = probe.good(f"set sync={sync} blocks=2\n{CASE.strip()} reps=30\n")
     assert len(launch.samples) == 2
     for record in launch.samples:
         invalid = 0 if sync == "roundtime" else record.late + record.overrun
@@ -149,8 +148,7 @@ def test_the_order_of_keys_means_nothing_to_a_launch(probe: Probe) -> None:
     gives one header for keys turned round (all orders: tests/probes/unit/test_plan_order.c)."""
     headers = []
     for keys in (SET, SET[::-1], (*SET[7:], *SET[:7])):
-        launch = probe.run(f"set {' '.join(keys)}\n{CASE.strip()} reps=2\n")
-        assert launch.code == 0, launch.stderr
+        launch = probe.good(f"set {' '.join(keys)}\n{CASE.strip()} reps=2\n")
         headers.append(stable(launch.header))
     assert headers[0] == headers[1] == headers[2]
     assert (headers[0].runtime, headers[0].sync, headers[0].cache.mode) == (
@@ -278,8 +276,7 @@ def test_launches_of_one_second_have_orders_of_their_own(probe: Probe) -> None:
     cases = "".join(f"case id={i} function=MPI_Barrier bytes=0 reps=1\n" for i in range(20))
     orders = {}
     for seed in (1, 2, 3, 1):
-        launch = probe.run(f"set seed={seed} blocks=3 warmup=0 rewarm=0\n{cases}")
-        assert launch.code == 0, launch.stderr
+        launch = probe.good(f"set seed={seed} blocks=3 warmup=0 rewarm=0\n{cases}")
         assert launch.header.seed == seed
         assert orders.setdefault(seed, launch.orders) == launch.orders
     every_block = [tuple(order) for blocks in orders.values() for order in blocks]
