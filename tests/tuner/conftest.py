@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -18,6 +19,13 @@ from tests.db import build
 def db(tmp_path: Path) -> Iterator[Database]:
     with Database.open(tmp_path / "plumbline.db", write=True) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def mpirun() -> None:
+    """Skips where none is on PATH."""
+    if shutil.which("mpirun") is None:
+        pytest.skip("no mpirun on PATH")
 
 
 @pytest.fixture

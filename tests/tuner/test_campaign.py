@@ -32,7 +32,7 @@ from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Run, Verdict, Winner
 from plumbline_exporters import profile
 from plumbline_exporters.family.openmpi import rules as ompi_rules
 from tests.exporters.bundles import tuned
-from tests.tuner import planted
+from tests.tuner import planted, whole
 from tests.tuner.simulated import PARTS, Costs, Interrupted, SimulatedStarter, failed, toolchain
 
 WITHIN_BUDGET = planted.settings()
@@ -62,9 +62,7 @@ class Done:
 def run(
     db: Database, folder: Path, starter: SimulatedStarter, settings: Settings = WITHIN_BUDGET
 ) -> Done:
-    started = identity.begin(db, toolchain(), settings, new=False)
-    store = LaunchStore(db, started.id, starter)
-    finished = loop.Loop(store, toolchain(), started, settings, folder).run()
+    finished = whole.campaign(db, starter, settings, folder)
     assert campaigns.get(db, None) == finished
     return Done(db, finished, folder, starter)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -117,11 +116,9 @@ class Done:
 # Four ranks on two processors take many times as long beside other work.
 @pytest.fixture(scope="module", params=[2, pytest.param(4, marks=pytest.mark.alone)])
 def done(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, mpirun: None
 ) -> Iterator[Done]:
     nprocs = request.param
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
     _, installation = libraries.find()
     paths.layout().preload(installation.library.id)  # an error says how to build it
     database = tmp_path_factory.mktemp("end-to-end") / "plumbline.db"

@@ -131,13 +131,13 @@ def test_the_doctor_knows_what_is_applied_and_whether_it_still_fits(
     assert told() == []
     plumbline("apply", "--user", "--db", finished[0])
     assert told() == ["user 1 None"]
-    (one,) = doctor._applied(None, finished[0])
+    (one,) = doctor._applied(None)
     assert (
         one.state == "fine"
         and "generation 1 of openmpi is in force (--user): openmpi-4" in one.text
     )
     monkeypatch.setattr(fits, "other", lambda _: "made for another one")
-    (one,) = doctor._applied(None, finished[0])
+    (one,) = doctor._applied(None)
     assert one.state == "warns"
     assert one.text.endswith("made for another one; plumbline rollback --user takes it out")
     plumbline("rollback", "--user")

@@ -7,7 +7,6 @@ import contextlib
 import http.server
 import os
 import re
-import shutil
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
@@ -102,10 +101,8 @@ def test_a_day_of_watching_tells_none(finished: Path, open_folder: Path) -> None
 
 
 @pytest.mark.mpi
-def test_a_real_launch_stores_none(tmp_path: Path) -> None:
+def test_a_real_launch_stores_none(tmp_path: Path, mpirun: None) -> None:
     """What ranks are started with has the variables; what is kept of it has not."""
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
     settings = load(None, {"nprocs": 2, "sizes": [64, 1024], "guidelines": ["GL12"]})
     toolchain = find_toolchain(settings=settings, beside=tmp_path)
     starter = starting.starter(toolchain, settings)
