@@ -37,7 +37,7 @@ LINES = st.lists(
 LINE = Hockney("same_core", 0, 0, 8, 1e-6, None, None, 1e-10, None, None, 0.01, 6)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=LINES, second=LINES)
 def test_what_is_put_comes_back(db: Database, first: list[Hockney], second: list[Hockney]) -> None:
     campaign = build.started(db).id

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -26,14 +25,6 @@ def mpirun() -> None:
     """Skips where none is on PATH."""
     if shutil.which("mpirun") is None:
         pytest.skip("no mpirun on PATH")
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """Everybody can read it, as a tree of modulefiles asks for; pytest's own are closed."""
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
-        Path(made).chmod(0o755)
-        yield Path(made)
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Run
 from tests import busy
 from tests.tuner.cli.test_commands import contract
+from tests.tuner.killed import undisturbed
 from tests.tuner.simulated import ROOT
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
@@ -35,14 +36,8 @@ ENTRY = "from plumbline.cli import main; main()"
 
 
 def environment() -> dict[str, str]:
-    """The caller's, without what would change a measurement or lead to another database."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if "_MCA_" not in name and not name.startswith(("PLUMBLINE", "LD_PRELOAD"))
-    }
     folders = os.pathsep.join(str(ROOT / one) for one in ("tuner", "db", "exporters"))
-    return kept | {"PYTHONPATH": folders}
+    return undisturbed() | {"PYTHONPATH": folders}
 
 
 def start(*words: object) -> subprocess.Popen[bytes]:

@@ -160,7 +160,6 @@ PLANTED = st.lists(
 
 @given(PLANTED)
 @quickly(
-    deadline=None,
     max_examples=10,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
