@@ -100,7 +100,7 @@ def test_a_case_that_ends_launches(
         (["--guidelines", "GL1"], "name at least one pattern guideline"),
         (["--guidelines", ""], "no guideline is called"),
         (["--guidelines", "gl12"], "no guideline is called gl12"),
-        (["--functions", "MPI_Alltoal"], "MPI_Alltoal; nearest"),
+        (["--functions", "MPI_Alltoal"], "MPI_Alltoal to compare; nearest: MPI_Alltoall"),
         (["--functions", "MPI_Barrier"], "function"),
         (["--functions", ""], "function"),
         (["--nprocs", "1"], "nprocs must be at least 2"),
