@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,6 +14,14 @@ from tests.hosts import two_hosts  # noqa: F401
 from tests.impi import intel_mpi  # noqa: F401
 from tests.probes.mpich import installed_mpich, mpich  # noqa: F401
 from tests.slurm import slurm  # noqa: F401
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Everybody can read it, as a tree of modulefiles asks for; pytest's own are closed."""
+    with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
 
 
 def pytest_configure() -> None:

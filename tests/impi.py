@@ -17,7 +17,7 @@ from plumbline_db import ndjson
 from plumbline_db.probe_records import ProbeRecord, Samples
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters.family.intelmpi.ranges import knob
-from tests.db import build
+from tests.exporters.bundles import winner
 from tests.tuner.families import installations
 from tests.tuner.families.started import started
 
@@ -29,15 +29,7 @@ RANKS = Placement(nodes=1, ppn=2)  # it spins: no more than there are cores
 def tuned(
     function: str, preset: int, low: int = 0, high: int = UNBOUNDED_BYTES, nprocs: int = 2
 ) -> Winner:
-    return build.winner(
-        function=function,
-        nprocs=nprocs,
-        ppn=nprocs,
-        bytes_from=low,
-        bytes_to=high,
-        configuration={knob(function): str(preset)},
-        restrictions=[],
-    )
+    return winner(function, {knob(function): str(preset)}, low, high, nprocs)
 
 
 @pytest.fixture(scope="session")

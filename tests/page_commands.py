@@ -26,7 +26,7 @@ def _typed(line: str) -> Typed:
     return Typed(tuple(shlex.split(command)[1:]), file.strip())
 
 
-def _lines(block: str) -> list[str]:
+def joined(block: str) -> list[str]:
     return block.replace("\\\n", " ").splitlines()
 
 
@@ -40,7 +40,7 @@ def printed(page: str) -> list[tuple[Typed, list[str]]]:
     told: list[tuple[Typed, list[str]]] = []
     for block in FENCED.findall((DOCS / page).read_text()):
         below: list[str] | None = None
-        for line in _lines(block):
+        for line in joined(block):
             if line.startswith("$ plumbline "):
                 below = []
                 told.append((_typed(line[2:]), below))

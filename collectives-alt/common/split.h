@@ -27,4 +27,17 @@ int pl_piece_tables(const struct pl_call *call, int p, int **counts, int **first
  * and all layouts pass through. No scratch. */
 int pl_split_elements(const struct pl_call *call);
 
+/* One variant of that kind. Cost: `pieces` calls of n / pieces bytes. Restrictions: contiguous
+ * types (operands.c); MPI's own operations, since the vector is cut. */
+#define PL_SPLIT_ELEMENTS(symbol)                                                                  \
+    const struct pl_variant pl_##symbol##_as_split = {                                             \
+        .name = #symbol "_as_split",                                                               \
+        .function = PL_FN_##symbol,                                                                \
+        .kind = PL_MOCKUP,                                                                         \
+        .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,                                             \
+        .summary = "several calls on parts of the vector (GL2)",                                   \
+        .parameters = {PL_PIECES},                                                                 \
+        .run = pl_split_elements,                                                                  \
+    }
+
 #endif

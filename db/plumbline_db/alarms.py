@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from plumbline_db import campaigns, columns
 from plumbline_db.statements import Statements
@@ -29,66 +28,44 @@ def raised(db: Statements, alarm: CellAlarm) -> int:
             {"ratio": alarm.ratio, "seen": alarm.seen, "number": row[0]},
         )
         return int(row[0])
-    ((number,),) = db.rows(
-        columns.insert("alarm", CellAlarm) + "RETURNING number", columns.values(alarm)
-    )
-    return int(number)
+    return int(columns.put(db, "alarm", alarm, "RETURNING number"))
 
 
 def renew(db: Statements, number: int, alarm: CellAlarm) -> None:
     """What has become of it; inside the caller's transaction."""
-    db.rows(
-        columns.update("alarm", CellAlarm) + "WHERE number = :number",
-        columns.values(alarm) | {"number": number},
-    )
+    columns.renew(db, "alarm", number, alarm)
 
 
 def every(db: Statements, campaign: str | None = None) -> list[tuple[int, CellAlarm]]:
     """With their numbers, in the order in which they were raised; of one campaign (None: of
     all)."""
-    return _alarms(db, "(:campaign IS NULL OR campaign = :campaign)", {"campaign": campaign})
+    where = "WHERE :campaign IS NULL OR campaign = :campaign ORDER BY number"
+    return columns.numbered(db, "alarm", CellAlarm, where, {"campaign": campaign})
 
 
 def still_open(db: Statements, campaign: str) -> list[tuple[int, CellAlarm]]:
-    return _alarms(db, "campaign = :campaign AND ended = ''", {"campaign": campaign})
-
-
-def _alarms(db: Statements, condition: str, values: dict[str, Any]) -> list[tuple[int, CellAlarm]]:
-    found = db.rows(
-        f"SELECT number, {columns.names(CellAlarm)} FROM alarm WHERE {condition} ORDER BY number",  # noqa: S608
-        values,
-    )
-    return [(number, CellAlarm(*row)) for number, *row in found]
+    return [(number, alarm) for number, alarm in every(db, campaign) if alarm.is_open]
 
 
 def opened(db: Statements, retuning: Retuning) -> int:
     """Its number; inside the caller's transaction."""
     campaigns.require(db, retuning.campaign)
-    ((number,),) = db.rows(
-        columns.insert("retuning", Retuning) + "RETURNING number", columns.values(retuning)
-    )
-    return int(number)
+    return int(columns.put(db, "retuning", retuning, "RETURNING number"))
 
 
 def renew_retuning(db: Statements, number: int, retuning: Retuning) -> None:
     """What has become of it; inside the caller's transaction."""
-    db.rows(
-        columns.update("retuning", Retuning) + "WHERE number = :number",
-        columns.values(retuning) | {"number": number},
-    )
+    columns.renew(db, "retuning", number, retuning)
 
 
 def retunings(db: Statements, campaign: str | None = None) -> list[tuple[int, Retuning]]:
     """With their numbers, in the order in which they were opened; of one campaign (None: of
     all)."""
-    found = db.rows(
-        f"""SELECT number, {columns.names(Retuning)} FROM retuning
-            WHERE :campaign IS NULL OR campaign = :campaign ORDER BY number""",  # noqa: S608
-        {"campaign": campaign},
-    )
-    return [(number, Retuning(*row)) for number, *row in found]
+    where = "WHERE :campaign IS NULL OR campaign = :campaign ORDER BY number"
+    return columns.numbered(db, "retuning", Retuning, where, {"campaign": campaign})
 
 
 def of_retuning(db: Statements, number: int) -> Sequence[tuple[int, CellAlarm]]:
     """The alarms that opened it."""
-    return _alarms(db, "retuning = :number", {"number": number})
+    where = "WHERE retuning = :number ORDER BY number"
+    return columns.numbered(db, "alarm", CellAlarm, where, {"number": number})

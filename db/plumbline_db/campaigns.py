@@ -5,8 +5,6 @@ key `command`, and only `every` shows it."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from plumbline_db import columns, coverage_renewal, layout
@@ -15,8 +13,6 @@ from plumbline_db.layout import FOREIGN, OVERLAP_TUNE, SUITES
 from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
 
-_SELECT = columns.select("campaign", Campaign)
-
 
 def put(db: Statements, campaign: Campaign) -> None:
     """Insert, or update `state` and `finished`; of the rest only `settle` changes anything.
@@ -24,12 +20,12 @@ def put(db: Statements, campaign: Campaign) -> None:
     Raises ValueError when the id is stored with other facts, or the machine or library is not
     stored."""
     with db.transaction():
-        row = db.row(_SELECT + "WHERE id = :id OR key = :key", columns.values(campaign))
-        if row is None:
+        same = {"id": campaign.id, "key": campaign.key}
+        stored = _first(db, "WHERE id = :id OR key = :key", **same)
+        if stored is None:
             _require_parents(db, campaign)
-            db.rows(columns.insert("campaign", Campaign), columns.values(campaign))
+            columns.put(db, "campaign", campaign)
             return
-        stored = _record(row)
         renewed = msgspec.structs.replace(stored, state=campaign.state, finished=campaign.finished)
         if renewed != campaign:
             raise ValueError(f"campaign {campaign.id} is stored with other facts: {stored}")
@@ -49,9 +45,9 @@ def settle(db: Statements, id: str, settings: str) -> Campaign:
             {"settings": settings, "id": id},
         )
         coverage_renewal.renew(db, id)
-        row = db.row(_SELECT + "WHERE id = :id", {"id": id})
-    assert row is not None  # noqa: S101 - it is required
-    return _record(row)
+        campaign = _first(db, "WHERE id = :id", id=id)
+    assert campaign is not None  # noqa: S101 - it is required
+    return campaign
 
 
 def reopen(db: Statements, id: str) -> None:
@@ -93,10 +89,10 @@ def get(db: Statements, id: str | None) -> Campaign:
     """The campaign `id`, or what `plumbline overlap tune` has left under that name; None means the
     campaign that was started last, of those measured here where there are any."""
     if id is None:
-        row = db.row(_SELECT + f"WHERE {_LOOPS} ORDER BY {_OWN} DESC, number DESC LIMIT 1")
-        if row is None:
+        newest = _first(db, f"WHERE {_LOOPS} ORDER BY {_OWN} DESC, number DESC LIMIT 1")
+        if newest is None:
             raise PlumblineError(f"{db.path} holds no campaign: run `plumbline campaign` first")
-        return _record(row)
+        return newest
     campaign = known(db, id)
     if campaign is None:
         listed = ", ".join(each.id for each in all_campaigns(db)) or "none"
@@ -107,25 +103,20 @@ def get(db: Statements, id: str | None) -> Campaign:
 def known(db: Statements, id: str) -> Campaign | None:
     """The same by its id, or what another program has printed; None where there is none."""
     condition = f"WHERE id = :id AND ({_LOOPS} OR {_COMMAND} IN (:tune, :suites, :foreign))"
-    commands = {"tune": OVERLAP_TUNE, "suites": SUITES, "foreign": FOREIGN}
-    row = db.row(_SELECT + condition, {"id": id} | commands)
-    return None if row is None else _record(row)
+    return _first(db, condition, id=id, tune=OVERLAP_TUNE, suites=SUITES, foreign=FOREIGN)
 
 
 def all_campaigns(db: Statements) -> list[Campaign]:
     """In the order in which they were started."""
-    return [_record(row) for row in db.rows(_SELECT + f"WHERE {_LOOPS} ORDER BY number")]
+    return _all(db, f"WHERE {_LOOPS} ORDER BY number")
 
 
 def with_winners(db: Statements) -> list[Campaign]:
     """The finished ones of this site that have winners, in the order in which they were
     finished."""
     has_winners = "EXISTS (SELECT 1 FROM winner WHERE winner.campaign = campaign.id) "
-    found = db.rows(
-        _SELECT + f"WHERE {_LOOPS} AND {_OWN} AND state = 'finished' AND {has_winners} "
-        "ORDER BY finished, number"
-    )
-    return [_record(row) for row in found]
+    which = f"{_LOOPS} AND {_OWN} AND state = 'finished' AND {has_winners}"
+    return _all(db, f"WHERE {which} ORDER BY finished, number")
 
 
 def verifies_only(campaign: Campaign) -> bool:
@@ -135,25 +126,22 @@ def verifies_only(campaign: Campaign) -> bool:
 
 def tuned_overlap(db: Statements) -> list[Campaign]:
     """Those of `plumbline overlap tune`, in the order in which they were started."""
-    found = db.rows(_SELECT + f"WHERE {_COMMAND} = :tune ORDER BY number", {"tune": OVERLAP_TUNE})
-    return [_record(row) for row in found]
+    return _of_command(db, OVERLAP_TUNE)
 
 
 def foreign(db: Statements) -> list[Campaign]:
     """What other programs have printed, in the order in which it was imported."""
-    found = db.rows(_SELECT + f"WHERE {_COMMAND} = :foreign ORDER BY number", {"foreign": FOREIGN})
-    return [_record(row) for row in found]
+    return _of_command(db, FOREIGN)
 
 
 def of_suites(db: Statements) -> list[Campaign]:
     """Runs of `plumbline suite`, in the order in which they were started."""
-    found = db.rows(_SELECT + f"WHERE {_COMMAND} = :suites ORDER BY number", {"suites": SUITES})
-    return [_record(row) for row in found]
+    return _of_command(db, SUITES)
 
 
 def every(db: Statements) -> list[Campaign]:
     """Those of all commands, in the order in which they were started."""
-    return [_record(row) for row in db.rows(_SELECT + "ORDER BY number")]
+    return _all(db, "ORDER BY number")
 
 
 def require(db: Statements, id: str) -> None:
@@ -171,5 +159,13 @@ def _require_parents(db: Statements, campaign: Campaign) -> None:
             raise ValueError(f"campaign {campaign.id}: {table} {value} is not stored")
 
 
-def _record(row: tuple[Any, ...]) -> Campaign:
-    return columns.read(Campaign, row)
+def _of_command(db: Statements, command: str) -> list[Campaign]:
+    return _all(db, f"WHERE {_COMMAND} = :command ORDER BY number", command=command)
+
+
+def _all(db: Statements, condition: str, **values: str) -> list[Campaign]:
+    return columns.all_of(db, "campaign", Campaign, condition, values)
+
+
+def _first(db: Statements, condition: str, **values: str) -> Campaign | None:
+    return columns.first_of(db, "campaign", Campaign, condition, values)

@@ -1,14 +1,15 @@
-"""Statements for a table whose columns are the fields of a record."""
+"""Statements for a table whose columns are the fields of a record, and records in its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar, get_origin
 
 import msgspec
 
 from plumbline_db.record import Record
+from plumbline_db.statements import Statements
 
 _Read = TypeVar("_Read", bound=Record)
 
@@ -28,11 +29,6 @@ def insert(table: str, record: type[Record], *more: str, but: Sequence[str] = ()
 def renewed(record: type[Record], *but: str) -> str:
     """What follows SET: all columns `but` these."""
     return ", ".join(f"{name} = :{name}" for name in record.__struct_fields__ if name not in but)
-
-
-def update(table: str, record: type[Record]) -> str:
-    """All columns; the condition follows."""
-    return f"UPDATE {table} SET {renewed(record)} "  # noqa: S608
 
 
 def select(table: str, record: type[Record]) -> str:
@@ -55,6 +51,57 @@ def read(record: type[_Read], row: Sequence[Any]) -> _Read:
     for place, reader in _readers(record):
         found[place] = reader(found[place])
     return record(*found)
+
+
+def put(db: Statements, table: str, record: Record, then: str = "", **more: Any) -> Any:
+    """A row of it, with `more` columns; `then`: what follows. The first value of what that
+    returns."""
+    found = db.row(insert(table, type(record), *more) + then, values(record) | more)
+    return found[0] if found else None
+
+
+def put_list(db: Statements, table: str, records: Sequence[Record], **more: Any) -> None:
+    """A row each, with their `position` in the list and `more` columns, equal in all."""
+    if records:
+        db.many(
+            insert(table, type(records[0]), *more, "position"),
+            [values(record) | more | {"position": at} for at, record in enumerate(records)],
+        )
+
+
+def renew(db: Statements, table: str, number: int, record: Record) -> None:
+    """All columns of the row of that number."""
+    sql = f"UPDATE {table} SET {renewed(type(record))} WHERE number = :number"  # noqa: S608
+    db.rows(sql, values(record) | {"number": number})
+
+
+def all_of(
+    db: Statements,
+    table: str,
+    record: type[_Read],
+    condition: str = "",
+    values: Mapping[str, Any] | None = None,
+) -> list[_Read]:
+    """The records of a table; `condition`: what follows (`WHERE … ORDER BY …`)."""
+    return [read(record, row) for row in db.rows(select(table, record) + condition, values)]
+
+
+def first_of(
+    db: Statements,
+    table: str,
+    record: type[_Read],
+    condition: str = "",
+    values: Mapping[str, Any] | None = None,
+) -> _Read | None:
+    return next(iter(all_of(db, table, record, condition, values)), None)
+
+
+def numbered(
+    db: Statements, table: str, record: type[_Read], condition: str, values: Mapping[str, Any]
+) -> list[tuple[int, _Read]]:
+    """As `all_of`, each with the number of its row."""
+    sql = f"SELECT number, {names(record)} FROM {table} {condition}"  # noqa: S608
+    return [(number, read(record, row)) for number, *row in db.rows(sql, values)]
 
 
 @cache

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -103,7 +102,7 @@ def problems(db: Statements, campaign: str) -> list[str]:
     of_runs = db.rows(f"{_OF_RUNS} AND suite.campaign = :campaign GROUP BY failure", key)
     of_cases = db.rows(f"{_OF_CASES} AND suite.campaign = :campaign", key)
     found = []
-    expected = sorted((_spending(*row) for row in of_runs), key=lambda each: each.failure)
+    expected = sorted((Spending(*row[1:]) for row in of_runs), key=lambda each: each.failure)
     stored = spent_on(db, campaign)
     if len(stored) != len(expected) or not all(map(_is_same, stored, expected)):
         found.append(f"campaign {campaign}: its cost is not that of its launches")
@@ -120,15 +119,10 @@ def _is_same(one: Spending, other: Spending) -> bool:
     )
 
 
-def _spending(campaign: str, *row: Any) -> Spending:
-    del campaign
-    return Spending(*row)
-
-
 def spent_on(db: Statements, campaign: str) -> list[Spending]:
     """In the order of the failures; first what finished."""
     found = db.rows("SELECT * FROM cost WHERE campaign = :campaign", {"campaign": campaign})
-    return sorted((_spending(*row) for row in found), key=lambda each: each.failure)
+    return sorted((Spending(*row[1:]) for row in found), key=lambda each: each.failure)
 
 
 def by_campaign(db: Statements) -> dict[str, list[Spending]]:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
-
 from plumbline_db import blobs, columns
 from plumbline_db.record import Record
 from plumbline_db.statements import Statements
@@ -28,31 +24,21 @@ class Detection(Record, frozen=True):
 
 def put(db: Statements, detection: Detection) -> None:
     """Store, in place of what was found in the same recording before."""
-    values = msgspec.structs.asdict(detection)
-    values |= {"replayed": int(detection.replayed), "findings": blobs.text_blob(detection.findings)}
-    changed = columns.renewed(Detection, "id")
+    values = columns.values(detection) | {"findings": blobs.text_blob(detection.findings)}
+    changed = f"ON CONFLICT (id) DO UPDATE SET {columns.renewed(Detection, 'id')}"
     with db.transaction():
-        db.rows(
-            columns.insert("detection", Detection) + f"ON CONFLICT (id) DO UPDATE SET {changed}",
-            values,
-        )
+        db.rows(columns.insert("detection", Detection) + changed, values)
 
 
 def every(db: Statements) -> list[Detection]:
     """The one that was looked at last first."""
-    rows = db.rows(_SELECT + "ORDER BY looked DESC, number DESC")
-    return [_detection(row) for row in rows]
+    return _all(db, "ORDER BY looked DESC, number DESC")
 
 
 def get(db: Statements, id: str) -> Detection | None:
-    row = db.row(_SELECT + "WHERE id = :id", {"id": id})
-    return None if row is None else _detection(row)
+    return next(iter(_all(db, "WHERE id = :id", id=id)), None)
 
 
-_SELECT = columns.select("detection", Detection)
-
-
-def _detection(row: tuple[Any, ...]) -> Detection:
-    values = dict(zip(Detection.__struct_fields__, row, strict=True))
-    values |= {"replayed": bool(values["replayed"]), "findings": blobs.text(values["findings"])}
-    return Detection(**values)
+def _all(db: Statements, condition: str, **values: str) -> list[Detection]:
+    rows = db.rows(columns.select("detection", Detection) + condition, values)
+    return [columns.read(Detection, (*row, blobs.text(findings))) for *row, findings in rows]

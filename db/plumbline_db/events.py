@@ -19,10 +19,9 @@ def put(db: Statements, campaign: str, event: Event) -> None:
             for stored in get(db, campaign)
         ):
             return
-        values = columns.values(event) | {"campaign": campaign}
-        db.rows(columns.insert("event", Event, "campaign"), values)
+        columns.put(db, "event", event, campaign=campaign)
 
 
 def get(db: Statements, campaign: str) -> list[Event]:
-    statement = columns.select("event", Event) + "WHERE campaign = :campaign ORDER BY number"
-    return [columns.read(Event, row) for row in db.rows(statement, {"campaign": campaign})]
+    where = "WHERE campaign = :campaign ORDER BY number"
+    return columns.all_of(db, "event", Event, where, {"campaign": campaign})

@@ -11,11 +11,8 @@ def put(db: Statements, campaign: str, export: Export) -> None:
     """Store; a path that was written before gets its new content's checksum."""
     with db.transaction():
         campaigns.require(db, campaign)
-        db.rows(
-            columns.insert("export", Export, "campaign")
-            + f"ON CONFLICT (campaign, path) DO UPDATE SET {columns.renewed(Export, 'path')}",
-            columns.values(export) | {"campaign": campaign},
-        )
+        changed = f"ON CONFLICT (campaign, path) DO UPDATE SET {columns.renewed(Export, 'path')}"
+        columns.put(db, "export", export, changed, campaign=campaign)
 
 
 def forget(db: Statements, campaign: str, path: str) -> None:
@@ -29,5 +26,5 @@ def forget(db: Statements, campaign: str, path: str) -> None:
 
 def get(db: Statements, campaign: str) -> list[Export]:
     """By path."""
-    statement = columns.select("export", Export) + "WHERE campaign = :campaign ORDER BY path"
-    return [columns.read(Export, row) for row in db.rows(statement, {"campaign": campaign})]
+    where = "WHERE campaign = :campaign ORDER BY path"
+    return columns.all_of(db, "export", Export, where, {"campaign": campaign})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 import numpy as np
@@ -79,24 +79,17 @@ def put(db: Statements, campaign: str, fitted: Sequence[Hockney]) -> None:
 def get(db: Statements, campaign: str) -> list[Hockney]:
     """By pair and piece."""
     where = "WHERE campaign = :campaign ORDER BY pair, piece"
-    return _records(db.rows(columns.select("hockney", Hockney) + where, {"campaign": campaign}))
+    return columns.all_of(db, "hockney", Hockney, where, {"campaign": campaign})
 
 
 def latest(db: Statements, machine: str, library_fingerprint: str) -> list[Hockney]:
     """Of each class of pairs what was fitted last on that machine with that build of a library; by
     pair and piece."""
-    return _records(
-        db.rows(
-            f"""SELECT {columns.names(Hockney)} FROM hockney h JOIN campaign c ON c.id = h.campaign
-                WHERE c.number = (SELECT max(d.number) FROM campaign d
-                                  JOIN hockney g ON g.campaign = d.id
-                                  WHERE d.machine = :machine AND g.pair = h.pair
-                                    AND d.library_fingerprint = :library)
-                ORDER BY pair, piece""",  # noqa: S608
-            {"machine": machine, "library": library_fingerprint},
-        )
-    )
-
-
-def _records(rows: list[tuple[Any, ...]]) -> list[Hockney]:
-    return [columns.read(Hockney, row) for row in rows]
+    where = """h JOIN campaign c ON c.id = h.campaign
+               WHERE c.number = (SELECT max(d.number) FROM campaign d
+                                 JOIN hockney g ON g.campaign = d.id
+                                 WHERE d.machine = :machine AND g.pair = h.pair
+                                   AND d.library_fingerprint = :library)
+               ORDER BY pair, piece"""
+    place = {"machine": machine, "library": library_fingerprint}
+    return columns.all_of(db, "hockney", Hockney, where, place)

@@ -13,11 +13,8 @@ from plumbline_db.statements import Statements
 def put_machine(db: Statements, machine: Machine) -> None:
     """Store or refresh: facts outside the identity (the kernel, the host's name) may change."""
     with db.transaction():
-        db.rows(
-            columns.insert("machine", Machine)
-            + f"ON CONFLICT (id) DO UPDATE SET {columns.renewed(Machine, 'id')}",
-            columns.values(machine),
-        )
+        changed = f"ON CONFLICT (id) DO UPDATE SET {columns.renewed(Machine, 'id')}"
+        columns.put(db, "machine", machine, changed)
 
 
 def add_machine(db: Statements, machine: Machine) -> None:
@@ -27,16 +24,15 @@ def add_machine(db: Statements, machine: Machine) -> None:
 
 
 def machine(db: Statements, id: str) -> Machine:
-    row = db.row(columns.select("machine", Machine) + "WHERE id = :id", {"id": id})
-    if row is None:
+    found = columns.first_of(db, "machine", Machine, "WHERE id = :id", {"id": id})
+    if found is None:
         raise PlumblineError(f"{db.path} knows no machine {id}")
-    return columns.read(Machine, row)
+    return found
 
 
 def all_machines(db: Statements) -> list[Machine]:
     """By id."""
-    found = db.rows(columns.select("machine", Machine) + "ORDER BY id")
-    return [columns.read(Machine, row) for row in found]
+    return columns.all_of(db, "machine", Machine, "ORDER BY id")
 
 
 def put_library(db: Statements, library: Library) -> None:
@@ -59,13 +55,12 @@ def add_library(db: Statements, library: Library) -> None:
 
 def library(db: Statements, fingerprint: str) -> Library:
     where = "WHERE fingerprint = :fingerprint"
-    row = db.row(columns.select("library", Library) + where, {"fingerprint": fingerprint})
-    if row is None:
+    found = columns.first_of(db, "library", Library, where, {"fingerprint": fingerprint})
+    if found is None:
         raise PlumblineError(f"{db.path} knows no library with fingerprint {fingerprint}")
-    return columns.read(Library, row)
+    return found
 
 
 def all_libraries(db: Statements) -> list[Library]:
     """By fingerprint."""
-    found = db.rows(columns.select("library", Library) + "ORDER BY fingerprint")
-    return [columns.read(Library, row) for row in found]
+    return columns.all_of(db, "library", Library, "ORDER BY fingerprint")

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from plumbline_db import configurations, overlaps, rank_series, series, summaries, trust
+from plumbline_db import columns, configurations, overlaps, rank_series, series, summaries, trust
 from plumbline_db.blobs import blob, text, times
 from plumbline_db.probe_records import (
     Begin,
@@ -111,17 +111,11 @@ _ASKED = (*CaseRecord.__struct_fields__[1:], "configuration")
 
 def _planned_case(db: Statements, record: CaseRecord, configuration: int) -> int:
     """Of its row, which is made where there is none."""
-    values = msgspec.structs.asdict(record) | {"configuration": configuration}
+    values = columns.values(record) | {"configuration": configuration}
     same = " AND ".join(f"{name} = :{name}" for name in _ASKED)
-    select = f"SELECT number FROM planned_case WHERE {same}"  # noqa: S608
-    row = db.row(select, values)
-    if row is None:
-        names = ", ".join(_ASKED)
-        marks = ", ".join(f":{name}" for name in _ASKED)
-        row = db.row(
-            f"INSERT INTO planned_case ({names}) VALUES ({marks}) RETURNING number",  # noqa: S608
-            values,
-        )
+    insert = columns.insert("planned_case", CaseRecord, "configuration", but=["case"])
+    row = db.row(f"SELECT number FROM planned_case WHERE {same}", values)  # noqa: S608
+    row = row or db.row(insert + "RETURNING number", values)
     assert row is not None  # noqa: S101 - inserted just above
     return int(row[0])
 

@@ -9,10 +9,10 @@ from plumbline_db.watch_records import Notice
 
 def put(db: Statements, notice: Notice) -> None:
     with db.transaction():
-        db.rows(columns.insert("notice", Notice), columns.values(notice))
+        columns.put(db, "notice", notice)
 
 
 def since(db: Statements, time: str) -> list[Notice]:
     """From that time of day on, in the order in which they were made."""
-    select = columns.select("notice", Notice) + "WHERE time >= :time ORDER BY number"
-    return [columns.read(Notice, row) for row in db.rows(select, {"time": time})]
+    where = "WHERE time >= :time ORDER BY number"
+    return columns.all_of(db, "notice", Notice, where, {"time": time})

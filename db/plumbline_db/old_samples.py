@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from typing import Any
 
 import msgspec
 
-from plumbline_db import campaigns, series
+from plumbline_db import campaigns, columns, layout, series
 from plumbline_db.record import Record
 from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
@@ -69,7 +68,7 @@ def old(db: Statements, policy: Policy, now: datetime.datetime) -> list[Campaign
         recent = policy.days is not None and _days(campaign, now) < policy.days
         is_last = policy.last is not None and later[kin] <= policy.last
         kept = policy.keeps_all or recent or is_last
-        if not kept and campaign.id not in done and not _simulated(campaign):
+        if not kept and campaign.id not in done and not layout.is_simulated(campaign):
             found.append(campaign)
     return found[::-1]
 
@@ -78,14 +77,6 @@ def _days(campaign: Campaign, now: datetime.datetime) -> float:
     """Since it ended."""
     ended = datetime.datetime.fromisoformat(campaign.finished)
     return (now - ended).total_seconds() / 86400
-
-
-class _Asked(msgspec.Struct, frozen=True):
-    simulate: Any = None
-
-
-def _simulated(campaign: Campaign) -> bool:
-    return msgspec.json.decode(campaign.settings, type=_Asked).simulate is not None
 
 
 _OF_CAMPAIGN = """SELECT run.number FROM run JOIN suite ON suite.number = run.suite
@@ -136,22 +127,14 @@ def _key(db: Statements, campaign: str) -> dict[str, str]:
 
 def put(db: Statements, pruned: Pruned) -> None:
     """That it was done, inside the caller's transaction; with what went before."""
-    db.rows(
-        """INSERT INTO pruned VALUES (:campaign, :time, :series, :samples, :why)
-           ON CONFLICT DO UPDATE SET time = :time, series = series + :series,
-               samples = samples + :samples, why = :why""",
-        msgspec.structs.asdict(pruned),
-    )
+    more = """ON CONFLICT DO UPDATE SET time = :time, series = series + :series,
+                  samples = samples + :samples, why = :why"""
+    columns.put(db, "pruned", pruned, more)
 
 
 def listing(db: Statements) -> list[Pruned]:
     """What was thrown away, campaign by campaign."""
-    return [
-        Pruned(*row)
-        for row in db.rows(
-            "SELECT campaign, time, series, samples, why FROM pruned ORDER BY time, campaign"
-        )
-    ]
+    return columns.all_of(db, "pruned", Pruned, "ORDER BY time, campaign")
 
 
 def of(db: Statements, campaign: str) -> Pruned | None:

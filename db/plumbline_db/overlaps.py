@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from plumbline_db import columns
 from plumbline_db.blobs import blob, times
 from plumbline_db.probe_records import Overlap, OverlapLatency, OverlapTrace, ProbeRecord
 from plumbline_db.statements import Statements
@@ -25,9 +26,6 @@ def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
             | {
                 "run": run,
                 "position": position,
-                "helper": int(record.helper),
-                "spare": int(record.spare),
-                "delivered": int(record.delivered),
                 "communication": blob(record.communication_ns),
                 "computation": blob(record.computation_ns),
                 "both": blob(record.both_ns),
@@ -40,14 +38,10 @@ def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
         """INSERT INTO overlap_trace VALUES (:run, :position, :cell, :rank, :triple, :part, :names,
                :peers, :numbers, :begin, :end)""",
         [
-            {
+            columns.values(record)
+            | {
                 "run": run,
                 "position": position,
-                "cell": record.cell,
-                "rank": record.rank,
-                "triple": record.triple,
-                "part": record.part,
-                "names": msgspec.json.encode(record.names).decode(),
                 "peers": blob(record.peers),
                 "numbers": blob(record.numbers),
                 "begin": blob(record.begin_ns),

@@ -37,6 +37,5 @@ def put(db: Statements, campaign: str, points: Sequence[SuitePoint]) -> None:
 
 def get(db: Statements, campaign: str) -> list[SuitePoint]:
     """By suite, axis and place."""
-    statement = columns.select("point", SuitePoint) + "WHERE campaign = :campaign"
-    rows = db.rows(f"{statement} ORDER BY suite, axis, place", {"campaign": campaign})
-    return [columns.read(SuitePoint, row) for row in rows]
+    where = "WHERE campaign = :campaign ORDER BY suite, axis, place"
+    return columns.all_of(db, "point", SuitePoint, where, {"campaign": campaign})

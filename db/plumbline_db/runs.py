@@ -10,12 +10,19 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline_db import campaigns, configurations, cost, measurements, series, trust
+from plumbline_db import campaigns, columns, cost, measurements, series, trust
 from plumbline_db import suites as suite_rows
 from plumbline_db.blobs import text, text_blob
 from plumbline_db.probe_records import Check, Footer, Header, Load, ProbeRecord, Refused, Samples
 from plumbline_db.records import AFTERWARDS, Case, Failure, Medians, Run, Suite, Wrong
 from plumbline_db.statements import Statements
+
+# What was asked for of a case, as `columns.read` takes it, and the tables that say it.
+_CASE = """p.function, p.variant, c.knobs, p.config, p.bytes, p.type, p.op, p.root, p.delay_ns,
+           p.ranks, p.use"""
+_OF_CASES = """JOIN planned_case p ON p.number = m.planned_case
+               JOIN configuration c ON c.number = p.configuration
+               JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite"""
 
 _SELECT = """SELECT run.id, suite.campaign, suite.name, run.sequence, run.failure, run.reason,
                     run.failed_case, run.under_way, run.argv, run.environment, run.plan, run.stderr,
@@ -178,37 +185,26 @@ def first_header(
 def checks(db: Statements, campaign: str, suite: str, sequence: int) -> list[tuple[Case, Check]]:
     """The check of each case of a launch, in order of case id; cases without one are left out."""
     found = db.rows(
-        """SELECT p.function, p.variant, c.knobs, p.config, p.bytes, p.type, p.op, p.root,
-                  p.delay_ns, p.ranks, p.use, m.case_id, m.outcome, m.detail
-           FROM measurement m JOIN planned_case p ON p.number = m.planned_case
-           JOIN configuration c ON c.number = p.configuration
-           JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND suite.name = :suite AND run.sequence = :sequence
-             AND m.outcome IS NOT NULL
-           ORDER BY m.case_id""",
+        f"""SELECT {_CASE}, m.case_id, m.outcome, m.detail FROM measurement m {_OF_CASES}
+            WHERE suite.campaign = :campaign AND suite.name = :suite AND run.sequence = :sequence
+              AND m.outcome IS NOT NULL
+            ORDER BY m.case_id""",  # noqa: S608
         {"campaign": campaign, "suite": suite, "sequence": sequence},
     )
-    return [
-        (Case(f, v, configurations.knobs(k), *rest), Check(case, outcome, detail))
-        for f, v, k, *rest, case, outcome, detail in found
-    ]
+    return [(columns.read(Case, row[:-3]), Check(*row[-3:])) for row in found]
 
 
 def refusals(db: Statements, campaign: str, suites: Sequence[str]) -> list[tuple[Case, Refused]]:
     """Cases of finished launches whose samples are not results, in the order of the launches."""
     found = db.rows(
-        """SELECT suite.name, p.function, p.variant, c.knobs, p.config, p.bytes, p.type, p.op,
-                  p.root, p.delay_ns, p.ranks, p.use, m.case_id, refusal.reason
-           FROM refusal JOIN measurement m ON m.number = refusal.measurement
-           JOIN planned_case p ON p.number = m.planned_case
-           JOIN configuration c ON c.number = p.configuration
-           JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND run.failure IS NULL ORDER BY m.number""",
+        f"""SELECT suite.name, {_CASE}, m.case_id, refusal.reason
+            FROM refusal JOIN measurement m ON m.number = refusal.measurement {_OF_CASES}
+            WHERE suite.campaign = :campaign AND run.failure IS NULL ORDER BY m.number""",  # noqa: S608
         {"campaign": campaign},
     )
     return [
-        (Case(f, v, configurations.knobs(k), *rest), Refused(case, reason))
-        for suite, f, v, k, *rest, case, reason in found
+        (columns.read(Case, case), Refused(number, reason))
+        for suite, *case, number, reason in found
         if suite in suites
     ]
 
@@ -216,16 +212,14 @@ def refusals(db: Statements, campaign: str, suites: Sequence[str]) -> list[tuple
 def wrong(db: Statements, campaign: str) -> list[Wrong]:
     """What gave wrong results in a campaign, in the order in which it was found out."""
     found = db.rows(
-        """SELECT p.function, p.variant, c.knobs, p.bytes, p.type, p.op, count(DISTINCT m.run),
-                  m.detail, min(m.number) AS first
-           FROM measurement m JOIN planned_case p ON p.number = m.planned_case
-           JOIN configuration c ON c.number = p.configuration
-           JOIN run ON run.number = m.run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND m.outcome = 'wrong'
-           GROUP BY p.function, p.variant, c.number, p.bytes, p.type, p.op ORDER BY first""",
+        f"""SELECT p.function, p.variant, c.knobs, p.bytes, p.type, p.op, count(DISTINCT m.run),
+                   m.detail, min(m.number) AS first
+            FROM measurement m {_OF_CASES}
+            WHERE suite.campaign = :campaign AND m.outcome = 'wrong'
+            GROUP BY p.function, p.variant, c.number, p.bytes, p.type, p.op ORDER BY first""",  # noqa: S608
         {"campaign": campaign},
     )
-    return [Wrong(f, v, configurations.knobs(k), *rest) for f, v, k, *rest, _ in found]
+    return [columns.read(Wrong, row[:-1]) for row in found]
 
 
 def samples(db: Statements, run_id: str, case_id: int) -> list[Samples]:
@@ -294,9 +288,7 @@ def _timed(
     timed: _Timed = {}
     for suite in dict.fromkeys(suites):
         for number, measurement, first, median, *key in db.rows(
-            """SELECT run.number, m.number, coalesce(t.blocks, 0), s.median_ns, p.function,
-                      p.variant, c.knobs, p.config, p.bytes, p.type, p.op, p.root, p.delay_ns,
-                      p.ranks, p.use
+            f"""SELECT run.number, m.number, coalesce(t.blocks, 0), s.median_ns, {_CASE}
                FROM suite JOIN run ON run.suite = suite.number
                JOIN measurement m ON m.run = run.number
                JOIN planned_case p ON p.number = m.planned_case
@@ -310,7 +302,7 @@ def _timed(
                  AND (:sizes IS NULL OR p.bytes IN (SELECT value FROM json_each(:sizes)))
                  AND (:functions IS NULL
                       OR p.function IN (SELECT value FROM json_each(:functions)))
-               ORDER BY run.sequence, m.case_id""",
+               ORDER BY run.sequence, m.case_id""",  # noqa: S608
             {
                 "campaign": campaign,
                 "suite": suite,
@@ -325,10 +317,7 @@ def _timed(
 
 
 def _by_case(timed: _Timed) -> list[tuple[Case, dict[int, list[_Found]]]]:
-    return [
-        (Case(f, v, configurations.knobs(k), *rest), launches)
-        for (f, v, k, *rest), launches in timed.items()
-    ]
+    return [(columns.read(Case, case), launches) for case, launches in timed.items()]
 
 
 def medians(

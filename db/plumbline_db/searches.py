@@ -41,7 +41,7 @@ def _values(db: Statements, search: int, position: int, trial: Trial) -> dict[st
 def all_searches(db: Statements, campaign: str) -> list[Search]:
     """By round, then in the order in which they were first stored."""
     trials: dict[int, list[Trial]] = {}
-    for search, variant, knobs, *rest in db.rows(
+    for search, *row in db.rows(
         """SELECT t.search, t.variant, c.knobs, t.state, t.ratio, t.ratio_low, t.ratio_high,
                   t.launches, t.detail
            FROM trial t JOIN search s ON s.number = t.search
@@ -49,21 +49,14 @@ def all_searches(db: Statements, campaign: str) -> list[Search]:
            WHERE s.campaign = :campaign ORDER BY t.search, t.position""",
         {"campaign": campaign},
     ):
-        trials.setdefault(search, []).append(Trial(variant, configurations.knobs(knobs), *rest))
+        trials.setdefault(search, []).append(columns.read(Trial, row))
+    # Trials are rows of their own.
+    names = columns.names(Search).replace("trials", "'[]'")
     found = db.rows(
-        """SELECT number, round, function, nprocs, ppn, bytes, opened_by, outcome, reason, suites,
-                  bound, bound_ratio
-           FROM search WHERE campaign = :campaign ORDER BY round, number""",
+        f"SELECT number, {names} FROM search WHERE campaign = :campaign ORDER BY round, number",  # noqa: S608
         {"campaign": campaign},
     )
-    searches = []
-    for number, *cell, opened_by, outcome, reason, suites, bound, bound_ratio in found:
-        tried = trials.get(number, [])
-        values = [*cell, _texts(opened_by), outcome, reason, tried, _texts(suites)]
-        values += [bound, bound_ratio]
-        searches.append(Search(*values))
-    return searches
-
-
-def _texts(text: str) -> list[str]:
-    return msgspec.json.decode(text, type=list[str])
+    return [
+        msgspec.structs.replace(columns.read(Search, row), trials=trials.get(number, []))
+        for number, *row in found
+    ]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from plumbline_db import configurations, series
+from plumbline_db import columns, series
 from plumbline_db.probe_records import Samples
 from plumbline_db.records import Case
 from plumbline_db.statements import Statements
@@ -55,11 +55,10 @@ def first_blocks(db: Statements, campaign: str, *, unsettled: bool) -> list[Firs
     )
     kept = series.of(db, [row[0] for row in rows])
     firsts = []
-    for number, f, v, knobs, *rest, suite, case, transit, launches in rows:
+    for number, *asked, suite, case, transit, launches in rows:
         first = next(kept[number].records(case), None)
         if first is None or first.block != 0:
             continue
         if not unsettled or transit or not first.settled:
-            named = Case(f, v, configurations.knobs(knobs), *rest)
-            firsts.append(First(named, suite, first, transit, launches))
+            firsts.append(First(columns.read(Case, asked), suite, first, transit, launches))
     return firsts

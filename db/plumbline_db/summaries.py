@@ -39,16 +39,7 @@ def put(db: Statements, rows: Mapping[int, int], records: Iterable[ProbeRecord])
 def require(db: Statements, run_id: str, records: Iterable[ProbeRecord]) -> None:
     """Raises ValueError where those of a launch are not of its samples, as far as these are
     there."""
-    names = ", ".join(FIELDS)
-    stored = {
-        case: dict(zip(FIELDS, values, strict=True))
-        for case, *values in db.rows(
-            f"""SELECT m.case_id, {names} FROM summary s
-                JOIN measurement m ON m.number = s.measurement JOIN run ON run.number = m.run
-                WHERE run.id = :run""",  # noqa: S608
-            {"run": run_id},
-        )
-    }
+    stored = _stored(db, run_id, "")
     for case, summary in _by_case(records).items():
         if stored.get(case) != summary:
             raise ValueError(f"launch {run_id}: summaries of case {case} are not of its samples")
@@ -56,18 +47,18 @@ def require(db: Statements, run_id: str, records: Iterable[ProbeRecord]) -> None
 
 def without_samples(db: Statements, run_id: str) -> dict[int, dict[str, Any]]:
     """Those of a launch whose samples were thrown away, by case id."""
-    names = ", ".join(FIELDS)
-    return {
-        case: dict(zip(FIELDS, values, strict=True))
-        for case, *values in db.rows(
-            f"""SELECT m.case_id, {names} FROM summary s
-                JOIN measurement m ON m.number = s.measurement JOIN run ON run.number = m.run
-                WHERE run.id = :run AND NOT EXISTS (
-                    SELECT 1 FROM series WHERE series.measurement = s.measurement)
-                ORDER BY m.case_id""",  # noqa: S608
-            {"run": run_id},
-        )
-    }
+    gone = "AND NOT EXISTS (SELECT 1 FROM series WHERE series.measurement = s.measurement)"
+    return _stored(db, run_id, gone)
+
+
+def _stored(db: Statements, run_id: str, condition: str) -> dict[int, dict[str, Any]]:
+    rows = db.rows(
+        f"""SELECT m.case_id, {", ".join(FIELDS)} FROM summary s
+            JOIN measurement m ON m.number = s.measurement JOIN run ON run.number = m.run
+            WHERE run.id = :run {condition} ORDER BY m.case_id""",  # noqa: S608
+        {"run": run_id},
+    )
+    return {case: dict(zip(FIELDS, values, strict=True)) for case, *values in rows}
 
 
 def add(db: Statements, run_id: str, those: Mapping[int, Mapping[str, Any]]) -> None:

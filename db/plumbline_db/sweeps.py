@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from plumbline_db import configurations, points
+from plumbline_db import columns, configurations, points
 from plumbline_db.points import Axis
 from plumbline_db.record import Record
 from plumbline_db.statements import Statements
@@ -46,10 +46,7 @@ def listed(db: Statements, campaign: str, suites: Collection[str] | None = None)
             "suites": None if suites is None else msgspec.json.encode(sorted(suites)).decode(),
         },
     )
-    return [
-        Sweep(suite, function, variant, configurations.knobs(knobs), ranks, sizes)
-        for suite, function, variant, knobs, ranks, sizes in found
-    ]
+    return [columns.read(Sweep, row) for row in found]
 
 
 def sizes(db: Statements, campaign: str, function: str, suites: Collection[str]) -> list[int]:

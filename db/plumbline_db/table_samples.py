@@ -6,6 +6,7 @@ winners of a cell changed says nothing of it now."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -13,6 +14,8 @@ from plumbline_db import runs
 from plumbline_db.records import Case, Medians, Verdict
 from plumbline_db.runs import LaunchSamples
 from plumbline_db.statements import Statements
+
+_Found = TypeVar("_Found", LaunchSamples, Medians)
 
 
 def suites(table: Sequence[Verdict]) -> list[str]:
@@ -30,16 +33,13 @@ def samples(
     """Of all cases of the suites of a table, those of the suites that the verdicts of a case name;
     of a case that none names, those of the verdicts of its function and size. `sizes`, `functions`:
     as runs.launch_samples."""
-    joined: dict[bytes, LaunchSamples] = {}
-    named = _named(table)
-    for suite in suites(table):
-        for found in runs.launch_samples(db, campaign, [suite], sizes=sizes, functions=functions):
-            if named(found.case, suite):
-                key = msgspec.json.encode(found.case)
-                known = joined.get(key, LaunchSamples(found.case, [], []))
-                both = [*known.runs, *found.runs], [*known.ns, *found.ns]
-                joined[key] = LaunchSamples(found.case, *both)
-    return list(joined.values())
+    return _joined(
+        table,
+        lambda suite: runs.launch_samples(db, campaign, [suite], sizes=sizes, functions=functions),
+        lambda known, found: LaunchSamples(
+            known.case, [*known.runs, *found.runs], [*known.ns, *found.ns]
+        ),
+    )
 
 
 def medians(
@@ -50,15 +50,29 @@ def medians(
     functions: Collection[str] | None = None,
 ) -> list[Medians]:
     """The same, launch by launch; also of samples that were thrown away."""
-    joined: dict[bytes, Medians] = {}
+    return _joined(
+        table,
+        lambda suite: runs.medians(db, campaign, [suite], sizes=sizes, functions=functions),
+        lambda known, found: Medians(
+            known.case, [*known.runs, *found.runs], [*known.seconds, *found.seconds]
+        ),
+    )
+
+
+def _joined(
+    table: Sequence[Verdict],
+    of_suite: Callable[[str], Sequence[_Found]],
+    both: Callable[[_Found, _Found], _Found],
+) -> list[_Found]:
+    """What the suites of a table have of each case that rests on them; of a case in several,
+    `both`."""
+    joined: dict[bytes, _Found] = {}
     named = _named(table)
     for suite in suites(table):
-        for found in runs.medians(db, campaign, [suite], sizes=sizes, functions=functions):
+        for found in of_suite(suite):
             if named(found.case, suite):
                 key = msgspec.json.encode(found.case)
-                known = joined.get(key, Medians(found.case, [], []))
-                both = [*known.runs, *found.runs], [*known.seconds, *found.seconds]
-                joined[key] = Medians(found.case, *both)
+                joined[key] = both(joined[key], found) if key in joined else found
     return list(joined.values())
 
 

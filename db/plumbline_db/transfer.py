@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from plumbline_db import campaigns, contents, integrity, schema, scratch
+from plumbline_db import campaigns, columns, contents, integrity, schema, scratch
 from plumbline_db.connection import Database, as_one_file
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.record import Record
@@ -37,15 +37,7 @@ class Moved(NamedTuple):
 
 def listing(db: Statements) -> list[Transfer]:
     """The campaigns that came from elsewhere; of a file that was exported, all."""
-    rows = db.rows("SELECT campaign, sha256, host, time FROM transfer ORDER BY campaign")
-    return [Transfer(*row) for row in rows]
-
-
-def _put(db: Statements, transfer: Transfer) -> None:
-    db.rows(
-        "INSERT INTO transfer VALUES (:campaign, :sha256, :host, :time)",
-        msgspec.structs.asdict(transfer),
-    )
+    return columns.all_of(db, "transfer", Transfer, "ORDER BY campaign")
 
 
 def export(path: Path, target: Path, names: Sequence[str], time: str) -> list[Moved]:
@@ -65,7 +57,8 @@ def export(path: Path, target: Path, names: Sequence[str], time: str) -> list[Mo
                 contents.put(copy, db, campaign, campaign.id)
                 sha256 = contents.sha256(copy, campaign)
                 with copy.transaction():
-                    _put(copy, Transfer(campaign.id, sha256, socket.gethostname(), time))
+                    sent = Transfer(campaign.id, sha256, socket.gethostname(), time)
+                    columns.put(copy, "transfer", sent)
                 moved.append(Moved(campaign.id, sha256, True))
             as_one_file(copy)
     return moved
@@ -123,7 +116,7 @@ def _take(db: Statements, other: Statements, campaign: Campaign, sent: Transfer)
         if name not in there and key not in keys:
             with db.transaction():
                 contents.put(db, other, campaign, name, key)
-                _put(db, msgspec.structs.replace(sent, campaign=name))
+                columns.put(db, "transfer", msgspec.structs.replace(sent, campaign=name))
             return Moved(name, sent.sha256, True)
     raise PlumblineError(
         f"{db.path} holds other campaigns {campaign.id} and {sent.host}:{campaign.id}: import it "

@@ -14,7 +14,6 @@ from plumbline_db.probe_records import (
     ClockError,
     ClockModel,
     ClockSync,
-    Criterion,
     HostLoad,
     Load,
     Nrep,
@@ -26,7 +25,12 @@ from plumbline_db.probe_records import (
 from plumbline_db.record import Record
 from plumbline_db.statements import Statements
 
-_BY_DOMAIN = ("errors_ns", "bounds_ns")
+# Tables of what is said of a case.
+_OF_CASES: dict[str, type[Nrep | Transit | Refused]] = {
+    "nrep": Nrep,
+    "transit": Transit,
+    "refusal": Refused,
+}
 
 
 def put(
@@ -37,114 +41,54 @@ def put(
     found: dict[type[Record], list[Any]] = {}
     for record in records:
         found.setdefault(type(record), []).append(record)
-    db.many(
-        columns.insert("clock_sync", ClockSync, "run", "position"),
-        _rows(run, found.get(ClockSync, [])),
-    )
-    db.many(
-        columns.insert("clock_model", ClockModel, "run", "position"),
-        _rows(run, found.get(ClockModel, [])),
-    )
+    columns.put_list(db, "clock_sync", found.get(ClockSync, []), run=run)
+    columns.put_list(db, "clock_model", found.get(ClockModel, []), run=run)
     db.many(
         "INSERT INTO clock_error VALUES (:run, :when, :since_ns, :errors_ns, :bounds_ns)",
-        [
-            row | {name: msgspec.json.encode(row[name]).decode() for name in _BY_DOMAIN}
-            for row in _rows(run, found.get(ClockError, []))
-        ],
+        [columns.values(error) | {"run": run} for error in found.get(ClockError, [])],
     )
-    db.many(
-        "INSERT INTO refusal VALUES (:measurement, :reason)",
-        [
-            {"measurement": measurements[refused.case], "reason": refused.reason}
-            for refused in found.get(Refused, [])
-        ],
-    )
-    db.many(
-        "INSERT INTO transit VALUES (:measurement, :blocks)",
-        [
-            {"measurement": measurements[transit.case], "blocks": transit.blocks}
-            for transit in found.get(Transit, [])
-        ],
-    )
-    db.many(
-        "INSERT INTO nrep VALUES (:measurement, :nrep, :ended_by, :criteria)",
-        [
-            {
-                "measurement": measurements[nrep.case],
-                "nrep": nrep.nrep,
-                "ended_by": nrep.ended_by,
-                "criteria": msgspec.json.encode(nrep.criteria).decode(),
-            }
-            for nrep in found.get(Nrep, [])
-        ],
-    )
+    for table, kind in _OF_CASES.items():
+        db.many(
+            columns.insert(table, kind, "measurement", but=["case"]),
+            [
+                columns.values(record) | {"measurement": measurements[record.case]}
+                for record in found.get(kind, [])
+            ],
+        )
     db.many(
         """INSERT INTO pingpong VALUES (:run, :position, :first, :second, :pair, :bytes,
                                         :round_trips)""",
         [
-            row | {"round_trips": blob(row["round_trip_ns"])}
-            for row in _rows(run, found.get(PingPong, []))
+            msgspec.structs.asdict(pingpong)
+            | {"run": run, "position": position, "round_trips": blob(pingpong.round_trip_ns)}
+            for position, pingpong in enumerate(found.get(PingPong, []))
         ],
     )
     hosts = [host for load in found.get(Load, []) for host in load.hosts]
-    db.many(
-        columns.insert("host_load", HostLoad, "run", "position"),
-        _rows(run, hosts),
-    )
-
-
-def _rows(run: int, records: Sequence[Record]) -> list[dict[str, Any]]:
-    return [
-        msgspec.structs.asdict(record) | {"run": run, "position": position}
-        for position, record in enumerate(records)
-    ]
+    columns.put_list(db, "host_load", hosts, run=run)
 
 
 def before_blocks(db: Statements, run: int) -> list[ProbeRecord]:
     """The clocks, as they were when the blocks began."""
     key = {"run": run}
     where = "WHERE run = :run ORDER BY position"
-    syncs = db.rows(columns.select("clock_sync", ClockSync) + where, key)
-    models = db.rows(columns.select("clock_model", ClockModel) + where, key)
     return [
-        *(ClockSync(*row) for row in syncs),
-        *(ClockModel(*row) for row in models),
+        *columns.all_of(db, "clock_sync", ClockSync, where, key),
+        *columns.all_of(db, "clock_model", ClockModel, where, key),
         *_clock_errors(db, run, "start"),
     ]
 
 
 def after_blocks(db: Statements, run: int) -> list[ProbeRecord]:
     """Stopping rules, transits, refusals in the order of the cases, round trips, clocks, load."""
-    key = {"run": run}
-    nreps = db.rows(
-        """SELECT m.case_id, n.nrep, n.ended_by, n.criteria
-           FROM nrep n JOIN measurement m ON m.number = n.measurement
-           WHERE m.run = :run ORDER BY m.number""",
-        key,
-    )
-    refusals = db.rows(
-        """SELECT m.case_id, r.reason FROM refusal r JOIN measurement m ON m.number = r.measurement
-           WHERE m.run = :run ORDER BY m.number""",
-        key,
-    )
-    transits = db.rows(
-        """SELECT m.case_id, t.blocks FROM transit t JOIN measurement m ON m.number = t.measurement
-           WHERE m.run = :run ORDER BY m.number""",
-        key,
-    )
     pairs = db.rows(
         """SELECT first, second, pair, bytes, round_trips FROM pingpong
            WHERE run = :run ORDER BY position""",
-        key,
+        {"run": run},
     )
     load = load_of(db, run)
     return [
-        *(
-            Nrep(case, nrep, ended_by, msgspec.json.decode(text, type=list[Criterion]))
-            for case, nrep, ended_by, text in nreps
-        ),
-        *(Transit(*row) for row in transits),
-        *(Refused(*row) for row in refusals),
+        *(record for table in _OF_CASES for record in _of_cases(db, run, table)),
         *(
             PingPong(first, second, pair, size, times(trips))
             for first, second, pair, size, trips in pairs
@@ -155,11 +99,23 @@ def after_blocks(db: Statements, run: int) -> list[ProbeRecord]:
     ]
 
 
+def _of_cases(db: Statements, run: int, table: str) -> list[Nrep | Transit | Refused]:
+    """In the order of the cases."""
+    kind = _OF_CASES[table]
+    rows = db.rows(
+        f"""SELECT m.case_id, {", ".join(kind.__struct_fields__[1:])}
+            FROM {table} t JOIN measurement m ON m.number = t.measurement
+            WHERE m.run = :run ORDER BY m.number""",  # noqa: S608
+        {"run": run},
+    )
+    return [columns.read(kind, row) for row in rows]
+
+
 def load_of(db: Statements, run: int) -> Load | None:
     """What else the hosts of the launch numbered `run` did; None where it did not say."""
     where = "WHERE run = :run ORDER BY position"
-    hosts = db.rows(columns.select("host_load", HostLoad) + where, {"run": run})
-    return Load([HostLoad(*row) for row in hosts]) if hosts else None
+    hosts = columns.all_of(db, "host_load", HostLoad, where, {"run": run})
+    return Load(hosts) if hosts else None
 
 
 def _clock_errors(db: Statements, run: int, moment: str) -> list[ClockError]:

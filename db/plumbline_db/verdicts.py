@@ -21,13 +21,7 @@ def put(db: Statements, campaign: str, stage: str, verdicts: Sequence[Verdict]) 
         campaigns.require(db, campaign)
         key = {"campaign": campaign, "stage": stage}
         db.rows("DELETE FROM verdict WHERE campaign = :campaign AND stage = :stage", key)
-        db.many(
-            columns.insert("verdict", Verdict, "campaign", "position"),
-            [
-                columns.values(verdict) | key | {"position": position}
-                for position, verdict in enumerate(verdicts)
-            ],
-        )
+        columns.put_list(db, "verdict", verdicts, campaign=campaign)
         if stage in coverage_renewal.STAGES:
             coverage_renewal.renew(db, campaign)
 
@@ -36,8 +30,7 @@ def get(db: Statements, campaign: str, stage: str) -> list[Verdict]:
     """In the order in which they were put."""
     where = "WHERE campaign = :campaign AND stage = :stage ORDER BY position"
     key = {"campaign": campaign, "stage": stage}
-    rows = db.rows(columns.select("verdict", Verdict) + where, key)
-    return [columns.read(Verdict, row) for row in rows]
+    return columns.all_of(db, "verdict", Verdict, where, key)
 
 
 def stages(db: Statements, campaign: str) -> list[str]:

@@ -17,13 +17,12 @@ def put(db: Statements, watch: Watch) -> None:
     """In the place of what another daemon has said, or this one before."""
     with db.transaction():
         db.rows("DELETE FROM watch")
-        db.rows(columns.insert("watch", Watch), columns.values(watch))
+        columns.put(db, "watch", watch)
 
 
 def get(db: Statements) -> Watch | None:
     """None: nothing was ever watched here."""
-    row = db.row(columns.select("watch", Watch))
-    return None if row is None else columns.read(Watch, row)
+    return columns.first_of(db, "watch", Watch)
 
 
 def add(db: Statements, day: WatchDay) -> None:
@@ -36,16 +35,13 @@ def count(db: Statements, day: WatchDay) -> None:
     """The same inside the caller's transaction."""
     numbers = [name for name in WatchDay.__struct_fields__ if name != "day"]
     more = ", ".join(f"{name} = {name} + excluded.{name}" for name in numbers)
-    db.rows(
-        columns.insert("watch_day", WatchDay) + f"ON CONFLICT (day) DO UPDATE SET {more}",
-        columns.values(day),
-    )
+    columns.put(db, "watch_day", day, f"ON CONFLICT (day) DO UPDATE SET {more}")
 
 
 def days(db: Statements, since: str = "") -> list[WatchDay]:
     """From that day on (`2026-11-24`), in their order."""
-    select = columns.select("watch_day", WatchDay) + "WHERE day >= :since ORDER BY day"
-    return [columns.read(WatchDay, row) for row in db.rows(select, {"since": since})]
+    where = "WHERE day >= :since ORDER BY day"
+    return columns.all_of(db, "watch_day", WatchDay, where, {"since": since})
 
 
 # --- what is watched ---------------------------------------------------------------------------
@@ -56,18 +52,12 @@ def put_campaign(db: Statements, watched: WatchedCampaign) -> None:
     with db.transaction():
         campaigns.require(db, watched.campaign)
         db.rows("DELETE FROM watched_campaign WHERE campaign = :id", {"id": watched.campaign})
-        db.rows(
-            columns.insert("watched_campaign", WatchedCampaign),
-            columns.values(watched),
-        )
+        columns.put(db, "watched_campaign", watched)
 
 
 def watched(db: Statements) -> list[WatchedCampaign]:
     """In the order in which they began to be watched."""
-    found = db.rows(
-        columns.select("watched_campaign", WatchedCampaign) + "ORDER BY begun, campaign"
-    )
-    return [columns.read(WatchedCampaign, row) for row in found]
+    return columns.all_of(db, "watched_campaign", WatchedCampaign, "ORDER BY begun, campaign")
 
 
 def campaign(db: Statements, id: str) -> WatchedCampaign | None:
@@ -85,8 +75,7 @@ def counted(db: Statements, campaign: str, canaries: int) -> None:
 def cells(db: Statements, campaign: str) -> list[WatchedCell]:
     """By function, variant and size."""
     where = "WHERE campaign = :campaign ORDER BY function, variant, bytes"
-    found = db.rows(columns.select("watched_cell", WatchedCell) + where, {"campaign": campaign})
-    return [columns.read(WatchedCell, row) for row in found]
+    return columns.all_of(db, "watched_cell", WatchedCell, where, {"campaign": campaign})
 
 
 def put_cells(db: Statements, cells: Iterable[WatchedCell]) -> None:
@@ -104,12 +93,7 @@ def forget_cells(db: Statements, campaign: str, gone: Sequence[WatchedCell]) -> 
         db.rows(
             """DELETE FROM watched_cell WHERE campaign = :campaign AND function = :function
                AND variant = :variant AND bytes = :bytes""",
-            {
-                "campaign": campaign,
-                "function": cell.function,
-                "variant": cell.variant,
-                "bytes": cell.bytes,
-            },
+            columns.values(cell) | {"campaign": campaign},
         )
 
 
@@ -118,18 +102,12 @@ def forget_cells(db: Statements, campaign: str, gone: Sequence[WatchedCell]) -> 
 
 def begin(db: Statements, canary: Canary) -> int:
     """Its number, by which alarms name it; inside the caller's transaction."""
-    ((number,),) = db.rows(
-        columns.insert("canary", Canary) + "RETURNING number", columns.values(canary)
-    )
-    return int(number)
+    return int(columns.put(db, "canary", canary, "RETURNING number"))
 
 
 def renew(db: Statements, number: int, canary: Canary) -> None:
     """What has become of it; inside the caller's transaction."""
-    db.rows(
-        columns.update("canary", Canary) + "WHERE number = :number",
-        columns.values(canary) | {"number": number},
-    )
+    columns.renew(db, "canary", number, canary)
 
 
 def canaries(
@@ -137,21 +115,14 @@ def canaries(
 ) -> list[tuple[int, Canary]]:
     """With their numbers, in the order in which they were begun; of one campaign (None: of all),
     the `last` so many (-1: all)."""
-    found = db.rows(
-        f"""SELECT number, {columns.names(Canary)} FROM canary
-            WHERE :campaign IS NULL OR campaign = :campaign
-            ORDER BY number DESC LIMIT :last""",  # noqa: S608
-        {"campaign": campaign, "last": last},
-    )
-    return [(number, columns.read(Canary, row)) for number, *row in reversed(found)]
+    where = "WHERE :campaign IS NULL OR campaign = :campaign ORDER BY number DESC LIMIT :last"
+    found = columns.numbered(db, "canary", Canary, where, {"campaign": campaign, "last": last})
+    return found[::-1]
 
 
 def under_way(db: Statements, campaign: str, stage: str = CANARY) -> tuple[int, Canary] | None:
     """The one that was begun and has not ended: it goes on, whoever has begun it."""
-    found = db.row(
-        f"""SELECT number, {columns.names(Canary)} FROM canary
-            WHERE campaign = :campaign AND stage = :stage AND outcome = 'under way'
-            ORDER BY number DESC LIMIT 1""",  # noqa: S608
-        {"campaign": campaign, "stage": stage},
-    )
-    return None if found is None else (int(found[0]), columns.read(Canary, found[1:]))
+    where = """WHERE campaign = :campaign AND stage = :stage AND outcome = 'under way'
+               ORDER BY number DESC LIMIT 1"""
+    key = {"campaign": campaign, "stage": stage}
+    return next(iter(columns.numbered(db, "canary", Canary, where, key)), None)

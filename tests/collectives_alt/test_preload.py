@@ -155,27 +155,32 @@ def test_no_profile_is_silent(build: Build, tmp_path: Path, plain: str) -> None:
     assert run.report["reason"] == "PLUMBLINE_PROFILE is not set"
 
 
-def test_rank_0_reads_for_all(build: Build, tmp_path: Path, plain: str) -> None:
-    """Ranks that see another file must not decide otherwise: they would wait for each other."""
-    profile, report = tmp_path / "p", tmp_path / "report.json"
-    profile.write_text(f"plumbline-profile 1\n{RULES}")
-
-    def half(path: Path) -> list[str]:
-        variables = (
-            f"LD_PRELOAD={build.preload}",
-            f"PLUMBLINE_PROFILE={path}",
-            f"PLUMBLINE_REPORT={report}",
-        )
+def of_parts(
+    build: Build, report: Path, *parts: tuple[int, Path | None]
+) -> subprocess.CompletedProcess[str]:
+    """Launches a job whose parts have so many ranks and a profile of their own, or none."""
+    words: list[str] = []
+    for nprocs, profile in parts:
+        variables = [f"LD_PRELOAD={build.preload}", f"PLUMBLINE_REPORT={report}"]
+        if profile is not None:
+            variables.append(f"PLUMBLINE_PROFILE={profile}")
         exports = [token for variable in variables for token in ("-x", variable)]
-        return ["-np", "2", *exports, str(build.program("application"))]
-
-    done = subprocess.run(
-        ["mpirun", "--oversubscribe", *half(profile), ":", *half(tmp_path / "none")],
+        words += [":", "-np", str(nprocs), *exports, str(build.program("application"))]
+    return subprocess.run(
+        ["mpirun", "--oversubscribe", *words[1:]],
         env={**os.environ, **AS_ROOT},
         capture_output=True,
         text=True,
         timeout=60,
     )
+
+
+def test_rank_0_reads_for_all(build: Build, tmp_path: Path, plain: str) -> None:
+    """Ranks that see another file must not decide otherwise: they would wait for each other."""
+    profile, report = tmp_path / "p", tmp_path / "report.json"
+    profile.write_text(f"plumbline-profile 1\n{RULES}")
+
+    done = of_parts(build, report, (2, profile), (2, tmp_path / "none"))
     assert (done.stdout, done.stderr) == (plain, "")
     assert json.loads(report.read_text())["in_force"] is True
 
@@ -188,20 +193,8 @@ def test_rank_0_decides_whether_there_is_a_profile(
     profile, report = tmp_path / "p", tmp_path / "report.json"
     profile.write_text(f"plumbline-profile 1\n{RULES}")
 
-    def part(number: int, nprocs: int) -> list[str]:
-        variables = [f"LD_PRELOAD={build.preload}", f"PLUMBLINE_REPORT={report}"]
-        if number == has_it:
-            variables.append(f"PLUMBLINE_PROFILE={profile}")
-        exports = [token for variable in variables for token in ("-x", variable)]
-        return ["-np", str(nprocs), *exports, str(build.program("application"))]
-
-    done = subprocess.run(
-        ["mpirun", "--oversubscribe", *part(0, 1), ":", *part(1, 1), ":", *part(2, 2)],
-        env={**os.environ, **AS_ROOT},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    profiles = [profile if number == has_it else None for number in range(3)]
+    done = of_parts(build, report, *zip((1, 1, 2), profiles, strict=True))
     assert (done.stdout, done.stderr) == (plain, "")
     written = json.loads(report.read_text())
     assert written["in_force"] is (has_it == 0)

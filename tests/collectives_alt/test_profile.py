@@ -114,9 +114,7 @@ def both(one: Said, other: Said) -> bool:
     return all(meets) and bool(OPS[one[4]] & OPS[other[4]])
 
 
-@settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(said, min_size=2, max_size=12))
 def test_the_first_overlap_is_found(build: Build, rules: list[Said]) -> None:
     keys = ("nprocs", "nodes", "ppn", "bytes")
@@ -277,9 +275,7 @@ SHARDS = (
 tokens = st.sampled_from(SHARDS)
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.one_of(st.binary(max_size=60), st.lists(tokens, max_size=20).map(lambda t: "".join(t))))
 def test_any_text_gets_an_answer(build: Build, text: str | bytes) -> None:
     data = HEAD.encode() + (text if isinstance(text, bytes) else text.encode())

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from plumbline_db.connection import Database
+from tests.db import build
 
 
 @pytest.fixture
@@ -19,3 +20,10 @@ def path(tmp_path: Path) -> Path:
 def db(path: Path) -> Iterator[Database]:
     with Database.open(path, write=True) as opened:
         yield opened
+
+
+@pytest.fixture
+def started(db: Database) -> Database:
+    """With a campaign that has begun."""
+    build.started(db)
+    return db

@@ -17,12 +17,6 @@ from tests.db.build import Timed
 CAMPAIGN = build.CAMPAIGN.id
 
 
-@pytest.fixture
-def started(db: Database) -> Database:
-    build.started(db)
-    return db
-
-
 def test_a_case_that_stands_twice_is_told_apart(started: Database) -> None:
     run = build.run("effects", 3)
     records = build.records(run, [Timed(), Timed(), Timed(outcome="wrong")], blocks=3)

@@ -6,7 +6,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -231,15 +230,6 @@ def test_backup_overwrites_nothing_foreign(db: Database, path: Path, tmp_path: P
         backup(path, tmp_path / "no/such/folder/backup.db")
 
 
-@pytest.fixture
-def public_folder() -> Iterator[Path]:
-    """A folder that every user can enter, unlike pytest's own."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        yield folder
-
-
 def _as_another_user(code: str, path: Path) -> subprocess.CompletedProcess[str]:
     """Run code as a user who may read the folder and not write it (as root: as nobody)."""
     drop = "import os\nif os.geteuid() == 0: os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
@@ -257,15 +247,15 @@ def _as_another_user(code: str, path: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def unwritable(public_folder: Path) -> Iterator[Path]:
-    path = public_folder / "plumbline.db"
+def unwritable(open_folder: Path) -> Iterator[Path]:
+    path = open_folder / "plumbline.db"
     with Database.open(path, write=True) as db:
         build.started(db)
-    public_folder.chmod(0o555)
-    for file in public_folder.iterdir():
+    open_folder.chmod(0o555)
+    for file in open_folder.iterdir():
         file.chmod(0o444)
     yield path
-    public_folder.chmod(0o755)
+    open_folder.chmod(0o755)
 
 
 def test_reading_without_write_permission(unwritable: Path) -> None:

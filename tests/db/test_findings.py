@@ -17,14 +17,8 @@ from tests.db import build, strategies
 
 CAMPAIGN = build.CAMPAIGN.id
 property_test = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60
 )
-
-
-@pytest.fixture
-def started(db: Database) -> Database:
-    build.started(db)
-    return db
 
 
 @property_test

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from plumbline_db import campaigns, hockney, runs
+from plumbline_db import hockney, runs
 from plumbline_db.connection import Database
 from plumbline_db.hockney import Hockney
 from plumbline_db.probe_records import Footer, PingPong, ProbeRecord
@@ -37,7 +37,7 @@ LINES = st.lists(
 LINE = Hockney("same_core", 0, 0, 8, 1e-6, None, None, 1e-10, None, None, 0.01, 6)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=LINES, second=LINES)
 def test_what_is_put_comes_back(db: Database, first: list[Hockney], second: list[Hockney]) -> None:
     campaign = build.started(db).id
@@ -84,13 +84,3 @@ def test_half_trips(db: Database) -> None:
     wanted = [statistics.median(ns) / 2e9 for ns in trips.values()]
     assert (socket.pair, socket.seconds) == ("same_socket", wanted)
     assert socket.runs == core.runs and len(set(core.runs)) == 2
-
-
-def test_rows_of_other_commands_are_no_campaigns(db: Database) -> None:
-    """`plumbline results` without an id must not show a ping-pong."""
-    loop = build.started(db)
-    facts = {"id": "pp", "key": "k-pp", "settings": '{"command":"pingpong"}'}
-    other = build.started(db, msgspec.structs.replace(build.CAMPAIGN, **facts))
-    assert campaigns.get(db, None) == loop
-    assert campaigns.all_campaigns(db) == [loop]
-    assert campaigns.every(db) == [loop, other]

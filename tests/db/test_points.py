@@ -31,7 +31,7 @@ listed = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(those=listed)
 def test_points_come_back(db: Database, those: list[SuitePoint]) -> None:
     build.started(db)

@@ -33,12 +33,6 @@ from tests.db.build import Timed
 CAMPAIGN = build.CAMPAIGN.id
 
 
-@pytest.fixture
-def started(db: Database) -> Database:
-    build.started(db)
-    return db
-
-
 def put(db: Database, run: Run, cases: list[Timed], **how: object) -> list[ProbeRecord]:
     records = build.records(run, cases, **how)  # type: ignore[arg-type]
     runs.put(db, run, records)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -25,7 +24,7 @@ from tests.db.strategies import counts, finite, small, text, whole
 
 CAMPAIGN = build.CAMPAIGN.id
 property_test = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40
 )
 positive = st.floats(1e-9, 1e9)
 watches = whole(
@@ -60,12 +59,6 @@ CELL_ALARM = CellAlarm(
     CAMPAIGN, "MPI_Bcast", "default", 64, "slower", "2025-03-02T10:00:00Z", 1, 4, 1.2, 1.2, "x"
 )
 CANARY_ROW = Canary(CAMPAIGN, 1, "canary", "2025-03-02T10:00:00Z", "2025-03-02T10:00:01Z")
-
-
-@pytest.fixture
-def started(db: Database) -> Database:
-    build.started(db)
-    return db
 
 
 @property_test

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -31,6 +32,19 @@ def bundle(*winners: Winner, version: str = "4.1.4", directory: str = "/out") ->
     )
 
 
+def winner(
+    function: str,
+    knobs: Mapping[str, str],
+    low: int = 0,
+    high: int = UNBOUNDED_BYTES,
+    nprocs: int = 4,
+    **more: object,
+) -> Winner:
+    """By these parameters of the library, at all sizes from `low` to `high`."""
+    at: dict[str, object] = {"nprocs": nprocs, "ppn": nprocs, "bytes_from": low, "bytes_to": high}
+    return build.winner(function=function, configuration=dict(knobs), **at, **more)
+
+
 def tuned(
     function: str,
     algorithm: str,
@@ -44,29 +58,13 @@ def tuned(
     """A winner by the algorithm of the library; parameters by suffix: segmentsize=1024."""
     knobs = {prefix(function): algorithm}
     knobs |= {f"{prefix(function)}_{name}": str(value) for name, value in parameters.items()}
-    return build.winner(
-        function=function,
-        nprocs=nprocs,
-        ppn=nprocs,
-        bytes_from=bytes_from,
-        bytes_to=bytes_to,
-        configuration=knobs,
-        restrictions=restrictions or [],
-    )
+    return winner(function, knobs, bytes_from, bytes_to, nprocs, restrictions=restrictions or [])
 
 
 def variant(
     function: str, name: str, bytes_from: int, bytes_to: int, nprocs: int = 4, **knobs: str
 ) -> Winner:
-    return build.winner(
-        function=function,
-        nprocs=nprocs,
-        ppn=nprocs,
-        bytes_from=bytes_from,
-        bytes_to=bytes_to,
-        variant=name,
-        configuration=knobs,
-    )
+    return winner(function, knobs, bytes_from, bytes_to, nprocs, variant=name)
 
 
 def of_mpich(
@@ -75,23 +73,14 @@ def of_mpich(
     """`more`: parameters of the algorithm, as its variables end."""
     own = stem(function)
     knobs = {f"{own}INTRA_ALGORITHM": algorithm, f"{own}DEVICE_COLLECTIVE": "0"}
-    return build.winner(
-        function=function,
-        nprocs=nprocs,
-        ppn=nprocs,
-        bytes_from=low,
-        bytes_to=high,
-        configuration=knobs | {own + name: value for name, value in more.items()},
-    )
+    knobs |= {own + name: value for name, value in more.items()}
+    return winner(function, knobs, low, high, nprocs)
+
+
+def knob(name: str, value: str, function: str = "MPI_Bcast") -> Winner:
+    return winner(function, {name: value})
 
 
 def everywhere(function: str, **knobs: str) -> Winner:
     """A winner by these parameters of the library, at all sizes."""
-    return build.winner(
-        function=function,
-        nprocs=4,
-        ppn=4,
-        bytes_from=0,
-        bytes_to=UNBOUNDED_BYTES,
-        configuration=knobs,
-    )
+    return winner(function, knobs)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
+from collections.abc import Set
 from pathlib import Path
 
 from tests import own_core
@@ -51,6 +53,26 @@ def shell(script: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["sh", "-c", script], env=env, capture_output=True, text=True, timeout=120, check=False
     )
+
+
+SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
+
+
+def sourced(
+    script: Path, env: dict[str, str], leave: Set[str], before: str = "", times: int = 1
+) -> tuple[dict[str, str], str]:
+    """Variables after sourcing in every shell there is, which must agree, but for those that are
+    left out; and standard error."""
+    seen = []
+    for name in SHELLS:
+        source = f"set -eu\n{before}\n" + f". {script}\n" * times
+        done = shell(f"exec {name} -c '{source} env -0'", env)
+        assert done.returncode == 0, done.stderr
+        pairs = [pair.split("=", 1) for pair in done.stdout.split("\0") if pair]
+        kept = {variable: value for variable, value in pairs if variable not in leave}
+        seen.append((kept, done.stderr))
+    assert all(found == seen[0] for found in seen)
+    return seen[0]
 
 
 def answers(

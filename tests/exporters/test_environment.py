@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import msgspec
@@ -13,37 +12,22 @@ from plumbline_db.records import Winner
 from plumbline_exporters.family.openmpi import env, mca_params
 from plumbline_exporters.registry import write
 from tests.exporters import mpi
-from tests.exporters.bundles import bundle, library, tuned, variant
+from tests.exporters.bundles import bundle, knob, library, tuned, variant
 
 ALLREDUCE = tuned("MPI_Allreduce", "basic_linear", 8192, 65536)
 GATHER = variant("MPI_Gather", "gather_binomial", 0, 262144)
 CHECKED = {"PATH": "/usr/bin:/bin", "PLUMBLINE_CHECKED": "1"}
 SHELL_OWN = {"_", "PWD", "SHLVL", *CHECKED}
-SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
 INTERNAL = "OMPI_MCA_mca_base_env_list_internal"
 LIST = "OMPI_MCA_mca_base_env_list"
-
-
-def knob(name: str, value: str, function: str = "MPI_Bcast") -> Winner:
-    return msgspec.structs.replace(tuned(function, "1"), configuration={name: value})
 
 
 def sourced(
     tmp_path: Path, *winners: Winner, version: str = "4.1.4", before: str = "", times: int = 1
 ) -> tuple[dict[str, str], str]:
-    """Variables after sourcing in every shell there is, which must agree, and standard error."""
     script = tmp_path / "plumbline.sh"
     script.write_text(env.files(bundle(*winners, version=version))["plumbline.sh"])
-    seen = []
-    for shell in SHELLS:
-        source = f"set -eu\n{before}\n" + f". {script}\n" * times
-        done = mpi.shell(f"exec {shell} -c '{source} env -0'", CHECKED)
-        assert done.returncode == 0, done.stderr
-        pairs = [pair.split("=", 1) for pair in done.stdout.split("\0") if pair]
-        kept = {name: value for name, value in pairs if name not in SHELL_OWN | OTHERS}
-        seen.append((kept, done.stderr))
-    assert all(found == seen[0] for found in seen)
-    return seen[0]
+    return mpi.sourced(script, CHECKED, SHELL_OWN | OTHERS, before, times)
 
 
 # For srun, and for who reads the end of a job: tests/exporters/test_by_srun.py.

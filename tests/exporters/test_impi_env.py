@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from tests.exporters.bundles import bundle, library, variant
 from tests.impi import FAMILY, tuned
 
 OTHERS = {"SLURM_EXPORT_ENV", "PLUMBLINE_EXPORT_ENV", "PLUMBLINE_SAY"}  # test_by_srun.py
-SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
 GATHER = variant("MPI_Gather", "gather_binomial", 0, 262144)
 TOOL = "env LD_PRELOAD=/opt/plumbline/libplumbline.so:all"
 PROFILE = "/out/plumbline.profile"
@@ -36,21 +34,10 @@ def with_knob(name: str, text: str, function: str = "MPI_Bcast") -> Winner:
 def sourced(
     tmp_path: Path, *winners: Winner, before: str = "", times: int = 1
 ) -> tuple[dict[str, str], str]:
-    """Variables after sourcing in every shell there is, which must agree, and standard error."""
     script = tmp_path / "plumbline.sh"
     script.write_text(impi_env.files(given(*winners))["plumbline.sh"])
-    seen = []
-    for shell in SHELLS:
-        source = f"set -eu\n{before}\n" + f". {script}\n" * times
-        done = mpi.shell(f"exec {shell} -c '{source} env -0'", {"PATH": "/usr/bin:/bin"})
-        assert done.returncode == 0, done.stderr
-        pairs = [pair.split("=", 1) for pair in done.stdout.split("\0") if pair]
-        kept = {
-            name: text for name, text in pairs if name not in {"_", "PWD", "SHLVL", "PATH"} | OTHERS
-        }
-        seen.append((kept, done.stderr))
-    assert all(found == seen[0] for found in seen)
-    return seen[0]
+    leave = {"_", "PWD", "SHLVL", "PATH"} | OTHERS
+    return mpi.sourced(script, {"PATH": "/usr/bin:/bin"}, leave, before, times)
 
 
 def test_what_nothing_shows_is_said_in_the_head() -> None:

@@ -13,7 +13,7 @@ from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import registry
 from plumbline_exporters.bundle import Bundle
 from tests.db import build
-from tests.exporters.bundles import bundle, of_mpich
+from tests.exporters.bundles import bundle, of_mpich, variant
 from tests.probes.launch import Launch
 from tests.probes.mpich import MpichProbe
 
@@ -114,15 +114,7 @@ def test_variants_reach_the_ranks_alone(mpich: MpichProbe) -> None:
 
 def test_a_variant_takes_the_place_of_the_library_s_call(mpich: MpichProbe) -> None:
     """A canary in the profile makes the call fail, at its sizes alone."""
-    profile = build.winner(
-        function="MPI_Allreduce",
-        nprocs=2,
-        ppn=2,
-        bytes_from=64,
-        bytes_to=128,
-        variant="allreduce_ring",
-    )
-    environment = exported(mpich, profile)
+    environment = exported(mpich, variant("MPI_Allreduce", "allreduce_ring", 64, 128, 2))
     cells = [("MPI_Allreduce", 63), ("MPI_Allreduce", 64), ("MPI_Allreduce", 128)]
     cells.append(("MPI_Allreduce", 129))
     head = "set blocks=1 warmup=0 sync=dissemination\n"

@@ -35,7 +35,6 @@ from tests.exporters.hostile import (
 
 few = settings(
     max_examples=8,
-    deadline=None,
     derandomize=True,  # make fuzz looks further
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # a shell takes too long for shrinking
     suppress_health_check=list(HealthCheck),

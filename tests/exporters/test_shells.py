@@ -28,7 +28,7 @@ from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.family.openmpi import env
 from plumbline_exporters.registry import exporters, write
 from tests.exporters import mpi
-from tests.exporters.bundles import bundle, everywhere, library, tuned, variant
+from tests.exporters.bundles import bundle, everywhere, knob, library, tuned, variant
 
 ALLREDUCE = tuned("MPI_Allreduce", "basic_linear", 8192, 65536)
 GATHER = variant("MPI_Gather", "gather_binomial", 0, 262144)
@@ -63,10 +63,6 @@ def exported(folder: Path, *winners: Winner, **changes: object) -> Bundle:
     given = msgspec.structs.replace(bundle(*winners), directory=folder, **changes)
     write(given, ["csh", "fish", "modulefile", "modulefile-lua"])
     return given
-
-
-def knob(name: str, value: str) -> Winner:
-    return msgspec.structs.replace(tuned("MPI_Bcast", "1"), configuration={name: value})
 
 
 def sourced(script: Path, tools: Path, **extra: str) -> tuple[dict[str, str], str]:

@@ -6,23 +6,16 @@ import msgspec
 import pytest
 
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
+from plumbline_db.records import Library, Winner
 from plumbline_exporters.family.simgrid.env import files
 from plumbline_exporters.plumbline_sh import FILE_NAME
-from tests.db import build
-from tests.exporters.bundles import bundle, variant
+from tests.exporters.bundles import bundle, variant, winner
 
 LIBRARY = Library("simgrid-3.32-impi", "simgrid", "3.32", "SMPI", "/usr", "f", {"selector": "impi"})
 
 
 def chosen(knob: str, algorithm: str) -> Winner:
-    return build.winner(
-        function="MPI_Gather",
-        bytes_from=0,
-        bytes_to=UNBOUNDED_BYTES,
-        variant="default",
-        configuration={knob: algorithm},
-    )
+    return winner("MPI_Gather", {knob: algorithm})
 
 
 def exported(*winners: Winner) -> list[str]:

@@ -4,8 +4,6 @@ are spread over all. FAULTS_MOST says how many of each kind; every one would tak
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,32 +18,26 @@ MOST = int(os.environ.get("FAULTS_MOST", "25"))
 pytestmark = pytest.mark.timeout(86400)
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """Others can read it, as a tree of modulefiles asks for."""
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
-        Path(made).chmod(0o755)
-        yield Path(made)
-
-
 @pytest.mark.parametrize("fault", NAMES)
 @pytest.mark.parametrize("scenario", ["making", "campaign", "day"])
-def test_it_ends_as_without_a_fault(scenario: str, fault: str, library: Path, folder: Path) -> None:
+def test_it_ends_as_without_a_fault(
+    scenario: str, fault: str, library: Path, open_folder: Path
+) -> None:
     if scenario == "making" and fault in ("start", "child"):
         pytest.skip("a database starts no process")
     most = 100_000 if scenario == "making" else MOST
-    require_none_is_wrong(library, folder, scenario, [fault], most)
+    require_none_is_wrong(library, open_folder, scenario, [fault], most)
 
 
 @pytest.mark.parametrize("fate", FATES)
-def test_a_job_that_is_lost_is_taken_again(fate: str, folder: Path) -> None:
+def test_a_job_that_is_lost_is_taken_again(fate: str, open_folder: Path) -> None:
     """The N-th job of a campaign is; its launch is that of another."""
-    whole = Jobs(folder / "whole")
+    whole = Jobs(open_folder / "whole")
     assert whole.run() == 0, whole.said()
     whole.import_all()
     numbers = spread(whole.submitted, min(MOST, 10))
     for number in numbers:
-        jobs = Jobs(folder / f"{number}", ["run"] * (number - 1) + [fate])
+        jobs = Jobs(open_folder / f"{number}", ["run"] * (number - 1) + [fate])
         status = jobs.run()
         assert TRACEBACK not in jobs.said(), jobs.said()
         if status != 0:

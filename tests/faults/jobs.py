@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from plumbline.launch import Job, batch, launcher_for
+from plumbline.launch import batch, launcher_for
 from plumbline.launch.batch import Queue
 from plumbline.launch.slurm import SlurmTable
 from plumbline.launch.starter import ended
@@ -16,6 +16,7 @@ from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import Run
 from tests.db import build
 from tests.faults.campaign import Campaign
+from tests.tuner import jobs
 from tests.tuner.simulated import ROOT, Costs, SimulatedStarter, failed
 
 COMMANDS = ("sbatch", "squeue", "sacct", "scancel")
@@ -35,15 +36,7 @@ class JobStarter(SimulatedStarter):
     def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
         with self._launcher.folder(run.id) as folder:
             (folder / "plan").write_text(run.plan)
-            job = Job(
-                id=run.id,
-                program=["probe"],
-                placement=self.placement,
-                folder=folder,
-                environment=dict(os.environ),
-                extra={},
-                timeout_seconds=20,
-            )
+            job = jobs.job(folder, ["probe"], self.placement, id=run.id, seconds=20)
             done = self._queue.run(self.family, self._installation, job)
         return (run, records) if done.status == 0 else failed(run, ended(done.status))
 

@@ -16,6 +16,7 @@ import pytest
 
 from plumbline.core.application import write
 from plumbline.settings.campaign_file import load
+from tests.page_commands import FENCED, joined
 from tests.predecessors.test_options import commands
 from tests.probes.launch import ROOT, Probe
 from tests.tuner.applications import application, calls
@@ -23,7 +24,6 @@ from tests.tuner.cli.command import taken
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MAKEFILE = (ROOT / "Makefile").read_text()
-FENCED = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`([^`\n]+)`")
 
 
@@ -32,16 +32,12 @@ def typed() -> Iterator[tuple[str, str]]:
     shell cuts at; and the examples in the help of every command."""
     for page in PAGES:
         text = page.read_text()
-        lines = [line for block in FENCED.findall(text) for line in _joined(block)]
+        lines = [line for block in FENCED.findall(text) for line in joined(block)]
         for line in [*lines, *SPAN.findall(FENCED.sub("", text))]:
             yield from ((page.name, one) for one in _commands(line))
     for words, command, _ in commands():
-        for line in _joined((command.help or "").partition("Example:")[2]):
+        for line in joined((command.help or "").partition("Example:")[2]):
             yield from ((" ".join(words), one) for one in _commands(line.strip()))
-
-
-def _joined(block: str) -> list[str]:
-    return block.replace("\\\n", " ").splitlines()
 
 
 def _commands(line: str) -> Iterator[str]:

@@ -19,7 +19,6 @@ pytestmark = pytest.mark.mpi
 
 BLOCKS = "allreduce_as_reduce_scatter_block_plus_allgather"
 ALLREDUCE = ("allreduce_as_reduce_plus_bcast", BLOCKS)
-GATHER = ("gather_as_allgather", "gather_as_reduce", "gather_binomial")
 
 
 # --- 1c: fewer elements than ranks --------------------------------------------------------------
@@ -57,12 +56,11 @@ def test_three_bytes_on_four_ranks_are_no_hundredfold_violation(probe: Probe) ->
     """1c [run]: Allreduce of 3 bytes on 4 ranks, 5 µs, against a mock-up of 0.05 µs that moves
     nothing; ours does the work and takes its time: medians of 500 interleaved samples."""
     line = "function=MPI_Allreduce bytes=3 reps=50"
-    launch = probe.run(
+    launch = probe.good(
         f"set blocks=10\ncase id=0 {line}\ncase id=1 variant={ALLREDUCE[0]} {line}\n"
         f"case id=2 variant={BLOCKS} {line}\n",
         4,
     )
-    assert launch.code == 0, launch.stderr
     of: dict[int, list[int]] = {}
     for record in launch.samples:
         of.setdefault(record.case, []).extend(record.ns)
@@ -127,34 +125,6 @@ def expected(test: str, program: Path) -> str:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("ok ") and "not ok" not in done.stdout
     return done.stdout
-
-
-@pytest.mark.parametrize("variant", ALLREDUCE)
-def test_allreduce_in_place(build: Path, legal: Path, tmp_path: Path, variant: str) -> None:
-    """1d [run]: MPI_IN_PLACE segfaults in Reduce_scatter_block + Allgather and aborts in Reduce +
-    Bcast; ours gives the sum and is used."""
-    ran = under(build, tmp_path, legal, "in_place", 4, f"MPI_Allreduce {variant}", "0-inf")
-    assert (ran.code, ran.stdout, ran.stderr) == (0, expected("in_place", legal), "")
-    assert ran.calls("MPI_Allreduce") == (7, 0)
-
-
-def test_a_scan_that_is_not_commutative(build: Path, legal: Path, tmp_path: Path) -> None:
-    """1d [run]: the Scan mock-up swaps the operands of Reduce_local; ours keeps their order."""
-    rule = "MPI_Scan scan_as_exscan_plus_reduce_local"
-    ran = under(build, tmp_path, legal, "scan", 4, rule, "0-inf")
-    assert (ran.code, ran.stdout, ran.stderr) == (0, expected("scan", legal), "")
-    assert ran.calls("MPI_Scan") == (1, 0)
-
-
-@pytest.mark.parametrize("variant", GATHER)
-def test_gather_without_receive_arguments(
-    build: Path, legal: Path, tmp_path: Path, variant: str
-) -> None:
-    """1d [run]: Gather as Allgather aborts, it looks at receive arguments of ranks that are not the
-    root; ours does not, for any root."""
-    ran = under(build, tmp_path, legal, "gather", 4, f"MPI_Gather {variant}", "0-inf")
-    assert (ran.code, ran.stdout, ran.stderr) == (0, expected("gather", legal), "")
-    assert ran.calls("MPI_Gather") == (4, 0)
 
 
 @pytest.mark.parametrize(("sizes", "calls"), [("0-inf", (4, 0)), ("1-8", (0, 4))])

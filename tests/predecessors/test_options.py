@@ -162,25 +162,6 @@ def test_every_misspelt_key_of_a_campaign_file_is_refused(
     assert starter.launches == []
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        *(["--op", "MPI_SUMM"], ["--type", "MPI_DUOBLE"], ["--functions", "MPI_Alltoal"]),
-        *(["--functions", "MPI_Barrier"], ["--functions", ""], ["--guidelines", "GL01"]),
-        ["--guidelines", "gl12"],
-    ],
-)
-@pytest.mark.parametrize("command", ["campaign", "verify"])
-def test_every_misspelt_value_is_refused(
-    command: str, words: list[str], starter: SimulatedStarter, tmp_path: Path
-) -> None:
-    """2c [run]: as above, for values that are names."""
-    said = plumbline(command, *words, "--db", tmp_path / "plumbline.db")
-    assert said.status == 2, said.err
-    assert words[0].removeprefix("--").rstrip("s") in said.err
-    assert starter.launches == []
-
-
 @pytest.mark.parametrize("words", [["--op", "MPI_SUMM"], ["--type", "MPI_DUOBLE"], ["--root", "9"]])
 def test_measure_refuses_a_misspelt_value(
     words: list[str], starter: SimulatedStarter, monkeypatch: pytest.MonkeyPatch

@@ -22,7 +22,7 @@ def _preloaded(factory: pytest.TempPathFactory, name: str) -> Path:
     library = factory.mktemp(name) / f"lib{name}.so"
     source = Path(__file__).with_name(f"{name}.c")
     words = ["mpicc", "-O1", "-shared", "-fPIC", "-Wall", "-Wextra", "-o", str(library)]
-    subprocess.run([*words, str(source)], check=True, timeout=60)
+    subprocess.run([*words, str(source), "-ldl"], check=True, timeout=60)
     return library
 
 
@@ -32,8 +32,10 @@ def _fixture(name: str) -> Callable[[pytest.TempPathFactory], Path]:
     return make(lambda tmp_path_factory: _preloaded(tmp_path_factory, name))
 
 
-_NAMES = ("faulty", "learning", "progress", "pipeline", "unforkable", "corrupt")
-faulty, learning, progress, pipeline, unforkable, corrupt = map(_fixture, _NAMES)
+_BREAKING = ("faulty", "learning", "pipeline", "unforkable", "corrupt", "uneven", "lossy")
+faulty, learning, pipeline, unforkable, corrupt, uneven, lossy = map(_fixture, _BREAKING)
+_TELLING = ("progress", "asked", "addresses", "usage")
+progress, asked, addresses, usage = map(_fixture, _TELLING)
 
 
 @pytest.fixture

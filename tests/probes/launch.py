@@ -135,6 +135,12 @@ class Probe:
             out,
         )
 
+    def good(self, *arguments: Any, **more: Any) -> Launch:
+        """What `run` does, of a launch that must come to its end."""
+        launch = self.run(*arguments, **more)
+        assert launch.code == 0, launch.stderr
+        return launch
+
     def known(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.start([str(self.binary), "--list"]).stdout)
         return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import statistics
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -42,25 +41,12 @@ def test_sizes_are_those_of_the_machine(probe: Probe) -> None:
     assert cycle.mode == "cycle" and cycle.bytes >= 2 * private
 
 
-@pytest.fixture(scope="module")
-def addresses(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    library = tmp_path_factory.mktemp("addresses") / "libaddresses.so"
-    source = Path(__file__).with_name("addresses.c")
-    subprocess.run(
-        ["mpicc", "-shared", "-fPIC", "-Wall", "-Wextra", "-o", str(library), str(source)],
-        check=True,
-        timeout=60,
-    )
-    return library
-
-
 def calls(probe: Probe, library: Path, lines: str, ranks: int) -> tuple[Launch, list[list[int]]]:
     """Each rank's buffers after those of the checks: start, bytes, all zero."""
     out = probe.folder / "addresses"
-    launch = probe.run(
+    launch = probe.good(
         lines, ranks, {"LD_PRELOAD": str(library), "PLUMBLINE_TEST_ADDRESSES": str(out)}
     )
-    assert launch.code == 0, launch.stderr
     assert {check.outcome for check in launch.checks.values()} == {"ok"}
     found = []
     for rank in range(ranks):
@@ -108,8 +94,7 @@ def test_warm_is_the_same_buffer_again(probe: Probe, addresses: Path) -> None:
 
 
 def medians(probe: Probe, mode: str, case: str, ranks: int, seed: int) -> float:
-    launch = probe.run(f"set seed={seed} blocks=3 cache={mode}\n{case} reps=20", ranks)
-    assert launch.code == 0, launch.stderr
+    launch = probe.good(f"set seed={seed} blocks=3 cache={mode}\n{case} reps=20", ranks)
     return statistics.median(ns for record in launch.samples for ns in record.ns)
 
 

@@ -16,9 +16,7 @@ BARRIER = "case id=0 function=MPI_Barrier bytes=0 reps=20"
 
 
 def run(probe: Probe, settings: str, ranks: int = 2, cases: str = BARRIER) -> Launch:
-    launch = probe.run(f"set blocks=1 warmup=0 {settings}\n{cases}", ranks)
-    assert launch.code == 0, launch.stderr
-    return launch
+    return probe.good(f"set blocks=1 warmup=0 {settings}\n{cases}", ranks)
 
 
 def test_the_probe_names_them(probe: Probe) -> None:
@@ -36,8 +34,7 @@ def test_a_known_time_by_every_timer(probe: Probe, clock: str) -> None:
     lines = f"set blocks=1 warmup=0 clock={clock}\n"
     lines += "case id=0 function=MPI_Reduce_local bytes=8 reps=20\n"
     slow = {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": "1"}
-    launch = probe.run(lines, 2, slow)
-    assert launch.code == 0, launch.stderr
+    launch = probe.good(lines, 2, slow)
     assert launch.header.clock.name == clock
     assert launch.header.clock.shared is (clock not in NOT_SHARED)
     assert 0 < launch.header.clock.resolution_ns < 1_000_000

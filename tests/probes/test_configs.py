@@ -19,9 +19,7 @@ def case(number: int, config: str, variant: str = "default") -> str:
 
 
 def run(probe: Probe, lines: str, ranks: int = 3, dynamic: bool = True) -> Launch:
-    launch = probe.run(lines, ranks, {SWITCH: "1"} if dynamic else {})
-    assert launch.code == 0, launch.stderr
-    return launch
+    return probe.good(lines, ranks, {SWITCH: "1"} if dynamic else {})
 
 
 def test_by_number_and_by_name(probe: Probe) -> None:

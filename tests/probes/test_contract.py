@@ -108,8 +108,7 @@ def check_samples(launch: Launch) -> None:
 def test_all_functions(probe: Probe, ranks: int) -> None:
     cases = all_cases(ranks)
     settings = f"set run=contract seed=42 blocks={BLOCKS} warmup={WARMUP} rewarm={REWARM}\n"
-    launch = probe.run(settings + "\n".join(cases), ranks, {"PLUMBLINE_TEST": 'a "b"'})
-    assert launch.code == 0, launch.stderr
+    launch = probe.good(settings + "\n".join(cases), ranks, {"PLUMBLINE_TEST": 'a "b"'})
     assert launch.stderr == ""
     assert not launch.out.with_name(launch.out.name + ".part").exists()
     check_shape(launch, ranks, len(cases))
@@ -149,7 +148,7 @@ def test_header(probe: Probe) -> None:
 def test_all_operations_on_integers(probe: Probe, kind: str) -> None:
     ops = ["MAX", "MIN", "SUM", "PROD", "LAND", "LOR", "LXOR", "BAND", "BOR", "BXOR"]
     pairs = itertools.product(("MPI_Allreduce", "MPI_Exscan", "MPI_Reduce_local"), ops)
-    launch = probe.run(
+    launch = probe.good(
         "set blocks=1 warmup=1\n"
         + "\n".join(
             f"case id={i} function={function} bytes=1000 type={kind} op=MPI_{op} reps=1"
@@ -157,14 +156,13 @@ def test_all_operations_on_integers(probe: Probe, kind: str) -> None:
         ),
         3,
     )
-    assert launch.code == 0, launch.stderr
     assert {check.outcome for check in launch.checks.values()} == {"ok"}
     assert len(launch.samples) == 30
 
 
 def test_variants_of_the_catalogue(probe: Probe) -> None:
     variants = probe.known()["variants"]
-    launch = probe.run(
+    launch = probe.good(
         "set blocks=1 warmup=1\n"
         + "\n".join(
             f"case id={i} function={variant['function']} variant={variant['name']} bytes=1000 "
@@ -173,28 +171,25 @@ def test_variants_of_the_catalogue(probe: Probe) -> None:
         ),
         3,
     )
-    assert launch.code == 0, launch.stderr
     assert len(launch.checks) == len(variants) > 0
     assert [check for check in launch.checks.values() if check.outcome != "ok"] == []
 
 
 @pytest.mark.parametrize(("sync", "clock"), [("none", "monotonic"), ("barrier", "wtime")])
 def test_schemes_and_timers(probe: Probe, sync: str, clock: str) -> None:
-    launch = probe.run(
+    launch = probe.good(
         f"set sync={sync} clock={clock} blocks=1\ncase id=0 function=MPI_Allreduce bytes=64 reps=50"
     )
-    assert launch.code == 0, launch.stderr
     assert (launch.header.sync, launch.header.clock.name) == (sync, clock)
     assert len(launch.samples[0].ns) == 50 and max(launch.samples[0].ns) > 0
 
 
 @pytest.mark.parametrize("slow", range(5))
 def test_a_sample_is_the_maximum_over_ranks(probe: Probe, slow: int) -> None:
-    launch = probe.run(
+    launch = probe.good(
         "set blocks=1 warmup=2\ncase id=0 function=MPI_Reduce_local bytes=8 reps=3",
         5,
         {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": str(slow)},
     )
-    assert launch.code == 0, launch.stderr
     assert min(launch.samples[0].warmup_ns + launch.samples[0].ns) >= 3_000_000
     assert launch.header.environment["LD_PRELOAD"] == str(probe.faulty)

@@ -17,13 +17,11 @@ ALLREDUCE = "function=MPI_Allreduce type=MPI_INT op=MPI_SUM bytes=400 reps=1"
 
 
 def run(probe: Probe, fault: str, lines: str) -> Launch:
-    launch = probe.run(
+    return probe.good(
         "set blocks=1 warmup=0\n" + lines,
         3,
         {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_FAULT": fault},
     )
-    assert launch.code == 0, launch.stderr
-    return launch
 
 
 @pytest.mark.parametrize(
@@ -60,10 +58,9 @@ def test_between_blocks_what_is_wrong_is_left_out(probe: Probe) -> None:
     lines = "set blocks=20 warmup=0\ncase id=9 function=MPI_Bcast bytes=8 reps=1\n"
     for number in range(8):
         lines += f"case id={number} function=MPI_Allreduce bytes={400 + number} reps=1\n"
-    launch = probe.run(
+    launch = probe.good(
         lines, 3, {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_FAULT": "second"}
     )
-    assert launch.code == 0, launch.stderr
     assert launch.checks[0].outcome == "wrong"
     taken = Counter(one.case for one in launch.samples)
     assert taken[9] == 20
@@ -98,8 +95,7 @@ def test_trials_over_a_wide_range_have_few_large_volumes(probe: Probe, ranks: in
     call = ALLREDUCE.partition(" bytes")[0]
     line = f"case id=0 {call} bytes=4000000 least=64 mean=65536 calls=1000"
     faults = {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_FAULT": "hundredth"}
-    launch = probe.run(f"{line}\n", ranks, faults)
-    assert launch.code == 0, launch.stderr
+    launch = probe.good(f"{line}\n", ranks, faults)
     assert launch.checks[0].outcome == "wrong"
 
 
@@ -112,8 +108,7 @@ def test_trials_of_every_function_are_right(probe: Probe, ranks: int) -> None:
         f"case id={number} function={function} bytes=3000 least=0 calls=100 {kind}"
         for number, (function, kind) in enumerate(itertools.product(functions, kinds))
     ]
-    launch = probe.run("\n".join(lines), ranks)
-    assert launch.code == 0, launch.stderr
+    launch = probe.good("\n".join(lines), ranks)
     assert {one.outcome for one in launch.checks.values()} == {"ok"}, launch.checks
     assert len(launch.checks) == len(lines)
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from plumbline.results import recorded
-from tests.probes.conftest import _preloaded
 from tests.probes.launch import ENVIRONMENT
 
 pytestmark = pytest.mark.mpi
@@ -35,11 +34,6 @@ VOLUMES = {
     "MPI_Scan": (1001, 1004),
     "MPI_Exscan": (1001, 1004),
 }
-
-
-@pytest.fixture(scope="session")
-def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return _preloaded(tmp_path_factory, "uneven")
 
 
 def start(

@@ -12,8 +12,7 @@ CASES = "\n".join(f"case id={i} function=MPI_Barrier bytes=0 reps=1" for i in ra
 
 
 def orders(probe: Probe, seed: int, ranks: int) -> list[list[int]]:
-    launch = probe.run(f"set seed={seed} blocks=4 warmup=0 rewarm=0\n{CASES}", ranks)
-    assert launch.code == 0, launch.stderr
+    launch = probe.good(f"set seed={seed} blocks=4 warmup=0 rewarm=0\n{CASES}", ranks)
     assert [record.warmup_ns for record in launch.samples] == [[]] * 120
     return launch.orders
 

@@ -16,7 +16,6 @@ from tests.probes.launch import ROOT, Probe
 from tests.probes.test_overlap import cells
 
 pytestmark = pytest.mark.mpi
-HERE = Path(__file__).parent
 FUNNELED = {"PLUMBLINE_THREADS": "funneled"}
 MULTIPLE = {"PLUMBLINE_THREADS": "multiple"}
 LOAD = "overlap id=0 bench=load bytes=8 work_ns=1000 triples=1 threads=1\n"
@@ -119,16 +118,6 @@ def test_threads_send_at_the_same_time(probe: Probe) -> None:
         assert one.delivered and one.requests == one.threads and one.latencies == 1
         for times in (one.communication_ns, one.computation_ns, one.both_ns):
             assert len(times) == 5 and all(0 < ns < 10**10 for ns in times)
-
-
-@pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("mpicc") is None:
-        pytest.skip("no mpicc on PATH")
-    library = tmp_path_factory.mktemp("asked") / "libasked.so"
-    words = ["mpicc", "-O1", "-Wall", "-shared", "-fPIC", str(HERE / "asked.c")]
-    subprocess.run([*words, "-o", str(library), "-ldl"], check=True, timeout=60)
-    return library
 
 
 def test_a_message_of_a_thread_that_comes_wrong(probe: Probe, asked: Path) -> None:

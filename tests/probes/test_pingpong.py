@@ -81,16 +81,10 @@ def test_one_rank_has_nobody_to_play_with(probe: Probe) -> None:
     assert trips(probe.run(LINES, 1)) == []
 
 
-def test_who_waits_sleeps(probe: Probe, tmp_path: Path) -> None:
+def test_who_waits_sleeps(probe: Probe, usage: Path, tmp_path: Path) -> None:
     """While two ranks play, the others take next to no processor time (most libraries would spin
     in a receive); rank 0, which waits for results, neither."""
-    library, out = tmp_path / "libusage.so", tmp_path / "usage"
-    source = Path(__file__).with_name("usage.c")
-    subprocess.run(
-        ["mpicc", "-shared", "-fPIC", "-Wall", "-Wextra", "-o", str(library), str(source)],
-        check=True,
-        timeout=60,
-    )
+    out = tmp_path / "usage"
     for seed in range(20):  # until rank 0 is not in the pair
         plan = f"set seed={seed} warmup=1\npingpong bytes=8 reps=1\n"
         first = trips(probe.run(plan, 5))
@@ -100,7 +94,7 @@ def test_who_waits_sleeps(probe: Probe, tmp_path: Path) -> None:
             break
     players = {rank for record in first for rank in (record.first, record.second)}
     plan = f"set seed={seed} warmup=1\npingpong bytes=8 reps=500000\n"
-    environment = {"LD_PRELOAD": str(library), "PLUMBLINE_TEST_USAGE": str(out)}
+    environment = {"LD_PRELOAD": str(usage), "PLUMBLINE_TEST_USAGE": str(out)}
     found = trips(probe.run(plan, 5, environment))
     assert {rank for record in found for rank in (record.first, record.second)} == players
     used = [float(Path(f"{out}.{rank}").read_text()) for rank in range(5)]

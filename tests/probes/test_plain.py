@@ -15,8 +15,7 @@ CASES = "\n".join(f"case id={i} function=MPI_Barrier bytes=0 reps=50" for i in r
 @pytest.mark.parametrize("loop", ["each", "series"])
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_one_mean_a_rank_in_the_order_of_the_plan(probe: Probe, loop: str, ranks: int) -> None:
-    launch = probe.run(f"set plain={loop} blocks=7 clock=wtime\n{CASES}", ranks)
-    assert launch.code == 0, launch.stderr
+    launch = probe.good(f"set plain={loop} blocks=7 clock=wtime\n{CASES}", ranks)
     order = list(range(9, 0, -1))
     assert launch.orders == [order]
     assert [record.case for record in launch.samples] == order
@@ -33,19 +32,17 @@ def test_one_mean_a_rank_in_the_order_of_the_plan(probe: Probe, loop: str, ranks
 def test_a_mean_contains_every_repetition(probe: Probe, loop: str) -> None:
     """A planted delay is in each of them, so the mean cannot be below it."""
     plan = f"set plain={loop}\ncase id=0 function=MPI_Barrier bytes=0 reps=30 delay_ns=200000\n"
-    launch = probe.run(plan, 2)
-    assert launch.code == 0, launch.stderr
+    launch = probe.good(plan, 2)
     (record,) = launch.samples
     assert min(record.ns) > 140_000
 
 
 def test_wrong_cases_are_not_timed(probe: Probe) -> None:
-    launch = probe.run(
+    launch = probe.good(
         "set plain=each\ncase id=0 function=MPI_Bcast bytes=8 reps=10\n"
         "config id=c nonsense_knob=1\n"
         "case id=1 function=MPI_Bcast bytes=8 reps=10 config=c\n"
     )
-    assert launch.code == 0, launch.stderr
     assert [record.case for record in launch.samples] == [0]
     assert launch.checks[1].outcome == "not_in_force"
 

@@ -19,8 +19,7 @@ SLOPE = {"LEARNING_NS": str(1000 * SECONDS), "LEARNING_PERCENT": "93"}
 
 
 def launch(probe: Probe, learning: Path, lines: str, more: dict[str, str], ranks: int) -> Launch:
-    found = probe.run(lines + CASE, ranks, {"LD_PRELOAD": str(learning)} | more)
-    assert found.code == 0, found.stderr
+    found = probe.good(lines + CASE, ranks, {"LD_PRELOAD": str(learning)} | more)
     return found
 
 
@@ -72,6 +71,5 @@ def test_a_case_settles_by_more_calls_than_it_warmed_up_with(probe: Probe, learn
     """Eight at a time, each time with all samples: there was room for one and the samples, and the
     C library found its heap spoilt in the end."""
     few = "set blocks=2 warmup=1 rewarm=1 settle=250\n" + CASE.replace("reps=4", "reps=64")
-    found = probe.run(few, 1, {"LD_PRELOAD": f"{CHECKED_HEAP}:{learning}", **HEAP} | SLOPE)
-    assert found.code == 0, found.stderr
+    found = probe.good(few, 1, {"LD_PRELOAD": f"{CHECKED_HEAP}:{learning}", **HEAP} | SLOPE)
     assert len(first(found).ns) == 64 and len(first(found).warmup_ns) > 64

@@ -18,14 +18,12 @@ TOGETHER = ("barrier", "dissemination", "window window_us=20000", "roundtime")
 
 def slow_rank(probe: Probe, settings: str, ranks: int, reps: int = 12) -> Launch:
     """Rank 1 sleeps 3 ms in a call that sends nothing: only the scheme keeps ranks together."""
-    launch = probe.run(
+    return probe.good(
         f"set warmup=0 {settings if 'blocks=' in settings else 'blocks=1 ' + settings}\n"
         f"case id=0 function=MPI_Reduce_local bytes=8 reps={reps}\n",
         ranks,
         {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": "1"},
     )
-    assert launch.code == 0, launch.stderr
-    return launch
 
 
 def test_the_probe_names_them(probe: Probe) -> None:
@@ -85,12 +83,11 @@ def test_windows_that_are_too_short(probe: Probe, ranks: int) -> None:
 
 @pytest.mark.parametrize("ranks", [2, 4, 5])
 def test_tiny_windows_overrun(probe: Probe, ranks: int) -> None:
-    launch = probe.run(
+    launch = probe.good(
         "set blocks=2 warmup=0 rewarm=0 sync=window window_us=1\n"
         "case id=0 function=MPI_Alltoall bytes=262144 reps=64\n",
         ranks,
     )
-    assert launch.code == 0, launch.stderr
     first, second = launch.samples
     assert first.overrun + first.late >= 8  # the first batch at least
     assert first.window_ns > 1000
@@ -115,12 +112,11 @@ def test_windows_narrow_when_calls_become_short(probe: Probe, learning: Path) ->
     """A call takes 2 ms up to the 60th, which is in the second block; a window that is
     far too wide is narrowed in the first batch in which none was too short."""
     learns = {"LD_PRELOAD": str(learning), "LEARNING_NS": "2e6", "LEARNING_CALLS": "60"}
-    launch = probe.run(
+    launch = probe.good(
         "set blocks=6 warmup=16 sync=window\ncase id=0 function=MPI_Bcast bytes=8 reps=24\n",
         1,
         learns,
     )
-    assert launch.code == 0, launch.stderr
     windows = [record.window_ns for record in launch.samples]
     assert windows[0] >= 3_000_000  # half as long again as 2 ms
     if windows[-1] >= windows[0] // 4:
@@ -135,8 +131,7 @@ def test_who_overshoots_the_start_is_late(probe: Probe, sync: str) -> None:
     empty = "case id=0 function=MPI_Barrier variant=empty bytes=0 reps=200"
     late = []
     for _ in range(LAUNCHES):
-        launch = probe.run(f"set blocks=2 warmup=0 sync={sync} runtime=global\n{empty}\n", 5)
-        assert launch.code == 0, launch.stderr
+        launch = probe.good(f"set blocks=2 warmup=0 sync={sync} runtime=global\n{empty}\n", 5)
         ns = sorted(value for record in launch.samples for value in record.ns)
         if not ns or ns[len(ns) // 2] < 1_000_000:
             return
@@ -148,13 +143,12 @@ def test_who_overshoots_the_start_is_late(probe: Probe, sync: str) -> None:
 def test_windows_by_measurement(probe: Probe, ranks: int) -> None:
     valid = 0
     for _ in range(2 * LAUNCHES):
-        launch = probe.run(
+        launch = probe.good(
             "set blocks=2 sync=window\n"
             "case id=0 function=MPI_Allreduce bytes=8 reps=40\n"
             "case id=1 function=MPI_Allreduce bytes=65536 root=1 reps=40\n",
             ranks,
         )
-        assert launch.code == 0, launch.stderr
         assert launch.of(ClockSync)
         for record in launch.samples:
             assert record.window_ns >= 1_000
@@ -168,13 +162,12 @@ def test_windows_by_measurement(probe: Probe, ranks: int) -> None:
 @pytest.mark.parametrize("ranks", [2, 4, 5])
 def test_round_times_repeat_what_was_late(probe: Probe, ranks: int) -> None:
     """Roots that are not rank 0 too: the announcements are not the function's messages."""
-    launch = probe.run(
+    launch = probe.good(
         "set blocks=3 sync=roundtime runtime=global\n"
         f"case id=0 function=MPI_Bcast bytes=1024 root={ranks - 1} reps=30\n"
         "case id=1 function=MPI_Barrier bytes=0 reps=30\n",
         ranks,
     )
-    assert launch.code == 0, launch.stderr
     for record in launch.samples:
         assert len(record.ns) == 30 or record.budget_spent
         assert record.overrun == 0 and record.window_ns == 0

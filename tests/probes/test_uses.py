@@ -155,12 +155,11 @@ def test_arrivals_are_drawn_anew_each_time(probe: Probe, pipeline: Path, arrival
 
 def test_without_a_pattern_one_rank_is_late_by_about_one_call(probe: Probe, pipeline: Path) -> None:
     """Blocks keep what the first one has found."""
-    launch = probe.run(
+    launch = probe.good(
         f"set blocks=2 warmup=0\n{LATE}",
         2,
         {"LD_PRELOAD": str(pipeline), "PIPELINE_NS": "5000000"},
     )
-    assert launch.code == 0, launch.stderr
     first, second = launch.samples
     assert first.window_ns == second.window_ns
     assert first.window_ns > 7_500_000
@@ -174,14 +173,13 @@ def test_all_ways_in_one_plan(probe: Probe, ranks: int) -> None:
     case = "function=MPI_Allreduce bytes=64 reps=6"
     fewer = f"ranks={(ranks + 1) // 2}"
     lines = [f"case id={10 + i} use={use} {case} {fewer}" for i, use in enumerate(USES)]
-    launch = probe.run(
+    launch = probe.good(
         "set blocks=3 warmup=4 rewarm=2\n"
         + used(case)
         + "\n".join(lines)
         + f"\ncase id=8 {case}\ncase id=9 {case} {fewer}\n",
         ranks,
     )
-    assert launch.code == 0, launch.stderr
     assert [launch.cases[i].use for i in (0, 1, 2, 3, 4, 8, 9, 13)] == [*USES, "", "", "stream"]
     assert all(sorted(order) == sorted(launch.cases) for order in launch.orders)
     assert launch.orders[0] != launch.orders[1]
@@ -212,10 +210,9 @@ def test_what_a_stream_takes_is_timed_time(probe: Probe) -> None:
 def test_synchronised_starts_by_the_plans_scheme_on_the_global_clock(
     probe: Probe, sync: str
 ) -> None:
-    launch = probe.run(
+    launch = probe.good(
         f"set blocks=1 sync={sync}\ncase id=0 use=synchronised function=MPI_Bcast bytes=8 reps=10\n"
     )
-    assert launch.code == 0, launch.stderr
     (record,) = launch.samples
     assert (record.window_ns > 0) == (sync == "window")
     assert sync == "window" or len(record.ns) == 10 or record.budget_spent
@@ -223,22 +220,20 @@ def test_synchronised_starts_by_the_plans_scheme_on_the_global_clock(
 
 def test_only_what_is_taken_on_the_global_clock_is_too_short_for_it(probe: Probe) -> None:
     """Two pretended hosts: their clocks are learnt, and no call is longer than a million errors."""
-    launch = probe.run(
+    launch = probe.good(
         "set blocks=1 clock_multiple=1000000 clock_fit_ms=20\n"
         + used("function=MPI_Bcast bytes=8 reps=20")
         + "case id=9 function=MPI_Bcast bytes=8 reps=20\n",
         2,
         {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_HOSTS": "2"},
     )
-    assert launch.code == 0, launch.stderr
     refused = [line for line in raw(launch) if line["record"] == "refused"]
     assert [line["case"] for line in refused] == [0, 4]
     assert [line["record"] for line in raw(launch)].count("clock_sync") == 1
 
 
 def test_without_a_use_records_are_what_they_were(probe: Probe) -> None:
-    launch = probe.run("set blocks=1\ncase id=7 function=MPI_Bcast bytes=8 reps=3\n")
-    assert launch.code == 0, launch.stderr
+    launch = probe.good("set blocks=1\ncase id=7 function=MPI_Bcast bytes=8 reps=3\n")
     assert OLD_CASE in launch.out.read_text().splitlines()
     assert not [line for line in raw(launch) if line["record"].startswith("clock")]
     launch = probe.run("set blocks=1\ncase id=7 function=MPI_Bcast bytes=8 reps=3 use=loop\n")

@@ -7,7 +7,6 @@ Minutes, so it is not among the tests that pytest finds: `make test-campaigns`."
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,9 +133,9 @@ def violations(stage: Mapping[str, Any]) -> set[tuple[str, str, int]]:
 
 
 @pytest.fixture(scope="module", params=[SOME, EVERYWHERE], ids=["some", "everywhere"])
-def done(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Done:
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
+def done(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, mpirun: None
+) -> Done:
     folder = tmp_path_factory.mktemp("bad-rules")
     settings = load(None, SETTINGS)
     toolchain = find_toolchain(settings=settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -20,12 +20,11 @@ def db(tmp_path: Path) -> Iterator[Database]:
         yield opened
 
 
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """Everybody can read it, as a tree of modulefiles asks for; pytest's own are closed."""
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
-        Path(made).chmod(0o755)
-        yield Path(made)
+@pytest.fixture(scope="session")
+def mpirun() -> None:
+    """Skips where none is on PATH."""
+    if shutil.which("mpirun") is None:
+        pytest.skip("no mpirun on PATH")
 
 
 @pytest.fixture

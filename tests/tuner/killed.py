@@ -42,6 +42,16 @@ class Starter(SimulatedStarter):
             return (run, records) if done.status == 0 else failed(run, ended(done.status))
 
 
+def undisturbed() -> dict[str, str]:
+    """The caller's environment, without what would change a measurement or lead to another
+    database."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if "_MCA_" not in name and not name.startswith(("PLUMBLINE", "LD_PRELOAD"))
+    }
+
+
 def main(
     words: list[str], *, pretended: bool, starter: Callable[[Costs], SimulatedStarter] = Starter
 ) -> None:
@@ -97,17 +107,12 @@ class Place:
         code = "from tests.tuner.killed import main; main({!r}, pretended={!r})"
         folders = os.pathsep.join(str(ROOT / one) for one in ("", "tuner", "db", "exporters"))
         mine = {"PYTHONPATH": folders, "TMPDIR": str(self.temporary)}
-        kept = {
-            name: value
-            for name, value in os.environ.items()
-            if "_MCA_" not in name and not name.startswith(("PLUMBLINE", "LD_PRELOAD"))
-        }
         with subprocess.Popen(
             [sys.executable, "-c", code.format(self.words, self._pretended)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=kept | mine | environment,
+            env=undisturbed() | mine | environment,
             start_new_session=True,
         ) as started:
             assert started.stdout is not None

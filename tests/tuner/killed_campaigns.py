@@ -4,7 +4,6 @@ and twenty moments of campaigns under the real mpirun."""
 from __future__ import annotations
 
 import random
-import shutil
 import signal
 from pathlib import Path
 
@@ -32,11 +31,9 @@ def test_each_rename(whole: Whole) -> None:  # noqa: F811
 
 
 @pytest.mark.mpi
-def test_twenty_moments_under_the_real_mpirun(tmp_path: Path) -> None:
+def test_twenty_moments_under_the_real_mpirun(tmp_path: Path, mpirun: None) -> None:
     """What was stored before a signal is there after it, and once; what was decided follows from
     it, so that the same launches without a signal end the same."""
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
     chance = random.Random(3)
     kills = campaigns = 0
     while kills < 20:

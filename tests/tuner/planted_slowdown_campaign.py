@@ -10,16 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.campaign import loop
-from plumbline.measure.launches import LaunchStore
 from plumbline.search.outcome import deciding
 from plumbline.search.space.cells import Target
-from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import load
-from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import verdicts, winners
 from plumbline_db.connection import Database
-from tests.tuner import shim
+from tests.tuner import shim, whole
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -50,13 +46,9 @@ def test_planted_slow_downs_are_found_and_replaced(tmp_path: Path, nprocs: int) 
             "preload": [str(tool)],
         },
     )
-    toolchain = find_toolchain(settings=settings)
-    settings = settings.on(toolchain.launcher.processing_units())
-    ranks = starting.starter(toolchain, settings)
+    toolchain, settings, ranks = whole.here(settings)
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
-        started = identity.begin(db, toolchain, settings, new=False)
-        store = LaunchStore(db, started.id, ranks)
-        loop.Loop(store, toolchain, started, settings, tmp_path / "out").run()
+        started = whole.campaign(db, ranks, settings, tmp_path / "out", toolchain)
         before, after = (
             {
                 (one.guideline, one.function, one.bytes): one.verdict

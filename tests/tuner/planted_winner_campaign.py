@@ -7,7 +7,6 @@ Minutes, so it is not among the tests that pytest finds: `make test-campaigns`."
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import msgspec
@@ -17,12 +16,12 @@ from plumbline.campaign import loop
 from plumbline.core.plan import PlanCase
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.space.candidates import Candidate
-from plumbline.settings import identity, starting
+from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
-from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import events, runs, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Winner
+from tests.tuner import whole
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -35,10 +34,8 @@ PLANTED = Candidate("library")
 
 @pytest.mark.parametrize("nprocs", [2, 4])
 def test_a_winner_that_is_slower_loses_its_place(
-    tmp_path: Path, nprocs: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, nprocs: int, monkeypatch: pytest.MonkeyPatch, mpirun: None
 ) -> None:
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
     delays: dict[int, int] = {}
     plain = Candidate.case
 
@@ -51,10 +48,8 @@ def test_a_winner_that_is_slower_loses_its_place(
     monkeypatch.setattr(Candidate, "case", slower)
     lost = 0
     for seed in range(1, CAMPAIGNS + 1):
-        settings = load(None, SETTINGS | {"nprocs": nprocs, "seed": seed, "rounds": 1})
-        toolchain = find_toolchain(settings=settings)
-        settings = settings.on(toolchain.launcher.processing_units())
-        ranks = starting.starter(toolchain, settings)
+        asked = load(None, SETTINGS | {"nprocs": nprocs, "seed": seed, "rounds": 1})
+        toolchain, settings, ranks = whole.here(asked)
         path = tmp_path / f"{seed}.db"
         with Database.open(path, write=True) as db:
             started = identity.begin(db, toolchain, settings, new=False)

@@ -14,14 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.campaign import loop
-from plumbline.measure.launches import LaunchStore
-from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import events, runs, winners
 from plumbline_db.connection import Database
-from tests.tuner import shim
+from tests.tuner import shim, whole
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -146,14 +143,10 @@ def test_what_is_wrong_somewhere_is_not_exported(
             "preload": [str(tool)],
         },
     )
-    toolchain = find_toolchain(settings=settings)
+    toolchain, settings, ranks = whole.here(settings)
     assert toolchain.probe.is_relative_to(programs)
-    settings = settings.on(toolchain.launcher.processing_units())
-    ranks = starting.starter(toolchain, settings)
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
-        started = identity.begin(db, toolchain, settings, new=False)
-        store = LaunchStore(db, started.id, ranks)
-        loop.Loop(store, toolchain, started, settings, tmp_path / "out").run()
+        started = whole.campaign(db, ranks, settings, tmp_path / "out", toolchain)
         kept = [winner for winner in winners.get(db, started.id) if winner.variant == one.variant]
         said = [event.text for event in events.get(db, started.id)]
         wrong = runs.wrong(db, started.id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import pytest
@@ -38,6 +38,21 @@ RING = ("MPI_Allreduce", "ring")
 FAST = {RING: lambda *_: 0.6}
 
 
+ASKED = {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2}
+
+
+def acceptance_of(
+    store: LaunchStore,
+    around: dict[str, str] | None = None,
+    in_force: Callable[[Sequence[Winner], str], dict[str, str]] = lambda *_: {},
+    **more: str,
+) -> Acceptance:
+    settings, space = load(None, ASKED | more), CandidateSpace.of(simulated.toolchain(), 4)
+    plan = tables.plan(settings, [])
+    what = (store, space, plan, settings, SIZES, around or {}, in_force)
+    return Acceptance(*what, placement=None, crowded=True)
+
+
 def judged(
     db: Database,
     campaign: Campaign,
@@ -48,22 +63,8 @@ def judged(
     reserves: Sequence[Winner] = (),
     **more: object,
 ) -> tuple[Accepted, SimulatedStarter]:
-    asked = {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2, "type": type, "op": op}
-    settings = load(None, asked)
-    toolchain = simulated.toolchain()
     starter = SimulatedStarter(costs, launch_noise=0.02, **more)  # type: ignore[arg-type]
-    candidate_space = CandidateSpace.of(toolchain, 4)
-    acceptance = Acceptance(
-        LaunchStore(db, campaign.id, starter),
-        candidate_space,
-        tables.plan(settings, []),
-        settings,
-        SIZES,
-        {},
-        lambda *_: {},
-        placement=None,
-        crowded=True,
-    )
+    acceptance = acceptance_of(LaunchStore(db, campaign.id, starter), type=type, op=op)
     return acceptance.judge(winners, lambda _: list(reserves)), starter
 
 
@@ -231,23 +232,8 @@ def test_a_small_gain_is_measured_until_it_is_seen(
 
 
 def test_what_was_accepted_is_not_tried_again(db: Database, campaign: Campaign) -> None:
-    settings = load(None, {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2})
-    toolchain = simulated.toolchain()
     starter = SimulatedStarter(Costs(algorithm=FAST), launch_noise=0.02)
-    candidate_space = CandidateSpace.of(toolchain, 4)
-    store = LaunchStore(db, campaign.id, starter)
-    plan = tables.plan(settings, [])
-    acceptance = Acceptance(
-        store,
-        candidate_space,
-        plan,
-        settings,
-        SIZES,
-        {},
-        lambda *_: {},
-        placement=None,
-        crowded=True,
-    )
+    acceptance = acceptance_of(LaunchStore(db, campaign.id, starter))
     first = acceptance.judge([tuned(*RING, 64, 512)]).winners
     launches = len(starter.launches)
     part = msgspec.structs.replace(first[0], bytes_to=first[0].bytes_from, removes=["GL12@64"])
@@ -286,27 +272,15 @@ def test_sizes_that_are_not_clear_are_judged_together(spread: float, words: set[
 def test_variants_whose_calls_knobs_are_about_wait_for_these(
     db: Database, campaign: Campaign, ours: tuple[str, str], turns: int
 ) -> None:
-    settings = load(None, {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2})
-    toolchain = simulated.toolchain()
     starter = SimulatedStarter(Costs(algorithm=FAST, own={ours[1]: 0.5}), launch_noise=0.02)
-    candidate_space = CandidateSpace.of(toolchain, 4)
     asked: list[tuple[list[str], str]] = []
 
     def in_force(standing: Sequence[Winner], name: str) -> dict[str, str]:
         asked.append(([winner.function for winner in standing], name))
         return {"IN": "force"}
 
-    acceptance = Acceptance(
-        LaunchStore(db, campaign.id, starter),
-        candidate_space,
-        tables.plan(settings, []),
-        settings,
-        SIZES,
-        {"HOT": "1"},
-        in_force,
-        placement=None,
-        crowded=True,
-    )
+    store = LaunchStore(db, campaign.id, starter)
+    acceptance = acceptance_of(store, {"HOT": "1"}, in_force)
     wanted = [tuned(*RING, 64, 512), variant(*ours, 64, 512)]
     done = acceptance.judge(wanted)
     assert (done.suite, asked) == (Suite("accept", 1), [])

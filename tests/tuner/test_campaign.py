@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plumbline.campaign import loop
+from plumbline.campaign.exported import Files
 from plumbline.cli import tables as text_tables
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.guidelines import load as load_guidelines
@@ -32,7 +33,7 @@ from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Run, Verdict, Winner
 from plumbline_exporters import profile
 from plumbline_exporters.family.openmpi import rules as ompi_rules
 from tests.exporters.bundles import tuned
-from tests.tuner import planted
+from tests.tuner import planted, whole
 from tests.tuner.simulated import PARTS, Costs, Interrupted, SimulatedStarter, failed, toolchain
 
 WITHIN_BUDGET = planted.settings()
@@ -62,9 +63,7 @@ class Done:
 def run(
     db: Database, folder: Path, starter: SimulatedStarter, settings: Settings = WITHIN_BUDGET
 ) -> Done:
-    started = identity.begin(db, toolchain(), settings, new=False)
-    store = LaunchStore(db, started.id, starter)
-    finished = loop.Loop(store, toolchain(), started, settings, folder).run()
+    finished = whole.campaign(db, starter, settings, folder)
     assert campaigns.get(db, None) == finished
     return Done(db, finished, folder, starter)
 
@@ -231,31 +230,32 @@ def test_every_winner_was_proven_to_be_in_force(done: Done) -> None:
     assert len(said) == len(set(said))
 
 
-def test_what_files_cannot_hold_together_loses_its_place(tmp_path: Path, db: Database) -> None:
-    """First come, first served: a campaign does not end because two winners want one variable."""
+@pytest.fixture
+def files(tmp_path: Path, db: Database) -> Files:
+    """Those of a campaign that has begun."""
     settings = planted.settings()
     started = identity.begin(db, toolchain(), settings, new=False)
     store = LaunchStore(db, started.id, SimulatedStarter(planted.costs()))
-    one = loop.Loop(store, toolchain(), started, settings, tmp_path / "out")
+    return loop.Loop(store, toolchain(), started, settings, tmp_path / "out")._files
+
+
+def test_what_files_cannot_hold_together_loses_its_place(files: Files) -> None:
+    """First come, first served: a campaign does not end because two winners want one variable."""
     wanted = [
         msgspec.structs.replace(tuned(name, "1"), configuration={"btl_tcp_sndbuf": text})
         for name, text in (("MPI_Bcast", "1"), ("MPI_Gather", "2"), ("MPI_Scatter", "1"))
     ]
-    assert one._files.together(wanted[::2]) == (wanted[::2], [])
-    kept, ((refused, why),) = one._files.together(wanted)
+    assert files.together(wanted[::2]) == (wanted[::2], [])
+    kept, ((refused, why),) = files.together(wanted)
     assert (kept, refused) == (wanted[::2], wanted[1])
     assert why.startswith("not exported beside the others") and "wants btl_tcp_sndbuf=2" in why
 
 
-def test_what_no_file_can_hold_loses_its_place(tmp_path: Path, db: Database) -> None:
+def test_what_no_file_can_hold_loses_its_place(files: Files) -> None:
     """Be it the only winner: a campaign goes on with the others."""
-    settings = planted.settings()
-    started = identity.begin(db, toolchain(), settings, new=False)
-    store = LaunchStore(db, started.id, SimulatedStarter(planted.costs()))
-    one = loop.Loop(store, toolchain(), started, settings, tmp_path / "out")
     fine, wrong = tuned("MPI_Bcast", "1"), tuned("MPI_Scatter", "1", 0, 1024)
     for wanted, kept in (([fine, wrong], [fine]), ([wrong], [])):
-        found, ((refused, why),) = one._files.together(wanted)
+        found, ((refused, why),) = files.together(wanted)
         assert (found, refused) == (kept, wrong)
         assert why.startswith("not exportable: ") and "one algorithm must serve all sizes" in why
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Run
 from tests import busy
 from tests.tuner.cli.test_commands import contract
+from tests.tuner.killed import undisturbed
 from tests.tuner.simulated import ROOT
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
@@ -36,14 +36,8 @@ ENTRY = "from plumbline.cli import main; main()"
 
 
 def environment() -> dict[str, str]:
-    """The caller's, without what would change a measurement or lead to another database."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if "_MCA_" not in name and not name.startswith(("PLUMBLINE", "LD_PRELOAD"))
-    }
     folders = os.pathsep.join(str(ROOT / one) for one in ("tuner", "db", "exporters"))
-    return kept | {"PYTHONPATH": folders}
+    return undisturbed() | {"PYTHONPATH": folders}
 
 
 def start(*words: object) -> subprocess.Popen[bytes]:
@@ -117,11 +111,9 @@ class Done:
 # Four ranks on two processors take many times as long beside other work.
 @pytest.fixture(scope="module", params=[2, pytest.param(4, marks=pytest.mark.alone)])
 def done(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, mpirun: None
 ) -> Iterator[Done]:
     nprocs = request.param
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
     _, installation = libraries.find()
     paths.layout().preload(installation.library.id)  # an error says how to build it
     database = tmp_path_factory.mktemp("end-to-end") / "plumbline.db"

@@ -14,18 +14,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.campaign import loop
 from plumbline.campaign.proof import environment_of
 from plumbline.core.guidelines import Guidelines, Pattern, prefix_of
 from plumbline.measure import tables
-from plumbline.measure.launches import LaunchStore
-from plumbline.settings import Settings, identity
+from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db import events, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import CaseRecord
 from plumbline_db.records import Winner
 from plumbline_exporters import plumbline_sh
+from tests.tuner import whole
 from tests.tuner.simulated import (
     GUIDELINES,
     LATENCY,
@@ -76,9 +75,7 @@ class Done:
             **(noise or QUIET),  # type: ignore[arg-type]
         )
         there = toolchain(guidelines)
-        started = identity.begin(db, there, settings, new=False)
-        store = LaunchStore(db, started.id, self.starter)
-        self.campaign = loop.Loop(store, there, started, settings, folder).run()
+        self.campaign = whole.campaign(db, self.starter, settings, folder, there)
         self._db, self._folder = db, folder
         self._cells = [
             (function, size)

@@ -9,16 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.campaign import loop
 from plumbline.core.guidelines import load as load_guidelines
-from plumbline.measure.launches import LaunchStore
-from plumbline.settings import identity
 from plumbline.settings.toolchain import Form, Toolchain
 from plumbline_db import events, exports, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import UNBOUNDED_BYTES, Failure, Run, Winner
-from tests.tuner import planted, simulated
+from tests.tuner import planted, simulated, whole
 from tests.tuner.simulated import PARTS, Costs, Rules, SimulatedStarter, failed
 
 FORM = Form("MPI_Ibcast", "MPI_Bcast", "ibcast_as_bcast")
@@ -66,10 +63,9 @@ def here() -> Toolchain:
 
 def campaign(db: Database, folder: Path, library: Library) -> tuple[str, list[Winner]]:
     settings = planted.settings(functions=[FORM.name], guidelines=["PL31"], sizes=[1024, 16384])
-    begun = identity.begin(db, here(), settings, new=False)
-    done = loop.Loop(LaunchStore(db, begun.id, library), here(), begun, settings, folder).run()
+    done = whole.campaign(db, library, settings, folder, here())
     assert done.state == "finished"
-    return begun.id, winners.get(db, begun.id)
+    return done.id, winners.get(db, done.id)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ def straight(alpha: float, beta: float, sizes: list[int] = SIZES) -> dict[int, l
     return {size: [alpha + beta * size] for size in sizes}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(alpha=ALPHA, beta=BETA, sizes=st.sets(st.sampled_from(SIZES), min_size=3))
 def test_a_line_comes_back(alpha: float, beta: float, sizes: set[int]) -> None:
     found = hockney.fit(straight(alpha, beta, sorted(sizes)))
@@ -33,7 +33,7 @@ def test_a_line_comes_back(alpha: float, beta: float, sizes: set[int]) -> None:
     assert line.alpha_seconds.low is None  # one launch says nothing of its spread
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     alpha=ALPHA,
     beta=BETA,
@@ -65,7 +65,7 @@ def test_large_messages_do_not_decide_alone() -> None:
     assert abs(squares[1] / 4e-7 - 1) > 5
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(switch=st.integers(4, 20), seed=st.integers(0, 2**32))
 def test_a_change_of_protocol_is_found(switch: int, seed: int) -> None:
     noise = np.random.default_rng(seed)

@@ -115,16 +115,19 @@ def test_open_mpi() -> None:
     ]
 
 
+CROWDED = "--oversubscribe --bind-to core:overload-allowed"
+
+
 @pytest.mark.parametrize(
     ("placement", "words"),
     [
         (Placement(nodes=1, ppn=4), []),
+        (Placement(nodes=1, ppn=4, bind="plain"), []),
+        (Placement(nodes=1, ppn=4, bind="plain", oversubscribed=True), "--oversubscribe"),
+        (Placement(nodes=1, ppn=4, oversubscribed=True), CROWDED),
         (Placement(nodes=1, ppn=4, map_by="core").plain(), []),
         (Placement(nodes=1, ppn=4, bind="numa", map_by="socket"), "--map-by socket --bind-to numa"),
-        (
-            Placement(nodes=1, ppn=4, bind="core", oversubscribed=True),
-            "--oversubscribe --bind-to core:overload-allowed",
-        ),
+        (Placement(nodes=1, ppn=4, bind="core", oversubscribed=True), CROWDED),
         (
             Placement(nodes=1, ppn=4, bind="none", oversubscribed=True),
             "--oversubscribe --bind-to none",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plumbline.core.configuration import Configuration
@@ -146,7 +146,7 @@ def test_what_differs_from_the_defaults_is_said(plan: Plan) -> None:
     assert lines == [f"pingpong bytes={p.bytes} reps={p.reps}" for p in plan.pingpongs]
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15)
 @given(plan=MORE)
 def test_the_probe_reads_all_of_it(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> None:
     file = tmp_path_factory.mktemp("plan") / "plan"
@@ -199,7 +199,7 @@ def probe() -> Path:
     return built[-1]
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15)
 @given(plan=PLANS.filter(lambda plan: plan.cases))
 def test_the_probe_reads_it(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> None:
     file = tmp_path_factory.mktemp("plan") / "plan"

@@ -9,20 +9,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from plumbline.campaign import loop
 from plumbline.cli import tables as text_tables
-from plumbline.measure.launches import LaunchStore
 from plumbline.results import report
 from plumbline.results.report import Report
-from plumbline.settings import Settings, identity
+from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline.settings.stored import settings_of, text_of
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
-from tests.tuner import planted
+from tests.tuner import planted, whole
 from tests.tuner.applications import calls, written
-from tests.tuner.simulated import LATENCY, SimulatedStarter, toolchain
+from tests.tuner.simulated import LATENCY, SimulatedStarter
 
 HEAVY = 16384
 ALLREDUCE = LATENCY["MPI_Allreduce"] * (1 + HEAVY / 2000) * 1e-6  # without its fault
@@ -53,9 +51,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
     folder = tmp_path_factory.mktemp("profiled")
     chosen = settings(folder)
     with Database.open(folder / "plumbline.db", write=True) as db:
-        started = identity.begin(db, toolchain(), chosen, new=False)
-        store = LaunchStore(db, started.id, SimulatedStarter(planted.costs()))
-        loop.Loop(store, toolchain(), started, chosen, folder / "exports").run()
+        starter = SimulatedStarter(planted.costs())
+        started = whole.campaign(db, starter, chosen, folder / "exports")
         yield Done(db, report.read(db, started.id))
 
 

@@ -16,12 +16,7 @@ from plumbline.settings.campaign_file import load
 from plumbline.settings.cases import SIZES
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db.errors import UsageError
-
-
-def written(folder: Path, text: str) -> Path:
-    path = folder / "campaign.toml"
-    path.write_text(text)
-    return path
+from tests.tuner.test_campaign_file import written
 
 
 def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips
 from plumbline.launch.simulation import Simulation
 from plumbline.launch.starter import Starter
 from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, SimGrid
-from plumbline.libraries.space import differences
 from plumbline.measure import tables
 from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
@@ -291,13 +290,6 @@ def test_a_barrier_under_search_leaves_the_others_alone(barrier: str) -> None:
     assert beside[cases[2]] != pytest.approx(alone[cases[2]], rel=0.02)
     for one in cases[:2]:
         assert beside[one] == pytest.approx(alone[one], rel=0.02)
-
-
-def test_the_search_space_is_that_of_the_installed_simgrid(built: Toolchain) -> None:
-    """Of the version that it was written for."""
-    if built.installation.library.version != "3.32":
-        pytest.skip("another SimGrid")
-    assert differences(built.space, built.knobs) == []
 
 
 def test_a_variant_that_is_not_there(tmp_path: Path) -> None:

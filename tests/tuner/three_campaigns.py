@@ -6,12 +6,10 @@ Minutes, so it is not among the tests that pytest finds: `make test-campaigns`."
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from plumbline.campaign import loop
 from plumbline.campaign.confirm import slower_cells
 from plumbline.campaign.pairs import Pairs, target_of
 from plumbline.campaign.proof import environment_of
@@ -24,6 +22,7 @@ from plumbline_db import verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite
 from plumbline_exporters import plumbline_sh
+from tests.tuner import whole
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -38,17 +37,14 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_no_cell_is_slower(tmp_path: Path, seed: int) -> None:
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
+def test_no_cell_is_slower(tmp_path: Path, seed: int, mpirun: None) -> None:
     settings = load(None, SETTINGS | {"seed": seed})
     toolchain = find_toolchain(settings=settings)
     ranks = starting.starter(toolchain, settings)
     guidelines = identity.chosen(toolchain, settings)
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
-        started = identity.begin(db, toolchain, settings, new=False)
         folder = tmp_path / "out"
-        loop.Loop(LaunchStore(db, started.id, ranks), toolchain, started, settings, folder).run()
+        started = whole.campaign(db, ranks, settings, folder, toolchain)
         found = verdicts.stages(db, started.id)
         counts = [
             sum(one.verdict == "violated" for one in verdicts.get(db, started.id, stage))

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import settings
 
 from plumbline.core.guidelines import Guidelines, load
 from plumbline_db.records import Case, Medians, Verdict
-
-# A machine that others use takes its time.
-settings.register_profile("plumbline", deadline=None)
-settings.load_profile("plumbline")
+from tests.db import build
 
 MakeMedians = Callable[..., Medians]
 MakeVerdict = Callable[..., Verdict]
@@ -49,26 +45,15 @@ def verdict() -> MakeVerdict:
         kind: str, function: str, size: int, word: str, guideline: str = "", stage: str = "before"
     ) -> Verdict:
         ids = {"monotony": "GL1", "split": "GL2"}
-        return Verdict(
-            stage=stage,
+        return build.verdict(
+            stage,
             guideline=guideline or ids[kind],
-            kind=kind,  # type: ignore[arg-type]
+            kind=kind,
             function=function,
             rhs=function,
-            nprocs=4,
-            ppn=4,
             bytes=size,
             other_bytes=size,
-            factor=1,
-            verdict=word,  # type: ignore[arg-type]
-            ratio=1.84,
-            ratio_low=1.7,
-            ratio_high=1.9,
-            p=1e-5,
-            p_adjusted=4e-4,
-            launches=12,
-            reason="",
-            suites=["before"],
+            verdict=word,
         )
 
     return make

@@ -25,7 +25,7 @@ from plumbline.verify import design
 from plumbline.verify.corrections import benjamini_hochberg
 from plumbline.verify.design import Design
 from plumbline.verify.sequential import Hypothesis, HypothesisFamily
-from plumbline.verify.significance.null_distributions import signed_rank_counts
+from tests.verify.simulated import first, signed_rank_p
 
 CELLS = 645
 LIMIT = 1.05
@@ -97,7 +97,7 @@ def judged(chosen: Design, logs: NDArray[np.float64]) -> tuple[HypothesisFamily[
         if cells == 0:
             break
         measured.append(cells)
-        family.look(partial(_first, logs, launches))
+        family.look(partial(first, logs, launches))
     return family, measured
 
 
@@ -132,10 +132,6 @@ def fates(chosen: Design, machine: str, tables: int) -> dict[float, Fate]:
     return {ratio: Fate(*np.mean(each, axis=0).tolist()) for ratio, each in found.items()}
 
 
-def _first(logs: NDArray[np.float64], launches: int, cell: int) -> list[float]:
-    return list(logs[cell, :launches])
-
-
 def _cells(
     spreads: tuple[float, float], rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -168,19 +164,10 @@ def alarms_if_dependent(rho: float, cells: int, tables: int) -> float:
             series[:, launch] = rho * series[:, launch - 1] + shock
         p = np.ones(cells)
         for look, launches in enumerate(looks.launches):
-            once = _signed_rank_p(series[:, 20 : 20 + launches])
+            once = signed_rank_p(series[:, 20 : 20 + launches])
             p = np.minimum(p, once / looks.shares[look])
         found += bool((benjamini_hochberg(p) < 0.05).any())
     return found / tables
-
-
-def _signed_rank_p(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of untied log ratios, a row a cell."""
-    n = logs.shape[1]
-    counts = signed_rank_counts(tuple(range(2, 2 * n + 1, 2)))[::2]
-    upper_tail = counts[::-1].cumsum()[::-1] / 2.0**n
-    ranks = np.abs(logs).argsort(axis=1).argsort(axis=1) + 1
-    return np.asarray(upper_tail[(ranks * (logs > 0)).sum(axis=1)])
 
 
 def main() -> None:

@@ -8,19 +8,15 @@ from functools import partial
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from plumbline.verify import design
 from plumbline.verify.between import Estimate, between_campaigns, estimate, widened
 from plumbline.verify.sequential import Hypothesis, HypothesisFamily
 from plumbline.verify.statistics import paired_ratio
+from tests.verify.simulated import first
 
 LOOKS = design.over(9, 30)
 CELLS = 300
-
-
-def first(logs: NDArray[np.float64], launches: int, cell: int) -> list[float]:
-    return list(logs[cell, :launches])
 
 
 def campaign(rng: np.random.Generator, planted: float) -> list[Estimate]:

@@ -13,18 +13,16 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from plumbline.core.guidelines import Guidelines
-from plumbline.verify.significance.null_distributions import signed_rank_counts
 from plumbline.verify.significance.rank_sum import rank_sum
 from plumbline.verify.statistics import benjamini_hochberg, paired_ratio
 from plumbline.verify.verify import VerifySettings, verify
 from plumbline_db.records import Medians, Verdict
 from tests import busy
+from tests.verify.simulated import Times, heavy, signed_rank_p
 
 MakeMedians = Callable[..., Medians]
-Times = NDArray[np.float64]
 LAUNCHES = 12
 SIZES = [1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 1500, 2048, 4096, 5000, 8192, 10000]
 SIZES += [16384, 32768, 102400]
@@ -32,11 +30,6 @@ SIZES += [16384, 32768, 102400]
 
 def launch_factors(rng: np.random.Generator, n: int = LAUNCHES) -> Times:
     return np.asarray(rng.lognormal(0, 0.2, n) * np.where(rng.random(n) < 0.1, 1.5, 1.0))
-
-
-def heavy(rng: np.random.Generator, shape: int | tuple[int, ...], spread: float) -> Times:
-    """Student's t with 2 degrees of freedom: no variance, one launch in ten far off."""
-    return np.asarray(rng.standard_t(2, shape) * spread)
 
 
 def campaign(
@@ -123,15 +116,6 @@ def test_false_discoveries_of_a_null_table_stay_nominal(
     alarms = np.mean([bool((benjamini_hochberg(row) < 0.05).any()) for row in p])
     assert alarms <= 0.05 + 0.009
     assert np.mean((p < 0.05).any(axis=1)) > 0.6
-
-
-def signed_rank_p(log_ratios: Times) -> Times:
-    """p of untied log ratios along the last axis, all at once."""
-    n = log_ratios.shape[-1]
-    counts = signed_rank_counts(tuple(range(2, 2 * n + 1, 2)))[::2]
-    upper_tail = counts[::-1].cumsum()[::-1] / 2**n
-    ranks = np.abs(log_ratios).argsort(axis=-1).argsort(axis=-1) + 1
-    return np.asarray(upper_tail[(ranks * (log_ratios > 0)).sum(axis=-1)])
 
 
 def test_ten_percent_are_found_by_pairing_alone() -> None:

@@ -5,7 +5,7 @@ seeds are fixed; limits are nominal rates and three standard errors of the simul
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -20,42 +20,31 @@ from plumbline.verify.statistics import paired_ratio
 from plumbline.verify.verify import Look, Verification, VerifySettings
 from plumbline_db.records import Medians
 from tests.verify import designs
+from tests.verify.simulated import Times, first, heavy, signed_rank_p
 
 MakeMedians = Callable[..., Medians]
-Logs = NDArray[np.float64]
 DESIGN = design.over(9, 30)
 
 
-def heavy(rng: np.random.Generator, shape: tuple[int, ...], spread: float) -> Logs:
-    return np.asarray(rng.standard_t(2, shape) * spread)
-
-
-def violated(logs: Logs, limit: float = 1.0) -> NDArray[np.bool_]:
+def violated(logs: Times, limit: float = 1.0) -> NDArray[np.bool_]:
     """Which cells (rows) are called violated at any look: what is called so once stays so."""
     family = HypothesisFamily(
         [[Hypothesis(n, limit)] for n in range(len(logs))], DESIGN, alpha=0.05
     )
     for n in DESIGN.launches:
-        family.look(partial(_first, logs, n))
+        family.look(partial(first, logs, n))
     return np.array([cell[0].word == "violated" for cell in family.cells])
-
-
-def _first(logs: Logs, launches: int, cell: int) -> Sequence[float]:
-    return list(logs[cell, :launches])
 
 
 def allowed(rate: float, experiments: int) -> float:
     return rate + 3 * math.sqrt(rate * (1 - rate) / experiments)
 
 
-def p_of_looks(logs: Logs) -> Logs:
+def p_of_looks(logs: Times) -> Times:
     """The sequential p of untied log ratios (experiments × 30), after each look."""
     found = []
     for look, n in enumerate(DESIGN.launches):
-        counts = signed_rank_counts(tuple(range(2, 2 * n + 1, 2)))[::2]
-        upper_tail = counts[::-1].cumsum()[::-1] / 2.0**n
-        ranks = np.abs(logs[:, :n]).argsort(axis=1).argsort(axis=1) + 1
-        found.append(upper_tail[(ranks * (logs[:, :n] > 0)).sum(axis=1)] / DESIGN.shares[look])
+        found.append(signed_rank_p(logs[:, :n]) / DESIGN.shares[look])
     return np.minimum(np.minimum.accumulate(found, axis=0), 1.0)
 
 
@@ -63,7 +52,7 @@ def test_the_short_cut_is_the_product() -> None:
     logs = heavy(np.random.default_rng(0), (4, 30), 0.02) + math.log(1.05)
     family = HypothesisFamily([[Hypothesis(n, 1.05)] for n in range(4)], DESIGN, alpha=1e-9)
     for look, expected in enumerate(p_of_looks(logs - math.log(1.05))):
-        family.look(partial(_first, logs, DESIGN.launches[look]))
+        family.look(partial(first, logs, DESIGN.launches[look]))
         assert [cell[0].p for cell in family.cells] == pytest.approx(expected.tolist())
 
 
@@ -77,7 +66,7 @@ def test_the_sequential_p_of_equal_sides_is_not_too_small_at_any_look() -> None:
     assert np.mean(naive <= 0.05) > 0.09
 
 
-def p_of_one_look(logs: Logs) -> Logs:
+def p_of_one_look(logs: Times) -> Times:
     n = logs.shape[1]
     counts = signed_rank_counts(tuple(range(2, 2 * n + 1, 2)))[::2]
     ranks = np.abs(logs).argsort(axis=1).argsort(axis=1) + 1

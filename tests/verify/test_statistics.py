@@ -108,6 +108,7 @@ def test_stars() -> None:
 
 
 def test_three_and_five_launches_are_exact() -> None:
+    """Where a normal approximation says 0.040 and 0.0061."""
     run = TESTS["rank-sum"].run
     assert run([4, 5, 6], [1, 2, 3], "greater", 0.95).p == pytest.approx(0.050)
     assert run([6, 7, 8, 9, 10], [1, 2, 3, 4, 5], "greater", 0.95).p == pytest.approx(1 / 252)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from plumbline.launch import Job
+from plumbline.launch.local import short_lived
 from plumbline.libraries import Family, Installation
 from plumbline.system.placement import Placement
 from plumbline.system.process import Finished
@@ -30,6 +29,7 @@ def halved(tuned: bool, loop: str, case: str, number: int) -> float:
 
 class Pretended:
     name = "pretended"
+    folder = staticmethod(short_lived)
 
     def __init__(
         self, cost: Cost = halved, fails: Callable[[bool, str], str] = lambda *_: ""
@@ -45,12 +45,6 @@ class Pretended:
 
     def processing_units(self) -> int | None:
         return 2
-
-    @contextmanager
-    def folder(self, id: str) -> Iterator[Path]:
-        del id
-        with TemporaryDirectory() as folder:
-            yield Path(folder)
 
     def alone(self, installation: Installation, program: list[str], seconds: float) -> Finished:
         raise NotImplementedError

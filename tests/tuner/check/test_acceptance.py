@@ -192,8 +192,6 @@ def test_what_cannot_be_asked_for(campaign: Files) -> None:
     found = under(campaign, Pretended())
     with pytest.raises(UsageError, match=r"no winner of MPI_Bcast; it has of MPI_\w+, MPI_"):
         acceptance.run(found, functions=["MPI_Bcast"])
-    with pytest.raises(UsageError, match="at least 6"):
-        acceptance.run(found, pairs=5)
     settings = campaign.settings.but(simulate=Simulation(library="ompi"))
     with pytest.raises(UsageError, match="of a simulated machine"):
         acceptance.run(msgspec.structs.replace(found, settings=settings))

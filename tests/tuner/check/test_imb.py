@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -10,13 +9,13 @@ import pytest
 from plumbline.check.cells import ProgramCell
 from plumbline.check.imb import COLUMN, Imb, find
 from plumbline.check.programs import FOLDER, Reading, Unreadable, Wanted
-from plumbline.launch import Job, launcher_for
 from plumbline.libraries.intelmpi import IntelMpi
 from plumbline.system.placement import Placement
 from plumbline_db.errors import UsageError
 from plumbline_db.records import UNBOUNDED_BYTES
 from tests.db import build
 from tests.tuner.families import installations
+from tests.tuner.families.started import started
 
 HERE = Path("/unused")
 PROGRAM = Path("/opt/imb/IMB-MPI1")
@@ -148,18 +147,10 @@ def test_the_real_one(tmp_path: Path) -> None:
     offered = one.offers(Wanted(winners=winners, cells=[], nprocs=2, root=0, most=most))
     one.prepare(offered, tmp_path)
     (words,) = one.launches(offered, [COLUMN], 1)
-    job = Job(
-        id="check",
-        program=[word.replace(FOLDER, str(tmp_path)) for word in words],
-        placement=Placement(nodes=1, ppn=2),
-        folder=tmp_path,
-        environment=os.environ | family.environment(installation),
-        extra={},
-        timeout_seconds=120,
-    )
-    done = launcher_for(None).run(family, installation, job)
+    words = [word.replace(FOLDER, str(tmp_path)) for word in words]
+    done = started(family, installation, Placement(nodes=1, ppn=2), words, {})
     assert done.status == 0, done.stderr + done.stdout
-    found = one.read(job.program, tmp_path, done.stdout)
+    found = one.read(words, tmp_path, done.stdout)
     cells = {reading.cell for reading in found}
     assert ProgramCell("MPI_Allreduce", 256, "MPI_FLOAT", "MPI_SUM") in cells
     assert ProgramCell("MPI_Gather", 256, "MPI_BYTE") in cells

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from plumbline.check.cells import ProgramCell
 from plumbline.check.loops import COLUMNS, Loops
 from plumbline.check.programs import FOLDER, Reading, Unreadable
 from plumbline.check.sides import placement_of
-from plumbline.launch import Job, launcher_for
 from plumbline.libraries import Family
 from plumbline.libraries.intelmpi import IntelMpi
 from plumbline.libraries.mpich import Mpich
@@ -19,6 +17,7 @@ from plumbline.libraries.openmpi import OpenMpi
 from plumbline.settings.campaign_file import load
 from plumbline.system import paths
 from tests.tuner.families import installations
+from tests.tuner.families.started import started
 
 CELLS = [
     ProgramCell("MPI_Allreduce", 1000, "MPI_DOUBLE", "MPI_SUM"),
@@ -46,18 +45,10 @@ def test_all_cells_in_all_loops(family: Family, name: str, tmp_path: Path) -> No
     ours = Loops(program, iterations=3, root=1)
     (words,) = ours.launches(CELLS, list(COLUMNS), 7)
     placement = placement_of(load(None, {"nprocs": 2}), processing_units=2)
-    job = Job(
-        id="check",
-        program=[word.replace(FOLDER, str(tmp_path)) for word in words],
-        placement=placement,
-        folder=tmp_path,
-        environment=os.environ | family.environment(installation),
-        extra={},
-        timeout_seconds=120,
-    )
-    done = launcher_for(None).run(family, installation, job)
+    words = [word.replace(FOLDER, str(tmp_path)) for word in words]
+    done = started(family, installation, placement, words, {})
     assert done.status == 0, done.stderr + done.stdout
-    found = ours.read(job.program, tmp_path, done.stdout)
+    found = ours.read(words, tmp_path, done.stdout)
     assert set(found) == {Reading(loop, cell) for loop in COLUMNS for cell in CELLS}
     assert all(seconds > 0 for seconds in found.values())
     assert not any(word.startswith(("--bind", "-bind", "I_MPI_PIN")) for word in done.argv)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 import msgspec
@@ -71,27 +70,25 @@ def test_as_json(finished: Finished, home: Path) -> None:
     assert (undone["generation"], undone["previous"]) == (0, 1)
 
 
-def test_in_a_tree_of_modules(finished: Finished, home: Path) -> None:
+def test_in_a_tree_of_modules(finished: Finished, home: Path, open_folder: Path) -> None:
     """And by a real module command, where there is one."""
-    with tempfile.TemporaryDirectory(prefix="plumbline-") as made:
-        tree = Path(made, "modules")
-        tree.parent.chmod(0o755)
-        said = plumbline("apply", "--modules", tree, "--db", finished[0])
-        assert said.status == 0, said.err
-        assert f"module use {tree} && module load plumbline/openmpi-4.1.4" in said.err
-        ours = tree / "plumbline"
-        assert sorted(os.listdir(ours)) == ["openmpi-4.1.4", "openmpi-4.1.4.lua"]
-        if shutil.which("modulecmd"):
-            done = subprocess.run(
-                ["modulecmd", "sh", "load", "plumbline/openmpi-4.1.4"],
-                env={"PATH": "/usr/bin:/bin", "MODULEPATH": str(tree), "PLUMBLINE_CHECKED": "1"},
-                capture_output=True, text=True, timeout=30, check=True,
-            )  # fmt: skip
-            rules = tree / ".plumbline" / "openmpi-4.1.4" / "1" / "ompi-rules.conf"
-            assert f"OMPI_MCA_coll_tuned_dynamic_rules_filename={rules};" in done.stdout
-        said = plumbline("rollback", "--modules", tree)
-        assert said.status == 0 and "was removed" in said.err
-        assert not ours.exists()
+    tree = open_folder / "modules"
+    said = plumbline("apply", "--modules", tree, "--db", finished[0])
+    assert said.status == 0, said.err
+    assert f"module use {tree} && module load plumbline/openmpi-4.1.4" in said.err
+    ours = tree / "plumbline"
+    assert sorted(os.listdir(ours)) == ["openmpi-4.1.4", "openmpi-4.1.4.lua"]
+    if shutil.which("modulecmd"):
+        done = subprocess.run(
+            ["modulecmd", "sh", "load", "plumbline/openmpi-4.1.4"],
+            env={"PATH": "/usr/bin:/bin", "MODULEPATH": str(tree), "PLUMBLINE_CHECKED": "1"},
+            capture_output=True, text=True, timeout=30, check=True,
+        )  # fmt: skip
+        rules = tree / ".plumbline" / "openmpi-4.1.4" / "1" / "ompi-rules.conf"
+        assert f"OMPI_MCA_coll_tuned_dynamic_rules_filename={rules};" in done.stdout
+    said = plumbline("rollback", "--modules", tree)
+    assert said.status == 0 and "was removed" in said.err
+    assert not ours.exists()
 
 
 @pytest.mark.parametrize("words", [[], ["--user", "--site"], ["--user", "--modules", "m"]])
@@ -131,13 +128,13 @@ def test_the_doctor_knows_what_is_applied_and_whether_it_still_fits(
     assert told() == []
     plumbline("apply", "--user", "--db", finished[0])
     assert told() == ["user 1 None"]
-    (one,) = doctor._applied(None, finished[0])
+    (one,) = doctor._applied(None)
     assert (
         one.state == "fine"
         and "generation 1 of openmpi is in force (--user): openmpi-4" in one.text
     )
     monkeypatch.setattr(fits, "other", lambda _: "made for another one")
-    (one,) = doctor._applied(None, finished[0])
+    (one,) = doctor._applied(None)
     assert one.state == "warns"
     assert one.text.endswith("made for another one; plumbline rollback --user takes it out")
     plumbline("rollback", "--user")

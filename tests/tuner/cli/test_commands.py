@@ -73,13 +73,6 @@ def test_all_results_have_tables_winners_and_paths(finished: Finished) -> None:
             assert one.path in shown.out
 
 
-def test_run_again_it_reports(finished: Finished, starter: SimulatedStarter) -> None:
-    database, first = finished
-    said = plumbline("campaign", *SMALL, "--db", database)
-    assert (said.status, said.out) == (0, first.out)
-    assert starter.launches == []
-
-
 def test_a_campaign_file_and_options_are_one_campaign(
     finished: Finished, starter: SimulatedStarter, tmp_path: Path
 ) -> None:
@@ -163,14 +156,6 @@ def test_results_as_json(finished: Finished) -> None:
     assert "cells_all" not in found["before"]
     every = plumbline("results", "--json", "--all", "--db", finished[0]).json
     assert len(every["before"]["cells_all"]) == every["before"]["cells"]
-
-
-def test_results_for_people(finished: Finished) -> None:
-    said = plumbline("results", "--db", finished[0])
-    assert (said.status, said.err) == (0, "")
-    assert said.out == finished[1].out
-    every = plumbline("results", "--all", "--db", finished[0])
-    assert len(every.out.splitlines()) > len(said.out.splitlines())
 
 
 def test_the_list_of_campaigns(finished: Finished) -> None:
@@ -457,15 +442,3 @@ def test_db(finished: Finished, tmp_path: Path) -> None:
     assert connection.check(copy) == []
     copied = plumbline("results", "--json", "--db", copy).json
     assert copied == plumbline("results", "--json", "--db", database).json
-
-
-def test_a_damaged_database_is_found(finished: Finished, tmp_path: Path) -> None:
-    copy = tmp_path / "copy.db"
-    plumbline("db", "backup", copy, "--db", finished[0])
-    data = bytearray(copy.read_bytes())
-    for start in range(8192, len(data) - 4096, 8192):
-        data[start : start + 200] = bytes(range(200))
-    copy.write_bytes(data)
-    said = plumbline("db", "check", "--db", copy)
-    assert said.status == 1
-    assert "whole" not in said.out.replace("not whole", "")

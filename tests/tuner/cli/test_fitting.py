@@ -36,7 +36,7 @@ def table(rows: Sequence[Sequence[str]], *, caption: str = "", title: str = "") 
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(1, 6).flatmap(
         lambda columns: st.lists(

@@ -43,8 +43,3 @@ def test_what_is_wrong_with_it_is_said(starter: SimulatedStarter, tmp_path: Path
     said = plumbline("campaign", "-n", "4", "--profile", "none", "--db", tmp_path / "p.db")
     assert said.status == 2 and "cannot read the profile none" in said.err
     assert not starter.launches
-
-
-def test_a_program_that_is_not_there(tmp_path: Path) -> None:
-    said = plumbline("profile", "--output", tmp_path / "o.json", "--", "no-such-mpirun")
-    assert said.status == 2 and "no-such-mpirun is not on PATH" in said.err

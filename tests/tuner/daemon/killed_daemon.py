@@ -51,12 +51,10 @@ def test_a_hundred_moments(finished: Path, tmp_path: Path, open_folder: Path) ->
 
 @pytest.mark.mpi
 def test_twenty_moments_on_a_real_open_mpi(
-    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch, mpirun: None
 ) -> None:
     """A site's slow rules come into force. Rivals that take the same time may win in turn, so that
     it is the slow algorithm that must be gone, at all sizes."""
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
     monkeypatch.setenv("HOME", str(open_folder))
     with Database.open(open_folder / "plumbline.db", write=True) as db:
         campaign = campaign_of(db, open_folder)

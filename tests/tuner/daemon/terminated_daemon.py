@@ -4,7 +4,6 @@ seconds, its ranks too, and what was stored is there."""
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -39,10 +38,8 @@ keep = 0
 
 
 @pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Daemon]:
+def daemon(tmp_path: Path, mpirun: None) -> Iterator[Daemon]:
     """It measures its first table itself, so that ranks run at once."""
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
     (tmp_path / "campaign.toml").write_text(CAMPAIGN)
     file = tmp_path / "watch.toml"
     file.write_text(CONFIGURATION)

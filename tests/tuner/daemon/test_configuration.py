@@ -58,9 +58,7 @@ def test_lengths_of_time(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("cannary = 1", "unknown key `cannary`"),
-        ("[canary]\neverry = '1h'", "unknown key `everry`"),
         ("[canary]\nevery = '1 hour'", "canary.every: '1 hour' is no length of time"),
-        ("[canary]\nevery = '0s'", "canary.every"),
         ("[canary]\nlaunches = 0", "`int` >= 1"),
         ("[canary]\nlearning = 5", ">= 20"),
         ("[notify]\ntemplate = '$what $nothing'", "$nothing is none of $what, $table"),
@@ -83,7 +81,6 @@ def test_lengths_of_time(tmp_path: Path) -> None:
             "[notify]\nsmtp_user = 'ann'\nsmtp_password_file = 'p'",
             "needs smtp_tls",
         ),
-        ("[notify]\nsmtp_tls = 'ssl'", "Invalid enum value"),
         ("[backup]\nkeep = -1", ">= 0"),
         ("[serve]\nlisten = '9464'", "no host and port"),
         ("[serve]\nweb_config = 'web.yml'", "go with listen"),

@@ -9,6 +9,7 @@ import msgspec
 from plumbline.daemon import fingerprint
 from plumbline.daemon.in_force import InForce
 from plumbline.daemon.step import Step
+from plumbline.daemon.watcher import Watcher
 from plumbline.libraries import Knob
 from plumbline.settings.site_rules import InForce as SiteRules
 from plumbline.watch.state import CellState
@@ -63,13 +64,18 @@ def test_files_that_somebody_has_changed() -> None:
     assert "of which rules changed since" in change.text
 
 
-def test_another_kernel_makes_the_table_out_of_date(site: Site) -> None:
-    site.canaries(3)
+def on_another_kernel(site: Site) -> Watcher:
     tools = toolchain()
     machine = msgspec.structs.replace(tools.machine, kernel="7.0")
     other = msgspec.structs.replace(tools, machine=machine)
     watcher = site.watcher()
     watcher._find = lambda *_: (other, site.starter)
+    return watcher
+
+
+def test_another_kernel_makes_the_table_out_of_date(site: Site) -> None:
+    site.canaries(3)
+    watcher = on_another_kernel(site)
     site.clock.sleep(hours=1)
     done = watcher.advance(site.db)
     assert done.step is Step.WAIT and "out of date" in done.told[0].what
@@ -90,11 +96,7 @@ def test_another_kernel_makes_the_table_out_of_date(site: Site) -> None:
 def test_a_table_that_is_out_of_date_is_measured_anew_where_that_is_asked_for(site: Site) -> None:
     site.changed(search={"whole": True})
     site.canaries(2)
-    tools = toolchain()
-    machine = msgspec.structs.replace(tools.machine, kernel="7.0")
-    other = msgspec.structs.replace(tools, machine=machine)
-    watcher = site.watcher()
-    watcher._find = lambda *_: (other, site.starter)
+    watcher = on_another_kernel(site)
     steps = []
     for _ in range(4):
         site.clock.sleep(hours=1)

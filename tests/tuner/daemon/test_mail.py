@@ -113,6 +113,15 @@ def context(authority: Authority) -> ssl.SSLContext:
     return found
 
 
+@pytest.fixture
+def trusted(
+    authority: Authority, context: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> ssl.SSLContext:
+    """Of a server that the authorities of this machine vouch for."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.path("ca.crt")))
+    return context
+
+
 def with_password(table: Notify, folder: Path, password: str = PASSWORD) -> Notify:
     file = folder / "password"
     file.write_text(password + "\n")
@@ -122,15 +131,9 @@ def with_password(table: Notify, folder: Path, password: str = PASSWORD) -> Noti
 
 @pytest.mark.parametrize("tls", ["starttls", "tls"])
 def test_nothing_secret_goes_in_the_clear(
-    db: Database,
-    authority: Authority,
-    context: ssl.SSLContext,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    tls: Literal["starttls", "tls"],
+    db: Database, trusted: ssl.SSLContext, tmp_path: Path, tls: Literal["starttls", "tls"]
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(authority.path("ca.crt")))
-    server = Server(context, tls)
+    server = Server(trusted, tls)
     with served(server) as table:
         assert notify.tell(db, with_password(table, tmp_path), [NEWS], Clock()) == []
     assert (True, f"AUTH PLAIN {RIGHT}") in server.lines
@@ -151,14 +154,9 @@ def test_a_server_that_nobody_vouches_for_gets_nothing(
 
 
 def test_a_wrong_password_is_said_and_not_shown(
-    db: Database,
-    authority: Authority,
-    context: ssl.SSLContext,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    db: Database, trusted: ssl.SSLContext, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(authority.path("ca.crt")))
-    with served(Server(context, "tls")) as table:
+    with served(Server(trusted, "tls")) as table:
         (said,) = notify.tell(db, with_password(table, tmp_path, "s3cret"), [NEWS], Clock())
     assert "refuses ann (code 535)" in said
     (kept,) = notices.since(db, "")

@@ -7,7 +7,7 @@ import json
 import socketserver
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import msgspec
 import pytest
@@ -34,38 +34,35 @@ def served(handler: type[socketserver.BaseRequestHandler]) -> Iterator[int]:
             thread.join()
 
 
-def test_a_webhook_gets_json(db: Database) -> None:
-    got: list[dict[str, str]] = []
+def hook(bodies: list[str], status: int = 200, **headers: str) -> AbstractContextManager[int]:
+    """The port of a server that keeps what is posted to it."""
 
     class Hook(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(200)
+            bodies.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
             return
 
-    with served(Hook) as port:
+    return served(Hook)
+
+
+def test_a_webhook_gets_json(db: Database) -> None:
+    got: list[str] = []
+    with hook(got) as port:
         table = Notify(webhook=f"http://127.0.0.1:{port}/hook")
         assert notify.tell(db, table, [NEWS], Clock()) == []
-    ((told,), (kept,)) = got, notices.since(db, "")
+    told, (kept,) = json.loads(*got), notices.since(db, "")
     assert told["command"] == "plumbline x" and "MPI_Bcast at 64 B" in told["text"]
     assert (kept.way, kept.state) == ("webhook", "sent")
 
 
 def test_a_redirect_is_not_followed(db: Database) -> None:
-    class Elsewhere(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(307)
-            self.send_header("Location", "http://127.0.0.1:1/")
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            return
-
-    with served(Elsewhere) as port:
+    with hook([], 307, Location="http://127.0.0.1:1/") as port:
         table = Notify(webhook=f"http://127.0.0.1:{port}/hook")
         (said,) = notify.tell(db, table, [NEWS], Clock())
     assert "307" in said

@@ -14,7 +14,6 @@ import pytest
 
 from plumbline.applied import apply, places
 from plumbline.applied.generations import Source, Store
-from plumbline.campaign import loop
 from plumbline.daemon.configuration import (
     Applying,
     CanaryTable,
@@ -24,8 +23,6 @@ from plumbline.daemon.configuration import (
 )
 from plumbline.daemon.step import Step
 from plumbline.daemon.watcher import Watcher
-from plumbline.measure.launches import LaunchStore
-from plumbline.settings import identity, starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import find_toolchain
 from plumbline_db import alarms, campaigns, watching, winners
@@ -33,6 +30,7 @@ from plumbline_db.connection import Database
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign
 from plumbline_db.watch_records import Retuning
 from tests.exporters.bundles import tuned
+from tests.tuner import whole
 from tests.tuner.daemon.watching import Clock
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(900)]
@@ -43,12 +41,8 @@ SETTINGS |= {"launches": 6, "launches_max": 6, "blocks": 6, "reps": 4}
 
 def campaign_of(db: Database, folder: Path) -> Campaign:
     """Its table, and no more."""
-    settings = load(None, SETTINGS)
-    toolchain = find_toolchain(settings=settings, beside=folder)
-    settings = settings.on(toolchain.launcher.processing_units())
-    begun = identity.begin(db, toolchain, settings, new=False)
-    store = LaunchStore(db, begun.id, starting.starter(toolchain, settings))
-    return loop.Loop(store, toolchain, begun, settings, folder / "exports").run()
+    toolchain, settings, ranks = whole.here(load(None, SETTINGS), beside=folder)
+    return whole.campaign(db, ranks, settings, folder / "exports", toolchain)
 
 
 def in_force(db: Database, campaign: Campaign, folder: Path) -> Path:

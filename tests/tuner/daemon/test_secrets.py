@@ -4,10 +4,8 @@ what is told, on pages, in metrics, in files that others read."""
 from __future__ import annotations
 
 import contextlib
-import http.server
 import os
 import re
-import shutil
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
@@ -25,7 +23,7 @@ from plumbline_db import blobs
 from plumbline_db.connection import Database
 from plumbline_db.records import Suite
 from tests.faults.day import Day
-from tests.tuner.daemon.test_notify import served
+from tests.tuner.daemon.test_notify import hook
 from tests.tuner.pages import site
 
 SECRET = "hunter2-correct-horse"
@@ -75,19 +73,9 @@ def shown(client: TestClient) -> dict[str, str]:
 def test_a_day_of_watching_tells_none(finished: Path, open_folder: Path) -> None:
     """A change is found, searched, applied and told by a webhook whose address is secret."""
     bodies: list[str] = []
-
-    class Hook(http.server.BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            bodies.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            return
-
-    with served(Hook) as port:
-        hook = f'[notify]\nwebhook = "http://127.0.0.1:{port}/{SECRET}"\n'
-        day = Day(open_folder / "day", finished, hook)
+    with hook(bodies) as port:
+        told = f'[notify]\nwebhook = "http://127.0.0.1:{port}/{SECRET}"\n'
+        day = Day(open_folder / "day", finished, told)
         assert day.run() == 0, day.said()
     assert len(bodies) >= 2 and "retuning: kept, generation 1" in day.decided()
     database = day.folder / "plumbline.db"
@@ -102,10 +90,8 @@ def test_a_day_of_watching_tells_none(finished: Path, open_folder: Path) -> None
 
 
 @pytest.mark.mpi
-def test_a_real_launch_stores_none(tmp_path: Path) -> None:
+def test_a_real_launch_stores_none(tmp_path: Path, mpirun: None) -> None:
     """What ranks are started with has the variables; what is kept of it has not."""
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
     settings = load(None, {"nprocs": 2, "sizes": [64, 1024], "guidelines": ["GL12"]})
     toolchain = find_toolchain(settings=settings, beside=tmp_path)
     starter = starting.starter(toolchain, settings)

@@ -10,22 +10,21 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import loop
 from plumbline.daemon import canary, fingerprint, in_force
 from plumbline.daemon.configuration import Applying, CanaryTable, Configuration, Neighbour
 from plumbline.daemon.watched import Here
 from plumbline.daemon.watcher import Watcher
 from plumbline.daemon.work import Work
 from plumbline.launch.starter import Starter
-from plumbline.measure.launches import LaunchStore, Silent
-from plumbline.settings import Settings, identity
+from plumbline.measure.launches import Silent
+from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign
 from plumbline_db.watch_records import Canary
-from tests.tuner import planted
+from tests.tuner import planted, whole
 from tests.tuner.simulated import Costs, SimulatedStarter, toolchain
 
 START = datetime(2026, 11, 24, 12, tzinfo=UTC)
@@ -123,9 +122,7 @@ class Site:
 def run_campaign(folder: Path) -> None:
     starter = SimulatedStarter(planted.costs())
     with Database.open(folder / "plumbline.db", write=True) as db:
-        begun = identity.begin(db, toolchain(), SETTINGS, new=False)
-        store = LaunchStore(db, begun.id, starter)
-        loop.Loop(store, toolchain(), begun, SETTINGS, folder / "exports").run()
+        whole.campaign(db, starter, SETTINGS, folder / "exports")
 
 
 @contextmanager

@@ -398,8 +398,11 @@ class Conformance:
 
     def test_installed_it_agrees_with_its_search_space(self, installed: Installation) -> None:
         knobs = reported(self.family, installed)
-        whole = self.family.reports_all
-        assert spaces.differences(self.space(installed), knobs, reports_all=whole) == []
+        space, whole = self.space(installed), self.family.reports_all
+        assert spaces.differences(space, knobs, reports_all=whole) == []
+        known = {one.knob: one.default for one in space.setting if one.default is not None}
+        own = {name: knobs[name].value for name in known if name in knobs}
+        assert own == {name: known[name] for name in own}
 
     def test_installed_its_knobs_of_forms_are_searched(self, installed: Installation) -> None:
         searched = {entry.knob for entry in self.space(installed).function}

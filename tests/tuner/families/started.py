@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.launch import Job, launcher_for
+from plumbline.launch import launcher_for
 from plumbline.libraries import Family, Installation, Knob
 from plumbline.libraries.space import Space
 from plumbline.system import paths
@@ -17,6 +17,7 @@ from plumbline.system.placement import Placement
 from plumbline.system.process import Finished
 from plumbline_db.errors import PlumblineError
 from tests.tuner.families.installations import ROOT
+from tests.tuner.jobs import job
 
 # A program in place of mpirun: as many runs of $PROGRAM, found in its words, as -n or -np says.
 COUNTING = """#!/bin/sh
@@ -82,13 +83,6 @@ def started(
     for name in family.settings_in(environment):
         del environment[name]
     with tempfile.TemporaryDirectory() as folder:
-        job = Job(
-            id="conformance",
-            program=program,
-            placement=placement,
-            folder=Path(folder),
-            environment=environment | family.environment(installation) | extra,
-            extra=extra,
-            timeout_seconds=60,
-        )
-        return launcher_for(None).run(family, installation, job)
+        given = environment | family.environment(installation) | extra
+        one = job(Path(folder), program, placement, given, extra=extra, seconds=120)
+        return launcher_for(None).run(family, installation, one)

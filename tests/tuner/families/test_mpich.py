@@ -14,6 +14,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters.family.mpich import selection as mpich_selection
 from tests.db import build
+from tests.exporters import bundles
 from tests.tuner.families.conformance import Conformance
 from tests.tuner.families.installations import script, write
 from tests.tuner.families.recorded.mpich import ALLREDUCE, FALLBACK, FILES, SYSTEM
@@ -23,14 +24,7 @@ DEVICE = "MPIR_CVAR_ALLREDUCE_DEVICE_COLLECTIVE"
 
 
 def winner(low: int = 8, high: int = 64, algorithm: str = "recursive_doubling") -> Winner:
-    return build.winner(
-        function="MPI_Allreduce",
-        nprocs=2,
-        ppn=2,
-        bytes_from=low,
-        bytes_to=high,
-        configuration={ALLREDUCE: algorithm, DEVICE: "0"},
-    )
+    return bundles.winner("MPI_Allreduce", {ALLREDUCE: algorithm, DEVICE: "0"}, low, high, 2)
 
 
 class TestMpich(Conformance):
@@ -46,12 +40,7 @@ class TestMpich(Conformance):
         winner(),
         winner(0, UNBOUNDED_BYTES, "ring"),
         build.winner(function="MPI_Scan", configuration={"MPIR_CVAR_POLLS_BEFORE_YIELD": "7"}),
-        build.winner(
-            function="MPI_Ibcast",
-            bytes_from=0,
-            bytes_to=UNBOUNDED_BYTES,
-            configuration={IBCAST: "tsp_tree", "MPIR_CVAR_IBCAST_TREE_KVAL": "4"},
-        ),
+        bundles.winner("MPI_Ibcast", {IBCAST: "tsp_tree", "MPIR_CVAR_IBCAST_TREE_KVAL": "4"}),
     )
     forms = r"MPIR_CVAR_I(?!NEIGHBOR|ALLTOALLW)[A-Z_]+_INTRA_ALGORITHM(?<!POSIX_INTRA_ALGORITHM)\Z"
     complaints = (

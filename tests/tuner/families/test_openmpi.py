@@ -13,7 +13,6 @@ from plumbline import libraries
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.system import process
-from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
 from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, prefix
@@ -183,29 +182,6 @@ def test_settings_in_an_environment() -> None:
     given = dict.fromkeys([*changing, *harmless], "x")
     assert set(OpenMpi().settings_in(given)) == set(changing)
     assert OpenMpi().settings_in(given) == sorted(OpenMpi().settings_in(given))
-
-
-# --- how ranks are started ----------------------------------------------------------------------
-
-
-CROWDED = ["--oversubscribe", "--bind-to", "core:overload-allowed"]
-
-
-@pytest.mark.parametrize(
-    ("crowded", "bind", "words"),
-    [
-        (False, "", []),
-        (False, "plain", []),
-        (True, "", CROWDED),
-        (True, "plain", ["--oversubscribe"]),
-        (True, "none", ["--oversubscribe", "--bind-to", "none"]),
-    ],
-)
-def test_crowded_ranks_are_bound_unless_they_are_the_user_s(
-    crowded: bool, bind: str, words: list[str]
-) -> None:
-    placement = Placement(nodes=1, ppn=6, bind=bind, oversubscribed=crowded)
-    assert OpenMpi().words(placement) == ["-np", "6", *words]
 
 
 # --- the installed one --------------------------------------------------------------------------

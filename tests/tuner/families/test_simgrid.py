@@ -12,9 +12,9 @@ from plumbline.libraries import space as spaces
 from plumbline.libraries import space_file
 from plumbline.libraries.simgrid import SELECTORS, SimGrid
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import UNBOUNDED_BYTES, Winner
+from plumbline_db.records import Winner
 from plumbline_exporters.family.simgrid.env import OPTIONS
-from tests.db import build
+from tests.exporters.bundles import winner
 from tests.tuner.families.conformance import Conformance
 from tests.tuner.families.installations import ON_PATH, ROOT, write
 from tests.tuner.families.recorded.simgrid import FILES
@@ -22,13 +22,7 @@ from tests.tuner.families.recorded.simgrid import FILES
 
 def chosen(function: str, algorithm: str) -> Winner:
     knob = f"smpi/{function.removeprefix('MPI_').lower()}"
-    return build.winner(
-        function=function,
-        bytes_from=0,
-        bytes_to=UNBOUNDED_BYTES,
-        variant="default",
-        configuration={knob: algorithm},
-    )
+    return winner(function, {knob: algorithm})
 
 
 class TestSimGrid(Conformance):

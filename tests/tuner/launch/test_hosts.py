@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.core.reach import Hosts
-from plumbline.launch import Job, launcher_for
+from plumbline.launch import launcher_for
 from plumbline.launch.hosts import Facts, SeveralHosts, least_units
 from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
@@ -19,6 +19,7 @@ from plumbline.system import machine
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from tests.db import build
+from tests.tuner.jobs import job
 
 ANSWER = """# Called as `agent.sh ARGUMENT HOST WORD`.
 case $2 in
@@ -163,17 +164,10 @@ def test_a_folder_where_others_rename_is_refused(
 def test_mpirun_is_told_of_the_hosts(tmp_path: Path, agent: list[str]) -> None:
     """An agent with arguments is one program for it, whose name is the same in every launch."""
     echo = Installation(build.LIBRARY, Path("/bin/echo"), None)
-    job = Job(
-        id="c/s-000",
-        program=["probe"],
-        placement=TWO,
-        folder=tmp_path,
-        environment={"A": "1", "PATH": "/bin"},
-        extra={"A": "1"},
-        timeout_seconds=20,
-    )
+    given = {"A": "1", "PATH": "/bin"}
+    one = job(tmp_path, ["probe"], TWO, given, extra={"A": "1"})
     said = [
-        several(tmp_path, agent, "x", "y").run(OpenMpi(), echo, job).stdout.split() for _ in "12"
+        several(tmp_path, agent, "x", "y").run(OpenMpi(), echo, one).stdout.split() for _ in "12"
     ]
     assert said[0] == said[1]
     words = said[0]
@@ -182,5 +176,5 @@ def test_mpirun_is_told_of_the_hosts(tmp_path: Path, agent: list[str]) -> None:
     script = Path(words[words.index("plm_rsh_agent") + 1])
     assert script.parent == tmp_path / "jobs"
     assert script.read_text() == f"#!/bin/sh\nexec /bin/sh {agent[1]} 'an argument' \"$@\"\n"
-    alone = launcher_for(Hosts(names=["x"], agent="ssh"), tmp_path).run(OpenMpi(), echo, job)
+    alone = launcher_for(Hosts(names=["x"], agent="ssh"), tmp_path).run(OpenMpi(), echo, one)
     assert "plm_rsh_agent ssh" in alone.stdout

@@ -45,7 +45,7 @@ def test_values_come_through_as_they_are(tmp_path: Path) -> None:
     assert not (folder / "gone").exists()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(some.text(some.characters(exclude_characters="\0", exclude_categories=["Cs"])))
 def test_any_value_of_a_variable_comes_through(
     tmp_path_factory: pytest.TempPathFactory, value: str

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from plumbline.launch import Job, launcher_for
+from plumbline.launch import launcher_for
 from plumbline.libraries import Installation
 from plumbline.system.placement import Placement
 from tests.db import build
+from tests.tuner.jobs import job
 
 
 class Nothing:
@@ -24,15 +24,7 @@ def test_what_mpirun_leaves_behind_goes_with_the_folder_of_the_launch() -> None:
     local = launcher_for(None)
     installation = Installation(build.LIBRARY, Path("/bin/sh"), None)
     with local.folder("launch") as folder:
-        job = Job(
-            id="launch",
-            program=[],
-            placement=Placement(nodes=1, ppn=2),
-            folder=folder,
-            environment=dict(os.environ),
-            extra={},
-            timeout_seconds=10.0,
-        )
-        done = local.run(Nothing(), installation, job)  # type: ignore[arg-type]
+        one = job(folder, [], Placement(nodes=1, ppn=2))
+        done = local.run(Nothing(), installation, one)  # type: ignore[arg-type]
         assert done.stdout.split() == [str(folder)] and (folder / "left").exists()
     assert not folder.exists()

@@ -3,7 +3,6 @@ differs."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +24,7 @@ from plumbline_db import ndjson
 from plumbline_db.probe_records import Begin, Check, Order, Samples
 from tests import simgrid
 from tests.db import build
-from tests.tuner import fake_probe
+from tests.tuner import fake_probe, jobs
 
 CASES = tuple(
     PlanCase(function, size, variant)
@@ -154,15 +153,8 @@ def job(folder: Path, mpirun: str) -> tuple[Installation, Job, Path]:
     script.chmod(0o755)
     (folder / "plan").write_text(PLAN.text())
     library = msgspec.structs.replace(build.LIBRARY, build={"selector": "ompi"})
-    one = Job(
-        id="c/s-000",
-        program=["/probe", "--plan", str(folder / "plan"), "--out", str(records)],
-        placement=Placement(nodes=64, ppn=1),
-        folder=folder,
-        environment=dict(os.environ),
-        extra={},
-        timeout_seconds=20,
-    )
+    program = ["/probe", "--plan", str(folder / "plan"), "--out", str(records)]
+    one = jobs.job(folder, program, Placement(nodes=64, ppn=1), seconds=20)
     return Installation(library, script, None), one, records
 
 

@@ -30,6 +30,7 @@ from plumbline_exporters import plumbline_sh
 from plumbline_exporters.registry import write
 from tests.exporters.bundles import bundle, variant
 from tests.hosts import Hosts
+from tests.tuner import jobs
 from tests.tuner.simulated import ROOT
 
 pytestmark = pytest.mark.mpi
@@ -76,15 +77,8 @@ LIBRARIES = ("path", "openmpi-5.0", "mpich-5.0", "impi-2021")
 def job(
     family: Family, here: Installation, folder: Path, program: list[str], **changes: object
 ) -> Job:
-    one = Job(
-        id="c/s-000",
-        program=program,
-        placement=Placement(nodes=2, ppn=2),
-        folder=folder,
-        environment=os.environ | family.environment(here) | FIXED,
-        extra=FIXED,
-        timeout_seconds=60,
-    )
+    given = os.environ | family.environment(here) | FIXED
+    one = jobs.job(folder, program, Placement(nodes=2, ppn=2), given, extra=FIXED)
     return msgspec.structs.replace(one, **changes)
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.launch import Job
 from plumbline.launch.batch import Queue
 from plumbline.launch.flux import Flux, FluxTable
 from plumbline.launch.lsf import Lsf, LsfTable
@@ -16,6 +15,7 @@ from plumbline.libraries import Installation
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.system.placement import Placement
 from tests.db import build
+from tests.tuner.jobs import job
 
 FREE = Placement(nodes=2, ppn=4)
 CROWDED = Placement(nodes=2, ppn=4, oversubscribed=True)
@@ -52,17 +52,8 @@ def test_words(name: str, crowded: str, plain: str, tmp_path: Path) -> None:
     made = queue(name, tmp_path)
 
     def words(placement: Placement) -> list[str]:
-        job = Job(
-            id="c/s-000",
-            program=["probe"],
-            placement=placement,
-            folder=tmp_path,
-            environment={},
-            extra={},
-            timeout_seconds=1,
-        )
         installation = Installation(build.LIBRARY, Path("mpirun"), None)
-        return made.words(OpenMpi(), installation, job)
+        return made.words(OpenMpi(), installation, job(tmp_path, ["probe"], placement, {}))
 
     bare = words(FREE)
     assert not any("bind" in word or "affinity" in word for word in bare)

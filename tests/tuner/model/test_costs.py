@@ -96,7 +96,7 @@ NETWORKS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     nprocs=st.integers(2, 70),
     blocks=st.integers(0, 1000),
@@ -116,7 +116,7 @@ def test_nothing_beats_the_lower_bound(
         assert hockney(one.cost(shape), network) >= least.seconds * (1 - 1e-9), (function, name)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(nprocs=st.integers(2, 70), size=st.integers(0, 10**6), gap=st.floats(0, 1e-3))
 def test_loggp_is_never_above_hockney(nprocs: int, size: int, gap: float) -> None:
     network = Network((Piece(math.inf, 1e-5, 1e-9),), send_gap_seconds=gap, receive_gap_seconds=gap)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import msgspec
@@ -123,10 +122,8 @@ def refused(*words: str, tmp_path: Path) -> str:
 
 
 @pytest.mark.mpi
-def test_aids_that_this_machine_or_library_does_not_have(tmp_path: Path) -> None:
+def test_aids_that_this_machine_or_library_does_not_have(tmp_path: Path, mpirun: None) -> None:
     """As many ranks as processing units: no core is left."""
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
     units = str(max(2, processing_units()))
     said = refused("-n", units, "--aid", "spare", tmp_path=tmp_path)
     assert "never sleep" in said and "--aid helper" in said
@@ -140,10 +137,10 @@ def test_aids_that_this_machine_or_library_does_not_have(tmp_path: Path) -> None
 
 
 @pytest.mark.mpi
-def test_threads_on_the_real_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_on_the_real_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mpirun: None
+) -> None:
     """What the shell says of threads does not count."""
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
     words = ["overlap", "--benches", "load,multiple:2,sender", "--sizes", "64", "--work", "20"]
     words += ["--triples", "5", "--launches", "1", "--json", "--db", str(tmp_path / "plumbline.db")]
     monkeypatch.setenv("PLUMBLINE_THREADS", "nonsense")

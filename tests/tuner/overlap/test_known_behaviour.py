@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.overlap.metric import Ratio, latency, ratio
-from plumbline_db.probe_records import Overlap, OverlapLatency
+from plumbline_db.probe_records import Overlap
 from tests.memory import memory_can_be_read
 from tests.probes.launch import Probe
 from tests.tuner.simulated import ROOT
@@ -88,7 +88,7 @@ def sides(copies: str, folder: Path) -> dict[str, list[Ratio]]:
     words += ["--plan", str(probe.write(lines)), "--out", str(out)]
     launch = probe.start(words, out, {"MPIR_CVAR_CH4_CMA_ENABLE": copies})
     assert launch.code == 0, launch.stderr
-    empty = latency(launch.of(OverlapLatency)[0].ns)
+    empty = latency(launch.records)
     found: dict[str, list[Ratio]] = {"sender": [], "receiver": []}
     for one in launch.of(Overlap):
         told = ratio([(one, empty)])

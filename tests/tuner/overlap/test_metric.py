@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from plumbline.overlap.metric import latency, ratio, slowdown
-from plumbline_db.probe_records import Overlap
+from plumbline_db.probe_records import Overlap, OverlapLatency
 
 CELL = Overlap(
     0, "sender", 8, 8, "registers", 100, 0, 1, 0, 1, 0, "", 1, 0, False, False, True, [], [], []
@@ -45,7 +45,7 @@ def test_empty_messages_are_taken_off_and_halves_are_halves() -> None:
     )
     assert found.value == pytest.approx(1)
     assert (found.both_low, found.both_high) == pytest.approx((200e-9, 200e-9))
-    assert latency([12, 8, 10]) == 10
+    assert latency([OverlapLatency("start", [12, 8]), CELL, OverlapLatency("end", [10])]) == 10
 
 
 def test_the_interval_covers_what_is_true() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 import time
 from pathlib import Path
 
@@ -32,10 +31,8 @@ def test_the_axes_go_by_roots_of_two() -> None:
 
 
 @pytest.mark.mpi
-def test_overlap_on_the_real_library(tmp_path: Path) -> None:
+def test_overlap_on_the_real_library(tmp_path: Path, mpirun: None) -> None:
     """Two launches of two benchmarks; asked again, nothing is launched."""
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
     words = ["overlap", "--benches", "sender,receiver", "--sizes", "1024,65536", "--work", "20,200"]
     words += ["--triples", "9", "--launches", "2", "--db", str(tmp_path / "plumbline.db")]
     said = plumbline(*words, "--json", "--picture", str(tmp_path / "maps.svg"))
@@ -96,9 +93,7 @@ def launches(database: Path) -> list[Run]:
 
 
 @pytest.mark.mpi
-def test_killed_it_goes_on_and_repeats_nothing(tmp_path: Path) -> None:
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
+def test_killed_it_goes_on_and_repeats_nothing(tmp_path: Path, mpirun: None) -> None:
     database = tmp_path / "plumbline.db"
     words = ["overlap", "--benches", "sender", "--sizes", "64", "--work", "500"]
     words += ["--triples", "9", "--launches", "4", "--db", str(database)]
@@ -118,10 +113,8 @@ def test_killed_it_goes_on_and_repeats_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.mpi
-def test_patterns_and_collectives_on_the_real_library(tmp_path: Path) -> None:
+def test_patterns_and_collectives_on_the_real_library(tmp_path: Path, mpirun: None) -> None:
     """Every rank of a ring and of a collective has a ratio; rank 0 alone where all send to it."""
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
     benches = "collective:MPI_Iallreduce,fan_in:4,ring"
     words = ["overlap", "--benches", benches, "-n", "3", "--sizes", "4096", "--work", "20"]
     words += ["--triples", "5", "--launches", "1", "--db", str(tmp_path / "plumbline.db")]
@@ -141,9 +134,7 @@ def test_patterns_and_collectives_on_the_real_library(tmp_path: Path) -> None:
 
 
 @pytest.mark.mpi
-def test_all_collectives(tmp_path: Path) -> None:
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
+def test_all_collectives(tmp_path: Path, mpirun: None) -> None:
     words = ["overlap", "--benches", "collectives", "--sizes", "64", "--work", "5", "--json"]
     words += ["--triples", "2", "--launches", "1", "--db", str(tmp_path / "plumbline.db")]
     said = plumbline(*words)
@@ -169,13 +160,3 @@ def test_all_collectives(tmp_path: Path) -> None:
 def test_what_makes_no_sense_is_refused(words: list[str], said: str, tmp_path: Path) -> None:
     done = plumbline("overlap", *words, "--db", str(tmp_path / "plumbline.db"))
     assert done.status == 2 and said in done.err
-
-
-def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_measured(
-    tmp_path: Path,
-) -> None:
-    database = tmp_path / "plumbline.db"
-    words = ["--picture", str(tmp_path / "missing" / "maps.svg"), "--db", str(database)]
-    done = plumbline("overlap", *words)
-    assert done.status == 2
-    assert "missing" in done.err and not database.exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import xml.etree.ElementTree as tree
 from pathlib import Path
 from typing import Any
@@ -181,10 +180,8 @@ def test_a_trace_file_keeps_nanoseconds_and_ties_messages_to_their_ends() -> Non
 
 
 @pytest.mark.mpi
-def test_the_command_on_the_real_library(tmp_path: Path) -> None:
+def test_the_command_on_the_real_library(tmp_path: Path, mpirun: None) -> None:
     """Measured once; asked again it is read."""
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
     words = ["overlap", "timeline", "--benches", "both", "--sizes", "65536", "--work", "50"]
     words += ["--part", "all", "--db", str(tmp_path / "plumbline.db")]
     svg, file = tmp_path / "line.svg", tmp_path / "trace.json"

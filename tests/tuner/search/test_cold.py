@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +13,6 @@ from hypothesis import settings as quickly
 from hypothesis import strategies as st
 
 from plumbline.core.configuration import Configuration
-from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.race.cold_launches import settings_of
 from plumbline.search.race.company import Company
@@ -24,21 +22,18 @@ from plumbline.search.race.launching import Past
 from plumbline.search.race.race import Race
 from plumbline.search.space.candidates import Candidate
 from plumbline.search.space.cells import Target
-from plumbline.search.space.select import winners
-from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite, Trial
 from tests.tuner.cold_machine import ColdStarter, candidate_space, forced
+from tests.tuner.search.racing import EVERY, PLAN, winners_of
 from tests.tuner.simulated import Costs, Interrupted
 
 EFFORT = Effort()
-EVERY = msgspec.structs.replace(ONE_LAUNCH, alike=math.inf)  # nothing is passed over
 BCAST = Target("MPI_Bcast", 65536)
 REDUCE = Target("MPI_Reduce", 4096)
 SCAN = Target("MPI_Scan", 64)
 THREE = (BCAST, REDUCE, SCAN)
-PLAN = tables.plan(load(None, {"nprocs": 4, "blocks": 1, "reps": 2}), [])
 COMPANY = Company(candidate_space())
 
 
@@ -165,15 +160,14 @@ PLANTED = st.lists(
 
 @given(PLANTED)
 @quickly(
-    deadline=None,
     max_examples=10,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_winners_are_those_of_an_exhaustive_comparison(
-    fresh_campaign: Any, chosen: list[tuple[tuple[str, str], int, float]]
+    fresh_campaign: Any, places: list[tuple[tuple[str, str], int, float]]
 ) -> None:
     """Each candidate of each cell alone, by the cost function itself."""
-    planted = {(name, size): factor for name, size, factor in chosen}
+    planted = {(name, size): factor for name, size, factor in places}
     costs = Costs()
     for algorithm in {name for name, _ in planted}:
 
@@ -185,9 +179,8 @@ def test_winners_are_those_of_an_exhaustive_comparison(
     effort = msgspec.structs.replace(EVERY, front=99)
     with fresh_campaign() as (db, campaign):
         trials = race(db, campaign, exact(costs), *targets, effort=effort)
-    sizes = {one.function: [64, 4096] for one in targets}
     opened = {one: ["GL1"] for one in targets}
-    found = winners(candidate_space(), trials, sizes, opened, nprocs=4, ppn=4, tolerance=0.05)
+    found = winners_of(trials, opened, candidate_space())
     by_hand = {
         target: [
             Trial(
@@ -204,7 +197,7 @@ def test_winners_are_those_of_an_exhaustive_comparison(
         ]
         for target in targets
     }
-    wanted = winners(candidate_space(), by_hand, sizes, opened, nprocs=4, ppn=4, tolerance=0.05)
+    wanted = winners_of(by_hand, opened, candidate_space())
 
     def short(winner: Any) -> tuple[Any, ...]:
         return (winner.function, winner.bytes_from, winner.bytes_to, winner.configuration)
@@ -253,15 +246,7 @@ def test_one_choice_for_all_sizes_is_measured_at_all(db: Database, campaign: Cam
     )
     trials = race(db, campaign, exact(costs), *sizes, effort=ONE_LAUNCH)
     opened = {sizes[0]: ["GL3@64"]}
-    (found,) = winners(
-        candidate_space(),
-        trials,
-        {"MPI_Gather": [64, 4096]},
-        opened,
-        nprocs=4,
-        ppn=4,
-        tolerance=0.05,
-    )
+    (found,) = winners_of(trials, opened, candidate_space())
     assert found.configuration["coll_tuned_gather_algorithm"] == "linear_sync"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,13 +14,10 @@ from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.space_file import for_library
 from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.budget import Budget
-from plumbline.search.order import Order
 from plumbline.search.race.cold_launches import settings_of
 from plumbline.search.race.company import AGREE, Company
-from plumbline.search.race.effort import ONE_LAUNCH, Effort
+from plumbline.search.race.effort import Effort
 from plumbline.search.race.race import Race
-from plumbline.search.rounds import Rounds
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
 from plumbline.settings.campaign_file import load
@@ -31,13 +27,12 @@ from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Suite, Trial
 from tests.db import build
 from tests.tuner.cold_machine import ColdStarter, candidate_space, forced
-from tests.tuner.simulated import GUIDELINES, Costs, Rules
+from tests.tuner.search.racing import EVERY, PLAN, rounds_for
+from tests.tuner.simulated import Costs, Rules
 
 BCAST = Target("MPI_Bcast", 65536)
 REDUCE = Target("MPI_Reduce", 4096)
 BARRIER = Target("MPI_Barrier", 0)
-EVERY = msgspec.structs.replace(ONE_LAUNCH, alike=math.inf)  # nothing is passed over
-PLAN = tables.plan(load(None, {"nprocs": 4, "blocks": 1, "reps": 2}), [])
 
 
 @functools.cache
@@ -219,16 +214,15 @@ def test_searches_among_cold_knobs_start_by_our_own_barrier_and_say_who_is_measu
     settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2, "use": "after_barrier"})
     costs = Costs(algorithm={("MPI_Reduce", BESIDE): lambda *_: 0.2})
     store = LaunchStore(db, campaign.id, Touching(costs))
-    plan, sizes = tables.plan(settings, []), {one.function: [one.bytes] for one in (BCAST, REDUCE)}
-    budget = Budget(store, settings)
-    rounds = Rounds(store, candidate_space(), plan, settings, sizes, Order(GUIDELINES), budget)
+    sizes = {one.function: [one.bytes] for one in (BCAST, REDUCE)}
+    rounds = rounds_for(store, sizes, settings, candidate_space())
     table = [
         build.verdict("before", function=one.function, bytes=one.bytes, verdict="violated")
         for one in (BCAST, REDUCE)
     ]
     rounds.first(1, table, {}, [], lambda *_: {}, refine=lambda: False)
     plans = [one.plan for one in runs.listing(db, campaign.id)]
-    assert plan.harness == ("MPI_Barrier",)
+    assert tables.plan(settings, []).harness == ("MPI_Barrier",)
     assert plans and all(" sync=dissemination" in one for one in plans)
     said = [one.said for one in events.get(db, campaign.id) if one.kind == "measured alone"]
     assert len(said) == 1 and said[0].startswith("search-1: MPI_Reduce: coll_tuned_reduce")

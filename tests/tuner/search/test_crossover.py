@@ -14,25 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.libraries.space import Space
-from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
 from plumbline.search import crossover
-from plumbline.search.budget import Budget
 from plumbline.search.crossover import MOST_LOOKS, SizeGrid
-from plumbline.search.order import Order
-from plumbline.search.rounds import Rounds
 from plumbline.search.space.candidates import Candidate
 from plumbline.search.space.cells import Target
 from plumbline.search.space.select import Trials, choose
 from plumbline.search.space.select import winners as select
-from plumbline.settings.campaign_file import load
 from plumbline_db import searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Trial, Winner
 from tests.db import build
+from tests.tuner.search.racing import rounds_for
 from tests.tuner.search.test_candidates import candidate_space
 from tests.tuner.search.test_select import trial
-from tests.tuner.simulated import GUIDELINES, SPACE, Costs, SimulatedStarter, installed_knobs
+from tests.tuner.simulated import SPACE, Costs, SimulatedStarter, installed_knobs
 
 MENU = candidate_space()
 ALLREDUCE = "MPI_Allreduce"
@@ -256,7 +252,6 @@ def test_a_round_of_search_finds_where_its_winners_end(db: Database, campaign: C
         },
         own={"bcast_as_scatter_plus_allgather": 5.0},
     )
-    settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2})
     sizes = {"MPI_Bcast": [1024, 8192, 65536]}
     verdicts = [
         build.verdict("before", function="MPI_Bcast", bytes=size, kind="pattern")
@@ -265,11 +260,7 @@ def test_a_round_of_search_finds_where_its_winners_end(db: Database, campaign: C
     found = []
     around = SPACE.hot_environment
     for starter in (SimulatedStarter(costs), SimulatedStarter(costs)):
-        store = LaunchStore(db, campaign.id, starter)
-        plan, order = tables.plan(settings, []), Order(GUIDELINES)
-        rounds = Rounds(
-            store, candidate_space(), plan, settings, sizes, order, Budget(store, settings)
-        )
+        rounds = rounds_for(LaunchStore(db, campaign.id, starter), sizes)
         found.append(rounds.first(1, verdicts, around, [], lambda *_: around, refine=lambda: False))
         again = starter.launches
     assert found[0] == found[1] and again == []

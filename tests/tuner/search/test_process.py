@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from plumbline.campaign import loop
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import RULES, OpenMpi
@@ -20,7 +19,7 @@ from plumbline.search.outcome import deciding
 from plumbline.search.process import ProcessWide
 from plumbline.search.settings_race import STAGES
 from plumbline.search.space.cells import Target
-from plumbline.settings import Settings, identity
+from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db import events, searches, winners
 from plumbline_db.connection import Database
@@ -28,7 +27,7 @@ from plumbline_db.errors import UsageError
 from plumbline_db.probe_records import CaseRecord, Check, ProbeRecord
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Campaign, Failure, Run, Winner
 from tests.db import build
-from tests.tuner import planted
+from tests.tuner import planted, whole
 from tests.tuner.simulated import (
     SPACE,
     Costs,
@@ -36,7 +35,6 @@ from tests.tuner.simulated import (
     SimulatedStarter,
     failed,
     installed_knobs,
-    toolchain,
 )
 
 EAGER = "btl_vader_eager_limit"
@@ -281,18 +279,16 @@ def test_asked_again_it_takes_the_stored_launches(db: Database, campaign: Campai
 # --- in a campaign ------------------------------------------------------------------------------
 
 
-def whole(db: Database, folder: Path, starter: SimulatedStarter) -> Campaign:
+def done_by(db: Database, folder: Path, starter: SimulatedStarter) -> Campaign:
     settings = planted.settings(settings=[EAGER], guidelines=["GL12"], sizes=[64, 16384])
-    started = identity.begin(db, toolchain(), settings, new=False)
-    store = LaunchStore(db, started.id, starter)
-    return loop.Loop(store, toolchain(), started, settings, folder).run()
+    return whole.campaign(db, starter, settings, folder)
 
 
 def test_a_campaign_exports_it_beside_its_rules_and_confirms_both(
     db: Database, tmp_path: Path
 ) -> None:
     starter = Machine(lambda *_: 0.5, planted.costs(), launch_noise=0.02)
-    done = whole(db, tmp_path / "exports", starter)
+    done = done_by(db, tmp_path / "exports", starter)
     rule, *more, process_wide = winners.get(db, done.id)
     assert process_wide.function == EVERY_FUNCTION and process_wide.speedup > 1.5
     assert rule.function == "MPI_Allreduce" and not more
@@ -306,6 +302,6 @@ def test_a_campaign_exports_it_beside_its_rules_and_confirms_both(
 
 def test_a_campaign_without_gain_from_it_exports_none(db: Database, tmp_path: Path) -> None:
     starter = Machine(lambda *_: 1.2, planted.costs(), launch_noise=0.02)
-    done = whole(db, tmp_path / "exports", starter)
+    done = done_by(db, tmp_path / "exports", starter)
     assert [one.function for one in winners.get(db, done.id)] == ["MPI_Allreduce"]
     assert VARIABLE not in (tmp_path / "exports" / "plumbline.sh").read_text()

@@ -9,27 +9,24 @@ import pytest
 
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.space import Algorithm, FunctionSpace
-from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.race.bound import Bound
 from plumbline.search.race.effort import Effort
 from plumbline.search.race.race import Race
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.space.cells import Target, index
-from plumbline.search.space.select import winners
-from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Case, Medians, Suite, Trial
 from plumbline_exporters import by_size
 from tests.db import build
+from tests.tuner.search.racing import PLAN, winners_of
 from tests.tuner.search.test_candidates import candidate_space
 from tests.tuner.simulated import SPACE, Costs, Rules, SimulatedStarter, parse
 
 EFFORT = Effort()
 LOOK_1, LOOK_2 = "search-1", "search-1-look-02"
 BCAST = Target("MPI_Bcast", 65536)
-PLAN = tables.plan(load(None, {"nprocs": 4, "blocks": 1, "reps": 2}), [])
 
 
 def good_segments(best: str) -> Costs:
@@ -270,15 +267,7 @@ def test_one_choice_for_all_sizes_is_measured_at_the_others_when_it_helps(
     known = {value for one in trials[beside] for value in one.knobs.values()}
     assert {"binomial", "linear_sync"} <= known and "basic_linear" not in known
     opened = {wanted: ["GL3@64"]}
-    (found,) = winners(
-        candidate_space(),
-        trials,
-        {"MPI_Gather": [64, 4096]},
-        opened,
-        nprocs=4,
-        ppn=4,
-        tolerance=0.05,
-    )
+    (found,) = winners_of(trials, opened)
     assert found.configuration["coll_tuned_gather_algorithm"] == "linear_sync"
 
 
@@ -320,9 +309,7 @@ def test_one_value_with_ranges_races_in_the_form_that_is_exported(
     )
     trials = race.run(targets, refine=True)
     opened_by = {one: ["GL1"] for one in targets}
-    (found,) = winners(
-        offered, trials, {"MPI_Bcast": sizes}, opened_by, nprocs=4, ppn=4, tolerance=0.05
-    )
+    (found,) = winners_of(trials, opened_by, offered)
     assert found.configuration == {knob: "3:0-4096,5:4097-+"}
     assert (found.bytes_from, found.bytes_to) == (0, UNBOUNDED_BYTES)
 

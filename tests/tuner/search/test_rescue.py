@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from plumbline.core.plan import PlanCase
-from plumbline.measure import tables
 from plumbline.measure.launches import IN_A_ROW, LaunchStore
 from plumbline.search.rescue import rescue
 from plumbline.search.space.cells import Target
-from plumbline.settings.campaign_file import load
 from plumbline_db import runs
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import CaseRecord
 from plumbline_db.records import Campaign
 from tests.tuner.cold_machine import ColdStarter, candidate_space
+from tests.tuner.search.racing import PLAN
 from tests.tuner.simulated import Costs
 
 SMALL, LARGE = Target("MPI_Bcast", 1024), Target("MPI_Bcast", 65536)
-PLAN = tables.plan(load(None, {"nprocs": 4, "blocks": 1, "reps": 2}), [])
 FAST = {("MPI_Bcast", "binomial"): lambda *_: 0.5}
 
 

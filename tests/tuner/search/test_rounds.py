@@ -9,10 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.measure import tables
 from plumbline.measure.launches import LaunchStore
-from plumbline.search.budget import Budget
-from plumbline.search.order import Order
 from plumbline.search.ranges import cut_back, inside, measured
 from plumbline.search.rounds import Rounds
 from plumbline.search.space.cells import Target
@@ -22,8 +19,9 @@ from plumbline_db import campaigns, searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict, Winner
 from tests.db import build
+from tests.tuner.search.racing import rounds_for
 from tests.tuner.search.test_candidates import candidate_space
-from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
+from tests.tuner.simulated import Costs, SimulatedStarter
 
 BOUND = 40
 RANGES = st.tuples(st.integers(0, BOUND), st.integers(0, BOUND)).map(sorted)
@@ -76,13 +74,10 @@ def rounds(db: Database, campaign: Campaign) -> Rounds:
 def rounds_of(
     db: Database, campaign: Campaign, starter: SimulatedStarter, name: str = ""
 ) -> Rounds:
-    settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2})
     campaign = msgspec.structs.replace(campaign, id=campaign.id + name, key=campaign.key + name)
     campaigns.put(db, campaign)
     store = LaunchStore(db, campaign.id, starter)
-    sizes = {"MPI_Gather": [64, 4096], "MPI_Bcast": [64, 4096]}
-    plan, order = tables.plan(settings, []), Order(GUIDELINES)
-    return Rounds(store, candidate_space(), plan, settings, sizes, order, Budget(store, settings))
+    return rounds_for(store, {"MPI_Gather": [64, 4096], "MPI_Bcast": [64, 4096]})
 
 
 def race(rounds: Rounds, table: list[Verdict], number: int = 1) -> list[Winner]:
@@ -256,8 +251,7 @@ def test_all_cells_are_searched_where_that_is_asked_for(db: Database, campaign: 
     settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2, "all": True})
     store = LaunchStore(db, campaign.id, SimulatedStarter(Costs()))
     sizes = {"MPI_Gather": [64], "MPI_Bcast": [64, 4096]}
-    plan, order = tables.plan(settings, []), Order(GUIDELINES)
-    rounds = Rounds(store, candidate_space(), plan, settings, sizes, order, Budget(store, settings))
+    rounds = rounds_for(store, sizes, settings)
     every = [Target("MPI_Bcast", 64), Target("MPI_Bcast", 4096), Target("MPI_Gather", 64)]
     assert rounds.fresh([violated("MPI_Bcast", 64)]) == every
     race(rounds, [violated("MPI_Bcast", 64)])

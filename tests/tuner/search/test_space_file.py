@@ -2,47 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from plumbline import libraries
 from plumbline.core.forms import blocking
-from plumbline.libraries.space import differences
 from plumbline.libraries.space_file import for_library, load
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, prefix
 from tests.db import build
-from tests.tuner.families.installations import prefix_of
 from tests.tuner.simulated import ROOT
 
 FOLDER = ROOT / "search-spaces"
 SPACES = {space.min_version: space for space in load(FOLDER / "openmpi.toml")}
-
-
-def agrees(prefix_: Path | None) -> None:
-    family, installation = libraries.find(prefix_)
-    chosen = for_library(FOLDER, installation.library)
-    reported = family.knobs(installation)
-    assert differences(chosen, reported) == []
-    own = {name for name in reported if chosen.ours(name)}
-    assert own <= set(chosen.knobs())
-    for setting in chosen.setting:
-        if setting.default is not None and setting.knob in reported:
-            assert setting.default == reported[setting.knob].value
-
-
-def test_the_installed_library_has_exactly_what_its_space_says() -> None:
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
-    agrees(None)
-
-
-@pytest.mark.parametrize("name", ["openmpi-4.1", "openmpi-5.0"])
-def test_so_have_others(name: str) -> None:
-    agrees(prefix_of(name))
 
 
 @pytest.mark.parametrize("version", ["4.1.0", "4.1.4", "5.0.0", "5.0.11"])

@@ -4,7 +4,6 @@ what is interrupted goes on; and on the real one."""
 from __future__ import annotations
 
 import contextlib
-import shutil
 from pathlib import Path
 
 import pytest
@@ -206,9 +205,7 @@ launches = 2
 
 
 @pytest.mark.mpi
-def test_all_patterns_on_the_real_library(tmp_path: Path) -> None:
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
+def test_all_patterns_on_the_real_library(tmp_path: Path, mpirun: None) -> None:
     file = tmp_path / "suites.toml"
     file.write_text(FILE)
     words = ["suite", str(file), "-n", "3", "--db", str(tmp_path / "plumbline.db")]
@@ -244,14 +241,12 @@ def test_those_that_ship_are_listed() -> None:
 
 
 @pytest.mark.mpi
-def test_those_that_ship_can_be_measured(tmp_path: Path) -> None:
+def test_those_that_ship_can_be_measured(tmp_path: Path, mpirun: None) -> None:
     """The probe takes each; none is launched."""
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
     from plumbline.suites.description import standard
 
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun on PATH")
     settings = campaign_file.of(Document("test"), {"nprocs": 4}, {})
     toolchain = find_toolchain(settings=settings)
     ranks = starting.starter(toolchain, settings)

@@ -59,7 +59,7 @@ def test_what_repeats_itself_has_a_scale() -> None:
 
 
 @given(st.lists(st.floats(-5, 5), min_size=20, max_size=60), st.floats(-3, 3), st.floats(0.1, 10))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_it_moves_and_grows_with_the_values(
     values: list[float], moved: float, times: float
 ) -> None:
@@ -71,7 +71,7 @@ def test_it_moves_and_grows_with_the_values(
 
 
 @given(st.lists(st.floats(-5, 5), min_size=20, max_size=60))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_tails_are_covered(values: list[float]) -> None:
     one = baseline_of(values)
     distances = np.abs(np.array(values) - one.middle) / one.scale

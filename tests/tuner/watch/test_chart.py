@@ -26,7 +26,7 @@ def test_more_cells_have_higher_thresholds() -> None:
 
 
 @given(st.floats(0.8, 8.0), st.integers(1, 500))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_thresholds_keep_the_promise_with_a_middle_that_is_wrong(
     reference: float, cells: int
 ) -> None:
@@ -37,7 +37,7 @@ def test_thresholds_keep_the_promise_with_a_middle_that_is_wrong(
 
 
 @given(st.lists(st.floats(-50, 50), min_size=1, max_size=40), st.floats(0.8, 4))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_sum_never_rises_by_more_than_its_gain(values: list[float], reference: float) -> None:
     before = np.zeros(1)
     for value in values:

@@ -44,7 +44,7 @@ def test_delay_as_simulated(reference: float, shift: float) -> None:
 
 
 @given(st.floats(0.6, 5.0), st.floats(1e3, 1e6))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_the_threshold_keeps_what_was_wanted(reference: float, wanted: float) -> None:
     limit = threshold(reference, wanted)
     assert run_length.run_length(reference, limit) >= wanted

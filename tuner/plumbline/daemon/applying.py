@@ -11,6 +11,7 @@ import msgspec
 from plumbline.applied import apply, rollback
 from plumbline.applied.generations import Source
 from plumbline.applied.outcome import AppliedOutcome
+from plumbline.applied.places import Place
 from plumbline.daemon import in_force, recheck
 from plumbline.daemon.cells import Cell, cell_of
 from plumbline.daemon.recheck import of_alarm
@@ -66,9 +67,7 @@ def export_again(work: Work) -> str:
 
 
 def _apply(work: Work, source: Source, machine: Machine) -> AppliedOutcome:
-    place = in_force.place_of(work.configuration.apply, work.here.toolchain)
-    if place is None:
-        raise PlumblineError("apply.scope says for whom nothing: user, site or modules")
+    place = _place(work)
     toolchain = work.here.toolchain
     wish = apply.Wish(
         source=source,
@@ -81,6 +80,13 @@ def _apply(work: Work, source: Source, machine: Machine) -> AppliedOutcome:
         return apply.apply(place, wish, now=time_now())
 
 
+def _place(work: Work) -> Place:
+    place = in_force.place_of(work.configuration.apply, work.here.toolchain)
+    if place is None:
+        raise PlumblineError("apply.scope says for whom nothing: user, site or modules")
+    return place
+
+
 def _beneath(work: Work, site_rules: str) -> str:
     """The rules of the site beneath our own: where ours were in force, those of that generation,
     whatever somebody has made of its files since."""
@@ -90,9 +96,7 @@ def _beneath(work: Work, site_rules: str) -> str:
 
 def take_out(work: Work) -> AppliedOutcome:
     """The generation before it is in force again."""
-    place = in_force.place_of(work.configuration.apply, work.here.toolchain)
-    if place is None:
-        raise PlumblineError("apply.scope says for whom nothing: user, site or modules")
+    place = _place(work)
     with ending.held():
         return rollback.rollback(place.scope, place.root, place.name)
 

@@ -26,7 +26,7 @@ from .batch import (
     refuse_all_but_words,
 )
 from .job_files import KILL_SECONDS, Submission
-from .under_way import JobState
+from .under_way import JobState, Kind
 
 # Options of bsub that Plumbline sets itself, or that would take a job out of its hands.
 _OURS = {"J", "o", "oo", "e", "eo", "W", "n", "x", "q", "P", "env", "L", "I", "Is", "Ip", "K", "i"}
@@ -35,7 +35,7 @@ _OPTION = re.compile(r"-([A-Za-z_]+)(?: ([^\s-][^\x00-\x1f]*))?\Z")
 _FIELDS = "jobid job_name stat exit_reason delimiter='|'"
 
 # What LSF says of an EXIT -> what became of the job. Other reasons are the system's.
-_REASONS = {
+_REASONS: dict[str, Kind] = {
     "TERM_RUNLIMIT": "timed out",
     "TERM_OWNER": "cancelled",
     "TERM_FORCE_OWNER": "cancelled",
@@ -163,9 +163,5 @@ def _state(word: str, reason: str) -> JobState:
         return JobState("ended", said)
     if word != "EXIT":
         return JobState("alive", said)
-    kind = _REASONS.get(reason.partition(":")[0])
-    if kind == "timed out":
-        return JobState("timed out", said)
-    if kind == "cancelled":
-        return JobState("cancelled", said)
-    return JobState("interrupted" if reason.startswith("TERM_") else "ended", said)
+    other: Kind = "interrupted" if reason.startswith("TERM_") else "ended"
+    return JobState(_REASONS.get(reason.partition(":")[0], other), said)

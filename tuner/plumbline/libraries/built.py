@@ -5,7 +5,7 @@ copy in another place."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -58,6 +58,11 @@ def _checksums(files: Sequence[Path]) -> list[str]:
         except OSError:
             continue
     return found
+
+
+def fingerprint(facts: Iterable[str]) -> str:
+    """What tells one build from all others, of all that is known of it."""
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -73,7 +72,7 @@ def installation(said: Said, family: str) -> Installation:
             version=said.version,
             version_string=f"{said.name} Version      :\t{said.version}",
             prefix=str(said.programs.parent),
-            fingerprint=hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16],
+            fingerprint=built.fingerprint(identity),
             build=said.build,
         ),
         mpirun=Path(mpirun),

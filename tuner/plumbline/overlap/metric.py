@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.verify.significance import distributions
-from plumbline_db.probe_records import Overlap
+from plumbline_db.probe_records import Overlap, OverlapLatency
 
 _DRAWS = 400
 _MAD = 1.4826  # from a median absolute deviation to a standard deviation, of normal values
@@ -35,9 +35,10 @@ class Ratio(msgspec.Struct, frozen=True):
     both_high: float | None = None
 
 
-def latency(ns: Sequence[int]) -> float:
-    """Nanoseconds that an empty message takes."""
-    return float(np.median(ns))
+def latency(records: Iterable[object]) -> float:
+    """Nanoseconds that an empty message takes, by the records of a launch."""
+    empty = (record.ns for record in records if isinstance(record, OverlapLatency))
+    return float(np.median([ns for each in empty for ns in each]))
 
 
 def ratio(launches: Sequence[tuple[Overlap, float]], seed: int = 1) -> Ratio | None:

@@ -18,7 +18,7 @@ from plumbline.verify.nonblocking import BLOCKING, NONBLOCKING
 from plumbline.verify.overlap import OVERLAPPED, SERIALISED
 from plumbline_db import overlaps
 from plumbline_db.connection import Database
-from plumbline_db.probe_records import Overlap, OverlapLatency
+from plumbline_db.probe_records import Overlap
 from plumbline_db.records import Case, Medians
 
 Place = tuple[str, int]  # a benchmark as people name it, bytes
@@ -143,13 +143,13 @@ def require_delivered(db: Database, campaign: str, suites: Sequence[str]) -> Non
 
 def _times(records: Iterable[object]) -> Measured:
     known = list(records)
-    empty = [ns for record in known if isinstance(record, OverlapLatency) for ns in record.ns]
+    empty_ns = latency(known)
     found: dict[tuple[str, int, int], Times] = {}
     for record in known:
         if not isinstance(record, Overlap) or not record.delivered:
             continue
         key = (name_of(record), record.bytes, record.work_ns)
-        mine, theirs = _of_rank(record, latency(empty)), found.get(key)
+        mine, theirs = _of_rank(record, empty_ns), found.get(key)
         found[key] = mine if theirs is None else _longest(mine, theirs)
     return found
 

@@ -24,7 +24,7 @@ from plumbline.system.placement import Placement, here
 from plumbline.system.words import counted
 from plumbline_db import campaigns, overlaps, runs
 from plumbline_db.connection import Database
-from plumbline_db.probe_records import Overlap, OverlapLatency
+from plumbline_db.probe_records import Overlap
 from plumbline_db.records import Campaign, Library, Suite
 
 _SMALL, _LARGE = 64, 4 << 20  # bytes
@@ -268,13 +268,11 @@ def _measured(
         if launched.finished:
             records = overlaps.of_launch(db, launched.id)
             delivered.require(records)
-            empty = [
-                ns for record in records if isinstance(record, OverlapLatency) for ns in record.ns
-            ]
+            empty_ns = latency(records)
             for record in records:
                 if isinstance(record, Overlap):
                     key = (record.bytes, record.work_ns, record.rank, record.threads)
-                    by_cell.setdefault(key, []).append((record, latency(empty)))
+                    by_cell.setdefault(key, []).append((record, empty_ns))
     value = slowdown if benches.of(bench).bench == benches.LOAD else ratio
     return [
         OverlapResult(bench, size, work, len(those), value(those), rank, threads)

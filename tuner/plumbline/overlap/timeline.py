@@ -17,7 +17,6 @@ from plumbline_db.probe_records import (
     ClockError,
     ClockSync,
     Overlap,
-    OverlapLatency,
     OverlapTrace,
     ProbeRecord,
 )
@@ -106,8 +105,7 @@ def timelines(records: Sequence[ProbeRecord], parts: Sequence[Part]) -> list[Tim
             "there was no room for the events of a whole triple; ask the library less often "
             "(--test-us), or for fewer requests"
         )
-    empty = [ns for record in records if isinstance(record, OverlapLatency) for ns in record.ns]
-    told = (ratio([(cell, latency(empty))]), clock_of(records))
+    told = (ratio([(cell, latency(records))]), clock_of(records))
     return [_timeline(cell, part, whole, traces, *told) for part in parts]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -38,35 +38,31 @@ class Finding(msgspec.Struct, frozen=True):
     text: str
 
 
-Check = Callable[[Path | None, Path], Iterator[Finding]]
-
-
 def examine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     """All findings, as they come. A check that cannot go on is a finding too."""
-    checks: list[tuple[str, Check]] = [
-        ("library", _library),
-        ("probe", _probe),
-        ("applied", _applied),
-        ("search space", _space),
-        ("launch", _launch),
-        ("libraries", _untried),
-        ("machine", _machine),
-        ("environment", _environment),
-        ("database", _database),
-        ("tools", _tools),
-        ("extras", _extras),
-        ("simulator", _simulator),
-        ("schedulers", _schedulers),
+    checks = [
+        ("library", _library(mpi_prefix)),
+        ("probe", _probe(mpi_prefix)),
+        ("applied", _applied(mpi_prefix)),
+        ("search space", _space(mpi_prefix)),
+        ("launch", _launch(mpi_prefix)),
+        ("libraries", _untried(mpi_prefix)),
+        ("machine", _machine()),
+        ("environment", _environment(mpi_prefix)),
+        ("database", _database(database)),
+        ("tools", _tools()),
+        ("extras", _extras()),
+        ("simulator", _simulator()),
+        ("schedulers", _schedulers()),
     ]
-    for subject, check in checks:
+    for subject, findings in checks:
         try:
-            yield from check(mpi_prefix, database)
+            yield from findings
         except PlumblineError as error:
             yield Finding(subject, "fails", str(error))
 
 
-def _library(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
-    del database
+def _library(mpi_prefix: Path | None) -> Iterator[Finding]:
     _, found = libraries.find(mpi_prefix)
     library = found.library
     text = f"{library.version_string} ({library.fingerprint}), {found.mpirun}"
@@ -80,16 +76,14 @@ def _library(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         yield Finding("library", "warns", weakness.text)
 
 
-def _probe(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
-    del database
+def _probe(mpi_prefix: Path | None) -> Iterator[Finding]:
     toolchain = find_toolchain(mpi_prefix)
     variants = len(toolchain.catalogue.variants)
     yield Finding("probe", "fine", f"{toolchain.probe}, {variants} variants; {toolchain.preload}")
 
 
-def _applied(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+def _applied(mpi_prefix: Path | None) -> Iterator[Finding]:
     """Parameter files cannot look at the library that reads them: this is who does."""
-    del database
     for state in standing.standing(mpi_prefix):
         campaigns = ", ".join(source.campaign.id for source in state.applied.sources)
         applied = state.applied
@@ -101,8 +95,7 @@ def _applied(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
             yield Finding("applied", "warns", f"{text}{campaigns}; {state.other}; {remedy}")
 
 
-def _space(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
-    del database
+def _space(mpi_prefix: Path | None) -> Iterator[Finding]:
     toolchain = find_toolchain(mpi_prefix)
     for text in set_by_site(toolchain):
         yield Finding("search space", "fails", f"{text}: {OUT}")
@@ -122,8 +115,7 @@ def _space(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         yield Finding("search space", "notes", text)
 
 
-def _launch(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
-    del database
+def _launch(mpi_prefix: Path | None) -> Iterator[Finding]:
     toolchain = find_toolchain(mpi_prefix)
     settings = campaign_file.load(None, {"launch_timeout_seconds": 60.0})
     finding, records = _one_launch(toolchain, settings, {}, AS_IT_IS, "starts")
@@ -174,9 +166,8 @@ def _components(toolchain: Toolchain, settings: Settings) -> Iterator[Finding]:
         yield Finding("launch", "fine", text)
 
 
-def _untried(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+def _untried(mpi_prefix: Path | None) -> Iterator[Finding]:
     """Of families that are not in use here, what nobody has seen run."""
-    del database
     try:
         used = libraries.find(mpi_prefix)[0].name
     except PlumblineError:
@@ -225,8 +216,7 @@ def _one_launch(
     return Finding("launch", "fine", text), records
 
 
-def _machine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
-    del mpi_prefix, database
+def _machine() -> Iterator[Finding]:
     units, ranks = processing_units(), default_nprocs()
     if ranks > units:
         text = f"{counted(units, 'processing unit')} for {ranks} ranks by default: oversubscribed"
@@ -239,16 +229,14 @@ def _machine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         yield Finding("machine", "warns", text)
 
 
-def _environment(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
-    del database
+def _environment(mpi_prefix: Path | None) -> Iterator[Finding]:
     family, _ = libraries.find(mpi_prefix)
     for name in family.settings_in(dict(os.environ)):
         text = f"{name} is set; campaigns leave it out, applications do not: unset it"
         yield Finding("environment", "warns", text)
 
 
-def _database(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
-    del mpi_prefix
+def _database(database: Path) -> Iterator[Finding]:
     import apsw
 
     version = apsw.sqlite_lib_version()
@@ -271,8 +259,7 @@ def _database(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
         yield Finding("database", "fails", text)
 
 
-def _tools(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
-    del mpi_prefix, database
+def _tools() -> Iterator[Finding]:
     promtool = shutil.which("promtool")
     if promtool is None:
         text = "promtool is not installed (Debian: prometheus); only the tests use it"
@@ -283,8 +270,7 @@ def _tools(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     yield Finding("tools", "fine", first[0] if first else promtool)
 
 
-def _extras(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
-    del mpi_prefix, database
+def _extras() -> Iterator[Finding]:
     absent = extras.absent()
     for modules in absent.values():
         yield Finding("extras", "notes", str(extras.missing(modules[0])))
@@ -301,9 +287,8 @@ _SCHEDULERS = {
 }
 
 
-def _schedulers(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+def _schedulers() -> Iterator[Finding]:
     """Only campaign files with such a table need one; an allocation needs none."""
-    del mpi_prefix, database
     around = allocation.found()
     if around is not None:
         hosts = counted(len(around.hosts), "host")
@@ -325,9 +310,8 @@ def _schedulers(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
             yield Finding("schedulers", "notes", text)
 
 
-def _simulator(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+def _simulator() -> Iterator[Finding]:
     """Only `--simulate` needs it, so what is missing is just said."""
-    del mpi_prefix, database
     try:
         settings = campaign_file.load(None, {"simulate": SELECTORS[0], "nprocs": 4})
         toolchain = find_toolchain(None, settings=settings)

@@ -6,7 +6,6 @@ FALLBACKS_FAIL ends the launch there."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -74,7 +73,9 @@ class IntelMpi(hydra.Started):
                 version=version,
                 version_string=f"Intel(R) MPI Library {facts['release']} for Linux* OS",
                 prefix=str(root),
-                fingerprint=_fingerprint([version, *build.values(), *built.facts(Path(start))]),
+                fingerprint=built.fingerprint(
+                    [version, *build.values(), *built.facts(Path(start))]
+                ),
                 build=build,
             )
             compiler = Path(mpicc) if mpicc else None
@@ -240,7 +241,3 @@ def _run(program: Path, options: list[str], environment: Mapping[str, str] | Non
             f"{done.stderr.strip()[-300:]}; check the Intel MPI installation"
         )
     return done.stdout
-
-
-def _fingerprint(facts: list[str]) -> str:
-    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]

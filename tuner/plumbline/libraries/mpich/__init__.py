@@ -3,7 +3,6 @@ MPI_T reports through the probe."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -158,7 +157,7 @@ def _in(folder: Path, environment: Mapping[str, str]) -> Installation | None:
             version=version,
             version_string=next(line for line in lines if _field(line)[0] == "MPICH Version"),
             prefix=str(folder.parent),
-            fingerprint=hashlib.sha256("\n".join(identity).encode()).hexdigest()[:16],
+            fingerprint=built.fingerprint(identity),
             build=_build(said),
         ),
         mpirun=mpirun,

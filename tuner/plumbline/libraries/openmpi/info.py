@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -104,7 +103,7 @@ def described(text: str, where: Path, facts: list[str]) -> Library:
         version=version,
         version_string=f"Open MPI v{version}",
         prefix=prefix,
-        fingerprint=hashlib.sha256("\n".join([*identity, *facts]).encode()).hexdigest()[:16],
+        fingerprint=built.fingerprint([*identity, *facts]),
         build=_build(text),
     )
 

@@ -6,7 +6,6 @@ PLUMBLINE_SMPIRUN holds them for our launcher and for people (`smpirun $PLUMBLIN
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 from collections.abc import Mapping
@@ -71,7 +70,7 @@ class SimGrid:
                     version=version,
                     version_string=f"SMPI Version {version}, {selector} re-created",
                     prefix=str(Path(smpirun).parent.parent),
-                    fingerprint=_fingerprint([*facts.values(), selector, *bytes_of]),
+                    fingerprint=built.fingerprint([*facts.values(), selector, *bytes_of]),
                     build=facts | {"selector": selector},
                 ),
                 mpirun=Path(smpirun),
@@ -195,7 +194,3 @@ def _say(smpirun: str, option: str) -> str:
             "check the SimGrid installation"
         )
     return done.stdout.strip()
-
-
-def _fingerprint(facts: list[str]) -> str:
-    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]

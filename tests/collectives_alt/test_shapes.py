@@ -1,0 +1,16 @@
+"""The shapes of trees that variants send along; how reductions cut vectors and fold ranks."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from tests.collectives_alt.programs import Build
+
+
+@pytest.mark.parametrize("program", ["trees", "halving"])
+def test_shapes(build: Build, program: str) -> None:
+    done = subprocess.run([build.program(program)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "not ok" not in done.stdout

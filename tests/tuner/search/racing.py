@@ -1,0 +1,49 @@
+"""What tests of searches have in common: short plans, rounds, and winners out of trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from plumbline.measure import tables
+from plumbline.measure.launches import LaunchStore
+from plumbline.search.budget import Budget
+from plumbline.search.order import Order
+from plumbline.search.race.effort import ONE_LAUNCH
+from plumbline.search.rounds import Rounds
+from plumbline.search.space.candidates import CandidateSpace
+from plumbline.search.space.cells import Target
+from plumbline.search.space.select import Trials, winners
+from plumbline.settings import Settings
+from plumbline.settings.campaign_file import load
+from plumbline_db.records import Winner
+from tests.tuner.search.test_candidates import candidate_space
+from tests.tuner.simulated import GUIDELINES
+
+SHORT = load(None, {"nprocs": 4, "blocks": 1, "reps": 2})
+PLAN = tables.plan(SHORT, [])
+EVERY = msgspec.structs.replace(ONE_LAUNCH, alike=math.inf)  # nothing is passed over
+
+
+def rounds_for(
+    store: LaunchStore,
+    sizes: Mapping[str, list[int]],
+    settings: Settings = SHORT,
+    offered: CandidateSpace | None = None,
+) -> Rounds:
+    plan, space = tables.plan(settings, []), offered or candidate_space()
+    budget = Budget(store, settings)
+    return Rounds(store, space, plan, settings, sizes, Order(GUIDELINES), budget)
+
+
+def winners_of(
+    trials: Trials, opened_by: Mapping[Target, Sequence[str]], offered: CandidateSpace | None = None
+) -> list[Winner]:
+    """Of each function in a table of the sizes that were tried."""
+    sizes: dict[str, list[int]] = {}
+    for cell in sorted(trials):
+        sizes.setdefault(cell.function, []).append(cell.bytes)
+    space = offered or candidate_space()
+    return winners(space, trials, sizes, opened_by, nprocs=4, ppn=4, tolerance=0.05)
