@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
-from . import base, common, completing, options
+from plumbline.system import limits
+
+from . import base, common, completing
 from .base import Program
 
 UNKNOWN, NOT_THE_LIBRARY = 1, 3
@@ -15,7 +17,7 @@ UNKNOWN, NOT_THE_LIBRARY = 1, 3
 )
 @click.argument("function", shell_complete=completing.functions)
 @click.option(
-    "--bytes", type=click.IntRange(0, 2**63 - 1), required=True, help="Communication volume."
+    "--bytes", type=click.IntRange(0, limits.LARGEST), required=True, help="Communication volume."
 )
 @click.option(
     "--measure",
@@ -53,7 +55,6 @@ def command(
 
     if nprocs is None:
         raise click.UsageError("say on how many ranks: --nprocs N")
-    options.some_ranks(nprocs)
     asked = advice_stored.name_of(function)
     if asked not in (known := guidelines.load().lhs_functions()):
         raise UsageError(

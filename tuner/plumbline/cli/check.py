@@ -24,7 +24,7 @@ def _usual() -> ModuleType:
     told={"bind": {"unset": "as the campaign was asked for, else plain"}},
 )
 @options.option("--functions", type=options.Words(), unset="all", help="Only winners of these.")
-@options.launches("Pairs of launches.", type=int, unset=lambda: _usual().PAIRS)
+@options.launches("Pairs of launches.", unset=lambda: _usual().PAIRS)
 @options.reps("Calls that each loop times.", unset=lambda: _usual().ITERATIONS)
 @click.option(
     "--osu",

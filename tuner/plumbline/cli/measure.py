@@ -66,7 +66,7 @@ _OF_PLAN = {
 @options.of_plan(
     "window_us",
     "Window of --sync window; 0: from a short measurement of each case.",
-    type=click.IntRange(0),
+    type=options.Count(0),
 )
 @options.raw_records
 def command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import math
 import os
 import tempfile
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from plumbline.system.limits import LARGEST, MOST
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -51,6 +54,7 @@ class Option(click.Option):
         extra = super().get_help_extra(ctx)
         if extra.get("default") == '""':
             del extra["default"]
+        extra.pop("range", None)  # what is no slip of the keyboard lies in it
         if self.unset and "default" not in extra:
             unset = self.unset
             extra["default"] = unset if isinstance(unset, str) else str(unset())
@@ -83,13 +87,41 @@ class AllOrWords(Words):
         return True if words == ["all"] else words
 
 
+class Count(click.IntRange):
+    """So many of something, MOST at most."""
+
+    def __init__(self, least: int = 1) -> None:
+        super().__init__(least, MOST)
+
+
+class Real(click.FloatRange):
+    """A number; not below 0, unless told otherwise."""
+
+    def __init__(self, least: float = 0, most: float = LARGEST, **ends: bool) -> None:
+        super().__init__(least, most, **ends)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        found = super().convert(value, param, ctx)
+        if math.isnan(found):  # it is in every range
+            self.fail(f"{value} is no number.", param, ctx)
+        return float(found)
+
+
 class Numbers(click.ParamType[Any]):
-    """Numbers with commas between, none below 0. `one_or_more`: most commands take one."""
+    """Numbers with commas between, `least` to `most`. `one_or_more`: most commands take one."""
 
     def __init__(
-        self, kind: type[int] | type[float] = int, *, one_or_more: bool = False, most: int = 2**63
+        self,
+        kind: type[int] | type[float] = int,
+        *,
+        one_or_more: bool = False,
+        least: int = 0,
+        most: int = LARGEST,
     ) -> None:
         self._kind = kind
+        self.min = least
         self._most = most
         self.one_or_more = one_or_more
         self.name = "number" if one_or_more else "numbers"
@@ -105,10 +137,12 @@ class Numbers(click.ParamType[Any]):
         except ValueError:
             whole = "whole " if self._kind is int else ""
             raise click.UsageError(f"{name} takes {whole}numbers with commas between") from None
-        if min(numbers) < 0:
-            raise click.UsageError(f"{name} must not be negative")
-        if max(numbers) >= self._most:
-            raise click.UsageError(f"{name} must be below {self._most}")
+        wrong = [one for one in numbers if not self.min <= one <= self._most]  # nan is one
+        if wrong:
+            least = f"{self.min} " + ("or more" if self._most == LARGEST else f"to {self._most}")
+            raise click.UsageError(
+                f"{name} {wrong[0]}: it takes {least}; leave it out for what is usual"
+            )
         return numbers
 
 
@@ -196,8 +230,8 @@ def _try_folder(folder: Path) -> None:
 # --- keys of a campaign file ----------------------------------------------------------------------
 
 _TYPES = {
-    "whole number": click.INT,
-    "number": click.FLOAT,
+    "whole number": Count(0),
+    "number": Real(),
     "list of whole numbers": Numbers(),
     "list of texts": Words(),
     "true or false or list of texts": AllOrWords(),
@@ -276,14 +310,13 @@ shared = together(
         "-n",
         "--np",
         "--nprocs",
-        type=Numbers(one_or_more=True, most=2**31),
-        unset="0",
-        help="Ranks; 0: all processing units (four ranks where there are fewer), or 32 simulated "
-        "ones.",
+        type=Numbers(one_or_more=True, least=1, most=2**31 - 1),
+        help="Ranks; not given: all processing units (four ranks where there are fewer), or 32 "
+        "simulated ones.",
     ),
     _shared(
         "--nodes",
-        type=click.INT,
+        type=Count(),
         help="Nodes, as many ranks on each; not given: one, all of `hosts`, or a simulated one a "
         "rank.",
     ),
@@ -307,8 +340,10 @@ shared = together(
     _shared("--sizes", type=Numbers(), help="Bytes, with commas between."),
     _shared("--type", unset="MPI_BYTE", help="MPI datatype."),
     _shared("--op", unset="MPI_BOR", help="MPI reduction operator."),
-    _shared("--root", type=click.INT, unset="0", help="Root of rooted functions."),
-    _shared("--seed", type=click.IntRange(0), unset="1", help="Seed of orders and data."),
+    _shared(
+        "--root", type=click.IntRange(0, 2**31 - 1), unset="0", help="Root of rooted functions."
+    ),
+    _shared("--seed", type=click.IntRange(0, LARGEST), unset="1", help="Seed of orders and data."),
     _shared(
         "--campaign",
         unset="the one finished last that has winners",
@@ -329,11 +364,6 @@ def told(name: str) -> dict[str, object]:
     """What such a key says of itself, for a command's `told`."""
     found = _explained()[name]
     return {"help": found.sentence, "unset": found.default}
-
-
-def some_ranks(nprocs: int | None, least: int = 1) -> None:
-    if nprocs is not None and nprocs < least:
-        raise click.UsageError(f"--nprocs {nprocs}: {least} at least")
 
 
 # --- options that several commands define ---------------------------------------------------------
@@ -363,11 +393,11 @@ raw_records = option(
 
 
 def launches(help: str = "Launches; each is started anew.", **more: Any) -> Wrap:
-    return option("--launches", **({"type": click.IntRange(1), "help": help} | more))
+    return option("--launches", **({"type": Count(), "help": help} | more))
 
 
 def reps(help: str, **more: Any) -> Wrap:
-    return option("--reps", type=click.IntRange(1), help=help, **more)
+    return option("--reps", type=Count(), help=help, **more)
 
 
 def picture(what: str) -> Wrap:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from . import base
+from . import base, options
 from .base import Program
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -37,7 +37,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--max-series",
     default=5000,
-    type=click.IntRange(100),
+    type=options.Count(100),
     help="Of more metrics than this, those of the oldest places are left out.",
 )
 def command(

@@ -36,7 +36,7 @@ FIRST, LAUNCHES = 3, 10
 )
 @options.option(
     "--first-launches",
-    type=click.IntRange(1),
+    type=options.Count(),
     unset=f"{FIRST}; 1 on a simulated machine",
     help="Launches in which all of them race.",
 )
