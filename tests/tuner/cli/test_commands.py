@@ -120,6 +120,19 @@ def test_verify_exits_with_3_where_something_is_violated(
     assert fine.json["before"]["violations"] == []
 
 
+def test_a_guideline_of_another_function_is_told(starter: SimulatedStarter, tmp_path: Path) -> None:
+    """`functions` adds functions: who names one expects that no other is measured."""
+    words = ["--nprocs", "4", "--sizes", "1024,16384", "--db", tmp_path / "plumbline.db"]
+    named = ["--functions", "MPI_Scatter", "--guidelines", "GL12,GL7"]
+    said = plumbline("verify", *named, *words)
+    told = [line for line in said.err.splitlines() if "as well" in line]
+    assert told == [
+        "plumbline: MPI_Allreduce is measured as well: GL12 is about it, and `functions` adds to "
+        "what `guidelines` name"
+    ]
+    assert "as well" not in plumbline("verify", "--guidelines", "GL12,GL7", *words).err
+
+
 # --- results ------------------------------------------------------------------------------------
 
 CELL = {"guideline", "kind", "function", "nprocs", "ppn", "bytes", "ratio", "ratio_low"}
