@@ -62,9 +62,11 @@ def summary(report: Report) -> Iterator[str]:
     if report.winners:
         speedups = [winner.speedup for winner in report.winners]
         best = max(report.winners, key=lambda winner: winner.speedup)
+        faster = sum(not winner.removes for winner in report.winners)
         yield (
             f"{counted(len(speedups), 'winner')}: {median(speedups):.2f} times as fast at the "
             f"median, {best.speedup:.2f} at best ({best.function})"
+            + (f"; {faster} removing no violation for certain" if faster else "")
         )
         for use in putting_in_use.commands(report.campaign, report.exports):
             yield f"for {use.whom}:  {use.command}"

@@ -204,7 +204,7 @@ def _removed(winner: Winner, guidelines: Guidelines) -> str:
         named(guideline, guidelines) + (f" ({', '.join(those)} B)" if all(those) else "")
         for guideline, those in sizes.items()
     ]
-    return "; ".join(words) or "-"
+    return "; ".join(words) or "none for certain"
 
 
 def named(guideline: str, guidelines: Guidelines) -> str:
