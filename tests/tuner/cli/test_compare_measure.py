@@ -63,6 +63,15 @@ def verdicts(document: dict[str, list[dict[str, object]]]) -> dict[tuple[object,
     return {(line["function"], line["bytes"]): line["verdict"] for line in document["cells"]}
 
 
+def test_one_size_is_enough(sides: Plant) -> None:
+    sides({("MPI_Allreduce", 65536): 1.2})
+    said = plumbline(*WORDS, "--sizes", "64k", "--json")
+    assert said.status == 3
+    found = verdicts(said.json)
+    assert found.keys() == {("MPI_Allreduce", 65536), ("MPI_Bcast", 65536)}
+    assert plumbline(*WORDS, "--sizes", "0,8").status == 2
+
+
 def test_what_is_planted_is_found_and_nothing_else(sides: Plant, tmp_path: Path) -> None:
     sides({("MPI_Allreduce", 65536): 1.1})
     said = plumbline(*WORDS, "--json", "--output", tmp_path / "x.xml")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import click
 
-from plumbline.system import limits
-
-from . import base, common, completing
+from . import base, common, completing, options
 from .base import Program
 
 UNKNOWN, NOT_THE_LIBRARY = 1, 3
@@ -16,9 +14,7 @@ UNKNOWN, NOT_THE_LIBRARY = 1, 3
     "advise", takes="mpi db json nprocs", told={"nprocs": {"help": "Ranks.", "unset": ""}}
 )
 @click.argument("function", shell_complete=completing.functions)
-@click.option(
-    "--bytes", type=click.IntRange(0, limits.LARGEST), required=True, help="Communication volume."
-)
+@click.option("--bytes", type=options.Bytes(), required=True, help="Communication volume.")
 @click.option(
     "--measure",
     is_flag=True,
@@ -45,7 +41,7 @@ def command(
     import datetime
     import socket
 
-    from plumbline.core import guidelines
+    from plumbline.core import forms, guidelines
     from plumbline.results import advice_stored
     from plumbline.system import mistakes
     from plumbline_db.connection import Database
@@ -55,7 +51,7 @@ def command(
 
     if nprocs is None:
         raise click.UsageError("say on how many ranks: --nprocs N")
-    asked = advice_stored.name_of(function)
+    asked = forms.name_of(function)
     if asked not in (known := guidelines.load().lhs_functions()):
         raise UsageError(
             f"there is nothing to choose from for {asked}{mistakes.instead([asked], known)}"

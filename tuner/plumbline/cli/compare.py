@@ -65,7 +65,7 @@ def _usual(name: str) -> object:
 )
 @options.option(
     "--functions",
-    type=options.Words(),
+    type=options.Functions(),
     help="Only these, with commas between; --measure: in place of those that guidelines are about.",
 )
 @options.option(

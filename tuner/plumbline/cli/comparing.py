@@ -64,8 +64,13 @@ def run(
         tolerance=TOLERANCE if tolerance is None else tolerance,
         design=design.over(min(FIRST, most), most),
     )
+    sizes = asked.pop("sizes", None)
+    if sizes and min(sizes) < 1:
+        raise click.UsageError("--sizes: each of 1 byte or more")
     given = {name: value for name, value in asked.items() if value is not None}
     settings = campaign_file.load(None, given)
+    if sizes:
+        settings = settings.but(sizes=sorted(set(sizes)))
     with (
         progress.Bar(in_all=2 * most) as bar,
         Database.open(program.database, write=True) as db,

@@ -68,7 +68,7 @@ def summary(report: Report) -> Iterator[str]:
             f"median, {best.speedup:.2f} at best ({best.function})"
             + (f"; {faster} removing no violation for certain" if faster else "")
         )
-        for use in putting_in_use.commands(report.campaign, report.exports):
+        for use in putting_in_use.commands(report.campaign, report.library, report.exports):
             yield f"for {use.whom}:  {use.command}"
     else:
         yield "no winners: nothing that was tried is known to be faster in every way of use"

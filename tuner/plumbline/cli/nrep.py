@@ -81,7 +81,7 @@ def command(
     from plumbline_db.errors import UsageError
 
     toolchain = find_toolchain(program.mpi)
-    common.require_functions(toolchain.catalogue, functions)
+    functions = tuple(common.functions(toolchain.catalogue, functions))
     settings = campaign_file.load(None, asked)
     data = common.data_of(settings)
     cases = [

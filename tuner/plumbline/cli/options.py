@@ -79,6 +79,20 @@ class Words(click.ParamType[Any]):
         return [word.strip() for word in value.split(",")] if isinstance(value, str) else value
 
 
+class Functions(Words):
+    """`MPI_Gather`, and what is meant by `gather`."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[str]:
+        from plumbline.core import guidelines
+        from plumbline.core.forms import name_of
+
+        known = guidelines.load().lhs_functions()
+        words = super().convert(value, param, ctx)
+        return [name_of(word) if name_of(word) in known else word for word in words]
+
+
 class AllOrWords(Words):
     """True in place of `all`."""
 
@@ -109,12 +123,35 @@ class Real(click.FloatRange):
         return float(found)
 
 
+def number_of_bytes(word: str) -> int:
+    """`65536`, and as tables show it `64k`. Raises ValueError."""
+    for power, unit in enumerate("kMG", start=1):
+        if word.strip().removesuffix("iB").endswith((unit, unit.lower(), unit.upper())):
+            return int(word.strip().removesuffix("iB")[:-1]) << 10 * power
+    return int(word)
+
+
+class Bytes(click.ParamType[int]):
+    """Of a message."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            found = number_of_bytes(str(value))
+        except ValueError:
+            found = -1
+        if not 0 <= found <= LARGEST:
+            self.fail(f"{value} is no number of bytes; 65536 is, and 64k.", param, ctx)
+        return found
+
+
 class Numbers(click.ParamType[Any]):
     """Numbers with commas between, `least` to `most`. `one_or_more`: most commands take one."""
 
     def __init__(
         self,
-        kind: type[int] | type[float] = int,
+        kind: Callable[[str], int] | Callable[[str], float] = int,
         *,
         one_or_more: bool = False,
         least: int = 0,
@@ -135,7 +172,7 @@ class Numbers(click.ParamType[Any]):
         try:
             numbers = [self._kind(word) for word in value.split(",")]
         except ValueError:
-            whole = "whole " if self._kind is int else ""
+            whole = "" if self._kind is float else "whole "
             raise click.UsageError(f"{name} takes {whole}numbers with commas between") from None
         wrong = [one for one in numbers if not self.min <= one <= self._most]  # nan is one
         if wrong:
@@ -263,6 +300,8 @@ def key(name: str, **more: Any) -> Wrap:
         words += "; all: every one"
     if ", " in found.takes:
         more["metavar"] = found.takes.replace(", ", "|")
+    if name == "functions":
+        more["type"] = Functions()
     names = _NAMES.get(name, (f"--{name.replace('_', '-')}",))
     return option(name, *names, **({"help": f"{words}."} | more))
 
@@ -337,7 +376,9 @@ shared = together(
         help="On a simulated machine (SimGrid), with the decisions of ompi, mpich, mvapich2 or "
         "impi re-created.",
     ),
-    _shared("--sizes", type=Numbers(), help="Bytes, with commas between."),
+    _shared(
+        "--sizes", type=Numbers(number_of_bytes), help="Bytes, with commas between (64k: 65536)."
+    ),
     _shared("--type", unset="MPI_BYTE", help="MPI datatype."),
     _shared("--op", unset="MPI_BOR", help="MPI reduction operator."),
     _shared(

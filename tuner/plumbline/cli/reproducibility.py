@@ -51,7 +51,9 @@ def _standing(name: str) -> Callable[[], str]:
     },
 )
 @click.option("--quick", is_flag=True, help="Three minutes at most: fewer cells and effects.")
-@options.option("--functions", type=options.Words(), help="With commas between (unset: see above).")
+@options.option(
+    "--functions", type=options.Functions(), help="With commas between (unset: see above)."
+)
 @options.option(
     "--trials",
     type=options.Count(),

@@ -367,4 +367,6 @@ def _remaining(report: Report, guidelines: Guidelines) -> Table:
 def sizes_of(winner: Winner) -> str:
     if winner.bytes_to == UNBOUNDED_BYTES:
         return "all sizes" if winner.bytes_from == 0 else f"{winner.bytes_from} and more"
+    if winner.bytes_from == winner.bytes_to:
+        return str(winner.bytes_from)
     return f"{winner.bytes_from}-{winner.bytes_to}"

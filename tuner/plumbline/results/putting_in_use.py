@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline_db.layout import is_simulated
-from plumbline_db.records import Campaign, Export
+from plumbline_db.records import Campaign, Export, Library
 from plumbline_exporters import plumbline_sh
 
 
@@ -19,12 +19,15 @@ class UseCommand(msgspec.Struct, frozen=True):
     command: str
 
 
-def commands(campaign: Campaign, exports: Sequence[Export]) -> list[UseCommand]:
+def commands(campaign: Campaign, library: Library, exports: Sequence[Export]) -> list[UseCommand]:
     """The nearest one first. On a simulated machine nothing is applied: its shell file is
     sourced."""
     if not is_simulated(campaign):
+        # Open MPI starts no more ranks than there are cores unless it is told to.
+        crowded = campaign.oversubscribed and library.id.startswith("openmpi-")
+        ranks = f"-np {campaign.nprocs}" + (" --oversubscribe" if crowded else "")
         return [
-            UseCommand("a user", f"plumbline run -- mpirun -np {campaign.nprocs} ./app"),
+            UseCommand("a user", f"plumbline run -- mpirun {ranks} ./app"),
             UseCommand("a site", f"plumbline apply --site --campaign {campaign.id} --dry-run"),
         ]
     scripts = [each.path for each in exports if Path(each.path).name == plumbline_sh.FILE_NAME]
