@@ -407,7 +407,7 @@ def test_a_probe_that_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     [
         (["campain"], "No such command 'campain'. (Did you mean campaign"),
         (["db", "tabel"], "No such command 'tabel'. (Did you mean table"),
-        (["guidelines", "gl122"], "there is no guideline GL122; nearest: GL12"),
+        (["guidelines", "gl122"], "there is no guideline GL122; nearest: GL"),
         (["advise", "alreduce", "--bytes", "8", "-n", "4"], "for MPI_Alreduce; nearest: MPI_Allr"),
         (["run", "--no-proof", "--", "./app"], "there is no program ./app that can be started"),
         (["profile", "--output", "x", "--", "nosuchapp"], "nosuchapp is not on PATH"),
