@@ -63,6 +63,18 @@ def verdicts(document: dict[str, list[dict[str, object]]]) -> dict[tuple[object,
     return {(line["function"], line["bytes"]): line["verdict"] for line in document["cells"]}
 
 
+def test_parameters_may_be_called_as_variables_are() -> None:
+    """Who knows Open MPI writes OMPI_MCA_….; both are the same setting, with what it needs."""
+    here, name = simulated.toolchain(), "coll_tuned_allreduce_algorithm"
+    found = [
+        compared_now._in_force(here, compared_now.parse(f"{prefix}{name}=3"))
+        for prefix in ("", "OMPI_MCA_")
+    ]
+    assert found[0] == found[1] != {}
+    with pytest.raises(UsageError, match="reports no parameter OMPI_MCA_coll_tunde"):
+        compared_now._in_force(here, compared_now.parse("OMPI_MCA_coll_tunde=3"))
+
+
 def test_one_size_is_enough(sides: Plant) -> None:
     sides({("MPI_Allreduce", 65536): 1.2})
     said = plumbline(*WORDS, "--sizes", "64k", "--json")

@@ -107,6 +107,7 @@ def show(found: MeasuredComparison) -> None:
 
 def _heading(found: MeasuredComparison) -> Iterator[str]:
     from plumbline.results import compare
+    from plumbline.system.words import counted
 
     for letter, side in (("A", found.a), ("B", found.b)):
         header = side.launches[0].header
@@ -118,7 +119,7 @@ def _heading(found: MeasuredComparison) -> Iterator[str]:
     claim = found.claim
     promised, least = f"{100 * (1 - claim.alpha):g} %", f"{100 * claim.tolerance:g} %"
     yield (
-        f"launches of A and B took turns; intervals hold for all {len(found.cells)} cells "
+        f"launches of A and B took turns; intervals hold for {counted(len(found.cells), 'cell')} "
         f"together with {promised}; changes below {least} do not count"
     )
     yield from differences.differing(compare.differences(found.a, found.b), together=True)

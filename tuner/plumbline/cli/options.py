@@ -102,14 +102,18 @@ class AllOrWords(Words):
 
 
 class Count(click.IntRange):
-    """So many of something, MOST at most."""
+    """So many of something."""
 
-    def __init__(self, least: int = 1) -> None:
-        super().__init__(least, MOST)
+    name = "number"
+
+    def __init__(self, least: int = 1, most: int = MOST) -> None:
+        super().__init__(least, most)
 
 
 class Real(click.FloatRange):
     """A number; not below 0, unless told otherwise."""
+
+    name = "number"
 
     def __init__(self, least: float = 0, most: float = LARGEST, **ends: bool) -> None:
         super().__init__(least, most, **ends)
@@ -381,10 +385,8 @@ shared = together(
     ),
     _shared("--type", unset="MPI_BYTE", help="MPI datatype."),
     _shared("--op", unset="MPI_BOR", help="MPI reduction operator."),
-    _shared(
-        "--root", type=click.IntRange(0, 2**31 - 1), unset="0", help="Root of rooted functions."
-    ),
-    _shared("--seed", type=click.IntRange(0, LARGEST), unset="1", help="Seed of orders and data."),
+    _shared("--root", type=Count(0, LARGEST), unset="0", help="Root of rooted functions."),
+    _shared("--seed", type=Count(0, LARGEST), unset="1", help="Seed of orders and data."),
     _shared(
         "--campaign",
         unset="the one finished last that has winners",

@@ -17,7 +17,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @base.command("serve", takes="db")
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
-@click.option("--port", default=9464, type=click.IntRange(1, 65535), help="Port to listen on.")
+@click.option("--port", default=9464, type=options.Count(1, 65535), help="Port to listen on.")
 @click.option(
     "--allow-host",
     "names",

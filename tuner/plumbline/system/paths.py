@@ -24,12 +24,15 @@ class Layout(msgspec.Struct, frozen=True):
     own: Path | None = None
     sources: Path | None = None
 
-    @property
-    def remedy(self) -> str:
-        """Against a program that is missing."""
-        if self.own is None:
-            return "`make build MPICC=<its mpicc>`"
-        return "`plumbline build --mpi <its prefix>`"
+    def remedy(self, build_id: str) -> str:
+        """Against a program that is missing. SimGrid's compiler has one name everywhere, and the
+        core of `detect` needs none of MPI."""
+        command, of = "make build", "MPICC=<its mpicc>"
+        if self.own is not None:
+            command, of = "plumbline build", "--mpi <its prefix>"
+        if build_id.startswith("simgrid-"):
+            of = "MPICC=smpicc" if self.own is None else "smpicc"
+        return f"`{command} {of}`" if build_id else f"`{command}`"
 
     def probe(self, build_id: str) -> Path:
         return self._built(build_id, "probe")
@@ -48,14 +51,14 @@ class Layout(msgspec.Struct, frozen=True):
         """The compiled core of `plumbline detect`, which is one for all MPI libraries."""
         path = self._found("detection", "libdetection.so")
         if not path.is_file():
-            raise PlumblineError(f"{path} is missing: build it with {self.remedy}")
+            raise PlumblineError(f"{path} is missing: build it with {self.remedy('')}")
         return path
 
     def _built(self, build_id: str, name: str) -> Path:
         path = self._found(build_id, name)
         if not path.is_file():
             raise PlumblineError(
-                f"{path} is missing: build the probes for {build_id} with {self.remedy}"
+                f"{path} is missing: build the probes for {build_id} with {self.remedy(build_id)}"
             )
         return path
 
