@@ -25,10 +25,10 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("own", [None, Path("/own")])
-def test_for_a_simulator_nothing_is_to_be_filled_in(own: Path | None) -> None:
+def test_where_the_compiler_is_known_nothing_is_to_be_filled_in(own: Path | None) -> None:
     here = paths.Layout(programs=Path("/none"), search_spaces=Path("/none"), own=own)
-    with pytest.raises(PlumblineError, match=r"build (MPICC=)?smpicc`"):
-        here.probe("simgrid-3.32")
+    with pytest.raises(PlumblineError, match=r"build (MPICC=)?/usr/bin/smpicc`"):
+        here.probe("simgrid-3.32", Path("/usr/bin/smpicc"))
     with pytest.raises(PlumblineError, match="<its "):
         here.probe("openmpi-4.1.4")
     with pytest.raises(PlumblineError, match="build`"):

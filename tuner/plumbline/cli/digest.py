@@ -80,7 +80,7 @@ def _violated(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 
 def _winners(winners: Sequence[Winner]) -> Iterator[str]:
-    shown = winners[:_MOST_WINNERS]
+    shown = tables.in_order(winners)[:_MOST_WINNERS]
     names = max(len(winner.function) for winner in shown)
     sizes = max(len(tables.sizes_of(winner)) for winner in shown)
     for winner in shown:

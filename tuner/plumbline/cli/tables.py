@@ -183,7 +183,7 @@ def winners(report: Report, guidelines: Guidelines) -> Table:
     table = common.titled(
         "Winners", ("function", "bytes", "configuration", "speed-up, cold", "removes")
     )
-    for winner in report.winners:
+    for winner in in_order(report.winners):
         table.add_row(
             winner.function,
             sizes_of(winner),
@@ -192,6 +192,11 @@ def winners(report: Report, guidelines: Guidelines) -> Table:
             _removed(winner, guidelines),
         )
     return table
+
+
+def in_order(found: Sequence[Winner]) -> list[Winner]:
+    """By function and size; they are stored round by round."""
+    return sorted(found, key=lambda winner: (winner.function, winner.bytes_from))
 
 
 def _removed(winner: Winner, guidelines: Guidelines) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.libraries import families
+from plumbline.system.placement import Placement
 from plumbline_db.layout import is_simulated
 from plumbline_db.records import Campaign, Export, Library
 from plumbline_exporters import plumbline_sh
@@ -23,9 +25,12 @@ def commands(campaign: Campaign, library: Library, exports: Sequence[Export]) ->
     """The nearest one first. On a simulated machine nothing is applied: its shell file is
     sourced."""
     if not is_simulated(campaign):
-        # Open MPI starts no more ranks than there are cores unless it is told to.
-        crowded = campaign.oversubscribed and library.id.startswith("openmpi-")
-        ranks = f"-np {campaign.nprocs}" + (" --oversubscribe" if crowded else "")
+        family = families().get(library.family)
+        crowded = campaign.oversubscribed
+        asked = Placement(nodes=campaign.nodes, ppn=campaign.ppn, oversubscribed=crowded).plain()
+        # Some libraries start no more ranks than there are cores unless they are told to.
+        words = [] if family is None or campaign.nodes > 1 else family.words(asked)
+        ranks = " ".join(words) or f"-np {campaign.nprocs}"
         return [
             UseCommand("a user", f"plumbline run -- mpirun {ranks} ./app"),
             UseCommand("a site", f"plumbline apply --site --campaign {campaign.id} --dry-run"),

@@ -155,7 +155,7 @@ def read(db: Database, campaign_id: str | None) -> Report:
     last = "after" if "after" in verdicts.stages(db, campaign.id) else "before"
     finished = last == "after" or campaign.state == "finished"
     after = verdicts.get(db, campaign.id, last) if finished else None
-    kept = sorted(winners.get(db, campaign.id), key=lambda one: (one.function, one.bytes_from))
+    kept = winners.get(db, campaign.id)
     found = searches.all_searches(db, campaign.id)
     before = verdicts.get(db, campaign.id, "before")
     hours = spread.hours(db, campaign)

@@ -24,18 +24,15 @@ class Layout(msgspec.Struct, frozen=True):
     own: Path | None = None
     sources: Path | None = None
 
-    def remedy(self, build_id: str) -> str:
-        """Against a program that is missing. SimGrid's compiler has one name everywhere, and the
-        core of `detect` needs none of MPI."""
-        command, of = "make build", "MPICC=<its mpicc>"
+    def remedy(self, of: str) -> str:
+        """Against a program that is missing; `of`: what `plumbline build` is given, if anything."""
         if self.own is not None:
-            command, of = "plumbline build", "--mpi <its prefix>"
-        if build_id.startswith("simgrid-"):
-            of = "MPICC=smpicc" if self.own is None else "smpicc"
-        return f"`{command} {of}`" if build_id else f"`{command}`"
+            return f"`plumbline build {of}`" if of else "`plumbline build`"
+        return f"`make build MPICC={of}`" if of else "`make build`"
 
-    def probe(self, build_id: str) -> Path:
-        return self._built(build_id, "probe")
+    def probe(self, build_id: str, mpicc: Path | None = None) -> Path:
+        """`mpicc`: the library's own, where it is known."""
+        return self._built(build_id, "probe", mpicc)
 
     def loops(self, build_id: str) -> Path:
         return self._built(build_id, "loops")
@@ -54,11 +51,12 @@ class Layout(msgspec.Struct, frozen=True):
             raise PlumblineError(f"{path} is missing: build it with {self.remedy('')}")
         return path
 
-    def _built(self, build_id: str, name: str) -> Path:
+    def _built(self, build_id: str, name: str, mpicc: Path | None = None) -> Path:
         path = self._found(build_id, name)
         if not path.is_file():
             raise PlumblineError(
-                f"{path} is missing: build the probes for {build_id} with {self.remedy(build_id)}"
+                f"{path} is missing: build the probes for {build_id} with "
+                f"{self.remedy(str(mpicc or '<its mpicc>'))}"
             )
         return path
 
