@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from plumbline.core import forms
 from plumbline.results import advice, advice_raced, advice_stored, cell_variants
 from plumbline.results.advice import Answer, CallChoice, MeasuredCall
 from plumbline.results.advice_stored import Question
@@ -146,7 +147,7 @@ def test_one_launch_of_a_simulated_machine_decides() -> None:
      ("reduce_scatter_block", "MPI_Reduce_scatter_block")],
 )  # fmt: skip
 def test_names_are_written_as_people_do(text: str, name: str) -> None:
-    assert advice_stored.name_of(text) == name
+    assert forms.name_of(text) == name
 
 
 def test_a_race_is_judged_by_the_last_launches_alone() -> None:

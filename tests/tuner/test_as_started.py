@@ -18,6 +18,7 @@ from plumbline.campaign.as_started import PlacedRanks
 from plumbline.core.application import read
 from plumbline.system import paths
 from tests.db import build
+from tests.exporters import mpi
 from tests.slurm import Cluster
 from tests.tuner import planted_site
 from tests.tuner.test_end_to_end import environment, plumbline
@@ -64,6 +65,15 @@ def test_the_command_s_own_ranks_prove_it(database: Path, words: list[str]) -> N
     assert "plumbline.profile decides (a canary in its place is refused): MPI_Bcast" in done.stderr
     assert "plumbline: 2 winners of " in done.stderr and done.stderr.endswith(" in force\n")
     assert done.stdout == f"profile={database.parent / 'exports' / 'plumbline.profile'}\n" * 2
+
+
+def test_what_mpirun_says_first_is_told() -> None:
+    """The end of its text is advice: what was wrong stood before it."""
+    words = ["mpirun", "-np", "4096", "true"]
+    environment = os.environ | mpi.ROOT_IS_ALLOWED
+    done = subprocess.run(words, env=environment, capture_output=True, text=True)
+    assert as_started._first_words(done.stderr).startswith("There are not enough slots")
+    assert as_started._first_words("") == as_started._first_words("----\n\n----\n") == ""
 
 
 def test_another_number_of_ranks_has_none(database: Path) -> None:

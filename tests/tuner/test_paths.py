@@ -24,6 +24,17 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.mark.parametrize("own", [None, Path("/own")])
+def test_where_the_compiler_is_known_nothing_is_to_be_filled_in(own: Path | None) -> None:
+    here = paths.Layout(programs=Path("/none"), search_spaces=Path("/none"), own=own)
+    with pytest.raises(PlumblineError, match=r"build (MPICC=)?/usr/bin/smpicc`"):
+        here.probe("simgrid-3.32", Path("/usr/bin/smpicc"))
+    with pytest.raises(PlumblineError, match="<its "):
+        here.probe("openmpi-4.1.4")
+    with pytest.raises(PlumblineError, match="build`"):
+        here.detection()
+
+
 def test_a_checkout() -> None:
     root = Path(__file__).resolve().parents[2]
     found = paths.layout()

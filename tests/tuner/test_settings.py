@@ -95,6 +95,10 @@ def test_plans_start_as_the_way_of_use_says() -> None:
     ("text", "message"),
     [
         ("nprocs = 1", "nprocs must be at least 2"),
+        ("nprocs = 0", "line 1: nprocs must not be 0: leave it out"),
+        ("launches_max = 0", "line 1: launches_max must not be 0: leave it out"),
+        ("launches = 1000000000", "launches_max, blocks and reps must be at most 1000000"),
+        ("rounds = 1000000000", "rounds must be at most 1000000"),
         ("nprocs = -3", "nprocs must be at least 2"),
         ('nprocs = "four"', r": line 1: nprocs: Expected `int`, got `str`$"),
         ("nprosc = 4", "unknown key `nprosc`"),

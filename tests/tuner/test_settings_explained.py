@@ -39,7 +39,7 @@ def test_every_key_is_explained_in_one_sentence() -> None:
         assert re.fullmatch(r"[A-Z][^\n]*\.", one.sentence), key
         assert ". " not in one.sentence, key
         assert one.takes, key
-    assert found["nprocs"].takes == "whole number" and found["nprocs"].default == "0"
+    assert found["nprocs"].takes == "whole number" and found["nprocs"].default == ""
     assert found["settings"].takes == "true or false or list of texts"
     assert found["bind"].takes == "core, none, numa, plain, socket"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,40 @@ def test_verify_exits_with_3_where_something_is_violated(
     assert {one["verdict"] for one in cells} == {"holds"}
     assert fine.json["before"]["cells"] == len(cells) > 0
     assert fine.json["before"]["violations"] == []
+
+
+def test_what_people_write(starter: SimulatedStarter, tmp_path: Path) -> None:
+    """Functions and guidelines as they are spoken of, bytes as tables show them."""
+    shown = plumbline("variants", "MPI_Allreduce").out
+    for name in ("allreduce", "Allreduce", "mpi_allreduce"):
+        assert plumbline("variants", name).out == shown != ""
+    assert plumbline("measure", "bcast", "--sizes", "1k", "--launches", "2").status == 0
+    assert plumbline("measure", "bcsat").status == 2
+    words = ["verify", "-n", "4", "--guidelines", "GL7", "--db", tmp_path / "plumbline.db"]
+    as_told = plumbline(*words, "--functions", "MPI_Bcast", "--sizes", "1024,16384").out
+    launched = len(starter.launches)
+    assert plumbline(*words, "--functions", "bcast", "--sizes", "1k,16KiB").out == as_told
+    assert len(starter.launches) == launched > 0
+    two = plumbline("guidelines", "GL12", "GL3").out
+    assert plumbline("guidelines", "gl12,GL3").out == two
+    asked = ["advise", "bcast", "--np", "4", "--db", tmp_path / "plumbline.db", "--bytes"]
+    assert plumbline(*asked, "16k").out == plumbline(*asked, "16384").out != ""
+    for wrong in ("16x", "k", "-1", "1.5k"):
+        said = plumbline(*asked, wrong)
+        assert said.status == 2 and f"{wrong} is no number of bytes" in said.err
+
+
+def test_a_guideline_of_another_function_is_told(starter: SimulatedStarter, tmp_path: Path) -> None:
+    """`functions` adds functions: who names one expects that no other is measured."""
+    words = ["--nprocs", "4", "--sizes", "1024,16384", "--db", tmp_path / "plumbline.db"]
+    named = ["--functions", "MPI_Scatter", "--guidelines", "GL12,GL7"]
+    said = plumbline("verify", *named, *words)
+    told = [line for line in said.err.splitlines() if "as well" in line]
+    assert told == [
+        "plumbline: MPI_Allreduce is measured as well: GL12 is about it, and `functions` adds to "
+        "what `guidelines` name"
+    ]
+    assert "as well" not in plumbline("verify", "--guidelines", "GL12,GL7", *words).err
 
 
 # --- results ------------------------------------------------------------------------------------
@@ -249,6 +284,9 @@ def test_run_becomes_the_application_with_everything_in_force(
     assert "ompi-rules.conf decides (a canary in its place is refused)" in said.err
     assert "plumbline.profile decides (a canary in its place is refused)" in said.err
     assert "in force" in said.err.splitlines()[-1]
+    for line in said.err.splitlines():  # a function stands once, with all its sizes
+        names = re.findall(r"(MPI_\w+) at ", line)
+        assert len(names) == len(set(names)), line
     assert len(starter.launches) == 2
     said = plumbline("run", "--no-proof", *words[1:])
     assert len(starter.launches) == 2 and "canary" not in said.err

@@ -63,6 +63,27 @@ def verdicts(document: dict[str, list[dict[str, object]]]) -> dict[tuple[object,
     return {(line["function"], line["bytes"]): line["verdict"] for line in document["cells"]}
 
 
+def test_parameters_may_be_called_as_variables_are() -> None:
+    """Who knows Open MPI writes OMPI_MCA_….; both are the same setting, with what it needs."""
+    here, name = simulated.toolchain(), "coll_tuned_allreduce_algorithm"
+    found = [
+        compared_now._in_force(here, compared_now.parse(f"{prefix}{name}=3"))
+        for prefix in ("", "OMPI_MCA_")
+    ]
+    assert found[0] == found[1] != {}
+    with pytest.raises(UsageError, match="reports no parameter OMPI_MCA_coll_tunde"):
+        compared_now._in_force(here, compared_now.parse("OMPI_MCA_coll_tunde=3"))
+
+
+def test_one_size_is_enough(sides: Plant) -> None:
+    sides({("MPI_Allreduce", 65536): 1.2})
+    said = plumbline(*WORDS, "--sizes", "64k", "--json")
+    assert said.status == 3
+    found = verdicts(said.json)
+    assert found.keys() == {("MPI_Allreduce", 65536), ("MPI_Bcast", 65536)}
+    assert plumbline(*WORDS, "--sizes", "0,8").status == 2
+
+
 def test_what_is_planted_is_found_and_nothing_else(sides: Plant, tmp_path: Path) -> None:
     sides({("MPI_Allreduce", 65536): 1.1})
     said = plumbline(*WORDS, "--json", "--output", tmp_path / "x.xml")

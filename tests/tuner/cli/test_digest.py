@@ -9,10 +9,12 @@ import pytest
 
 from plumbline.cli import digest
 from plumbline.core import explained_guidelines, guidelines
-from plumbline_db import exports
+from plumbline_db import exports, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Export
+from plumbline_exporters.bundle import heading
 from tests.db import build
+from tests.exporters import bundles
 from tests.tuner.cli.command import Result, plumbline
 
 
@@ -67,6 +69,51 @@ def test_it_ends_in_what_works_for_its_library(tmp_path: Path, simulated: bool) 
     assert ("plumbline apply --site" in said) != simulated
     assert ("plumbline run --" in said) != simulated
     assert (". /x/plumbline.sh && smpirun $PLUMBLINE_SMPIRUN -np 4 " in said) == simulated
+
+
+def test_winners_are_in_order_and_one_size_stands_once(tmp_path: Path) -> None:
+    database = tmp_path / "plumbline.db"
+    with Database.open(database, write=True) as db:
+        campaign = build.done(db)
+        (one, *_) = winners.get(db, campaign.id)
+        sizes = [(4096, 8192), (1024, 1024), (16384, 16384)]
+        found = [msgspec.structs.replace(one, bytes_from=a, bytes_to=b) for a, b in sizes]
+        first = msgspec.structs.replace(one, function="MPI_Allgather")
+        winners.put(db, campaign.id, [*found, first])
+    for words in ([], ["--all"]):
+        said = plumbline("results", *words, "--db", database).out.partition("Winners")[2]
+        rows = [line.split() for line in said.splitlines() if line.strip().startswith("MPI_")]
+        assert [row[0] for row in rows[:4]] == ["MPI_Allgather", *[one.function] * 3]
+        assert [row[1] for row in rows[1:4]] == ["1024", "4096-8192", "16384"]
+
+
+@pytest.mark.parametrize("crowded", [False, True])
+def test_what_is_to_be_typed_starts(tmp_path: Path, crowded: bool) -> None:
+    """Open MPI refuses more ranks than there are cores, unless it is asked for."""
+    database = tmp_path / "plumbline.db"
+    with Database.open(database, write=True) as db:
+        build.done(db)
+        db.rows("UPDATE campaign SET oversubscribed = :crowded", {"crowded": crowded})
+    said = plumbline("results", "--db", database).out
+    assert ("plumbline run -- mpirun -np 4 --oversubscribe ./app" in said) == crowded
+
+
+def test_a_winner_that_removes_nothing_is_said_to(tmp_path: Path) -> None:
+    """It is faster, and what is violated stays so: in short, in the tables, in the files."""
+    database = tmp_path / "plumbline.db"
+    with Database.open(database, write=True) as db:
+        campaign = build.done(db)
+        removing = winners.get(db, campaign.id)
+        assert all(each.removes for each in removing)
+        in_vain = [msgspec.structs.replace(each, removes=[]) for each in removing]
+        usual = plumbline("results", "--db", database).out
+        winners.put(db, campaign.id, [*removing, *in_vain[:1]])
+    said = plumbline("results", "--db", database).out
+    assert "; 1 removing no violation for certain" in said and "for certain" not in usual
+    tables = " ".join(plumbline("results", "--all", "--db", database).out.split())
+    assert tables.count("none for certain") == 1
+    lines = heading(bundles.bundle(*removing, *in_vain[:1]), "x")
+    assert sum("removes: no violation for certain; it is faster" in one for one in lines) == 1
 
 
 def test_tables_name_the_guidelines(finished: tuple[Path, Result]) -> None:

@@ -66,7 +66,7 @@ def test_what_can_be_repeated_adds_up(
         (["thresholds", "--triples", "3"], "--triples 3: fewer than 4"),
         (["tune", "--triples", "2"], "--triples 2: 3 at least"),
         (["timeline", "--sizes", "8,16"], "a timeline is of one cell: name one of --sizes"),
-        (["timeline", "--work", "0"], "a timeline is of one cell: name one of --work"),
+        (["timeline", "--work", "0"], "--work 0: it takes 1 to 1000000"),
     ],
 )
 def test_what_a_command_cannot_do_with_an_option(words: list[str], said: str) -> None:

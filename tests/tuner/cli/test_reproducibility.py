@@ -81,7 +81,7 @@ def test_json_has_the_documented_fields(tmp_path: Path, starter: SimulatedStarte
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (("--sizes", "8k"), "--sizes takes whole numbers"),
+        (("--sizes", "8q"), "--sizes takes whole numbers"),
         (("--effects", "five"), "--effects takes numbers"),
         (("--nprocs", "1"), "--nprocs must be"),
         (("--trials", "1"), "--trials must be at least 2"),

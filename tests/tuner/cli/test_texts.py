@@ -67,7 +67,7 @@ def test_a_terminal_that_knows_no_such_letters(tmp_path: Path) -> None:
 @pytest.mark.parametrize("budget", ["inf", "nan", "-inf", "1e400"])
 def test_a_budget_that_is_no_number(tmp_path: Path, budget: str) -> None:
     done = started("campaign", "--budget", budget, folder=tmp_path)
-    assert done.returncode == 2 and b"budget_seconds must be a number" in done.stderr
+    assert done.returncode == 2 and b"--budget" in done.stderr
 
 
 def test_what_looks_like_markup_is_text(capsys: pytest.CaptureFixture[str]) -> None:

@@ -147,9 +147,9 @@ def test_all_collectives(tmp_path: Path, mpirun: None) -> None:
     ("words", "said"),
     [
         (["--benches", "sideways"], "both, fan_in, fan_out"),
-        (["--work", "0"], "nothing to overlap with"),
+        (["--work", "0"], "--work 0: it takes 1 to"),
         (["--work", "x"], "--work takes whole numbers"),
-        (["--sizes", "-5"], "--sizes must not be negative"),
+        (["--sizes", "-5"], "--sizes -5: it takes 0 or more"),
         (["--picture", "maps.jpg"], "name a file that ends in .svg, .png or .pdf"),
         (["--quick", "--full"], "name one of them"),
         (["--knob", "no_such_knob=1"], "reports no parameter no_such_knob"),

@@ -3,15 +3,18 @@ and by its page."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import urlencode
 
+import msgspec
 import pytest
 from starlette.testclient import TestClient
 
 from plumbline.foreign import storing
 from plumbline.results import compare, comparison_chart, sides
 from plumbline.results.compare import How, SideComparison
+from plumbline.system import chart
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from tests.tuner.cli.command import plumbline
@@ -72,6 +75,28 @@ def test_curves_over_ranks_are_compared_by_ranks(stored: Path) -> None:
     (head,) = [line for line in said.out.splitlines() if line.startswith("function")]
     assert head.split()[:3] == ["function", "ranks", "bytes"]
     assert plumbline("compare", *names, "--json", "--db", stored).json["a"]["run"] == SUITES
+
+
+def test_each_panel_has_its_places_below_it_and_sides_apart(stored: Path) -> None:
+    """A single axis below all panels was a page away from the first of them."""
+    side = f"{SUITES}/gather"
+    found = compared(stored, f"{side}@default", f"{side}@{BY_HAND}")
+    lines = [
+        msgspec.structs.replace(line, cell=msgspec.structs.replace(line.cell, function=name))
+        for name in ("MPI_Gather", "MPI_Scatter", "MPI_Bcast", "MPI_Reduce", "MPI_Scan")
+        for line in found.lines
+    ]
+    five = msgspec.structs.replace(found, lines=lines)
+    drawn = chart.render(comparison_chart.specification(five, "a", "b"))
+    assert drawn.count(">16384<") == 5
+    places: dict[str, set[str]] = {"A": set(), "B": set()}
+    for point in re.findall(r"<path [^>]*bytes: 16384[^>]*>", drawn):
+        if 'roledescription="point"' in point:
+            at = re.search(r"translate\(([\d.]+),", point)
+            side_of = re.search(r"side: ([AB])", point)
+            assert at is not None and side_of is not None
+            places[side_of[1]].add(at[1])
+    assert all(places.values()) and places["A"].isdisjoint(places["B"]), places
 
 
 def test_the_page_offers_suites_and_compares_them(client: TestClient) -> None:

@@ -169,7 +169,7 @@ def _layout(
     run, records = _launch(ranks, "layout", 0, plan, _beyond(ranks, environment))
     header = next((record for record in records if isinstance(record, Header)), None)
     if run.failure is not None or header is None:
-        said = run.stderr.strip()[-400:]
+        said = _first_words(run.stderr)
         reason = run.failure.text if run.failure else "no ranks"
         raise PlumblineError(
             f"`{command}` does not start the probe in the program's place ({reason}): {said}; "
@@ -181,6 +181,12 @@ def _layout(
             f"{start.ranks}: it is the launcher of another library (--mpi names one); {NO_PROOF}"
         )
     return PlacedRanks(header.nprocs, header.nodes, header.ppn)
+
+
+def _first_words(text: str) -> str:
+    """What a launcher says first tells what is wrong; advice follows. Frames are left out."""
+    lines = [line.strip() for line in text.splitlines()]
+    return " ".join(line for line in lines if line.strip("-*= "))[:400].strip()
 
 
 def _short(files: Files, *cases: PlanCase) -> Plan:

@@ -310,19 +310,22 @@ def _check(
     refusal = ("error", "wrong") if canary.one_of else ("error",)
     refusing = {cell for cell in cells if found.get(cell) in refusal}
     proof.tried.extend(plan.cases)
-    refused: list[str] = []
+    refused: dict[str, list[int]] = {}
     enough = canary.one_of and bool(refusing)
     for cell in plan.cases:
         what = f"{cell.function} at {cell.bytes} B"
         if (cell.function, cell.bytes) in refusing:
-            refused.append(what)
+            refused.setdefault(cell.function, []).append(cell.bytes)
         elif not enough:
             proof.missed.extend(own if canary.one_of else (cell,))
             proof.problems.append(
                 f"{what}: {canary.name} does not decide (its canary goes unnoticed)"
             )
     if refused:
-        where = ", ".join(refused)
+        where = "; ".join(
+            f"{function} at {', '.join(map(str, sorted(sizes)))} B"
+            for function, sizes in sorted(refused.items())
+        )
         proof.statements.append(
             f"{canary.name} decides (a canary in its place is refused): {where}"
         )

@@ -14,9 +14,7 @@ UNKNOWN, NOT_THE_LIBRARY = 1, 3
     "advise", takes="mpi db json nprocs", told={"nprocs": {"help": "Ranks.", "unset": ""}}
 )
 @click.argument("function", shell_complete=completing.functions)
-@click.option(
-    "--bytes", type=click.IntRange(0, 2**63 - 1), required=True, help="Communication volume."
-)
+@click.option("--bytes", type=options.Bytes(), required=True, help="Communication volume.")
 @click.option(
     "--measure",
     is_flag=True,
@@ -43,7 +41,7 @@ def command(
     import datetime
     import socket
 
-    from plumbline.core import guidelines
+    from plumbline.core import forms, guidelines
     from plumbline.results import advice_stored
     from plumbline.system import mistakes
     from plumbline_db.connection import Database
@@ -53,8 +51,7 @@ def command(
 
     if nprocs is None:
         raise click.UsageError("say on how many ranks: --nprocs N")
-    options.some_ranks(nprocs)
-    asked = advice_stored.name_of(function)
+    asked = forms.name_of(function)
     if asked not in (known := guidelines.load().lhs_functions()):
         raise UsageError(
             f"there is nothing to choose from for {asked}{mistakes.instead([asked], known)}"

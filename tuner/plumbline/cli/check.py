@@ -23,8 +23,8 @@ def _usual() -> ModuleType:
     context_settings={"default_map": options.usual("seed")},
     told={"bind": {"unset": "as the campaign was asked for, else plain"}},
 )
-@options.option("--functions", type=options.Words(), unset="all", help="Only winners of these.")
-@options.launches("Pairs of launches.", type=int, unset=lambda: _usual().PAIRS)
+@options.option("--functions", type=options.Functions(), unset="all", help="Only winners of these.")
+@options.launches("Pairs of launches.", unset=lambda: _usual().PAIRS)
 @options.reps("Calls that each loop times.", unset=lambda: _usual().ITERATIONS)
 @click.option(
     "--osu",

@@ -98,16 +98,20 @@ def no_program(name: str) -> click.UsageError:
     return click.UsageError(missing.format(name))
 
 
-def require_functions(catalogue: Catalogue, functions: Sequence[str]) -> None:
+def functions(catalogue: Catalogue, names: Sequence[str]) -> list[str]:
+    """As the probe calls them. Raises UsageError for what it does not know."""
+    from plumbline.core.forms import name_of
     from plumbline.system import mistakes
     from plumbline_db.errors import UsageError
 
     known = [*catalogue.names, *(pattern.name for pattern in catalogue.patterns)]
-    unknown = [name for name in functions if name not in known]
+    found = [name if name in known else name_of(name) for name in names]
+    unknown = [name for name, one in zip(names, found, strict=True) if one not in known]
     if unknown:
         raise UsageError(
             f"the probe knows no function {', '.join(unknown)}{mistakes.instead(unknown, known)}"
         )
+    return found
 
 
 def ratio_words(found: Comparison | None) -> str:

@@ -54,7 +54,7 @@ def _usual(name: str) -> object:
 )
 @_option(
     "alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=options.Real(0, 1, min_open=True, max_open=True),
     help="Adjusted p up to which a cell is said to differ.",
 )
 @click.option("--all", "all_variants", is_flag=True, help="Also mock-ups and algorithms of ours.")
@@ -65,12 +65,12 @@ def _usual(name: str) -> object:
 )
 @options.option(
     "--functions",
-    type=options.Words(),
+    type=options.Functions(),
     help="Only these, with commas between; --measure: in place of those that guidelines are about.",
 )
 @options.option(
     "--tolerance",
-    type=click.FloatRange(0, 1, max_open=True),
+    type=options.Real(0, 1, max_open=True),
     unset="0.05",
     help="With --measure: a smaller change does not count (0.05: 5 %).",
 )

@@ -64,8 +64,13 @@ def run(
         tolerance=TOLERANCE if tolerance is None else tolerance,
         design=design.over(min(FIRST, most), most),
     )
+    sizes = asked.pop("sizes", None)
+    if sizes and min(sizes) < 1:
+        raise click.UsageError("--sizes: each of 1 byte or more")
     given = {name: value for name, value in asked.items() if value is not None}
     settings = campaign_file.load(None, given)
+    if sizes:
+        settings = settings.but(sizes=sorted(set(sizes)))
     with (
         progress.Bar(in_all=2 * most) as bar,
         Database.open(program.database, write=True) as db,
@@ -102,6 +107,7 @@ def show(found: MeasuredComparison) -> None:
 
 def _heading(found: MeasuredComparison) -> Iterator[str]:
     from plumbline.results import compare
+    from plumbline.system.words import counted
 
     for letter, side in (("A", found.a), ("B", found.b)):
         header = side.launches[0].header
@@ -113,7 +119,7 @@ def _heading(found: MeasuredComparison) -> Iterator[str]:
     claim = found.claim
     promised, least = f"{100 * (1 - claim.alpha):g} %", f"{100 * claim.tolerance:g} %"
     yield (
-        f"launches of A and B took turns; intervals hold for all {len(found.cells)} cells "
+        f"launches of A and B took turns; intervals hold for {counted(len(found.cells), 'cell')} "
         f"together with {promised}; changes below {least} do not count"
     )
     yield from differences.differing(compare.differences(found.a, found.b), together=True)

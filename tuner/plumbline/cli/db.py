@@ -195,7 +195,6 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
     """
     from plumbline_db import schema, transfer
 
-    options.some_ranks(nprocs)
     if schema.is_database(source):
         if nprocs is not None:
             raise click.UsageError("--nprocs: a file of `plumbline db export` says it itself")

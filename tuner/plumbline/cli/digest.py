@@ -62,11 +62,13 @@ def summary(report: Report) -> Iterator[str]:
     if report.winners:
         speedups = [winner.speedup for winner in report.winners]
         best = max(report.winners, key=lambda winner: winner.speedup)
+        faster = sum(not winner.removes for winner in report.winners)
         yield (
             f"{counted(len(speedups), 'winner')}: {median(speedups):.2f} times as fast at the "
             f"median, {best.speedup:.2f} at best ({best.function})"
+            + (f"; {faster} removing no violation for certain" if faster else "")
         )
-        for use in putting_in_use.commands(report.campaign, report.exports):
+        for use in putting_in_use.commands(report.campaign, report.library, report.exports):
             yield f"for {use.whom}:  {use.command}"
     else:
         yield "no winners: nothing that was tried is known to be faster in every way of use"
@@ -78,7 +80,7 @@ def _violated(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 
 def _winners(winners: Sequence[Winner]) -> Iterator[str]:
-    shown = winners[:_MOST_WINNERS]
+    shown = tables.in_order(winners)[:_MOST_WINNERS]
     names = max(len(winner.function) for winner in shown)
     sizes = max(len(tables.sizes_of(winner)) for winner in shown)
     for winner in shown:

@@ -22,6 +22,7 @@ def command(program: Program, ids: tuple[str, ...]) -> None:
     from plumbline.system import mistakes
     from plumbline_db.errors import UsageError
 
+    ids = tuple(id.strip().upper() for text in ids for id in text.split(","))
     explained = {each.id: each for each in explained_guidelines.of(guidelines.load())}
     unknown = [id for id in ids if id not in explained]
     if unknown:

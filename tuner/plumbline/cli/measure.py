@@ -66,7 +66,7 @@ _OF_PLAN = {
 @options.of_plan(
     "window_us",
     "Window of --sync window; 0: from a short measurement of each case.",
-    type=click.IntRange(0),
+    type=options.Count(0),
 )
 @options.raw_records
 def command(
@@ -108,7 +108,7 @@ def command(
     of_plan = {name: asked.pop(name) for name in (*_OF_PLAN, "cache", "window_us")}
     all_settings = campaign_file.load(None, asked)
     toolchain = find_toolchain(program.mpi, settings=all_settings)
-    common.require_functions(toolchain.catalogue, [function])
+    (function,) = common.functions(toolchain.catalogue, [function])
     chosen = _variants(toolchain, function, variants)
     hot, cold = _configurations(toolchain, knobs, all_settings)
     cases = [

@@ -25,7 +25,7 @@ _RULE = StoppingRule()
 
 def _count(name: str, option: str, help: str) -> options.Wrap:
     default = getattr(_RULE, name)
-    return options.option(option, name, type=click.IntRange(1), default=default, help=help)
+    return options.option(option, name, type=options.Count(), default=default, help=help)
 
 
 @base.command(
@@ -42,7 +42,9 @@ def _count(name: str, option: str, help: str) -> options.Wrap:
 @_count("least", "--min", "Repetitions before the rule is asked.")
 @_count("step", "--step", "Repetitions from one question to the next.")
 @_count("most", "--max", "Repetitions at most.")
-@options.option("--budget", type=float, help="Seconds for a cell in a launch, at most.")
+@options.option(
+    "--budget", type=options.Real(0.001), help="Seconds for a cell in a launch, at most."
+)
 @options.launches(default=3)
 @options.cache()
 @options.raw_records
@@ -78,10 +80,8 @@ def command(
     from plumbline.settings.toolchain import find_toolchain
     from plumbline_db.errors import UsageError
 
-    if budget is not None and not 0.001 <= budget < math.inf:
-        raise UsageError(f"--budget {budget:g}: it takes seconds, a thousandth at least")
     toolchain = find_toolchain(program.mpi)
-    common.require_functions(toolchain.catalogue, functions)
+    functions = tuple(common.functions(toolchain.catalogue, functions))
     settings = campaign_file.load(None, asked)
     data = common.data_of(settings)
     cases = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import math
 import os
 import tempfile
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from plumbline.system.limits import LARGEST, MOST
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -51,6 +54,7 @@ class Option(click.Option):
         extra = super().get_help_extra(ctx)
         if extra.get("default") == '""':
             del extra["default"]
+        extra.pop("range", None)  # what is no slip of the keyboard lies in it
         if self.unset and "default" not in extra:
             unset = self.unset
             extra["default"] = unset if isinstance(unset, str) else str(unset())
@@ -75,6 +79,20 @@ class Words(click.ParamType[Any]):
         return [word.strip() for word in value.split(",")] if isinstance(value, str) else value
 
 
+class Functions(Words):
+    """`MPI_Gather`, and what is meant by `gather`."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[str]:
+        from plumbline.core import guidelines
+        from plumbline.core.forms import name_of
+
+        known = guidelines.load().lhs_functions()
+        words = super().convert(value, param, ctx)
+        return [name_of(word) if name_of(word) in known else word for word in words]
+
+
 class AllOrWords(Words):
     """True in place of `all`."""
 
@@ -83,13 +101,68 @@ class AllOrWords(Words):
         return True if words == ["all"] else words
 
 
+class Count(click.IntRange):
+    """So many of something."""
+
+    name = "number"
+
+    def __init__(self, least: int = 1, most: int = MOST) -> None:
+        super().__init__(least, most)
+
+
+class Real(click.FloatRange):
+    """A number; not below 0, unless told otherwise."""
+
+    name = "number"
+
+    def __init__(self, least: float = 0, most: float = LARGEST, **ends: bool) -> None:
+        super().__init__(least, most, **ends)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        found = super().convert(value, param, ctx)
+        if math.isnan(found):  # it is in every range
+            self.fail(f"{value} is no number.", param, ctx)
+        return float(found)
+
+
+def number_of_bytes(word: str) -> int:
+    """`65536`, and as tables show it `64k`. Raises ValueError."""
+    for power, unit in enumerate("kMG", start=1):
+        if word.strip().removesuffix("iB").endswith((unit, unit.lower(), unit.upper())):
+            return int(word.strip().removesuffix("iB")[:-1]) << 10 * power
+    return int(word)
+
+
+class Bytes(click.ParamType[int]):
+    """Of a message."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            found = number_of_bytes(str(value))
+        except ValueError:
+            found = -1
+        if not 0 <= found <= LARGEST:
+            self.fail(f"{value} is no number of bytes; 65536 is, and 64k.", param, ctx)
+        return found
+
+
 class Numbers(click.ParamType[Any]):
-    """Numbers with commas between, none below 0. `one_or_more`: most commands take one."""
+    """Numbers with commas between, `least` to `most`. `one_or_more`: most commands take one."""
 
     def __init__(
-        self, kind: type[int] | type[float] = int, *, one_or_more: bool = False, most: int = 2**63
+        self,
+        kind: Callable[[str], int] | Callable[[str], float] = int,
+        *,
+        one_or_more: bool = False,
+        least: int = 0,
+        most: int = LARGEST,
     ) -> None:
         self._kind = kind
+        self.min = least
         self._most = most
         self.one_or_more = one_or_more
         self.name = "number" if one_or_more else "numbers"
@@ -103,12 +176,14 @@ class Numbers(click.ParamType[Any]):
         try:
             numbers = [self._kind(word) for word in value.split(",")]
         except ValueError:
-            whole = "whole " if self._kind is int else ""
+            whole = "" if self._kind is float else "whole "
             raise click.UsageError(f"{name} takes {whole}numbers with commas between") from None
-        if min(numbers) < 0:
-            raise click.UsageError(f"{name} must not be negative")
-        if max(numbers) >= self._most:
-            raise click.UsageError(f"{name} must be below {self._most}")
+        wrong = [one for one in numbers if not self.min <= one <= self._most]  # nan is one
+        if wrong:
+            least = f"{self.min} " + ("or more" if self._most == LARGEST else f"to {self._most}")
+            raise click.UsageError(
+                f"{name} {wrong[0]}: it takes {least}; leave it out for what is usual"
+            )
         return numbers
 
 
@@ -196,8 +271,8 @@ def _try_folder(folder: Path) -> None:
 # --- keys of a campaign file ----------------------------------------------------------------------
 
 _TYPES = {
-    "whole number": click.INT,
-    "number": click.FLOAT,
+    "whole number": Count(0),
+    "number": Real(),
     "list of whole numbers": Numbers(),
     "list of texts": Words(),
     "true or false or list of texts": AllOrWords(),
@@ -229,6 +304,8 @@ def key(name: str, **more: Any) -> Wrap:
         words += "; all: every one"
     if ", " in found.takes:
         more["metavar"] = found.takes.replace(", ", "|")
+    if name == "functions":
+        more["type"] = Functions()
     names = _NAMES.get(name, (f"--{name.replace('_', '-')}",))
     return option(name, *names, **({"help": f"{words}."} | more))
 
@@ -276,14 +353,13 @@ shared = together(
         "-n",
         "--np",
         "--nprocs",
-        type=Numbers(one_or_more=True, most=2**31),
-        unset="0",
-        help="Ranks; 0: all processing units (four ranks where there are fewer), or 32 simulated "
-        "ones.",
+        type=Numbers(one_or_more=True, least=1, most=2**31 - 1),
+        help="Ranks; not given: all processing units (four ranks where there are fewer), or 32 "
+        "simulated ones.",
     ),
     _shared(
         "--nodes",
-        type=click.INT,
+        type=Count(),
         help="Nodes, as many ranks on each; not given: one, all of `hosts`, or a simulated one a "
         "rank.",
     ),
@@ -304,11 +380,13 @@ shared = together(
         help="On a simulated machine (SimGrid), with the decisions of ompi, mpich, mvapich2 or "
         "impi re-created.",
     ),
-    _shared("--sizes", type=Numbers(), help="Bytes, with commas between."),
+    _shared(
+        "--sizes", type=Numbers(number_of_bytes), help="Bytes, with commas between (64k: 65536)."
+    ),
     _shared("--type", unset="MPI_BYTE", help="MPI datatype."),
     _shared("--op", unset="MPI_BOR", help="MPI reduction operator."),
-    _shared("--root", type=click.INT, unset="0", help="Root of rooted functions."),
-    _shared("--seed", type=click.IntRange(0), unset="1", help="Seed of orders and data."),
+    _shared("--root", type=Count(0, LARGEST), unset="0", help="Root of rooted functions."),
+    _shared("--seed", type=Count(0, LARGEST), unset="1", help="Seed of orders and data."),
     _shared(
         "--campaign",
         unset="the one finished last that has winners",
@@ -329,11 +407,6 @@ def told(name: str) -> dict[str, object]:
     """What such a key says of itself, for a command's `told`."""
     found = _explained()[name]
     return {"help": found.sentence, "unset": found.default}
-
-
-def some_ranks(nprocs: int | None, least: int = 1) -> None:
-    if nprocs is not None and nprocs < least:
-        raise click.UsageError(f"--nprocs {nprocs}: {least} at least")
 
 
 # --- options that several commands define ---------------------------------------------------------
@@ -363,11 +436,11 @@ raw_records = option(
 
 
 def launches(help: str = "Launches; each is started anew.", **more: Any) -> Wrap:
-    return option("--launches", **({"type": click.IntRange(1), "help": help} | more))
+    return option("--launches", **({"type": Count(), "help": help} | more))
 
 
 def reps(help: str, **more: Any) -> Wrap:
-    return option("--reps", type=click.IntRange(1), help=help, **more)
+    return option("--reps", type=Count(), help=help, **more)
 
 
 def picture(what: str) -> Wrap:

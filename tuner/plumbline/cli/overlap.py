@@ -11,6 +11,7 @@ from plumbline.core.configuration import AS_IT_IS
 from plumbline.overlap import place
 from plumbline.overlap.benches import QUICK, Aid
 from plumbline.overlap.settings import LAUNCHES, OverlapSettings
+from plumbline.system import limits
 
 from . import base, common, options, progress
 from .base import Program
@@ -73,7 +74,7 @@ def _axis(number: int, unit: int) -> str:
 @options.option("--benches", unset=", ".join(QUICK), help="Benchmarks, with commas between.")
 @options.option(
     "--work",
-    type=options.Numbers(),
+    type=options.Numbers(least=1, most=limits.MOST),
     unset=lambda: _axis(1, 1000),
     help="Microseconds of work, with commas between.",
 )
@@ -90,11 +91,11 @@ def _axis(number: int, unit: int) -> str:
     "beside the work or on a core to itself.",
 )
 @click.option(
-    "--test-us", type=click.IntRange(0), default=0, help="MPI_Test after so much work, in µs."
+    "--test-us", type=options.Count(0), default=0, help="MPI_Test after so much work, in µs."
 )
 @options.option(
     "--triples",
-    type=click.IntRange(1),
+    type=options.Count(),
     default=_USUAL.triples,
     help="Communication, work and both, so often in a launch.",
 )
@@ -162,8 +163,6 @@ def command(
     if quick and full:
         raise UsageError("--quick and --full are different grids; name one of them")
     every_size, every_work = suite.axes(quick=quick)
-    if 0 in (work or ()):
-        raise UsageError("--work 0 is nothing to overlap with; name whole microseconds from 1 on")
     chosen = names.names(benches, groups=True) if benches else names.QUICK
     settings = OverlapSettings(
         place.NPROCS,

@@ -40,7 +40,7 @@ BUDGET_SECONDS = 600.0
 )
 @options.option(
     "--limit",
-    type=click.FloatRange(0, 1),
+    type=options.Real(0, 1),
     default=_USUAL.limit,
     help="Of the shorter of message and work, so much may come on top of the longer.",
 )

@@ -57,8 +57,10 @@ def command(
     from plumbline.settings.toolchain import find_toolchain
     from plumbline.system.machine import processing_units
     from plumbline_db.connection import Database
+    from plumbline_db.errors import UsageError
 
-    options.some_ranks(nprocs, _FEWEST)
+    if nprocs is not None and nprocs < _FEWEST:
+        raise UsageError(f"--nprocs {nprocs}: {_FEWEST} at least")
     wanted = tuple(sorted(set(sizes or SIZES)))
     ranks = nprocs or max(_FEWEST, processing_units())
     settings = PingPongSettings(ranks, wanted, reps, launches, seed)

@@ -43,6 +43,7 @@ def command(program: Program, application: tuple[str, ...], output: Path) -> int
       plumbline campaign -n 4 --profile my.json
     """
     from plumbline.core.application import write
+    from plumbline.system.words import counted
 
     found = _found(program, application, output)
     write(output, found)
@@ -50,7 +51,7 @@ def command(program: Program, application: tuple[str, ...], output: Path) -> int
     console.print(_table(found))
     for line in _remarks(found):
         click.echo(f"plumbline: {line}", err=True)
-    click.echo(f"plumbline: {output}: {len(found.calls)} kinds of calls", err=True)
+    click.echo(f"plumbline: {output}: {counted(len(found.calls), 'kind')} of calls", err=True)
     return 0 if _is_recording(application) else found.status
 
 

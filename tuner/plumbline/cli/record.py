@@ -27,7 +27,7 @@ _SITES = 5
 )
 @options.option(
     "--limit",
-    type=click.IntRange(1, 1 << 20),
+    type=options.Count(1, 1 << 20),
     default=256,
     help="MiB a rank; events behind that are counted, not kept.",
 )

@@ -51,14 +51,19 @@ def _standing(name: str) -> Callable[[], str]:
     },
 )
 @click.option("--quick", is_flag=True, help="Three minutes at most: fewer cells and effects.")
-@options.option("--functions", type=options.Words(), help="With commas between (unset: see above).")
 @options.option(
-    "--trials", type=int, unset=_standing("trials"), help="Whole experiments that are compared."
+    "--functions", type=options.Functions(), help="With commas between (unset: see above)."
 )
-@options.launches("Launches of a trial.", type=int, unset=_standing("launches"))
+@options.option(
+    "--trials",
+    type=options.Count(),
+    unset=_standing("trials"),
+    help="Whole experiments that are compared.",
+)
+@options.launches("Launches of a trial.", unset=_standing("launches"))
 @options.option(
     "--effect-launches",
-    type=int,
+    type=options.Count(0),
     unset=_standing("effect_launches"),
     help="Launches for A/A and planted delays; 0: none.",
 )

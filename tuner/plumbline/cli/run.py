@@ -122,7 +122,7 @@ def _by_function(rows: Sequence[SavedCalls]) -> Iterator[tuple[str, str]]:
         number, seconds = calls.get(row.function, (0.0, 0.0))
         calls[row.function] = (number + row.calls, seconds + (row.saving_seconds or 0.0))
     for name, (number, seconds) in sorted(calls.items(), key=lambda item: -item[1][1]):
-        yield name, f"{seconds:.3g} s in {number:.6g} calls"
+        yield name, f"{seconds:.3g} s in {number:.6g} call{'s' if number != 1 else ''}"
 
 
 def _few(words: Sequence[str]) -> str:

@@ -136,6 +136,12 @@ def _one(
         raise PlumblineError(f"{'; '.join(site)}: {OUT}")
     ranks = starting.starter(toolchain, settings)
     loop.check(toolchain, settings, ranks)
+    for function, ids in identity.beside(toolchain, settings).items():
+        click.echo(
+            f"plumbline: {function} is measured as well: {', '.join(ids)} is about it, and "
+            "`functions` adds to what `guidelines` name",
+            err=True,
+        )
     with Database.open(database, write=True) as db:
         campaign = identity.begin(db, toolchain, settings, new=new)
         ranks.keep_apart(campaign)

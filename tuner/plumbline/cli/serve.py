@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from . import base
+from . import base, options
 from .base import Program
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -17,7 +17,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @base.command("serve", takes="db")
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
-@click.option("--port", default=9464, type=click.IntRange(1, 65535), help="Port to listen on.")
+@click.option("--port", default=9464, type=options.Count(1, 65535), help="Port to listen on.")
 @click.option(
     "--allow-host",
     "names",
@@ -37,7 +37,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--max-series",
     default=5000,
-    type=click.IntRange(100),
+    type=options.Count(100),
     help="Of more metrics than this, those of the oldest places are left out.",
 )
 def command(

@@ -183,7 +183,7 @@ def winners(report: Report, guidelines: Guidelines) -> Table:
     table = common.titled(
         "Winners", ("function", "bytes", "configuration", "speed-up, cold", "removes")
     )
-    for winner in report.winners:
+    for winner in in_order(report.winners):
         table.add_row(
             winner.function,
             sizes_of(winner),
@@ -192,6 +192,11 @@ def winners(report: Report, guidelines: Guidelines) -> Table:
             _removed(winner, guidelines),
         )
     return table
+
+
+def in_order(found: Sequence[Winner]) -> list[Winner]:
+    """By function and size; they are stored round by round."""
+    return sorted(found, key=lambda winner: (winner.function, winner.bytes_from))
 
 
 def _removed(winner: Winner, guidelines: Guidelines) -> str:
@@ -204,7 +209,7 @@ def _removed(winner: Winner, guidelines: Guidelines) -> str:
         named(guideline, guidelines) + (f" ({', '.join(those)} B)" if all(those) else "")
         for guideline, those in sizes.items()
     ]
-    return "; ".join(words) or "-"
+    return "; ".join(words) or "none for certain"
 
 
 def named(guideline: str, guidelines: Guidelines) -> str:
@@ -367,4 +372,6 @@ def _remaining(report: Report, guidelines: Guidelines) -> Table:
 def sizes_of(winner: Winner) -> str:
     if winner.bytes_to == UNBOUNDED_BYTES:
         return "all sizes" if winner.bytes_from == 0 else f"{winner.bytes_from} and more"
+    if winner.bytes_from == winner.bytes_to:
+        return str(winner.bytes_from)
     return f"{winner.bytes_from}-{winner.bytes_to}"

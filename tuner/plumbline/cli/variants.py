@@ -36,7 +36,7 @@ FIRST, LAUNCHES = 3, 10
 )
 @options.option(
     "--first-launches",
-    type=click.IntRange(1),
+    type=options.Count(),
     unset=f"{FIRST}; 1 on a simulated machine",
     help="Launches in which all of them race.",
 )
@@ -81,7 +81,7 @@ def command(
     counts: Sequence[int | None] = nprocs or [None]
     settings = [campaign_file.load(None, asked | {"nprocs": count}) for count in counts]
     toolchain = find_toolchain(program.mpi, settings=settings[0])
-    common.require_functions(toolchain.catalogue, functions)
+    functions = tuple(common.functions(toolchain.catalogue, functions))
     known = {variant.function for variant in toolchain.catalogue.variants}
     if measure and not known.issuperset(functions):
         bare = ", ".join(function for function in functions if function not in known)

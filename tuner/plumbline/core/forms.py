@@ -1,12 +1,20 @@
-"""Non-blocking and persistent forms of collectives, which are functions of their own: MPI_Ibcast,
-begun and waited for, and MPI_Bcast_init, set up before and then started and waited for. What holds
-for the arguments and the volume of a function holds for its forms."""
+"""Names of collectives, and of their non-blocking and persistent forms, which are functions of
+their own: MPI_Ibcast, begun and waited for, and MPI_Bcast_init, set up before and then started and
+waited for. What holds for the arguments and the volume of a function holds for its forms."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 _NONBLOCKING, _PERSISTENT = "MPI_I", "_init"
+
+
+def name_of(text: str) -> str:
+    """`MPI_Gather` of `gather`, `MPI_GATHER`, `Gather`."""
+    bare = text.strip()
+    if bare[:4].upper() == "MPI_":
+        bare = bare[4:]
+    return "MPI_" + bare.lower().capitalize()
 
 
 def blocking(function: str) -> str:

@@ -9,7 +9,7 @@ import msgspec
 
 from plumbline.results import putting_in_use
 from plumbline.system.words import counted
-from plumbline_db import alarms, campaigns, exports, winners
+from plumbline_db import alarms, campaigns, exports, machines, winners
 from plumbline_db.connection import Database
 from plumbline_db.coverage import Coverage
 from plumbline_db.layout import is_simulated
@@ -95,7 +95,9 @@ def _in_force(db: Database, each: Coverage) -> list[str]:
     campaign = campaigns.get(db, each.in_force)
     if not is_simulated(campaign):
         return [f"plumbline apply --user --campaign {campaign.id}"]
-    found = putting_in_use.commands(campaign, exports.get(db, campaign.id))
+    found = putting_in_use.commands(
+        campaign, machines.library(db, campaign.library_fingerprint), exports.get(db, campaign.id)
+    )
     return [use.command for use in found]
 
 

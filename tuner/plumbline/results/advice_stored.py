@@ -109,14 +109,6 @@ class Advised(msgspec.Struct, frozen=True):
         return f"nothing was measured on {here} that says it"
 
 
-def name_of(text: str) -> str:
-    """`MPI_Gather` of `gather`, `MPI_GATHER`, `Gather`."""
-    bare = text.strip()
-    if bare[:4].upper() == "MPI_":
-        bare = bare[4:]
-    return "MPI_" + bare.lower().capitalize()
-
-
 def read(db: Database, question: Question, campaign: str = "", host: str = "") -> Advised:
     """`campaign`: this one alone; `host`: the machine that is meant where there are several."""
     newest_first = [

@@ -185,12 +185,23 @@ class _StartableSide:
         self.environment = _in_force(self.toolchain, name)
 
 
+def _knob(toolchain: Toolchain, given: str, value: str) -> str:
+    """`btl` of `OMPI_MCA_btl`, as the library's own variables are spelt; else what was given."""
+    meant = [
+        knob
+        for knob in toolchain.knobs
+        if given.endswith(knob) and given in toolchain.family.in_environment({knob: value})
+    ]
+    return max(meant, key=len, default=given)
+
+
 def _in_force(toolchain: Toolchain, name: NamedSide) -> dict[str, str]:
     """Variables are put in force as they are, knobs as the library wants them."""
     found: dict[str, str] = {}
-    for knob, value in name.values.items():
-        if knob == PRELOAD:
+    for given, value in name.values.items():
+        if given == PRELOAD:
             continue
+        knob = _knob(toolchain, given, value)
         if knob in toolchain.knobs:
             found |= toolchain.family.in_environment(toolchain.space.with_needs(knob, value))
         elif _VARIABLE.match(knob):

@@ -83,9 +83,8 @@ def specification(found: SideComparison, a: str, b: str) -> dict[str, Any]:
         "facet": {"field": "panel", "type": "nominal", "title": None},
         "columns": 2,
         "spec": {"width": 380, "height": 180, "layer": layers},
-        "resolve": {
-            "scale": {"y": "independent"} | ({"x": "independent"} if len(axes) > 1 else {})
-        },
+        # Each panel with its own sizes below it: one axis below all is far from the first ones.
+        "resolve": {"scale": dict.fromkeys(("x", "xOffset", "y"), "independent")},
         "config": {"background": "white", "font": "sans-serif"},
     }
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.libraries import families
+from plumbline.system.placement import Placement
 from plumbline_db.layout import is_simulated
-from plumbline_db.records import Campaign, Export
+from plumbline_db.records import Campaign, Export, Library
 from plumbline_exporters import plumbline_sh
 
 
@@ -19,12 +21,18 @@ class UseCommand(msgspec.Struct, frozen=True):
     command: str
 
 
-def commands(campaign: Campaign, exports: Sequence[Export]) -> list[UseCommand]:
+def commands(campaign: Campaign, library: Library, exports: Sequence[Export]) -> list[UseCommand]:
     """The nearest one first. On a simulated machine nothing is applied: its shell file is
     sourced."""
     if not is_simulated(campaign):
+        family = families().get(library.family)
+        crowded = campaign.oversubscribed
+        asked = Placement(nodes=campaign.nodes, ppn=campaign.ppn, oversubscribed=crowded).plain()
+        # Some libraries start no more ranks than there are cores unless they are told to.
+        words = [] if family is None or campaign.nodes > 1 else family.words(asked)
+        ranks = " ".join(words) or f"-np {campaign.nprocs}"
         return [
-            UseCommand("a user", f"plumbline run -- mpirun -np {campaign.nprocs} ./app"),
+            UseCommand("a user", f"plumbline run -- mpirun {ranks} ./app"),
             UseCommand("a site", f"plumbline apply --site --campaign {campaign.id} --dry-run"),
         ]
     scripts = [each.path for each in exports if Path(each.path).name == plumbline_sh.FILE_NAME]

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from plumbline.core import application
+from plumbline.system import limits
 from plumbline.system.toml import Document
 
 from .cases import Cases
@@ -30,7 +31,8 @@ BUDGET_SECONDS, SIMULATED_BUDGET_SECONDS = 180.0, 900.0
 # What all ranks of a node, and all simulated ones, hold of a volume by default at most.
 NODE_BYTES, SIMULATED_BYTES = 2**30, 2**28
 
-_LARGEST = 2**63 - 1
+# Keys that are 0 where they are not given, and are chosen then; nobody says 0.
+CHOSEN = ("nprocs", "launches_max")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,8 +88,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         simulated = self.ranks.simulate is not None
         yield from self.ranks.problems()
         numbers = (*chain.from_iterable(self.cases.every_size()), *self.keys().values())
-        if any(isinstance(number, int) and number > _LARGEST for number in numbers):
-            yield f"numbers must be at most {_LARGEST}"
+        if any(isinstance(number, int) and number > limits.LARGEST for number in numbers):
+            yield f"numbers must be at most {limits.LARGEST}"
         yield from self.fixed.problems(simulated=simulated)
         yield from self.cases.problems(nprocs)
         yield from self.way.problems(simulated=simulated)

@@ -23,7 +23,7 @@ from plumbline.launch.simulation import known
 from plumbline.system import mistakes, modules, placement, toml
 from plumbline.system.toml import Document
 
-from . import GROUPS, Settings, of_keys
+from . import CHOSEN, GROUPS, Settings, of_keys
 from .ranks import PLACES
 from .sampling import SIMULATED
 
@@ -71,6 +71,9 @@ def of(source: Document, values: Mapping[str, Any], overrides: Mapping[str, Any]
             "library": known(selector)
         }
     values |= given
+    for key in CHOSEN:
+        if values.get(key) == 0:
+            raise source.refused(f"{key} must not be 0: leave it out, and it is chosen")
     if "simulate" in values:
         values = SIMULATED | values
     if not values.keys() & set(PLACES):

@@ -11,7 +11,7 @@ import msgspec
 
 from plumbline.core.application import Application
 
-from . import GROUPS
+from . import CHOSEN, GROUPS
 
 
 class ExplainedSetting(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ def of_group(group: type[msgspec.Struct]) -> Iterator[tuple[str, ExplainedSettin
     usual = group()
     for field in msgspec.structs.fields(group):
         takes = _words(msgspec.inspect.type_info(field.type))
-        default = _default(getattr(usual, field.name))
+        default = "" if field.name in CHOSEN else _default(getattr(usual, field.name))
         yield field.name, ExplainedSetting(takes, default, sentences[field.name])
 
 

@@ -150,6 +150,17 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
+def beside(toolchain: Toolchain, settings: Settings) -> dict[str, list[str]]:
+    """Functions that are measured though others are named: for these guidelines, which are named
+    too. Empty where `functions` or `guidelines` are not given."""
+    named = settings.cases.functions
+    found: dict[str, list[str]] = {}
+    for pattern in toolchain.guidelines.patterns:
+        if named and pattern.id in settings.cases.guidelines and pattern.lhs not in named:
+            found.setdefault(pattern.lhs, []).append(pattern.id)
+    return found
+
+
 def chosen(toolchain: Toolchain, settings: Settings) -> Guidelines:
     """The guidelines that the settings name; the default ones when they name none. Monotony and
     split-robustness belong to every function that is measured, with a pattern or without."""

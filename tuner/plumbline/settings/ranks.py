@@ -27,7 +27,8 @@ class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Where the ranks are."""
 
     nprocs: int = 0
-    """Ranks; 0: all processing units (four ranks where there are fewer), or 32 simulated ones."""
+    """Ranks; not given: all processing units (four ranks where there are fewer), or 32 simulated
+    ones."""
     nodes: int | None = None
     """Nodes, as many ranks on each; not given: one, all of `hosts`, or a simulated one a rank."""
     bind: Bind | None = None

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from plumbline.core.unmeasured import Unmeasured
+from plumbline.system.limits import MOST
 
 LAUNCHES_MAX = 30
 
@@ -24,7 +25,7 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     launches: int = 9
     """Launches of the first look at a table, or pairs of them; what is clear then gets no more."""
     launches_max: int = 0
-    """Launches of what stays undecided, at most; 0: 30, or twice `launches` where that is more."""
+    """Launches of what stays undecided, at most; not given: 30, or twice `launches`."""
     blocks: int = 12
     """Passes over all cases in a launch, each in its own random order."""
     reps: int = 4
@@ -47,7 +48,9 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         if simulated and {self.launches, self.launches_max} != {1}:
             yield "launches and launches_max must be 1, for a simulated machine repeats itself"
         if 0 != self.launches_max < self.launches:
-            yield "launches_max must be at least launches (0: chosen from them)"
+            yield "launches_max must be at least launches; leave it out for 30, or twice them"
+        if max(self.launches, self.launches_max, self.blocks, self.reps) > MOST:
+            yield f"launches, launches_max, blocks and reps must be at most {MOST}"
         if min(self.blocks, self.reps) < 1:
             yield "blocks and reps must be at least 1"
         if not 0 <= self.precision < 1:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from plumbline.core.unmeasured import Unmeasured
+from plumbline.system.limits import MOST
 
 
 class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -50,5 +51,7 @@ class Searching(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     def problems(self) -> Iterator[str]:
         if self.rounds < 0:
             yield "rounds must not be negative"
+        if self.rounds > MOST:
+            yield f"rounds must be at most {MOST}"
         if not 0 <= (self.budget_seconds or 0) < math.inf:
             yield "budget_seconds must be a number of seconds, not negative"

@@ -185,7 +185,7 @@ def find_toolchain(
     launcher = launcher_for(settings.ranks.place if settings else None, beside)
     placement = settings.ranks.placement(None) if settings else Placement(nodes=1, ppn=1)
     layout, build_id = paths.layout(), paths.build_id(installation.library)
-    probe = layout.probe(build_id)
+    probe = layout.probe(build_id, installation.mpicc)
     catalogue = list_of(probe, partial(launcher.alone, installation))
     rules = guideline_file.load(guidelines).known_to(catalogue.names)
     guideline_file.check_against(rules, {variant.name for variant in catalogue.variants})

@@ -24,15 +24,15 @@ class Layout(msgspec.Struct, frozen=True):
     own: Path | None = None
     sources: Path | None = None
 
-    @property
-    def remedy(self) -> str:
-        """Against a program that is missing."""
-        if self.own is None:
-            return "`make build MPICC=<its mpicc>`"
-        return "`plumbline build --mpi <its prefix>`"
+    def remedy(self, of: str) -> str:
+        """Against a program that is missing; `of`: what `plumbline build` is given, if anything."""
+        if self.own is not None:
+            return f"`plumbline build {of}`" if of else "`plumbline build`"
+        return f"`make build MPICC={of}`" if of else "`make build`"
 
-    def probe(self, build_id: str) -> Path:
-        return self._built(build_id, "probe")
+    def probe(self, build_id: str, mpicc: Path | None = None) -> Path:
+        """`mpicc`: the library's own, where it is known."""
+        return self._built(build_id, "probe", mpicc)
 
     def loops(self, build_id: str) -> Path:
         return self._built(build_id, "loops")
@@ -48,14 +48,15 @@ class Layout(msgspec.Struct, frozen=True):
         """The compiled core of `plumbline detect`, which is one for all MPI libraries."""
         path = self._found("detection", "libdetection.so")
         if not path.is_file():
-            raise PlumblineError(f"{path} is missing: build it with {self.remedy}")
+            raise PlumblineError(f"{path} is missing: build it with {self.remedy('')}")
         return path
 
-    def _built(self, build_id: str, name: str) -> Path:
+    def _built(self, build_id: str, name: str, mpicc: Path | None = None) -> Path:
         path = self._found(build_id, name)
         if not path.is_file():
             raise PlumblineError(
-                f"{path} is missing: build the probes for {build_id} with {self.remedy}"
+                f"{path} is missing: build the probes for {build_id} with "
+                f"{self.remedy(str(mpicc or '<its mpicc>'))}"
             )
         return path
 

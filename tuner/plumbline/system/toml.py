@@ -12,12 +12,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from plumbline.system import mistakes
+from plumbline.system import limits, mistakes
 from plumbline_db.errors import UsageError
 
 _MOST_BYTES = 1 << 20
 _DEEPEST = 20  # tables in tables
-_LARGEST = 2**63 - 1
 _KEYS = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*")
 
 Anything = TypeVar("Anything")
@@ -114,8 +113,8 @@ def read(path: Path, name: str) -> Document:
             raise UsageError(f"{name}: {value!r} has a NUL character")
         if isinstance(value, float) and not math.isfinite(value):
             raise UsageError(f"{name}: {value} is no number that anything can have here")
-        if isinstance(value, int) and abs(value) > _LARGEST:
-            raise UsageError(f"{name}: a number is larger than {_LARGEST}")
+        if isinstance(value, int) and abs(value) > limits.LARGEST:
+            raise UsageError(f"{name}: a number is larger than {limits.LARGEST}")
     return document
 
 
