@@ -384,7 +384,7 @@ def test_a_probe_that_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (prefix / "share" / "plumbline" / "search-spaces").mkdir(parents=True)
     monkeypatch.setenv("PLUMBLINE_PREFIX", str(prefix))
     said = plumbline("measure", "MPI_Bcast")
-    refused(said, 1, "openmpi-4.1.4/probe is missing: build the probes", "plumbline build /")
+    refused(said, 1, "openmpi-4.1.4/probe is missing: build the probes", "plumbline build --mpi")
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,11 @@ class Layout(msgspec.Struct, frozen=True):
     own: Path | None = None
     sources: Path | None = None
 
-    def remedy(self, of: str) -> str:
-        """Against a program that is missing; `of`: what `plumbline build` is given, if anything."""
-        if self.own is not None:
-            return f"`plumbline build {of}`" if of else "`plumbline build`"
-        return f"`make build MPICC={of}`" if of else "`make build`"
+    def remedy(self, mpicc: Path | None) -> str:
+        """Against a program that is missing; `mpicc`: the library's own, where it is known."""
+        if self.own is None:
+            return f"`make build MPICC={mpicc or '<its mpicc>'}`"
+        return f"`plumbline build {mpicc or '--mpi <its prefix>'}`"
 
     def probe(self, build_id: str, mpicc: Path | None = None) -> Path:
         """`mpicc`: the library's own, where it is known."""
@@ -48,15 +48,15 @@ class Layout(msgspec.Struct, frozen=True):
         """The compiled core of `plumbline detect`, which is one for all MPI libraries."""
         path = self._found("detection", "libdetection.so")
         if not path.is_file():
-            raise PlumblineError(f"{path} is missing: build it with {self.remedy('')}")
+            command = "`make build`" if self.own is None else "`plumbline build`"
+            raise PlumblineError(f"{path} is missing: build it with {command}")
         return path
 
     def _built(self, build_id: str, name: str, mpicc: Path | None = None) -> Path:
         path = self._found(build_id, name)
         if not path.is_file():
             raise PlumblineError(
-                f"{path} is missing: build the probes for {build_id} with "
-                f"{self.remedy(str(mpicc or '<its mpicc>'))}"
+                f"{path} is missing: build the probes for {build_id} with {self.remedy(mpicc)}"
             )
         return path
 
