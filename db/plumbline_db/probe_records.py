@@ -110,9 +110,9 @@ class Order(Record, frozen=True, tag_field="record", tag="order"):
 
 class Samples(Record, frozen=True, tag_field="record", tag="samples"):
     """One case in one block. `late` counts repetitions that began late (not in `ns`), `overrun`
-    those that ended after the next start. `window_ns`: the window that starts on the global clock ended with (0:
-    none); `budget_spent`: `budget_ms` ended the series before all repetitions were taken;
-    `settled`: times fell no more when samples were taken (the plan's `settle`), or repeated
+    those that ended after the next start. `window_ns`: the window that starts on the global clock
+    ended with (0: none); `budget_spent`: `budget_ms` ended the series before all repetitions were
+    taken; `settled`: times fell no more when samples were taken (the plan's `settle`), or repeated
     themselves (`cycle`: then `ns` is the mean of a cycle, and all repetitions are warm-up).
     `counts`: what kernel and processor counted, over all ranks, warm-up and start scheme too:
     `voluntary_switches`, `involuntary_switches`, `migrations`, and events of PAPI by name; what the
