@@ -104,20 +104,6 @@ def test_no_gain_but_what_it_was_chosen_for_is_gone() -> None:
     assert judged([one], {("MPI_Allreduce", 16384): 0.995}, unknown)[0] == []
 
 
-def test_what_acceptance_has_seen_is_no_gain_where_the_violation_stays() -> None:
-    """1.02 times as fast, perhaps, and 2.5 times as long as allowed: who would export that?"""
-    one, cells = winner(removes=["GL12@16384"]), ratios({("MPI_Allreduce", 16384): 0.99}, 0.1)
-    speeds = [speed(one, [one], cells, {})]
-    assert speeds[0] is not None and speeds[0].ratio < 1 < (speeds[0].high or 0)
-    still = violated("MPI_Allreduce", "GL12", 16384)
-    unknown = msgspec.structs.replace(still, verdict="undecided")
-    for now, count in ((still, 0), (unknown, 1)):
-        found = judge_winners([one], speeds, list(cells), {}, [now], BUILT_ON, faster=[one])
-        assert [len(part) for part in found] == [count, 1 - count]
-    ((_, why),) = judge_winners([one], speeds, list(cells), {}, [still], BUILT_ON, faster=[one])[1]
-    assert why.endswith("times the default, and what it was chosen for is violated")
-
-
 def test_what_gives_no_result_in_force_is_dropped() -> None:
     one, cells = winner(), ratios({("MPI_Allreduce", 16384): 0.5})
     crash = [Target("MPI_Allreduce", 65536)]

@@ -292,8 +292,7 @@ def judge_winners(
 ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
     """Keeps a winner if its cells are not slower than the default's in cold launches, and it is
     significantly faster over them, or no slower and what it was chosen for holds or it is known to
-    be faster; one of ours that is known to be faster only must not be surely slower. Where all that
-    it was chosen for is still violated, it must be significantly faster.
+    be faster; one of ours that is known to be faster only must not be surely slower.
 
     `speeds`: of each winner, tuned over default; `cells`: what was measured; `slower`: the cells
     that are slower than before; `built_on`: which functions a library may build a function on;
@@ -328,18 +327,15 @@ def judge_winners(
             continue
         clearly = speed.high is not None and speed.high < 1
         cured = any((winner.function, name) in held for name in winner.removes)
-        removes = [name for name in winner.removes if (winner.function, name) not in violated]
-        in_vain = bool(winner.removes) and not removes
         known = before or any(is_part(winner, earlier) for earlier in faster)
         # A knob was switched otherwise when it was accepted: what counts is how users have it.
         of_ours = winner.variant != LIBRARY
         surely_slower = speed.low is not None and speed.low > 1
         stays = ((cured or known) and speed.ratio <= 1) or (known and of_ours and not surely_slower)
-        if not (clearly or (stays and not in_vain)):
-            also = ", and what it was chosen for is violated" if in_vain else ""
-            text = f"no gain is left cold: {_text(speed)} times the default{also}"
-            dropped.append((winner, text))
+        if not (clearly or stays):
+            dropped.append((winner, f"no gain is left cold: {_text(speed)} times the default"))
             continue
+        removes = [name for name in winner.removes if (winner.function, name) not in violated]
         if before:
             kept.append(msgspec.structs.replace(winner, removes=removes))
             continue
