@@ -147,7 +147,8 @@ EXPORT int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendt
                           const int recvcounts[], const int displs[], MPI_Datatype recvtype,
                           MPI_Comm comm)
 {
-    if (pl_untouched(PL_FN_allgatherv, comm))
+    if (pl_untouched(PL_FN_allgatherv, comm) ||
+        pl_outside_counts(PL_FN_allgatherv, comm, recvcounts, recvtype))
         return pl_next.Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
                                   recvtype, comm);
     struct pl_call call =
@@ -256,7 +257,8 @@ EXPORT int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatyp
 EXPORT int MPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[],
                               MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    if (pl_untouched(PL_FN_reduce_scatter, comm))
+    if (pl_untouched(PL_FN_reduce_scatter, comm) ||
+        pl_outside_counts(PL_FN_reduce_scatter, comm, recvcounts, datatype))
         return pl_next.Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
     struct pl_call call = reduction(PL_FN_reduce_scatter, sendbuf, recvbuf, 0, datatype, op, comm);
     call.recvcounts = recvcounts;

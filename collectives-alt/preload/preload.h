@@ -110,6 +110,15 @@ static inline bool pl_untouched(enum pl_function function, MPI_Comm comm)
     return comm_state && comm_state->choices[function].untouched;
 }
 
+/* Whether the rules of `function` are known and none is for calls of so many bytes. */
+static inline bool pl_no_rule_for(const struct pl_choice *choice, long long bytes)
+{
+    for (int i = 0; i < choice->count && choice->options[i].bytes.from <= bytes; i++)
+        if (bytes <= choice->options[i].bytes.to)
+            return false;
+    return choice->known;
+}
+
 /* True if the rules of `function` are known on `comm` and none is for calls of so many bytes: with
  * `count` elements of a common type, for each rank where the function sends in blocks. Called
  * behind pl_untouched; it saves the way through pl_replace. */
@@ -118,14 +127,24 @@ static inline bool pl_outside(enum pl_function function, MPI_Comm comm, bool blo
 {
     const struct pl_comm_state *comm_state = pl_last_comm_state(comm);
     const long long size = pl_common_size(type);
-    if (!comm_state || !comm_state->choices[function].known || size == 0 || pl_state.recording)
+    if (!comm_state || size == 0 || pl_state.recording)
         return false;
-    const struct pl_choice *choice = &comm_state->choices[function];
-    const long long bytes = size * count * (blocks ? comm_state->p : 1);
-    for (int i = 0; i < choice->count && choice->options[i].bytes.from <= bytes; i++)
-        if (bytes <= choice->options[i].bytes.to)
-            return false;
-    return true;
+    return pl_no_rule_for(&comm_state->choices[function],
+                          size * count * (blocks ? comm_state->p : 1));
+}
+
+/* The same for a function with a count a rank, all of them known to all. */
+static inline bool pl_outside_counts(enum pl_function function, MPI_Comm comm, const int counts[],
+                                     MPI_Datatype type)
+{
+    const struct pl_comm_state *comm_state = pl_last_comm_state(comm);
+    const long long size = pl_common_size(type);
+    if (!comm_state || size == 0 || pl_state.recording || !counts)
+        return false;
+    long long sum = 0;
+    for (int i = 0; i < comm_state->p; i++)
+        sum += counts[i];
+    return pl_no_rule_for(&comm_state->choices[function], size * sum);
 }
 
 /* Whether this rank is `root`; behind pl_untouched, where the communicator is known. */

@@ -1,13 +1,15 @@
 /* What the preload library costs, in nanoseconds a call: MPI_ and PMPI_ side by side in one run,
  * the fastest of many batches of each, taken in turns, on 2 ranks. The calls are empty, so that no
- * message is sent: Bcast and Allgather of 0 bytes. The profile says whether they match. Prints on
- * rank 0: bcast_pmpi bcast_mpi allgather_pmpi allgather_mpi */
+ * message is sent: Bcast, Allgather and Reduce_scatter of 0 bytes. The profile says whether they
+ * match. Prints on rank 0: bcast_pmpi bcast_mpi allgather_pmpi allgather_mpi reduce_scatter_pmpi
+ * reduce_scatter_mpi */
 #include <mpi.h>
 #include <stdio.h>
 
-enum { CALLS = 20000, BATCHES = 100, WAYS = 4 };
+enum { CALLS = 20000, BATCHES = 100, WAYS = 6, RANKS = 64 };
 
 static char from[1], to[1];
+static const int counts[RANKS];
 
 static void call(int way)
 {
@@ -21,8 +23,14 @@ static void call(int way)
     case 2:
         PMPI_Allgather(from, 0, MPI_BYTE, to, 0, MPI_BYTE, MPI_COMM_WORLD);
         break;
-    default:
+    case 3:
         MPI_Allgather(from, 0, MPI_BYTE, to, 0, MPI_BYTE, MPI_COMM_WORLD);
+        break;
+    case 4:
+        PMPI_Reduce_scatter(from, to, counts, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
+        break;
+    default:
+        MPI_Reduce_scatter(from, to, counts, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
     }
 }
 
@@ -31,7 +39,7 @@ int main(int argc, char **argv)
     int rank;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    double fastest[WAYS] = {1, 1, 1, 1};
+    double fastest[WAYS] = {1, 1, 1, 1, 1, 1};
     for (int batch = 0; batch < BATCHES; batch++)
         for (int way = 0; way < WAYS; way++) {
             const double start = MPI_Wtime();

@@ -15,8 +15,11 @@ import msgspec
 import pytest
 
 from plumbline.campaign.proof import environment_of
+from plumbline.campaign.vetting import Vetting
 from plumbline.core.guidelines import Guidelines, Pattern, prefix_of
 from plumbline.measure import tables
+from plumbline.search.rounds import Rounds
+from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db import events, runs, verdicts, winners
@@ -24,6 +27,7 @@ from plumbline_db.connection import Database
 from plumbline_db.probe_records import CaseRecord
 from plumbline_db.records import Winner
 from plumbline_exporters import plumbline_sh
+from tests.exporters.bundles import variant
 from tests.tuner import whole
 from tests.tuner.simulated import (
     GUIDELINES,
@@ -258,6 +262,37 @@ def test_what_raises_the_number_of_violations_is_undone(tmp_path: Path, db: Data
     (why,) = done.events("winner dropped")
     assert "it raises more violations than it removes" in why
     assert not list((tmp_path / "out").glob("ompi-rules.conf"))
+
+
+@pytest.mark.parametrize("refused", [[], [variant("MPI_Gather", "gather_linear", 64, 64)]])
+def test_files_that_would_be_the_same_are_not_measured_again(
+    tmp_path: Path, db: Database, refused: list[Winner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cell that its winner leaves violated races once more: the same winner comes of it, for
+    another violation, and what is `refused` before anything is exported."""
+    asked: list[str] = []
+
+    def stuck(*_: object) -> list[Target]:
+        asked.append("stuck")
+        return [Target("MPI_Bcast", 4096)] if len(asked) == 1 else []
+
+    def second(rounds: object, number: int, targets: object, table: object, standing: list[Winner],
+               in_force: object) -> list[Winner]:  # fmt: skip
+        return [*(msgspec.structs.replace(one, removes=["GL1@64"]) for one in standing), *refused]
+
+    def accepted(_: object, found: list[Winner]) -> list[Winner]:
+        return [winner for winner in found if winner not in refused]
+
+    monkeypatch.setattr(Rounds, "stuck", stuck)
+    monkeypatch.setattr(Rounds, "second", second)
+    monkeypatch.setattr(Vetting, "_accepted", accepted)
+    costs = Costs(
+        default={"MPI_Bcast": lambda _: 4.0},
+        algorithm={("MPI_Bcast", "binomial"): lambda *_: 0.3},
+    )
+    done = Done(db, tmp_path / "out", costs, chosen("GL10"), exact(variants=[]))
+    assert len(asked) > 1 and done.turns() == 1
+    assert winners.get(db, done.campaign.id) and done.violated("after") == set()
 
 
 def test_settings_of_the_process_are_searched_beside_what_stands(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 from plumbline.verify import design
-from plumbline.verify.sequential import Hypothesis, HypothesisFamily, may_be_found, shown
+from plumbline.verify.sequential import GIVEN_UP, Hypothesis, HypothesisFamily, may_be_found, shown
 from plumbline.verify.statistics import Comparison, above, benjamini_hochberg, paired_ratio
 
 DESIGN = design.over(9, 30)
@@ -192,24 +193,49 @@ def test_verdicts_once_given_never_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "high", "launches", "found"),
+    ("ratio", "high", "look", "found"),
     [
-        (1.20, 1.40, 9, True),  # 30 launches have an interval of 1.10 to 1.31
-        (1.20, 1.40, 22, True),
-        (1.20, 2.40, 22, False),  # with 30 launches it still begins at 0.66
-        (1.06, 1.60, 9, False),
-        (1.06, 1.08, 22, True),
+        (1.20, 1.40, 0, True),  # 30 launches have an interval of 1.10 to 1.31
+        (1.20, 1.40, 3, True),
+        (1.20, 2.40, 3, False),  # with 30 launches it still begins at 0.66
+        (1.06, 1.60, 0, False),
+        (1.06, 1.066, 3, True),
+        (1.06, 1.09, 3, False),
     ],
 )
-def test_what_more_launches_may_find(ratio: float, high: float, launches: int, found: bool) -> None:
+def test_what_more_launches_may_find(ratio: float, high: float, look: int, found: bool) -> None:
     """Whether 30 launches in all may show a ratio above 1.05."""
+    launches = DESIGN.launches[look]
     seen = Comparison(
         ratio=ratio, low=ratio * ratio / high, high=high, p=0.2, n=launches, reason=""
     )
-    assert may_be_found(seen, 1.05, 30) is found
+    assert may_be_found(seen, 1.05, DESIGN, look, 0.05) is found
+
+
+@pytest.mark.parametrize("look", [0, 1, 2, 3])
+def test_what_is_given_up_is_seldom_found(look: int) -> None:
+    """Of normal log ratios, whose mean nobody knows."""
+    chance = np.random.default_rng(look)
+    now, last = DESIGN.launches[look], DESIGN.launches[-1]
+    given_up, waited_for = [], []
+    for mean in chance.normal(0.05, 0.05, 4000):
+        logs = chance.normal(mean, 0.08, last)
+        seen = _normal(logs[:now], DESIGN.confidence(look, 0.05))
+        if seen.ratio <= 1.05 or (seen.low or 0) > 1.05:
+            continue
+        there = _normal(logs, DESIGN.confidence(DESIGN.looks - 1, 0.05)).low or 0
+        kept = may_be_found(seen, 1.05, DESIGN, look, 0.05)
+        (waited_for if kept else given_up).append(there > 1.05)
+    assert np.mean(given_up) < GIVEN_UP and np.mean(waited_for) > 2 * GIVEN_UP
+
+
+def _normal(logs: np.ndarray, confidence: float) -> Comparison:
+    half = NormalDist().inv_cdf((1 + confidence) / 2) * 0.08 / math.sqrt(len(logs))
+    ratio, low, high = np.exp([logs.mean(), logs.mean() - half, logs.mean() + half])
+    return Comparison(ratio=ratio, low=low, high=high, p=0.5, n=len(logs), reason="")
 
 
 def test_without_an_interval_nothing_is_given_up() -> None:
     assert may_be_found(
-        Comparison(ratio=1.06, low=None, high=None, p=0.2, n=3, reason="few"), 1.05, 30
+        Comparison(ratio=1.06, low=None, high=None, p=0.2, n=3, reason="few"), 1.05, DESIGN, 0, 0.05
     )

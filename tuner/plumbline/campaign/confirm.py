@@ -207,7 +207,7 @@ class _Looks:
         return (
             found is not None
             and found.ratio > limit
-            and may_be_found(found, limit, self._design.launches[-1])
+            and may_be_found(found, limit, self._design, state.look, self._alpha)
         )
 
     def slower(self) -> dict[Target, Comparison]:

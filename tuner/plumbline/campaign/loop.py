@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.campaign import circumstances, states, vetting
+from plumbline.campaign import circumstances, reach, states, vetting
 from plumbline.campaign.confirm import named
 from plumbline.campaign.exported import Files
 from plumbline.campaign.other_uses import OtherUses
@@ -275,7 +275,8 @@ class Loop:
         self._budget.searched(len(fresh) + len(stuck), begun)
         self._opened = bool(fresh or stuck)
         self._searched += self._opened
-        if winners != self._winners:
+        # What has won again, for another reason, changes nothing.
+        if not reach.exported_alike(self._winners, winners):
             self._budget.earned()
             self._changed, self._winners = True, winners
 
@@ -303,10 +304,10 @@ class Loop:
         uses = self._other_uses(whole=False)
         vetted = self._vetting.turn(self._turn, self._winners, self._table, uses)
         self._winners, self._table, self._changed = vetted.winners, vetted.table, vetted.changed
-        self._ridden[f"round-{self._turn}"] = vetted.ridden
+        self._ridden[vetted.stage] = vetted.ridden
         self._round_seconds = self._store.spent_seconds - begun
         if not self._changed:
-            self._round(f"round-{self._turn}")
+            self._round(vetted.stage)
         elif not self._winners:
             # All are lost: the table was measured with what is in force no more.
             self._table, self._changed = self._fixed.last.table, False

@@ -63,6 +63,11 @@ def changed(earlier: Sequence[Winner], winners: Sequence[Winner]) -> list[Winner
     return found
 
 
+def exported_alike(earlier: Sequence[Winner], winners: Sequence[Winner]) -> bool:
+    """Whether the same files come of them."""
+    return changed(earlier, winners) == []
+
+
 def _holds_as(winner: Winner, other: Winner) -> bool:
     """Whether they are exported alike."""
     same = {"function", "bytes_from", "bytes_to", "variant", "configuration"}

@@ -33,11 +33,13 @@ from plumbline_exporters.bundle import conditions
 class Vetted(msgspec.Struct, frozen=True):
     """What a turn has led to: the `winners` that are kept, with what takes the place of others; the
     `table`. `changed`: some were dropped, so that what is exported is not yet what was measured,
-    and the table has one look. `ridden`: the suite that has the table's cells in other uses."""
+    and the table has one look. `stage`: of the table; `ridden`: the suite that has its cells in
+    other uses."""
 
     winners: list[Winner]
     table: list[Verdict]
     changed: bool
+    stage: str = ""
     ridden: str = ""
 
 
@@ -87,6 +89,7 @@ class Vetting:
         self._reference_cases = self._unchanged(candidate_space)
         self._confirmed: Confirmation | None = None  # the last one, with its table
         self._table: tables.ViolationTable | None = None
+        self._standing: Vetted | None = None  # of the files that were measured last, if all stayed
 
     def turn(
         self,
@@ -95,13 +98,32 @@ class Vetting:
         current: Sequence[Verdict],
         uses: OtherUses,
     ) -> Vetted:
-        """`current`: the table so far; `uses`: its cells in other ways of use."""
-        store, suite, stage = self._store, Suite("confirm", number), f"round-{number}"
+        """`current`: the table so far; `uses`: its cells in other ways of use. Files that would be
+        the same as those measured last are not measured again."""
+        suite = Suite("confirm", number)
         winners = self._accepted(winners)
         if winners:
             winners = self._held_together(suite, winners)
         if not winners:
             return Vetted([], list(current), True)
+        if self._standing and reach.exported_alike(self._standing.winners, winners):
+            return self._standing
+        self._standing = None
+        vetted = self._cold(number, suite, winners, current, uses)
+        if not vetted.changed:
+            self._standing = vetted
+        return vetted
+
+    def _cold(
+        self,
+        number: int,
+        suite: Suite,
+        winners: Sequence[Winner],
+        current: Sequence[Verdict],
+        uses: OtherUses,
+    ) -> Vetted:
+        """With the exported files in force, in launches of their own."""
+        store, stage = self._store, f"round-{number}"
         self._files.stage(stage)
         environment = self._files.put_in_force(winners)
         store.progress.step(f"confirming {counted(len(winners), 'winner')}, cold, with the files")
@@ -126,7 +148,7 @@ class Vetting:
         if lost := self._harmful(number, done.winners, environment):
             return Vetted(self._without(lost, done.winners), done.verdicts, True)
         verdicts = table.decide()
-        return Vetted(done.winners, verdicts, False, table.ridden)
+        return Vetted(done.winners, verdicts, False, stage, table.ridden)
 
     def _new_table(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from statistics import NormalDist
 from typing import Generic, Literal, TypeVar
 
 import msgspec
@@ -16,6 +17,10 @@ import msgspec
 from plumbline.verify.design import Design
 from plumbline.verify.limit import Compare, above
 from plumbline.verify.statistics import Comparison, adjusted_within, paired_ratio
+
+GIVEN_UP = 0.1  # a smaller chance to be found is not waited for
+
+_NORMAL = NormalDist()
 
 Word = Literal["holds", "violated", "undecided"]
 Key = TypeVar("Key")
@@ -146,18 +151,29 @@ class HypothesisFamily(Generic[Key]):
             standing.reason = f"the ratio may be as large as {found.high:.3g}"
 
 
-def may_be_found(comparison: Comparison, limit: float, launches: int) -> bool:
-    """Whether `launches` in all may still find the ratio above `limit`, which the last look found
-    it to be, but not surely: not where it would have to grow by more than half of its interval.
+def may_be_found(
+    comparison: Comparison, limit: float, design: Design, look: int, alpha: float
+) -> bool:
+    """Whether the launches that are left after this `look` may still find the ratio above `limit`,
+    which it is by now, but not surely: with a chance of GIVEN_UP at least.
 
-    The interval shrinks with the root of the number of launches; the ratio of the others may lie
-    anywhere in today's interval, seldom further than half-way to its end."""
+    The chance is the predictive power (Spiegelhalter, Freedman and Blackburn, Controlled Clinical
+    Trials 7 (1986)): log ratios are taken for normal, their mean for unknown, so that the ratio of
+    all launches lies about today's with today's variance times the share of launches to come."""
     low, high = comparison.low, comparison.high
     if not low or not high:
         return True
-    half = math.log(high / low) / 2
-    then = half * math.sqrt(comparison.n / launches)
-    return math.log(comparison.ratio) + half / 2 > math.log(limit) + then
+    share = comparison.n / design.launches[-1]
+    error = math.log(high / low) / 2 / _quantile(design.confidence(look, alpha))
+    half = _quantile(design.confidence(design.looks - 1, alpha)) * error * math.sqrt(share)
+    short = math.log(limit) + half - math.log(comparison.ratio)
+    spread = error * math.sqrt(max(0.0, 1 - share))
+    return short <= 0 if spread == 0 else 1 - _NORMAL.cdf(short / spread) >= GIVEN_UP
+
+
+def _quantile(confidence: float) -> float:
+    """Half the width of a normal interval, in standard errors."""
+    return _NORMAL.inv_cdf((1 + confidence) / 2)
 
 
 def shown(cell: Sequence[HypothesisState[Key]]) -> HypothesisState[Key]:
