@@ -129,7 +129,7 @@ def preload(toolchain: Toolchain) -> Iterator[Figure]:
         ring = "function=MPI_Reduce_scatter variant=reduce_scatter_ring nprocs=2-2 bytes=1-inf"
         found = best([ring])
         what = f"empty Reduce_scatter, 2 ranks: {found[5]:.1f} and {found[4]:.1f} ns"
-        yield Figure("a count a rank, rules for other bytes", found[5] - found[4], "ns a call", what)
+        yield Figure("counts, rules for other bytes", found[5] - found[4], "ns a call", what)
         found = best([], {"PLUMBLINE_CALLS": folder})
         what = f"empty Bcast, 2 ranks: {found[1]:.1f} and {found[0]:.1f} ns"
         yield Figure("recorded over PMPI_", found[1] - found[0], "ns a call", what)

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from plumbline import libraries
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
@@ -15,16 +16,23 @@ from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.settings import identity
 from plumbline.settings.campaign_file import load
 from plumbline_db.probe_records import Samples
+from plumbline_exporters.family.mpich import env as mpich_env
+from plumbline_exporters.family.mpich import selection
 from tests.bench.search import record
 from tests.bench.search.around import Around, choices_of, in_force
 from tests.bench.search.baselines import Trials, exhaustive
+from tests.bench.search.mpich_tables import Tables
 from tests.bench.search.noisy import Noisy
 from tests.bench.search.record import items
 from tests.bench.search.replay import Replay
 from tests.bench.search.store import Recorded, Store, Timed
 from tests.bench.search.sweeps import Here, Sweep
 from tests.bench.search.truth import Truth
+from tests.exporters import bundles
+from tests.exporters.bundles import of_mpich
 from tests.tuner import planted, simulated
+from tests.tuner.families.installations import write
+from tests.tuner.families.recorded.mpich import FILES
 
 
 def launch(name: str, ns: int) -> Recorded:
@@ -165,3 +173,29 @@ def test_the_exhaustive_sweep_costs_a_launch_a_candidate(machine: tuple[Here, No
     assert trials.launches == 3 * len(trials.candidates("MPI_Allreduce"))
     assert trials.choices()["MPI_Allreduce", 65536] == RABENSEIFNER
     assert trials.choices()["MPI_Bcast", 65536] == DEFAULT
+
+
+def test_tables_of_mpich_are_the_knobs_that_they_say(tmp_path: Path) -> None:
+    """Of the exporter's own files, and of its canaries."""
+    knobs = {
+        "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "recexch",
+        "MPIR_CVAR_ALLREDUCE_RECEXCH_KVAL": "4",
+    }
+    found = of_mpich("MPI_Allreduce", "recexch", 8, 64, RECEXCH_KVAL="4")
+    prefix = write(tmp_path / "mpich", FILES)
+    library = msgspec.structs.replace(bundles.library("5.0.2", "mpich"), prefix=str(prefix))
+    given = msgspec.structs.replace(bundles.bundle(found), library=library, directory=tmp_path)
+    for name, text in selection.files(given).items():
+        (tmp_path / name).write_text(text)
+    environment = mpich_env.variables(given)
+
+    def decided(size: int, **more: str) -> dict[str, str] | None:
+        space = [DEFAULT, Candidate(configuration=Configuration.of(knobs))]
+        return Tables(environment | more, lambda *_: space).knobs("MPI_Allreduce", 4, size)
+
+    assert [decided(size) for size in (4, 8, 64, 128)] == [{}, knobs, knobs, {}]
+    canaries = libraries.families()["mpich"].canaries(environment, tmp_path)
+    assert canaries
+    for canary in canaries:
+        assert decided(4, **canary.environment) == {}
+        assert decided(8, **canary.environment) is None

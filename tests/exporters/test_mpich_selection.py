@@ -11,12 +11,14 @@ import pytest
 
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
+from plumbline_exporters import registry
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.family.mpich import env as mpich_env
 from plumbline_exporters.family.mpich import selection as mpich_selection
 from tests.db import build
 from tests.exporters.bundles import bundle, library
 from tests.exporters.bundles import of_mpich as winner
+from tests.exporters.mpich_walk import met as end
 from tests.tuner.families.installations import write
 from tests.tuner.families.recorded.mpich import ALGORITHMS, COMPOSITIONS, FILES
 
@@ -28,38 +30,13 @@ def given(tmp_path: Path, *winners: Winner) -> Bundle:
 
 
 def met(tree: Any, collective: str, **call: Any) -> str:
-    """The name at the end of the branch that a call takes, as the library walks it: the first test
-    that holds, and never back."""
-    tree = tree[f"collective={collective}"]
-    while True:
-        for key, below in tree.items():
-            if key.startswith(("algorithm=", "composition=")):
-                return str(key)
-            if _holds(key, call):
-                tree = below
-                break
-        else:
-            raise AssertionError(f"no branch of {list(tree)} for {call}")
-
-
-def _holds(key: str, call: dict[str, Any]) -> bool:
-    if key.endswith("=any"):
-        return True
-    for name in ("comm_size", "avg_msg_size", "total_msg_size"):
-        if key.startswith(f"{name}<="):
-            return bool(call[name] <= int(key.removeprefix(f"{name}<=")))
-        if key.startswith(f"{name}<"):
-            return bool(call[name] < int(key.removeprefix(f"{name}<")))
-    if key == "count<pow2":
-        return bool(call["count"] < call["comm_size"])
-    name, value = key.split("=")
-    return bool(call.get(name, "intra") == value)
+    return end(tree, collective, **call)[0]
 
 
 def tables(tmp_path: Path, *winners: Winner) -> tuple[Any, Any]:
     texts = mpich_selection.files(given(tmp_path, *winners))
     return tuple(
-        json.loads(texts[name])
+        json.loads(texts.get(name, "{}"))
         for name in (mpich_selection.FILE_NAME, mpich_selection.COMPOSITIONS_FILE_NAME)
     )  # type: ignore[return-value]
 
@@ -185,3 +162,14 @@ def test_each_end_of_ours_says_where_it_comes_from(tmp_path: Path) -> None:
             said = [word for word in next(iter(leaf.values())) if word.startswith("written=")]
             assert all(any(fact in line for line in said) for fact in facts)
             assert sum("removes" in line for line in said) == 1
+
+
+def test_files_without_compositions_are_written_twice(tmp_path: Path) -> None:
+    """Each turn of a campaign writes over the files of the last one: each has a winner in it."""
+    found = msgspec.structs.replace(
+        given(tmp_path, winner("MPI_Allgather", "ring", 8, 64)), directory=tmp_path / "out"
+    )
+    for _ in range(2):
+        written = registry.write(found, ["mpich-env"])
+        assert all(registry.is_ours(Path(one.path)) for one in written)
+    assert mpich_selection.COMPOSITIONS_VARIABLE not in mpich_env.variables(found)

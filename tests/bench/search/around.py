@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -15,6 +16,7 @@ from plumbline.libraries.simgrid import NO_SUCH_ALGORITHM, options_in
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from tests.tuner.simulated import Rules
 
+from .mpich_tables import Tables
 from .sweeps import Here
 
 Choices = Mapping[tuple[str, int], Candidate]
@@ -33,14 +35,16 @@ class Rule(msgspec.Struct, frozen=True):
 class Around(msgspec.Struct, frozen=True):
     """`options`: knobs by name, of a library whose knobs hold for a launch (the simulated one).
     `by_size`: knobs by function and range of sizes; `rules`: of the profile, in its order, and
-    `lines` the same as it has them. `corrupted`: a knob has a canary's value."""
+    `lines` the same as it has them; `file`: what files say of the knobs of a call. `corrupted`: a
+    knob has a canary's value; `ends`: a canary in a file ends the launch that meets it."""
 
     options: dict[str, str] = {}
     by_size: dict[str, list[tuple[int, float, dict[str, str]]]] = {}
     rules: list[Rule] = []
     lines: list[str] = []
     corrupted: bool = False
-    file: Rules | None = None
+    ends: bool = False
+    file: Rules | Tables | None = None
     nprocs: int = 0
 
     def variant(self, function: str, size: int) -> str:
@@ -57,11 +61,13 @@ class Around(msgspec.Struct, frozen=True):
         """As a variant sees it that stands in for a call: nothing is replaced inside."""
         return msgspec.structs.replace(self, rules=[], lines=[])
 
-    def refuses(self, function: str, size: int) -> bool:
-        """A canary answers a call."""
+    def refusal(self, function: str, size: int) -> Literal["", "error", "failed"]:
+        """What becomes of a call that a canary answers."""
         if self.variant(function, size) == REFUSING_VARIANT:
-            return True
-        return self.file is not None and self.file.knobs(function, self.nprocs, size) is None
+            return "error"
+        if self.file is None or self.file.knobs(function, self.nprocs, size) is not None:
+            return ""
+        return "failed" if self.ends else "error"
 
     def knobs(self, function: str, size: int) -> dict[str, str]:
         """Those of the function itself; empty where the library decides."""
@@ -83,10 +89,21 @@ def in_force(here: Here, extra: Mapping[str, str]) -> Around:
         line for line in (Path(path).read_text().splitlines() if path else []) if _is_rule(line)
     ]
     rules = [_rule(line) for line in lines]
+    nprocs = here.settings.ranks.nprocs
+    if here.bench.family.name == "mpich":
+        tables = Tables(extra, here.space)
+        return Around(
+            rules=rules,
+            lines=lines,
+            file=tables,
+            nprocs=nprocs,
+            ends=True,
+            corrupted=tables.corrupted,
+        )
     if not here.sweep.simulated:
         named = "OMPI_MCA_coll_tuned_dynamic_rules_filename" in extra
         file = Rules(extra) if named else None
-        return Around(rules=rules, lines=lines, file=file, nprocs=here.settings.ranks.nprocs)
+        return Around(rules=rules, lines=lines, file=file, nprocs=nprocs)
     words = (word.removeprefix("--cfg=").partition(":") for word in options_in(extra))
     options = {name: value for name, _, value in words if name != "smpi/coll-selector"}
     corrupted = NO_SUCH_ALGORITHM in options.values()

@@ -56,8 +56,8 @@ class Noisy:
     def _answer(self, case: PlanCase, around: Around) -> Answer:
         function, size = case.function, case.bytes
         if case.variant == DEFAULT.variant and not case.configuration and not case.plain_duplicate:
-            if around.refuses(function, size):
-                return Answer("error", "the canary refuses")
+            if refusal := around.refusal(function, size):
+                return Answer(refusal, "the canary refuses")
             variant = around.variant(function, size)
             if variant != DEFAULT.variant:
                 around = around.inside()

@@ -23,11 +23,8 @@ def files(bundle: Bundle) -> dict[str, str]:
 
 def variables(bundle: Bundle) -> dict[str, str]:
     """Variables that put the tables in force, and what holds for a whole process."""
-    values: dict[str, str] = {}
-    if any(coll.algorithm(winner) is not None for winner in bundle.winners):
-        values[selection.VARIABLE] = str(bundle.directory / selection.FILE_NAME)
-        compositions = bundle.directory / selection.COMPOSITIONS_FILE_NAME
-        values[selection.COMPOSITIONS_VARIABLE] = str(compositions)
+    files = selection.variables(bundle)
+    values = {name: str(bundle.directory / file) for name, file in files.items()}
     for winner in bundle.winners:
         for name, value in sorted(coll.left_over(winner).items()):
             put(values, winner, name, value)

@@ -67,9 +67,10 @@ def tables(library: Library) -> tuple[Tree, Tree]:
     family="mpich",
 )
 def files(bundle: Bundle) -> dict[str, str]:
-    chosen = [winner for winner in bundle.winners if coll.algorithm(winner) is not None]
-    if not chosen:
+    named = variables(bundle)
+    if not named:
         return {}
+    chosen = [winner for winner in bundle.winners if coll.algorithm(winner) is not None]
     algorithms, compositions = tables(bundle.library)
     for (function, nprocs), group in groups(chosen).items():
         for winner in group:
@@ -78,10 +79,17 @@ def files(bundle: Bundle) -> dict[str, str]:
         _put(algorithms, function, nprocs, group, partial(_choice, bundle))
         if collective.composition:
             _put(compositions, function, nprocs, group, partial(_left_to_algorithms, bundle))
-    return {
-        FILE_NAME: json.dumps(algorithms, indent=1) + "\n",
-        COMPOSITIONS_FILE_NAME: json.dumps(compositions, indent=1) + "\n",
-    }
+    written = {FILE_NAME: algorithms, COMPOSITIONS_FILE_NAME: compositions}
+    return {name: json.dumps(written[name], indent=1) + "\n" for name in named.values()}
+
+
+def variables(bundle: Bundle) -> dict[str, str]:
+    """The tables that winners stand in, by the variable that names each: that of compositions only
+    where some function has one."""
+    chosen = [winner for winner in bundle.winners if coll.algorithm(winner) is not None]
+    composed = any(coll.COLLECTIVES[winner.function].composition for winner in chosen)
+    found = {VARIABLE: FILE_NAME} if chosen else {}
+    return found | ({COMPOSITIONS_VARIABLE: COMPOSITIONS_FILE_NAME} if composed else {})
 
 
 def _require_sizes(winner: Winner) -> None:
