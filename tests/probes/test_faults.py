@@ -105,7 +105,7 @@ def test_trials_of_every_function_are_right(probe: Probe, ranks: int) -> None:
     functions = [one["name"] for one in probe.known()["functions"]]
     kinds = ["type=MPI_BYTE op=MPI_BXOR", "type=MPI_DOUBLE op=MPI_SUM", "type=MPI_INT op=MPI_PROD"]
     lines = [
-        f"case id={number} function={function} bytes=3000 least=0 calls=100 {kind}"
+        f"case id={number} function={function} bytes=3000 least=0 calls=25 {kind}"
         for number, (function, kind) in enumerate(itertools.product(functions, kinds))
     ]
     launch = probe.good("\n".join(lines), ranks)

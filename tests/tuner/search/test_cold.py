@@ -13,6 +13,7 @@ from hypothesis import settings as quickly
 from hypothesis import strategies as st
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.race.cold_launches import settings_of
 from plumbline.search.race.company import Company
@@ -120,6 +121,27 @@ def test_what_launches_differ_by_is_taken_off(db: Database, campaign: Campaign) 
     assert best.ratio_high is not None and best.ratio_high < 0.75
     assert best.launches == EFFORT.claims.launches[0]
     assert by(found[BCAST], "chain").ratio == pytest.approx(1.2, rel=0.03)
+
+
+def test_launches_of_a_look_repeat_calls_as_often(
+    db: Database, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cold candidates are compared with the library as it is, in a launch with more cases."""
+
+    def filled(_: LaunchStore, suite: Suite, plan: Plan) -> Plan:
+        return msgspec.structs.replace(plan, reps=1000 // len(plan.cases))
+
+    monkeypatch.setattr(LaunchStore, "filled", filled)
+    race(db, campaign, ColdStarter(Costs()), *THREE)
+    looks: dict[str, set[str]] = {}
+    for run in runs.listing(db, campaign.id):
+        look = run.suite.partition("-look-")[2].partition("-")[0]
+        looks.setdefault(look, set()).update(_reps(run.plan))
+    assert len(looks) > 1 and all(len(reps) == 1 for reps in looks.values()), looks
+
+
+def _reps(plan: str) -> set[str]:
+    return {word for word in plan.split() if word.startswith("reps=")}
 
 
 def test_a_machine_that_repeats_itself_is_asked_once(db: Database, campaign: Campaign) -> None:

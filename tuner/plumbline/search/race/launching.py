@@ -88,7 +88,9 @@ class RaceLaunches:
         cases = self._cases(entries, hot, cold, reference_variants)
         cases += [case for case in beside if self._is_new(case)]
         if cases:
-            self._hot(suite, plan, cases, hot)
+            ran = self._hot(suite, plan, cases, hot)
+            # The calls of a longer row are faster, and cold launches are compared with this one.
+            plan = msgspec.structs.replace(plan, reps=ran.reps, blocks=ran.blocks)
         if cold:
             if self.evidence.exact:
                 # Where launches repeat each other, what the first has said of our variants holds.
@@ -207,7 +209,8 @@ class RaceLaunches:
         cell = Target(case.function, case.bytes), Candidate(case.variant, case.configuration)
         return not (self.evidence.exact and self.evidence.knows(*cell))
 
-    def _hot(self, suite: Suite, plan: Plan, cases: Sequence[PlanCase], entered: Entries) -> None:
+    def _hot(self, suite: Suite, plan: Plan, cases: Sequence[PlanCase], entered: Entries) -> Plan:
+        """The plan of the launch, with as many samples as it has room for."""
         cases = list(cases)
         default = next(
             (case for case in cases if case.variant == "default" and not case.configuration), None
@@ -247,6 +250,7 @@ class RaceLaunches:
         self._refuse_impossible(found, plan, running)
         self.evidence.add(found, plan.blocks)
         self._launch = max((run for samples in found for run in samples.runs), default=self._launch)
+        return plan
 
     def _refuse_impossible(
         self,
