@@ -25,6 +25,7 @@ from plumbline_db.records import EVERY_FUNCTION, Suite, Trial, Verdict, Winner
 
 from . import crossover, outcome, ranges
 from .budget import Budget
+from .fixed_point import is_part
 from .order import Neighbours, Order
 from .race.bound import bounds
 from .race.race import Race
@@ -257,6 +258,14 @@ class Rounds:
             barred=barred,
             refine=True,
         )
+        # What stands and has won again stays what it is: accepted, and confirmed.
+        new = [
+            one
+            for one in new
+            if not any(
+                is_part(one, other) and one.restrictions == other.restrictions for other in standing
+            )
+        ]
         return ranges.measured(ranges.cut_back(standing, new), self._sizes) + new
 
     def _answer(self, winners: Sequence[Winner], called: str, size: int) -> bool:
