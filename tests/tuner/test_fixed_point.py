@@ -300,6 +300,26 @@ def test_files_that_would_be_the_same_are_not_measured_again(
     assert winners.get(db, done.campaign.id) and done.violated("after") == set()
 
 
+def test_what_a_winner_breaks_at_another_size_needs_no_turn_of_its_own(
+    tmp_path: Path, db: Database
+) -> None:
+    """512 B is slow; with its cure two calls of it are faster than one of 1024 B, which has a cure
+    as well."""
+    costs = Costs(
+        default={"MPI_Bcast": lambda size: 2.0 if size == 512 else 1.15},
+        algorithm={
+            ("MPI_Bcast", "binomial"): lambda size, _: 0.6 if size == 512 else 1.4,
+            ("MPI_Bcast", "chain"): lambda size, _: 2.1 if size == 512 else 0.9,
+        },
+    )
+    keys = {"nprocs": 4, "sizes": [512, 1024], "launches": 12, "blocks": 1, "reps": 2}
+    settings = load(None, keys | {"variants": [], "budget_seconds": 1e6})
+    noise = {"launch_noise": 0.01, "case_noise": 0.01, "sample_noise": 0.01}
+    done = Done(db, tmp_path / "out", costs, chosen("GL1", "GL2", "GL10"), settings, **noise)
+    assert {cell[1:] for cell in done.violated("before")} == {("MPI_Bcast", 512)}
+    assert done.violated("after") == set() and done.turns() == 1
+
+
 def test_settings_of_the_process_are_searched_beside_what_stands(
     tmp_path: Path, db: Database
 ) -> None:

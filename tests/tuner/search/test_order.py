@@ -101,6 +101,35 @@ def test_sizes_race_along_whose_monotony_a_winner_can_break() -> None:
     assert Neighbours([*table[:2], monotony(256, 512, 0.9), mild], 0.05).of([target]) == []
 
 
+def test_what_winners_break_at_other_sizes_is_told() -> None:
+    """Half of a message takes half of the time it took: two halves are faster than the whole."""
+    halves = RULES.split.variant("MPI_Bcast", 2)
+    split = build.verdict(
+        "before",
+        guideline="GL2",
+        kind="split",
+        function="MPI_Bcast",
+        bytes=1024,
+        other_bytes=0,
+        rhs=halves,
+        ratio=0.8,
+        verdict="holds",
+    )
+    unclear = monotony(64, 128, 1.2, "undecided")
+    table = [split, unclear, monotony(256, 512, 0.6), monotony(512, 1024, 0.9)]
+    order = Order(RULES)
+
+    def broken(**becomes: float) -> list[tuple[str, int, float]]:
+        cells = {Target("MPI_Bcast", int(size[1:])): ratio for size, ratio in becomes.items()}
+        found = order.broken(table, cells, 1.05)
+        assert all(verdict.verdict == "violated" for verdict in found)
+        return [(verdict.guideline, verdict.bytes, verdict.ratio or 0) for verdict in found]
+
+    assert broken() == []
+    assert broken(_512=0.5) == [("GL2", 1024, 1.6), ("GL1", 256, 1.2)]
+    assert broken(_512=0.5, _1024=0.5) == [("GL1", 256, 1.2)]
+
+
 def test_what_a_winner_breaks_is_known_before_it_is_measured() -> None:
     table = [monotony(128, 256, 0.8), monotony(256, 512, 0.9)]
     found = Neighbours(table, 0.05)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.variant_spec import variant_name
 from plumbline_db.records import Verdict, Winner
@@ -69,6 +71,24 @@ class Order:
             if (one := deciding(winners, Target(name, size))) is not None
         }
         return [winner for winner in there if id(winner) in at_size] or there
+
+    def broken(
+        self, verdicts: Iterable[Verdict], becomes: Mapping[Target, float], limit: float
+    ) -> list[Verdict]:
+        """What will be violated when cells take `becomes` times as long as in the table: of a cell
+        whose right side is made of its own function at another size, as it will be."""
+        found = []
+        for verdict in verdicts:
+            if verdict.kind not in ("monotony", "split") or verdict.verdict == "violated":
+                continue
+            if verdict.ratio is None or not verdict.replaceable or verdict.in_other_use:
+                continue
+            here = Target(verdict.function, verdict.bytes)
+            other = Target(verdict.function, self._other_size(verdict))
+            ratio = verdict.ratio * becomes.get(here, 1.0) / becomes.get(other, 1.0)
+            if other in becomes and ratio > limit:
+                found.append(msgspec.structs.replace(verdict, verdict="violated", ratio=ratio))
+        return found
 
     def _other_size(self, violation: Verdict) -> int:
         """Of the calls that the right side is made of, of the same function."""

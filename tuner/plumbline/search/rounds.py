@@ -158,7 +158,9 @@ class Rounds:
         have won earlier, and those that are `standing`, in force. (Of ours not: where one stands in
         for a call, nothing inside it is replaced.) Where launches are dear, all race at once, and
         those again that a knob has won for which they should have waited. Where one choice must
-        hold for all sizes, all sizes race; sizes whose monotony a winner can break race along."""
+        hold for all sizes, all sizes race; sizes whose monotony a winner can break race along. Where
+        launches are dear, what winners break at other sizes races too, before anybody confirms
+        them."""
         fresh = self.fresh(verdicts)
         layers = self._order.layers(fresh, verdicts)
         waits = self._order.waits(fresh, verdicts)
@@ -171,50 +173,88 @@ class Rounds:
                 continue
             searched = {target.function for target in targets}
             found = [winner for winner in found if winner.function not in searched]
-            suite = Suite("search", number, f"step-{step}" if step > 1 else "")
-            entered = dict.fromkeys(targets)
-            for target in targets:
-                if self._candidate_space.one_for_all_sizes(target.function):
-                    entered |= dict.fromkeys(
-                        self._there(
-                            Target(target.function, size) for size in self._sizes[target.function]
-                        )
-                    )
-            self._searched |= set(targets)
-            close = Neighbours(verdicts, self._settings.claims.tolerance)
-            beside = [cell for cell in close.of(targets) if cell not in self._searched]
-            around = dict(environment)
-            # One that answers the calls of a racing cell would take the candidates' place.
-            raced = [*entered, *beside]
-            others = [
-                winner
-                for winner in [*standing, *found]
-                if winner.variant == DEFAULT.variant
-                and (
-                    winner.function == EVERY_FUNCTION
-                    or not any(outcome.holds(winner, target) for target in raced)
-                )
-            ]
-            if others:
-                around |= in_force(others, suite.name)
-            race = self._races.begin(self._candidate_space, suite, around, others)
-            of = f", {step} of {len(layers)}" if len(layers) > 1 else ""
-            self._store.progress.step(
-                f"searching {counted(len(targets), 'cell')}, round {number}{of}"
-            )
-            new = self._run(
-                race,
-                self._candidate_space,
-                number,
-                targets,
-                raced,
-                verdicts,
-                in_force=others,
-                close=close,
+            found += self._layer(
+                *(number, step, targets, verdicts, environment, standing, found, in_force),
                 refine=refine(),
             )
-            found += ranges.beside(new, [*standing, *found], self._sizes)
+        if self._settings.ranks.simulate is None and refine():
+            table = self._as_it_will_be(verdicts, found)
+            if targets := self.fresh(table):
+                found += self._layer(
+                    *(number, len(layers) + 1, targets, table),
+                    *(environment, standing, found, in_force),
+                    refine=refine(),
+                )
         return found
+
+    def _as_it_will_be(
+        self, verdicts: Sequence[Verdict], winners: Sequence[Winner]
+    ) -> list[Verdict]:
+        """The table with what these winners break at other sizes: the turn that confirms them would
+        find it, and one more would search it."""
+        becomes = {
+            Target(winner.function, size): 1 / winner.search_speedup
+            for winner in winners
+            for size in self._sizes.get(winner.function, ())
+            if winner.bytes_from <= size <= winner.bytes_to
+        }
+        return self._order.broken(verdicts, becomes, 1 + self._settings.claims.tolerance)
+
+    def _layer(
+        self,
+        number: int,
+        step: int,
+        targets: Sequence[Target],
+        verdicts: Sequence[Verdict],
+        environment: Mapping[str, str],
+        standing: Sequence[Winner],
+        found: Sequence[Winner],
+        in_force: InForce,
+        *,
+        refine: bool,
+    ) -> list[Winner]:
+        """What wins in `targets`, beside what is `standing` and was `found` before."""
+        suite = Suite("search", number, f"step-{step}" if step > 1 else "")
+        entered = dict.fromkeys(targets)
+        for target in targets:
+            if self._candidate_space.one_for_all_sizes(target.function):
+                entered |= dict.fromkeys(
+                    self._there(
+                        Target(target.function, size) for size in self._sizes[target.function]
+                    )
+                )
+        self._searched |= set(targets)
+        close = Neighbours(verdicts, self._settings.claims.tolerance)
+        beside = [cell for cell in close.of(targets) if cell not in self._searched]
+        around = dict(environment)
+        # One that answers the calls of a racing cell would take the candidates' place.
+        raced = [*entered, *beside]
+        others = [
+            winner
+            for winner in [*standing, *found]
+            if winner.variant == DEFAULT.variant
+            and (
+                winner.function == EVERY_FUNCTION
+                or not any(outcome.holds(winner, target) for target in raced)
+            )
+        ]
+        if others:
+            around |= in_force(others, suite.name)
+        race = self._races.begin(self._candidate_space, suite, around, others)
+        of = f", part {step}" if step > 1 else ""
+        self._store.progress.step(f"searching {counted(len(targets), 'cell')}, round {number}{of}")
+        new = self._run(
+            race,
+            self._candidate_space,
+            number,
+            targets,
+            raced,
+            verdicts,
+            in_force=others,
+            close=close,
+            refine=refine,
+        )
+        return ranges.beside(new, [*standing, *found], self._sizes)
 
     def second(
         self,
