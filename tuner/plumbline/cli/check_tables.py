@@ -12,7 +12,7 @@ from plumbline.check.acceptance import Acceptance
 from plumbline.check.judge import SpeedUp, WinnerInLoop
 from plumbline.check.loops import COLUMNS
 from plumbline.search.outcome import label
-from plumbline.system.words import counted
+from plumbline.system.words import counted, with_interval
 
 from . import common
 from .tables import sizes_of
@@ -63,8 +63,8 @@ def _winners(found: Acceptance) -> Table:
         table.add_row(
             winner.function,
             sizes_of(winner),
-            label(winner.variant, winner.configuration).replace("coll_tuned_", ""),
-            f"{winner.speedup:.2f} [{winner.speedup_low:.2f}, {winner.speedup_high:.2f}]",
+            common.short(label(winner.variant, winner.configuration)),
+            with_interval(winner.speedup, winner.speedup_low, winner.speedup_high),
             *(_seen(found.of(number, loop)) for loop in found.loops),
         )
     return table
@@ -129,6 +129,4 @@ def _worst(found: Acceptance) -> Table:
 
 
 def _speedup(one: SpeedUp) -> str:
-    if one.low is None or one.high is None:
-        return f"{one.speedup:.2f}"
-    return f"{one.speedup:.2f} [{one.low:.2f}, {one.high:.2f}]"
+    return with_interval(one.speedup, one.low, one.high)

@@ -116,11 +116,14 @@ def functions(catalogue: Catalogue, names: Sequence[str]) -> list[str]:
 
 def ratio_words(found: Comparison | None) -> str:
     """`0.913 [0.901, 0.925]`, or nothing."""
-    if found is None:
-        return ""
-    if found.low is None or found.high is None:
-        return f"{found.ratio:.3f}"
-    return f"{found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]"
+    from plumbline.system.words import with_interval
+
+    return "" if found is None else with_interval(found.ratio, found.low, found.high, ".3f")
+
+
+def short(configuration: str) -> str:
+    """Without what nearly all names of Open MPI's knobs begin with."""
+    return configuration.replace("coll_tuned_", "")
 
 
 def print_json(value: object) -> None:

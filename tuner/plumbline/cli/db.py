@@ -162,12 +162,10 @@ def export(program: Program, target: Path, runs: tuple[str, ...]) -> None:
     Example:
       plumbline db export ours.plumbline openmpi-4.1.4-4x6a3a03
     """
-    import datetime
-
+    from plumbline.settings import identity
     from plumbline_db import transfer
 
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    moved = transfer.export(program.database, target, runs, now)
+    moved = transfer.export(program.database, target, runs, identity.now())
     _show(program, target, moved)
 
 

@@ -17,7 +17,7 @@ from plumbline.search.outcome import label
 from plumbline.system.words import counted
 from plumbline_db.records import Verdict, Winner
 
-from . import tables
+from . import common, tables
 
 _MOST_WINNERS = 20
 _MOST_KINDS = 10
@@ -84,7 +84,7 @@ def _winners(winners: Sequence[Winner]) -> Iterator[str]:
     names = max(len(winner.function) for winner in shown)
     sizes = max(len(tables.sizes_of(winner)) for winner in shown)
     for winner in shown:
-        what = label(winner.variant, winner.configuration).replace("coll_tuned_", "")
+        what = common.short(label(winner.variant, winner.configuration))
         yield (
             f"  {winner.function:{names}}  {tables.sizes_of(winner):{sizes}}  "
             f"{winner.speedup:5.2f}  {what}"

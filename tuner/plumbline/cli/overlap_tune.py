@@ -173,6 +173,7 @@ def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> l
     from rich.text import Text
 
     from plumbline.search.outcome import label
+    from plumbline.system.words import with_interval
     from plumbline_db import events, exports, searches, winners
 
     table = common.table(
@@ -198,7 +199,7 @@ def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> l
     texts = [f"search: {search.reason}" for search in tried] + notes
     for winner in kept:
         what = label(winner.variant, winner.configuration)
-        gain = f"{winner.speedup:.2f} [{winner.speedup_low:.2f}, {winner.speedup_high:.2f}]"
+        gain = with_interval(winner.speedup, winner.speedup_low, winner.speedup_high)
         texts.append(f"winner: {what}: times of violated cells, default over winner: {gain}")
     if kept:
         texts += ["exported:", *(f"  {file.path}" for file in files)]
@@ -206,13 +207,10 @@ def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> l
 
 
 def _cells(state: TimedVerdict) -> tuple[str, ...]:
+    from plumbline.system.words import with_interval
+
     mark = {"violated": "• violated", "undecided": "? undecided", "holds": "holds"}
     times = "" if state.measured is None else f"{1e6 * state.measured:.1f}"
     overhead = "" if state.overhead_ratio is None else f"{state.overhead_ratio:.2f}"
-    if state.ratio is None:
-        ratio = ""
-    elif state.ratio_low is None or state.ratio_high is None:
-        ratio = f"{state.ratio:.3f}"
-    else:
-        ratio = f"{state.ratio:.3f} [{state.ratio_low:.3f}, {state.ratio_high:.3f}]"
+    ratio = with_interval(state.ratio, state.ratio_low, state.ratio_high, ".3f")
     return times, overhead, ratio, mark[state.verdict]

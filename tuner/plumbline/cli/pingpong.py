@@ -82,6 +82,11 @@ def command(
 
 
 def _lines(found: list[PairLatencies]) -> Table:
+    from functools import partial
+
+    from plumbline.system.words import with_interval
+
+    in_unit = partial(with_interval, form=".3g")
     names = ("pair", "bytes", "α µs", "β ns/B", "GB/s", "off by", "launches")
     table = common.table(*names, left=("pair",))
     for latencies in found:
@@ -90,20 +95,13 @@ def _lines(found: list[PairLatencies]) -> Table:
             table.add_row(
                 latencies.pair if line.piece == 0 else "",
                 f"{line.bytes_from}–{line.bytes_to}",
-                _interval(line.alpha_seconds, line.alpha_low, line.alpha_high, 1e6),
-                _interval(beta, line.beta_low, line.beta_high, 1e9),
+                in_unit(line.alpha_seconds, line.alpha_low, line.alpha_high, unit=1e6),
+                in_unit(beta, line.beta_low, line.beta_high, unit=1e9),
                 f"{1e-9 / beta:.3g}" if beta > 0 else "",
                 f"{100 * line.deviation:.0f} %",
                 str(line.launches),
             )
     return table
-
-
-def _interval(value: float, low: float | None, high: float | None, unit: float) -> str:
-    text = f"{unit * value:.3g}"
-    if low is None or high is None:
-        return text
-    return f"{text} [{unit * low:.3g}, {unit * high:.3g}]"
 
 
 def _times(found: list[PairLatencies]) -> Table:

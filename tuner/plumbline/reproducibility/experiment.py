@@ -28,7 +28,7 @@ from plumbline.settings.toolchain import Toolchain
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import here
 from plumbline.verify.estimators import ESTIMATORS
-from plumbline_db import campaigns, cases
+from plumbline_db import cases
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Suite
@@ -117,9 +117,8 @@ class Experiment:
         compared, effect_seconds = self._effects()
         spreads, trials, ours, plain = self._spreads()
         for rank in self._ranks:
-            done = msgspec.structs.replace(rank.campaign, state="finished", finished=identity.now())
             if rank.campaign.state != "finished":
-                campaigns.put(rank.store.db, done)
+                identity.finish(rank.store.db, rank.campaign)
         seconds = Seconds(ours, plain, effect_seconds)
         return ExperimentOutcome(spreads, trials, compared, seconds, list(self._missing))
 
