@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plumbline.system.words import counted, with_interval
+
 from . import base, common, comparing, differences, options
 from .base import Program
 
@@ -185,8 +187,6 @@ def _heading(found: SideComparison, a: Side, b: Side) -> Iterator[str]:
 def _table(found: SideComparison) -> Table:
     from rich.text import Text
 
-    from plumbline.system.words import with_interval
-
     variants = any(line.cell.variant not in ("", "default") for line in found.lines)
     settings = any(line.cell.settings for line in found.lines)
     on_ranks = any(line.cell.ranks for line in found.lines)
@@ -235,7 +235,6 @@ def _verdict(line: ComparedCell) -> str:
 
 
 def _summary(found: SideComparison) -> str:
-    from plumbline.system.words import counted
 
     text = f"of {counted(len(found.lines), 'cell')} "
     if not found.together:

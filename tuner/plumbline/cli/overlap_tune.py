@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plumbline.measure.launches import LaunchStore
+from plumbline.overlap import benches as names
+from plumbline.overlap import place
 from plumbline.overlap.tune import Asked
+from plumbline.search.outcome import label
+from plumbline.settings import Settings, starting
 from plumbline.settings.sampling import Sampling
+from plumbline.settings.toolchain import find_toolchain
+from plumbline.system.words import with_interval
+from plumbline_db import events, exports, searches, winners
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
+from plumbline_db.records import Campaign
 
 from . import base, common, options, progress
 from .base import Program
@@ -18,9 +29,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from plumbline.overlap.tuned import TimedVerdict, TunedGuideline
-    from plumbline.settings import Settings
-    from plumbline_db.connection import Database
-    from plumbline_db.records import Campaign
 
 _BENCHES = "sender,receiver,both,vector,structure"
 _SIZES = "4096,16384,65536,262144,1048576"
@@ -86,9 +94,6 @@ def command(
       plumbline overlap tune --benches vector,structure --sizes 262144,1048576
       plumbline overlap tune --limit 0.5 --benches sender --rounds 0 --json
     """
-    from plumbline.overlap import benches as names
-    from plumbline_db.errors import UsageError
-
     chosen = names.names(benches)
     for name in chosen:
         if name == names.LOAD:
@@ -109,7 +114,6 @@ def command(
 
 
 def _settings(file: Path | None, given: dict[str, Any]) -> Settings:
-    from plumbline.overlap import place
     from plumbline.settings import campaign_file
 
     source = campaign_file.read(file)
@@ -123,12 +127,7 @@ def _run(
 ) -> tuple[Campaign, list[TunedGuideline]]:
     """To the end; from the database where it is there already."""
     from plumbline.campaign import export_folder
-    from plumbline.measure.launches import LaunchStore
     from plumbline.overlap import tune, tuned
-    from plumbline.settings import starting
-    from plumbline.settings.toolchain import find_toolchain
-    from plumbline_db.connection import Database
-    from plumbline_db.errors import UsageError
 
     database = program.database
     if settings.ranks.simulate is not None:
@@ -149,7 +148,6 @@ def _run(
 
 
 def _document(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> dict[str, object]:
-    from plumbline_db import events, exports, searches, winners
 
     with _open(database) as db:
         return {
@@ -164,17 +162,12 @@ def _document(database: Path, campaign: Campaign, found: list[TunedGuideline]) -
 
 
 def _open(database: Path) -> Database:
-    from plumbline_db.connection import Database
 
     return Database.open(database)
 
 
 def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> list[RenderableType]:
     from rich.text import Text
-
-    from plumbline.search.outcome import label
-    from plumbline.system.words import with_interval
-    from plumbline_db import events, exports, searches, winners
 
     table = common.table(
         *("guideline", "benchmark", "bytes", "left side", "T µs", "ratio", "left/right", ""),
@@ -207,7 +200,6 @@ def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> l
 
 
 def _cells(state: TimedVerdict) -> tuple[str, ...]:
-    from plumbline.system.words import with_interval
 
     mark = {"violated": "• violated", "undecided": "? undecided", "holds": "holds"}
     times = "" if state.measured is None else f"{1e6 * state.measured:.1f}"

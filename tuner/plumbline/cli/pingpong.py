@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import statistics
+from functools import partial
 from typing import TYPE_CHECKING
 
-from plumbline.measure.pingpong import SIZES, PingPongSettings
+from plumbline.measure import pingpong
+from plumbline.measure.launches import LaunchStore
+from plumbline.measure.pingpong import SIZES, PairLatencies, PingPongSettings
+from plumbline.settings.toolchain import find_toolchain
+from plumbline.system.machine import processing_units
+from plumbline.system.words import with_interval
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
 
 from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from plumbline.measure.pingpong import PairLatencies
 
 
 _FEWEST = 2
@@ -51,13 +58,7 @@ def command(
       plumbline pingpong
       plumbline pingpong -n 4 --sizes 0,8,1024,65536,1048576 --json
     """
-    from plumbline.measure import pingpong
-    from plumbline.measure.launches import LaunchStore
     from plumbline.settings import campaign_file, starting
-    from plumbline.settings.toolchain import find_toolchain
-    from plumbline.system.machine import processing_units
-    from plumbline_db.connection import Database
-    from plumbline_db.errors import UsageError
 
     if nprocs is not None and nprocs < _FEWEST:
         raise UsageError(f"--nprocs {nprocs}: {_FEWEST} at least")
@@ -82,9 +83,6 @@ def command(
 
 
 def _lines(found: list[PairLatencies]) -> Table:
-    from functools import partial
-
-    from plumbline.system.words import with_interval
 
     in_unit = partial(with_interval, form=".3g")
     names = ("pair", "bytes", "α µs", "β ns/B", "GB/s", "off by", "launches")
@@ -105,7 +103,6 @@ def _lines(found: list[PairLatencies]) -> Table:
 
 
 def _times(found: list[PairLatencies]) -> Table:
-    import statistics
 
     pairs = [name for latencies in found for name in (f"{latencies.pair} µs", "launches µs")]
     table = common.table("bytes", *pairs)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plumbline.system.words import counted
+
 from . import base, common, completing, options, progress
 from .base import Program
 
@@ -72,7 +74,6 @@ def command(
 
     from plumbline.settings import campaign_file
     from plumbline.settings.toolchain import find_toolchain
-    from plumbline.system.words import counted
 
     from . import variant_tables
 

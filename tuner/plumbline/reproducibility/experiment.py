@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import Starter
+from plumbline.measure.experiment import of_round
 from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.measure.settling import until_settled
 from plumbline.reproducibility import effects, spread
@@ -322,8 +323,8 @@ class _Trials:
         """One launch of the trial that has begun; returns its seconds."""
         before = self.rank.store.spent_seconds
         listed = [PlanCase(*cell) for cell in self._cells]
-        seed = self._settings.seed + 1000 * (trial + 1) + number
-        found = self._series.next(_plan(self._settings, seed, listed))
+        plan = of_round(_plan(self._settings, self._settings.seed, listed), trial + 1, number)
+        found = self._series.next(plan)
         self._ours[-1].append(
             {i: 1e-9 * float(np.median(np.concatenate(b))) for i, b in found.items()}
         )
