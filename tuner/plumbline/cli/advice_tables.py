@@ -24,7 +24,6 @@ _OTHERS = 3  # other libraries and machines that get a line
 
 
 def race(program: Program, advised: Advised) -> Raced:
-
     with progress.Bar(in_all=advice_raced.FIRST + advice_raced.LAUNCHES) as bar:
         return advice_raced.race(advised, program.mpi, bar)
 
@@ -114,7 +113,6 @@ def _raced(raced: Raced) -> str:
 
 
 def document(advised: Advised, raced: Raced | None, now: datetime.datetime) -> dict[str, Any]:
-
     known = [_known(each, now) for each in advised.known]
     best = advised.best
     answer = raced.answer if raced else best.answer if best else None
@@ -130,7 +128,6 @@ def document(advised: Advised, raced: Raced | None, now: datetime.datetime) -> d
 
 
 def _known(known: Advice, now: datetime.datetime) -> dict[str, Any]:
-
     campaign, answer = known.campaign, known.answer
     return {
         **msgspec.to_builtins(answer),

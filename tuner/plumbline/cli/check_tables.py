@@ -13,9 +13,9 @@ from plumbline.check.judge import SpeedUp, WinnerInLoop
 from plumbline.check.loops import COLUMNS
 from plumbline.search.outcome import label
 from plumbline.system.words import counted, with_interval
+from plumbline_exporters import bundle
 
 from . import common
-from .tables import sizes_of
 
 
 def of(found: Acceptance) -> Iterator[RenderableType]:
@@ -62,7 +62,7 @@ def _winners(found: Acceptance) -> Table:
     for number, winner in enumerate(found.winners):
         table.add_row(
             winner.function,
-            sizes_of(winner),
+            bundle.sizes(winner, unit=""),
             common.short(label(winner.variant, winner.configuration)),
             with_interval(winner.speedup, winner.speedup_low, winner.speedup_high),
             *(_seen(found.of(number, loop)) for loop in found.loops),
@@ -97,7 +97,8 @@ def _slower(found: Acceptance) -> Table:
         if loop.word == "slower" and not loop.slower and loop.again is not None:
             winner = found.winners[loop.winner]
             table.add_row(
-                f"{winner.function} {sizes_of(winner)}, mean of {counted(loop.cells, 'cell')}",
+                f"{winner.function} {bundle.sizes(winner, unit='')}, "
+                f"mean of {counted(loop.cells, 'cell')}",
                 COLUMNS.get(loop.loop, loop.loop),
                 _speedup(loop.seen),
                 _speedup(loop.again),
@@ -119,7 +120,7 @@ def _worst(found: Acceptance) -> Table:
         worst = min(mine, key=lambda cell: cell.seen.speedup)
         table.add_row(
             winner.function,
-            sizes_of(winner),
+            bundle.sizes(winner, unit=""),
             worst.cell.words(),
             COLUMNS.get(worst.loop, worst.loop),
             _speedup(worst.seen),

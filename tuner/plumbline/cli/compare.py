@@ -235,7 +235,6 @@ def _verdict(line: ComparedCell) -> str:
 
 
 def _summary(found: SideComparison) -> str:
-
     text = f"of {counted(len(found.lines), 'cell')} "
     if not found.together:
         text += f"{found.count('differs (unpaired)')} differ, unpaired; "

@@ -15,7 +15,7 @@ from plumbline.overlap import place
 from plumbline.overlap.benches import LOAD, QUICK, Aid
 from plumbline.overlap.settings import LAUNCHES, OverlapSettings
 from plumbline.settings import Settings
-from plumbline.settings.toolchain import Toolchain, find_toolchain
+from plumbline.settings.toolchain import Toolchain
 from plumbline.system import limits
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
@@ -153,6 +153,8 @@ def command(
       plumbline overlap --benches load,multiple:2 --quick
       plumbline overlap --benches receiver --aid test --test-us 20
     """
+    from plumbline.settings.toolchain import find_toolchain
+
     if ctx.invoked_subcommand is not None:
         return 0
     from plumbline.overlap import aids, classes, duration, suite, words
@@ -260,6 +262,7 @@ def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
     """A row an amount of work, the largest first, a column a size. Of `load` a row a number of
     threads, and slowdowns in place of ratios."""
     from plumbline.overlap import ranks
+    from plumbline.verify.grid import size_head
 
     of = [cell for cell in cells if cell.bench == bench]
     sizes = sorted({result.bytes for result in of})
@@ -268,7 +271,7 @@ def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
     heading = "threads" if load else "work µs"
     table.add_column(heading, justify="right", min_width=len(bench))
     for size in sizes:
-        table.add_column(_short(size), justify="right")
+        table.add_column(size_head(size), justify="right")
     up = {result: result.threads if load else result.work_ns / 1000 for result in of}
     for amount in sorted(set(up.values()), reverse=True):
         row = {
@@ -290,10 +293,3 @@ def _words(spread: RankSpread, show: str) -> str:
     if show == "measured" and spread.median.ratio is not None:
         return f"{1e6 * spread.median.ratio.both:.0f}{mark}"
     return ranks.text(spread) + mark
-
-
-def _short(size: int) -> str:
-    for letter, unit in (("M", 1 << 20), ("k", 1 << 10)):
-        if size >= unit and size % unit == 0:
-            return f"{size // unit}{letter}"
-    return str(size)

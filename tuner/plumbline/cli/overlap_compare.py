@@ -93,7 +93,6 @@ def _read(text: str, database: Path) -> Measured:
 
 
 def _require_benches(chosen: Sequence[str], found: Sequence[Measured]) -> None:
-
     known = list(
         dict.fromkeys(name for measured in found for name in measured.stored.settings.benches)
     )
@@ -173,7 +172,6 @@ def _say(compared: Between) -> None:
 
 
 def _heading(compared: Between) -> Iterator[str]:
-
     from .differences import apart, differing
 
     sides = (compared.a, compared.b)
@@ -224,7 +222,6 @@ def _furthest(total: Total) -> str:
 
 
 def _summary(compared: Between) -> str:
-
     totals, found = compared.found.totals, compared.found
     cells = sum(total.cells for total in totals)
     ours, theirs = (

@@ -10,7 +10,6 @@ import msgspec
 
 from plumbline.measure.launches import LaunchStore
 from plumbline.overlap.thresholds import ThresholdSettings
-from plumbline.settings.toolchain import find_toolchain
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 
@@ -53,6 +52,7 @@ def command(
     from plumbline.overlap import knobs as settings_of
     from plumbline.overlap import place, thresholds, words
     from plumbline.settings import starting
+    from plumbline.settings.toolchain import find_toolchain
 
     if triples < LEAST_TRIPLES:
         raise UsageError(f"--triples {triples}: fewer than {LEAST_TRIPLES} show no threshold")

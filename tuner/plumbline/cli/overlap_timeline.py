@@ -11,7 +11,6 @@ import msgspec
 
 from plumbline.overlap import benches as names
 from plumbline.overlap.settings import OverlapSettings
-from plumbline.settings.toolchain import find_toolchain
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.probe_records import OverlapTrace, ProbeRecord
@@ -79,6 +78,7 @@ def command(
     from plumbline.overlap import duration, place, suite, timeline, traced
     from plumbline.overlap import knobs as settings_of
     from plumbline.settings import starting
+    from plumbline.settings.toolchain import find_toolchain
 
     chosen = names.names(benches)
     for name in chosen:
@@ -146,7 +146,6 @@ def _of_one_cell(name: str, numbers: Sequence[int], largest: int) -> int:
 
 
 def _trace_file(one: Timeline, records: Sequence[ProbeRecord]) -> bytes:
-
     from plumbline.overlap import perfetto, timeline_chart
 
     traces = [record for record in records if isinstance(record, OverlapTrace)]
@@ -154,7 +153,6 @@ def _trace_file(one: Timeline, records: Sequence[ProbeRecord]) -> bytes:
 
 
 def _told(one: Timeline) -> dict[str, Any]:
-
     from plumbline.overlap import timeline
 
     found: dict[str, Any] = msgspec.to_builtins(one)

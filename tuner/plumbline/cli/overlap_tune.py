@@ -14,7 +14,6 @@ from plumbline.overlap.tune import Asked
 from plumbline.search.outcome import label
 from plumbline.settings import Settings, starting
 from plumbline.settings.sampling import Sampling
-from plumbline.settings.toolchain import find_toolchain
 from plumbline.system.words import with_interval
 from plumbline_db import events, exports, searches, winners
 from plumbline_db.connection import Database
@@ -128,6 +127,7 @@ def _run(
     """To the end; from the database where it is there already."""
     from plumbline.campaign import export_folder
     from plumbline.overlap import tune, tuned
+    from plumbline.settings.toolchain import find_toolchain
 
     database = program.database
     if settings.ranks.simulate is not None:
@@ -148,8 +148,7 @@ def _run(
 
 
 def _document(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> dict[str, object]:
-
-    with _open(database) as db:
+    with Database.open(database) as db:
         return {
             "campaign": campaign.id,
             "state": campaign.state,
@@ -161,11 +160,6 @@ def _document(database: Path, campaign: Campaign, found: list[TunedGuideline]) -
         }
 
 
-def _open(database: Path) -> Database:
-
-    return Database.open(database)
-
-
 def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> list[RenderableType]:
     from rich.text import Text
 
@@ -174,7 +168,7 @@ def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> l
         left=("guideline", "benchmark", "left side", "left/right", ""),
         title=f"overlap, {campaign.id}",
     )
-    with _open(database) as db:
+    with Database.open(database) as db:
         kept = winners.get(db, campaign.id)
         tried = searches.all_searches(db, campaign.id)
         notes = [f"{event.kind}: {event.said}" for event in events.get(db, campaign.id)]
@@ -200,7 +194,6 @@ def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> l
 
 
 def _cells(state: TimedVerdict) -> tuple[str, ...]:
-
     mark = {"violated": "• violated", "undecided": "? undecided", "holds": "holds"}
     times = "" if state.measured is None else f"{1e6 * state.measured:.1f}"
     overhead = "" if state.overhead_ratio is None else f"{state.overhead_ratio:.2f}"

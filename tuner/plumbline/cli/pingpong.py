@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from plumbline.measure import pingpong
 from plumbline.measure.launches import LaunchStore
 from plumbline.measure.pingpong import SIZES, PairLatencies, PingPongSettings
-from plumbline.settings.toolchain import find_toolchain
 from plumbline.system.machine import processing_units
 from plumbline.system.words import with_interval
 from plumbline_db.connection import Database
@@ -59,6 +58,7 @@ def command(
       plumbline pingpong -n 4 --sizes 0,8,1024,65536,1048576 --json
     """
     from plumbline.settings import campaign_file, starting
+    from plumbline.settings.toolchain import find_toolchain
 
     if nprocs is not None and nprocs < _FEWEST:
         raise UsageError(f"--nprocs {nprocs}: {_FEWEST} at least")
@@ -83,7 +83,6 @@ def command(
 
 
 def _lines(found: list[PairLatencies]) -> Table:
-
     in_unit = partial(with_interval, form=".3g")
     names = ("pair", "bytes", "α µs", "β ns/B", "GB/s", "off by", "launches")
     table = common.table(*names, left=("pair",))
@@ -103,7 +102,6 @@ def _lines(found: list[PairLatencies]) -> Table:
 
 
 def _times(found: list[PairLatencies]) -> Table:
-
     pairs = [name for latencies in found for name in (f"{latencies.pair} µs", "launches µs")]
     table = common.table("bytes", *pairs)
     sizes = sorted({trips.bytes for latencies in found for trips in latencies.half_trips})

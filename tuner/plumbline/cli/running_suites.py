@@ -11,7 +11,6 @@ import msgspec
 from plumbline.measure.conditions import Weakness
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
-from plumbline.settings.toolchain import find_toolchain
 from plumbline.suites import report
 from plumbline.suites import run as running
 from plumbline.suites.cases import RanksThere
@@ -47,6 +46,7 @@ def run(
     """Measures what is missing. Raises UsageError for what cannot be measured, before a launch."""
     from plumbline.measure import conditions
     from plumbline.settings import starting
+    from plumbline.settings.toolchain import find_toolchain
 
     database = program.database
     toolchain = find_toolchain(program.mpi, settings=settings, beside=database.parent)

@@ -21,7 +21,8 @@ from plumbline.verify.summary import summary_table
 from plumbline.verify.table import before_after_table, violation_table
 from plumbline_db.cost import Spent
 from plumbline_db.layout import fixed, layout, use
-from plumbline_db.records import UNBOUNDED_BYTES, Winner, Wrong
+from plumbline_db.records import Winner, Wrong
+from plumbline_exporters import bundle
 
 from . import common
 
@@ -186,7 +187,7 @@ def winners(report: Report, guidelines: Guidelines) -> Table:
     for winner in in_order(report.winners):
         table.add_row(
             winner.function,
-            sizes_of(winner),
+            bundle.sizes(winner, unit=""),
             common.short(label(winner.variant, winner.configuration)),
             with_interval(winner.speedup, winner.speedup_low, winner.speedup_high),
             _removed(winner, guidelines),
@@ -367,11 +368,3 @@ def _remaining(report: Report, guidelines: Guidelines) -> Table:
             reason,
         )
     return table
-
-
-def sizes_of(winner: Winner) -> str:
-    if winner.bytes_to == UNBOUNDED_BYTES:
-        return "all sizes" if winner.bytes_from == 0 else f"{winner.bytes_from} and more"
-    if winner.bytes_from == winner.bytes_to:
-        return str(winner.bytes_from)
-    return f"{winner.bytes_from}-{winner.bytes_to}"
