@@ -88,3 +88,17 @@ def test_editors_and_formatters_agree() -> None:
     assert code["max_line_length"] == style["ColumnLimit"]
     assert int(code["max_line_length"]) == PYPROJECT["tool"]["ruff"]["line-length"]
     assert config["{Makefile,*.mk}"]["indent_style"] == "tab"
+
+
+# What is no page of one task: the house itself, and all recipes.
+LONG = {"architecture.md", "extend.md"}
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.name)
+def test_a_page_is_short_and_its_lines_are(page: Path) -> None:
+    lines = page.read_text().splitlines()
+    task = page.parent.name == "docs" and page.name not in LONG
+    assert len(lines) <= 150 or not task
+    assert [line for line in lines if len(line) > 160] == []
+    command = next((number for number, line in enumerate(lines) if line.startswith("```")), 0)
+    assert 0 < command <= 12 or not task, "begin with a command"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const char *const names[PL_FUNCTION_COUNT] = {
-#define PL_FUNCTION(symbol, mpi_name) [PL_FN_##symbol] = mpi_name,
+#define PL_FUNCTION(symbol, name) [PL_FN_##symbol] = "MPI_" #name,
 #include "functions.def"
 #undef PL_FUNCTION
 };

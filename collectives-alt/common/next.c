@@ -2,7 +2,11 @@
 #include "next.h"
 
 #define OWN(name) .name = PMPI_##name,
-struct pl_next pl_next = {PL_NEXT_FUNCTIONS(OWN)};
+struct pl_next pl_next = {PL_NEXT_OTHERS(OWN)
+#define PL_FUNCTION(symbol, name) OWN(name)
+#include "functions.def"
+#undef PL_FUNCTION
+};
 
 #ifndef SMPI_H
 #include <dlfcn.h>
@@ -60,6 +64,9 @@ static void take(void *function, size_t size, const char *name)
 #define TAKE(name) take(&pl_next.name, sizeof pl_next.name, "MPI_" #name);
 __attribute__((constructor)) static void look_up(void)
 {
-    PL_NEXT_FUNCTIONS(TAKE)
+    PL_NEXT_OTHERS(TAKE)
+#define PL_FUNCTION(symbol, name) TAKE(name)
+#include "functions.def"
+#undef PL_FUNCTION
 }
 #endif

@@ -8,32 +8,15 @@
 
 #include <mpi.h>
 
-#define PL_NEXT_FUNCTIONS(X)                                                                       \
-    X(Init)                                                                                        \
-    X(Init_thread)                                                                                 \
-    X(Finalize)                                                                                    \
-    X(Intercomm_merge)                                                                             \
-    X(Barrier)                                                                                     \
-    X(Bcast)                                                                                       \
-    X(Gather)                                                                                      \
-    X(Gatherv)                                                                                     \
-    X(Scatter)                                                                                     \
-    X(Scatterv)                                                                                    \
-    X(Allgather)                                                                                   \
-    X(Allgatherv)                                                                                  \
-    X(Alltoall)                                                                                    \
-    X(Alltoallv)                                                                                   \
-    X(Reduce)                                                                                      \
-    X(Allreduce)                                                                                   \
-    X(Reduce_scatter)                                                                              \
-    X(Reduce_scatter_block)                                                                        \
-    X(Scan)                                                                                        \
-    X(Exscan)                                                                                      \
-    X(Reduce_local)
+/* Those of functions.def, and these. */
+#define PL_NEXT_OTHERS(X) X(Init) X(Init_thread) X(Finalize) X(Intercomm_merge)
 
 #define PL_NEXT_FIELD(name) __typeof__(&PMPI_##name) name;
 struct pl_next {
-    PL_NEXT_FUNCTIONS(PL_NEXT_FIELD)
+    PL_NEXT_OTHERS(PL_NEXT_FIELD)
+#define PL_FUNCTION(symbol, name) PL_NEXT_FIELD(name)
+#include "functions.def"
+#undef PL_FUNCTION
 };
 
 /* Filled before main; does not change. */

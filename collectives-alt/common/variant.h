@@ -25,7 +25,7 @@
 #endif
 
 enum pl_function {
-#define PL_FUNCTION(symbol, mpi_name) PL_FN_##symbol,
+#define PL_FUNCTION(symbol, name) PL_FN_##symbol,
 #include "functions.def"
 #undef PL_FUNCTION
     PL_FUNCTION_COUNT

@@ -39,6 +39,10 @@ class Bundle(msgspec.Struct, frozen=True):
     site_rules: str = ""
     started: list[str] = []
 
+    @property
+    def variants(self) -> list[Winner]:
+        return [winner for winner in self.winners if is_profile(winner)]
+
 
 def load_bundle(
     db: Database,
@@ -91,13 +95,13 @@ def groups(chosen: list[Winner]) -> dict[tuple[str, int], list[Winner]]:
     return grouped
 
 
-def sizes(winner: Winner) -> str:
+def sizes(winner: Winner, unit: str = " bytes") -> str:
     """`8192-65536 bytes`, `1024 bytes`"""
     if winner.bytes_to == UNBOUNDED_BYTES:
-        return f"{winner.bytes_from} bytes and more" if winner.bytes_from else "all sizes"
+        return f"{winner.bytes_from}{unit} and more" if winner.bytes_from else "all sizes"
     if winner.bytes_from == winner.bytes_to:
-        return f"{winner.bytes_from} bytes"
-    return f"{winner.bytes_from}-{winner.bytes_to} bytes"
+        return f"{winner.bytes_from}{unit}"
+    return f"{winner.bytes_from}-{winner.bytes_to}{unit}"
 
 
 def choice(winner: Winner) -> str:

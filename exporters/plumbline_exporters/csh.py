@@ -3,8 +3,8 @@ library. Variants are in force for what `plumbline-run` starts."""
 
 from __future__ import annotations
 
-from plumbline_exporters import environment, installed, quoting, run_script
-from plumbline_exporters.bundle import Bundle, heading, is_profile
+from plumbline_exporters import environment, installed, quoting
+from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "plumbline.csh"
@@ -28,12 +28,8 @@ else
     needs=(environment.WRAPPER,),
 )
 def files(bundle: Bundle) -> dict[str, str]:
-    lines = heading(bundle, f"Environment for {bundle.library.id}, written by Plumbline.")
-    path = quoting.csh(str(bundle.directory / FILE_NAME))
-    lines.append(quoting.comment(f"Use: source {path}"))
-    if any(is_profile(winner) for winner in bundle.winners):
-        wrapper = bundle.directory / run_script.FILE_NAME
-        lines.append(quoting.comment(f"Variants are in force for what is started by {wrapper}"))
+    here = str(bundle.directory / FILE_NAME)
+    lines = environment.heading(bundle, f"source {quoting.csh(here)}")
     sets = [
         f"setenv {name} {quoting.csh(text)}" for name, text in environment.variables(bundle).items()
     ]

@@ -3,6 +3,7 @@ of modulefiles."""
 
 from __future__ import annotations
 
+from plumbline_exporters import bundle as bundles
 from plumbline_exporters import families, quoting
 from plumbline_exporters.bundle import Bundle
 
@@ -15,3 +16,13 @@ def variables(bundle: Bundle) -> dict[str, str]:
     winners cannot be had together, or no file can hold a name or a value."""
     found = families.of(bundle.library).variables(bundle)
     return {quoting.name(name): quoting.held(value) for name, value in found.items()}
+
+
+def heading(bundle: Bundle, use: str) -> list[str]:
+    """Of a file for a shell that has not the preload library."""
+    lines = bundles.heading(bundle, f"Environment for {bundle.library.id}, written by Plumbline.")
+    lines.append(quoting.comment(f"Use: {use}"))
+    if bundle.variants:
+        wrapper = bundle.directory / WRAPPER
+        lines.append(quoting.comment(f"Variants are in force for what is started by {wrapper}"))
+    return lines

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 
-from plumbline_exporters import environment, installed, quoting, run_script
-from plumbline_exporters.bundle import Bundle, heading, is_profile
+from plumbline_exporters import environment, installed, quoting
+from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "plumbline.fish"
@@ -30,12 +30,8 @@ else
     needs=(environment.WRAPPER,),
 )
 def files(bundle: Bundle) -> dict[str, str]:
-    lines = heading(bundle, f"Environment for {bundle.library.id}, written by Plumbline.")
-    path = quoting.fish(str(bundle.directory / FILE_NAME))
-    lines.append(quoting.comment(f"Use: source {path}"))
-    if any(is_profile(winner) for winner in bundle.winners):
-        wrapper = bundle.directory / run_script.FILE_NAME
-        lines.append(quoting.comment(f"Variants are in force for what is started by {wrapper}"))
+    here = str(bundle.directory / FILE_NAME)
+    lines = environment.heading(bundle, f"source {quoting.fish(here)}")
     sets = [
         f"set -gx {name} {quoting.fish(value)}"
         for name, value in environment.variables(bundle).items()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from plumbline_exporters import environment, installed, quoting
-from plumbline_exporters.bundle import Bundle, heading, is_profile
+from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.quoting import lua, tcl
 from plumbline_exporters.registry import exporter
 
@@ -115,6 +115,6 @@ def _whatis(bundle: Bundle) -> str:
 
 def _help(bundle: Bundle) -> str:
     text = f"Sets what was found best for {bundle.library.id} on {bundle.machine.host}."
-    if any(is_profile(winner) for winner in bundle.winners):
+    if bundle.variants:
         text += f" Variants are in force for what {environment.WRAPPER} starts."
     return quoting.said(text)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from plumbline_db.errors import PlumblineError
 from plumbline_exporters import installed, quoting
-from plumbline_exporters.bundle import Bundle, heading, is_profile
+from plumbline_exporters.bundle import Bundle, heading
 
 FILE_NAME = "plumbline.sh"
 
@@ -25,7 +25,7 @@ def text(bundle: Bundle, library: str, remarks: Sequence[str], variables: Mappin
     lines.append(quoting.comment(f"Use: . {quoting.sh(str(bundle.directory / FILE_NAME))}"))
     lines += remarks
     text = "\n".join(lines) + "\n" + installed.check_sh(bundle) + quoting.exports(variables)
-    return text + _SAY if any(is_profile(winner) for winner in bundle.winners) else text
+    return text + _SAY if bundle.variants else text
 
 
 def preload_library(bundle: Bundle, unfit: str, reader: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters import quoting
-from plumbline_exporters.bundle import Bundle, conditions, groups, heading, is_profile, sizes
+from plumbline_exporters.bundle import Bundle, conditions, groups, heading, sizes
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = "plumbline.profile"
@@ -23,7 +23,7 @@ _NO_VOLUME = frozenset({"MPI_Alltoallv", "MPI_Gatherv", "MPI_Scatterv"})
 
 @exporter("profile", "profile for libplumbline.so: variants in place of the library's functions")
 def files(bundle: Bundle) -> dict[str, str]:
-    chosen = [winner for winner in bundle.winners if is_profile(winner)]
+    chosen = bundle.variants
     if not chosen:
         return {}
     lines = ["plumbline-profile 1"]

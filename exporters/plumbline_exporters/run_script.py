@@ -12,7 +12,7 @@ from plumbline_exporters import (
     profile,
     quoting,
 )
-from plumbline_exporters.bundle import Bundle, heading, is_profile
+from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.registry import exporter
 
 FILE_NAME = environment.WRAPPER
@@ -90,7 +90,7 @@ def files(bundle: Bundle) -> dict[str, str]:
         )
     path = quoting.sh(str(bundle.directory / plumbline_sh.FILE_NAME))
     text += f"PLUMBLINE_CHECKED=1\n. {path}\nunset PLUMBLINE_CHECKED\n"
-    if bundle.preload_library and any(is_profile(winner) for winner in bundle.winners):
+    if bundle.preload_library and bundle.variants:
         text += _PRELOAD.format(
             own=" | ".join(launchers.HAND_ON),
             whole=" | ".join(launchers.WHOLE),

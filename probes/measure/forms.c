@@ -5,15 +5,15 @@
 #include <string.h>
 
 static const struct pl_form immediate[] = {
-#define PL_FUNCTION(symbol, mpi_name)                                                              \
+#define PL_FUNCTION(symbol, name)                                                                  \
     {"MPI_I" #symbol, "i" #symbol "_as_" #symbol, PL_FN_##symbol, pl_immediate},
 #include "functions.def"
 #undef PL_FUNCTION
 };
 
 static const struct pl_form persistent[] = {
-#define PL_FUNCTION(symbol, mpi_name)                                                              \
-    {mpi_name "_init", #symbol "_init_as_" #symbol, PL_FN_##symbol, pl_persistent},
+#define PL_FUNCTION(symbol, name)                                                                  \
+    {"MPI_" #name "_init", #symbol "_init_as_" #symbol, PL_FN_##symbol, pl_persistent},
 #include "functions.def"
 #undef PL_FUNCTION
 };

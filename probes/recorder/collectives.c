@@ -66,7 +66,7 @@ static MPI_Count total(const void *counts, int number, bool large)
     const bool known = !(call.flags & PL_UNKNOWN_CONTENT);                                         \
     const struct pl_data input = known ? INPUT : none(), output = known ? OUTPUT : none()
 
-/* A function, its twin with a request, and the persistent one. */
+/* A function, its form with a request, and the persistent one. */
 #define BLOCKING(name, end, PARAMETERS, GIVEN, FLAGS, ROOT, OP, near, INPUT, OUTPUT)               \
     EXPORT int MPI_##name##end PARAMETERS                                                          \
     {                                                                                              \
@@ -79,15 +79,15 @@ static MPI_Count total(const void *counts, int number, bool large)
         pl_end_halves(&halves, &output, rc);                                                       \
         return rc;                                                                                 \
     }
-#define WITH_REQUEST(name, twin, end, PARAMETERS, GIVEN, FLAGS, ROOT, OP, near, INPUT, OUTPUT)     \
-    EXPORT int MPI_##twin##end PARAMETERS                                                          \
+#define WITH_REQUEST(name, begun, end, PARAMETERS, GIVEN, FLAGS, ROOT, OP, near, INPUT, OUTPUT)    \
+    EXPORT int MPI_##begun##end PARAMETERS                                                         \
     {                                                                                              \
-        CALL(PL_BEGINS_##twin, PL_NONBLOCKING, FLAGS, ROOT, OP);                                   \
+        CALL(PL_BEGINS_##begun, PL_NONBLOCKING, FLAGS, ROOT, OP);                                  \
         if (!pl_prepare(&call, near))                                                              \
-            return PMPI_##twin##end GIVEN;                                                         \
+            return PMPI_##begun##end GIVEN;                                                        \
         DATA(INPUT, OUTPUT);                                                                       \
         const struct pl_halves halves = pl_begin_halves(&call, &input, &output, PL_SITE);          \
-        const int rc = PMPI_##twin##end GIVEN;                                                     \
+        const int rc = PMPI_##begun##end GIVEN;                                                    \
         pl_remember_halves(&halves, &output, rc, request);                                         \
         return rc;                                                                                 \
     }
@@ -103,9 +103,9 @@ static MPI_Count total(const void *counts, int number, bool large)
         return rc;                                                                                 \
     }
 
-#define FORMS(name, twin, end, Count, Displ, PARAMETERS, GIVEN, ...)                               \
+#define FORMS(name, begun, end, Count, Displ, PARAMETERS, GIVEN, ...)                              \
     BLOCKING(name, end, PARAMETERS(Count, Displ, ), GIVEN(), __VA_ARGS__)                          \
-    WITH_REQUEST(name, twin, end, PARAMETERS(Count, Displ, , MPI_Request *request),                \
+    WITH_REQUEST(name, begun, end, PARAMETERS(Count, Displ, , MPI_Request *request),               \
                  GIVEN(, request), __VA_ARGS__)                                                    \
     IF_PERSISTENT(PERSISTENT(name, end,                                                            \
                              PARAMETERS(Count, Displ, , MPI_Info info, MPI_Request *request),      \
@@ -121,9 +121,9 @@ static MPI_Count total(const void *counts, int number, bool large)
 #else
 #define IF_LARGE(...)
 #endif
-#define COLLECTIVE(name, twin, ...)                                                                \
-    FORMS(name, twin, , int, int, __VA_ARGS__)                                                     \
-    IF_LARGE(FORMS(name, twin, _c, MPI_Count, MPI_Aint, __VA_ARGS__))
+#define COLLECTIVE(name, begun, ...)                                                               \
+    FORMS(name, begun, , int, int, __VA_ARGS__)                                                    \
+    IF_LARGE(FORMS(name, begun, _c, MPI_Count, MPI_Aint, __VA_ARGS__))
 
 #define SEND(Count) const void *sendbuf, Count sendcount, MPI_Datatype sendtype
 #define SENDV(Count, Displ)                                                                        \

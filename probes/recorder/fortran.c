@@ -223,7 +223,7 @@ MAKER(intercomm_merge, (Integer comm, Integer high, MPI_Fint *other, IERROR), Co
 #define OPERANDS void *sendbuf, void *recvbuf, Integer count, Integer type, Integer op
 #define REDUCED address(sendbuf), address(recvbuf), *count, TYPE(type), OP(op)
 
-/* A collective, its twin with a request, and the persistent one. */
+/* A collective, its form with a request, and the persistent one. */
 #define COLLECTIVE(name, PARAMETERS, function, ifunction, ...)                                     \
     SUBROUTINE(name, PARAMETERS(IERROR), function(__VA_ARGS__))                                    \
     MAKER(i##name, PARAMETERS(REQUEST), Request, request, ifunction(__VA_ARGS__, &made))           \

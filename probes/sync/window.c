@@ -5,7 +5,7 @@
  * rank ended after the next start. The paper drops that too; here it is counted and kept, for it
  * began in time, and who leaves out the longest calls makes the others' median shorter.
  *
- * Windows come in batches, each with an epoch of its own, so that one long repetition spoils no
+ * Windows come in batches, each with an epoch of its own, so that one long repetition ruins no
  * more than its batch; the last batch of a series may be shorter. A batch is as long as ten
  * announcements, or has the least or the most of windows; where no window has been found yet it
  * begins with the least and doubles. After a batch the ranks agree how many windows were too short.

@@ -4,7 +4,7 @@
 
 Plants a loss into one cell at a time, over launches drawn from those of a recorded campaign (the
 last finished one of the database; without a database the one beside this file), and asks the
-product's own decisions, but for its first glance, which finds more. Two designs: cold pairs, a
+product's own decisions, but for its first look, which finds more. Two designs: cold pairs, a
 launch with the files in force in turn with one of the library as it is (campaign/pairs.py and
 confirm.py), and pairs inside a launch, where winner and default are called beside each other
 (acceptance_launches.py). Two rules: a cell is refused when it is known to be slower than the

@@ -14,7 +14,7 @@ static char text[ROOM]; /* of this rank */
 static int length;
 
 static const char *const names[] = {
-#define PL_FUNCTION(symbol, mpi_name) [PL_FN_##symbol] = mpi_name,
+#define PL_FUNCTION(symbol, name) [PL_FN_##symbol] = "MPI_" #name,
 #include "functions.def"
 #undef PL_FUNCTION
 };

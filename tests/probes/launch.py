@@ -46,6 +46,11 @@ def listed(table: str) -> list[str]:
     return re.findall(r"^PL_\w+\((\w+)\)", text, re.MULTILINE)
 
 
+def functions_of_the_probe() -> list[str]:
+    text = (ROOT / "collectives-alt" / "common" / "functions.def").read_text()
+    return [f"MPI_{name}" for name in re.findall(r"^PL_FUNCTION\(\w+, (\w+)\)", text, re.MULTILINE)]
+
+
 def decode(path: Path) -> list[ProbeRecord]:
     """All complete lines of a record file."""
     decoder = msgspec.json.Decoder(ProbeRecord)

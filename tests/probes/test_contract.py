@@ -104,6 +104,12 @@ def check_samples(launch: Launch) -> None:
     assert footer.start_ns + footer.checks_ns + footer.timed_ns < footer.wall_ns
 
 
+def test_the_lists_have_every_function(probe: Probe) -> None:
+    assert {each["name"] for each in probe.known()["functions"]} == {
+        f"MPI_{name}" for name in FUNCTIONS
+    }
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5])
 def test_all_functions(probe: Probe, ranks: int) -> None:
     cases = all_cases(ranks)

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from plumbline.settings import GROUP_OF, GROUPS, explained
+from plumbline.settings.ranks import PLACES
 from tests.tuner.cli.command import plumbline
 from tests.tuner.simulated import ROOT
 
@@ -15,7 +16,7 @@ BEGIN, END = "<!-- keys: tuner/plumbline/settings -->\n", "<!-- end of keys -->\
 # Options of `plumbline campaign` that are not called as the key is.
 NAMES = {"budget_seconds": "--budget"}
 # Given by a table, or a number that nobody has had to change for one campaign alone.
-NO_OPTION = {"simulate", "hosts", "slurm", "pbs", "flux", "lsf", "environment", "preload"}
+NO_OPTION = {*PLACES, "environment", "preload"}
 NO_OPTION |= {"blocks", "reps", "precision", "launch_timeout_seconds", "alpha", "tolerance"}
 NO_OPTION |= {"block_sizes"}  # two lists of sizes in one line are mistaken for each other
 NO_OPTION |= {"keep_days", "keep_last"}  # of a database rather than of a campaign

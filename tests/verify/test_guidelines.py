@@ -11,9 +11,9 @@ import pytest
 from plumbline.core.forms import blocking, is_form
 from plumbline.core.guidelines import DEFAULT_PATH, Guidelines, check_against, load
 from plumbline_db.errors import PlumblineError, UsageError
+from tests.probes.launch import functions_of_the_probe
 
 CATALOGUE = Path(__file__).parents[2] / "collectives-alt" / "catalogue.def"
-FUNCTIONS = Path(__file__).parents[2] / "collectives-alt" / "common" / "functions.def"
 
 
 GL4 = '{ id = "GL4", name = "MPI_Gather ⪯ MPI_Reduce"'
@@ -104,7 +104,7 @@ def test_left_hand_functions(guidelines: Guidelines, every: Guidelines) -> None:
     ]
     assert guidelines.lhs_functions() == paper
     assert every.selected(()).lhs_functions() == [*paper, "MPI_Alltoall", "MPI_Barrier"]
-    known = re.findall(r'"(MPI_\w+)"', FUNCTIONS.read_text())
+    known = functions_of_the_probe()
     functions = [name for name in every.lhs_functions() if not is_form(name)]
     assert set(functions) == set(known) - {"MPI_Reduce_local"}
     assert {blocking(name) for name in every.lhs_functions()} == set(functions)
@@ -145,7 +145,7 @@ def test_ranks_of_the_left_side(every: Guidelines) -> None:
 
 
 def test_functions_are_known_to_the_probe(guidelines: Guidelines) -> None:
-    known = set(re.findall(r'"(MPI_\w+)"', FUNCTIONS.read_text()))
+    known = set(functions_of_the_probe())
     used = {function for pattern in guidelines.patterns for function in pattern.uses}
     assert {*guidelines.lhs_functions(), *used} <= known
 

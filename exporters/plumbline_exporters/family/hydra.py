@@ -6,7 +6,7 @@ Beside comments the file is one line: hydra takes no second one, and no quotes."
 from __future__ import annotations
 
 from plumbline_exporters import by_srun, plumbline_sh, profile, quoting
-from plumbline_exporters.bundle import Bundle, heading, is_profile
+from plumbline_exporters.bundle import Bundle, heading
 
 FILE_NAME = "plumbline.hydra"
 OPTIONS = {"-genv": "", "-env": ""}  # of mpiexec: words that set a variable
@@ -32,7 +32,7 @@ def files(bundle: Bundle, text: str) -> dict[str, str]:
     """plumbline.sh, which begins with `text`, and the file of options where there are variants.
     Raises PlumblineError where there is no preload library, or its path is one that hydra or the
     loader would take apart."""
-    if not any(is_profile(winner) for winner in bundle.winners):
+    if not bundle.variants:
         return {plumbline_sh.FILE_NAME: text}
     library = plumbline_sh.preload_library(bundle, r"""[ \t\n:;$"'\\#]""", "hydra")
     lines = heading(bundle, "Options of mpiexec (hydra), written by Plumbline.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -79,6 +80,12 @@ def test_every_option_is_explained(name: str) -> None:
 
 def test_there_are_not_too_many_options() -> None:
     assert len(DEFINED) <= 170
+
+
+def test_every_option_stands_on_a_page() -> None:
+    pages = "".join(page.read_text() for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
+    told = set(re.findall(r"--[a-z-]+", pages))
+    assert {option.opts[-1] for _, option in DEFINED if not told.intersection(option.opts)} == set()
 
 
 def test_an_idea_has_one_name() -> None:

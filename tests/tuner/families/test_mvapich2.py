@@ -89,7 +89,7 @@ def test_without_hydra_it_cannot_be_started(tmp_path: Path) -> None:
 
 def test_a_broken_mpiname_is_named(tmp_path: Path) -> None:
     prefix = write(tmp_path, FILES | {"bin/mpiname": "#!/bin/sh\necho no library >&2; exit 127\n"})
-    with pytest.raises(PlumblineError, match=r"mpiname failed with status 127: no library"):
+    with pytest.raises(PlumblineError, match=r"mpiname -a failed with status 127: no library"):
         FAMILY.find(prefix)
 
 

@@ -142,7 +142,7 @@ def test_what_the_user_has_set_is_not_what_the_library_comes_with(
 def test_an_ompi_info_that_fails_is_named(tmp_path: Path) -> None:
     prefix = installed(tmp_path)
     script(prefix / "bin" / "ompi_info", "echo broken library >&2; exit 127")
-    with pytest.raises(PlumblineError, match=r"ompi_info failed with status 127: broken library"):
+    with pytest.raises(PlumblineError, match=r"ompi_info .*failed with status 127: broken library"):
         libraries.find(prefix)
     script(prefix / "bin" / "ompi_info", "echo nothing of interest")
     with pytest.raises(PlumblineError, match="reports no ompi:version:full; is this Open MPI"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.launch.batch import Queue
+from plumbline.launch.batch import Queue, SchedulerTable
 from plumbline.launch.flux import Flux, FluxTable
 from plumbline.launch.lsf import Lsf, LsfTable
 from plumbline.launch.pbs import Pbs, PbsTable
@@ -22,7 +22,7 @@ CROWDED = Placement(nodes=2, ppn=4, oversubscribed=True)
 HELD = "--oversubscribe --bind-to core:overload-allowed"
 
 
-def queue(name: str, folder: Path) -> Queue:
+def queue(name: str, folder: Path) -> Queue[SchedulerTable]:
     if name == "srun":
         made = Slurm(SlurmTable(start="srun", mpi="pmix"), folder)
         made._mpi_type_is_known = True

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from plumbline.overlap import benches, suite
 from plumbline.overlap.settings import OverlapSettings
 from plumbline_db.errors import UsageError
-from tests.probes.launch import ROOT
+from tests.probes.launch import functions_of_the_probe
 
-FUNCTIONS = re.findall(
-    r'"(MPI_\w+)"', (ROOT / "collectives-alt" / "common" / "functions.def").read_text()
-)
+FUNCTIONS = functions_of_the_probe()
 
 
 def test_collectives_are_those_of_the_probe() -> None:

@@ -113,7 +113,8 @@ def test_a_winner_goes_from_violation_to_proof(client: TestClient) -> None:
 
 def test_a_guideline_says_what_it_asks_for_and_where_it_fails(client: TestClient) -> None:
     page = shown(client, "/guideline/GL3")
-    assert "MPI_Gather is not slower than gather_as_allgather" in page.text
+    assert "MPI_Gather must not be slower than what does the same by other calls" in page.text
+    assert "The right side: gather_as_allgather" in page.text
     failing = next(link for link in shown(client, "/").links() if "guideline/" in link)
     assert "1 cells are violated" in shown(client, urljoin("/", failing)).text
     assert client.get("/guideline/GL999").status_code == 404

@@ -9,20 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.reproducibility import effects
-from plumbline.reproducibility.effects import Judged, Power, TwinComparison
+from plumbline.reproducibility.effects import EffectComparison, Judged, Power
 
 LAUNCHES = 15
 
 
 def comparison(
     chance: random.Random, effect: float, *, noise: float, seconds: float = 20e-6, nprocs: int = 2
-) -> TwinComparison:
+) -> EffectComparison:
     ratios = [chance.gauss(effect / 100, noise) for _ in range(LAUNCHES)]
-    return TwinComparison("MPI_Bcast", nprocs, 64, effect, seconds, ratios)
+    return EffectComparison("MPI_Bcast", nprocs, 64, effect, seconds, ratios)
 
 
 def judged(effect: float, p: float, p_adjusted: float, ratio: float = 1.0) -> Judged:
-    one = TwinComparison("MPI_Bcast", 4, 64, effect, 20e-6, [])
+    one = EffectComparison("MPI_Bcast", 4, 64, effect, 20e-6, [])
     return Judged(one, ratio, None, None, p, p_adjusted, p_adjusted < 0.05, LAUNCHES)
 
 

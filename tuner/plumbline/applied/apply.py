@@ -74,23 +74,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
             chosen = before
     bundle = made(chosen)
     contents = texts.contents(bundle, preload)
-    for where, state in zip(place.where, states, strict=True):
-        if where.form == "parameters" and not texts.wanted(where, bundle):
-            raise PlumblineError(
-                f"all winners are variants, which {where.path} cannot start: export and source "
-                "plumbline.sh, start by plumbline-run, or use --modules"
-            )
-        texts.require_free(place, where, state.found.text, bundle)
-    wanted = [
-        AppliedFile(
-            path=str(where.path),
-            kind=where.kind,
-            text=texts.of_target(place, where, chosen, bundle),
-            before=None if state.found.data is None else f"before-{index}-{where.path.name}",
-            made=[str(folder) for folder in _missing(state.found.real)],
-        )
-        for index, (where, state) in enumerate(zip(place.where, states, strict=True))
-    ]
+    wanted = _wanted(place, states, chosen, bundle)
     edits = [
         targets.Edit(state.found, targets.with_set(state, target, place.name))
         for state, target in zip(states, wanted, strict=True)
@@ -138,6 +122,29 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
         left_out=texts.left_out(place.where, bundle),
         notes=[*place.notes, *notes, *_notes(place, wish, bundle)],
     )
+
+
+def _wanted(
+    place: Place, states: Sequence[targets.TargetState], chosen: int, bundle: Bundle
+) -> list[AppliedFile]:
+    """Raises PlumblineError where a file cannot have it."""
+    for where, state in zip(place.where, states, strict=True):
+        if where.form == "parameters" and not texts.wanted(where, bundle):
+            raise PlumblineError(
+                f"all winners are variants, which {where.path} cannot start: export and source "
+                "plumbline.sh, start by plumbline-run, or use --modules"
+            )
+        texts.require_free(place, where, state.found.text, bundle)
+    return [
+        AppliedFile(
+            path=str(where.path),
+            kind=where.kind,
+            text=texts.of_target(place, where, chosen, bundle),
+            before=None if state.found.data is None else f"before-{index}-{where.path.name}",
+            made=[str(folder) for folder in _missing(state.found.real)],
+        )
+        for index, (where, state) in enumerate(zip(place.where, states, strict=True))
+    ]
 
 
 def _together(wish: Wish, known: Generation | None) -> tuple[list[Source], list[str]]:

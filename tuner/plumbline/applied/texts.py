@@ -21,7 +21,7 @@ from plumbline_exporters import (
     quoting,
     registry,
 )
-from plumbline_exporters.bundle import Bundle, is_profile
+from plumbline_exporters.bundle import Bundle
 
 
 def bundle(
@@ -50,7 +50,7 @@ def contents(made: Bundle, preload: Path) -> dict[str, bytes]:
     together, or the preload library is not built."""
     formats = list(registry.exporters(made.library.family))
     found = {name: text.encode() for _, name, text in registry.texts(made, formats)}
-    if any(is_profile(winner) for winner in made.winners):
+    if made.variants:
         # A copy, so that the next build changes nothing for those who run.
         try:
             found[PRELOAD] = preload.read_bytes()
@@ -141,7 +141,7 @@ def _owned(text: str, name: str) -> list[tuple[str, bool]]:
 
 def left_out(where: Sequence[Where], made: Bundle) -> list[str]:
     """What files of these forms do not put in force by themselves."""
-    variants = [winner for winner in made.winners if is_profile(winner)]
+    variants = made.variants
     if not variants or any(place.form == "sh" for place in where):
         return []
     functions = ", ".join(sorted({winner.function for winner in variants}))

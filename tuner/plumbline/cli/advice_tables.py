@@ -6,7 +6,9 @@ import datetime
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from plumbline.results import advice
+import msgspec
+
+from plumbline.results import advice, advice_raced
 from plumbline.results.advice import TAKE, Answer
 from plumbline.results.advice_raced import Raced
 from plumbline.results.advice_stored import Advice, Advised
@@ -22,8 +24,6 @@ _OTHERS = 3  # other libraries and machines that get a line
 
 
 def race(program: Program, advised: Advised) -> Raced:
-    from plumbline.results import advice_raced
-
     with progress.Bar(in_all=advice_raced.FIRST + advice_raced.LAUNCHES) as bar:
         return advice_raced.race(advised, program.mpi, bar)
 
@@ -113,8 +113,6 @@ def _raced(raced: Raced) -> str:
 
 
 def document(advised: Advised, raced: Raced | None, now: datetime.datetime) -> dict[str, Any]:
-    import msgspec
-
     known = [_known(each, now) for each in advised.known]
     best = advised.best
     answer = raced.answer if raced else best.answer if best else None
@@ -130,8 +128,6 @@ def document(advised: Advised, raced: Raced | None, now: datetime.datetime) -> d
 
 
 def _known(known: Advice, now: datetime.datetime) -> dict[str, Any]:
-    import msgspec
-
     campaign, answer = known.campaign, known.answer
     return {
         **msgspec.to_builtins(answer),

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
+import socket
+
 import click
+
+from plumbline_db.errors import UsageError
 
 from . import base, common, completing, options
 from .base import Program
@@ -38,14 +43,11 @@ def command(
       plumbline advise gather --bytes 256 --np 4
       plumbline advise gather --bytes 256 --np 4 --measure
     """
-    import datetime
-    import socket
 
     from plumbline.core import forms, guidelines
     from plumbline.results import advice_stored
     from plumbline.system import mistakes
     from plumbline_db.connection import Database
-    from plumbline_db.errors import UsageError
 
     from . import advice_tables
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from plumbline_db.errors import PlumblineError
+
 from . import applying, base, options
 from .base import Program
 
@@ -49,7 +51,6 @@ def command(
     from plumbline.libraries import fits
     from plumbline.settings import default_campaign, identity
     from plumbline_db.connection import Database
-    from plumbline_db.errors import PlumblineError
     from plumbline_exporters.bundle import load_bundle
 
     scope = applying.scope_of(user, site, modules)

@@ -7,6 +7,9 @@ from types import ModuleType
 
 import click
 
+from plumbline.system.placement import BINDS
+from plumbline_db.errors import UsageError
+
 from . import base, common, options, progress
 from .base import Program
 
@@ -63,8 +66,6 @@ def command(
     """
     from plumbline.campaign import as_started, in_force
     from plumbline.check import acceptance, document, installed
-    from plumbline.system.placement import BINDS
-    from plumbline_db.errors import UsageError
 
     from . import check_tables
 

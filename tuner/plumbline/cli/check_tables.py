@@ -12,10 +12,10 @@ from plumbline.check.acceptance import Acceptance
 from plumbline.check.judge import SpeedUp, WinnerInLoop
 from plumbline.check.loops import COLUMNS
 from plumbline.search.outcome import label
-from plumbline.system.words import counted
+from plumbline.system.words import counted, with_interval
+from plumbline_exporters import bundle
 
 from . import common
-from .tables import sizes_of
 
 
 def of(found: Acceptance) -> Iterator[RenderableType]:
@@ -62,9 +62,9 @@ def _winners(found: Acceptance) -> Table:
     for number, winner in enumerate(found.winners):
         table.add_row(
             winner.function,
-            sizes_of(winner),
-            label(winner.variant, winner.configuration).replace("coll_tuned_", ""),
-            f"{winner.speedup:.2f} [{winner.speedup_low:.2f}, {winner.speedup_high:.2f}]",
+            bundle.sizes(winner, unit=""),
+            common.short(label(winner.variant, winner.configuration)),
+            with_interval(winner.speedup, winner.speedup_low, winner.speedup_high),
             *(_seen(found.of(number, loop)) for loop in found.loops),
         )
     return table
@@ -97,7 +97,8 @@ def _slower(found: Acceptance) -> Table:
         if loop.word == "slower" and not loop.slower and loop.again is not None:
             winner = found.winners[loop.winner]
             table.add_row(
-                f"{winner.function} {sizes_of(winner)}, mean of {counted(loop.cells, 'cell')}",
+                f"{winner.function} {bundle.sizes(winner, unit='')}, "
+                f"mean of {counted(loop.cells, 'cell')}",
                 COLUMNS.get(loop.loop, loop.loop),
                 _speedup(loop.seen),
                 _speedup(loop.again),
@@ -119,7 +120,7 @@ def _worst(found: Acceptance) -> Table:
         worst = min(mine, key=lambda cell: cell.seen.speedup)
         table.add_row(
             winner.function,
-            sizes_of(winner),
+            bundle.sizes(winner, unit=""),
             worst.cell.words(),
             COLUMNS.get(worst.loop, worst.loop),
             _speedup(worst.seen),
@@ -129,6 +130,4 @@ def _worst(found: Acceptance) -> Table:
 
 
 def _speedup(one: SpeedUp) -> str:
-    if one.low is None or one.high is None:
-        return f"{one.speedup:.2f}"
-    return f"{one.speedup:.2f} [{one.low:.2f}, {one.high:.2f}]"
+    return with_interval(one.speedup, one.low, one.high)

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plumbline.system.words import with_interval
+from plumbline_db.errors import PlumblineError, UsageError
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
@@ -24,8 +27,6 @@ VIOLATIONS_FOUND = 3
 
 def write(path: Path, data: str | bytes) -> None:
     """Raises PlumblineError, with the reason, where NewFile's look was too early."""
-    from plumbline_db.errors import PlumblineError
-
     try:
         path.write_bytes(data.encode() if isinstance(data, str) else data)
     except OSError as error:
@@ -42,8 +43,6 @@ def draw(path: Path, specification: Mapping[str, Any]) -> None:
 def write_records(folder: Path | None, name: str, raw: Sequence[Sequence[ProbeRecord]]) -> None:
     """The records of each launch, in files NAME-000.ndjson …; nothing without a folder."""
     import msgspec
-
-    from plumbline_db.errors import PlumblineError
 
     if folder is None:
         return
@@ -102,7 +101,6 @@ def functions(catalogue: Catalogue, names: Sequence[str]) -> list[str]:
     """As the probe calls them. Raises UsageError for what it does not know."""
     from plumbline.core.forms import name_of
     from plumbline.system import mistakes
-    from plumbline_db.errors import UsageError
 
     known = [*catalogue.names, *(pattern.name for pattern in catalogue.patterns)]
     found = [name if name in known else name_of(name) for name in names]
@@ -116,11 +114,12 @@ def functions(catalogue: Catalogue, names: Sequence[str]) -> list[str]:
 
 def ratio_words(found: Comparison | None) -> str:
     """`0.913 [0.901, 0.925]`, or nothing."""
-    if found is None:
-        return ""
-    if found.low is None or found.high is None:
-        return f"{found.ratio:.3f}"
-    return f"{found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]"
+    return "" if found is None else with_interval(found.ratio, found.low, found.high, ".3f")
+
+
+def short(configuration: str) -> str:
+    """Without what nearly all names of Open MPI's knobs begin with."""
+    return configuration.replace("coll_tuned_", "")
 
 
 def print_json(value: object) -> None:

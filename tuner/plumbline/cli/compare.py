@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plumbline.system.words import counted, with_interval
+
 from . import base, common, comparing, differences, options
 from .base import Program
 
@@ -217,21 +219,13 @@ def _table(found: SideComparison) -> Table:
             f"{1e6 * line.a.median:.2f}",
             f"{1e6 * line.b.median:.2f}",
             str(line.pairs) if line.pairs is not None else f"{line.a.launches}, {line.b.launches}",
-            _ratio(line),
+            with_interval(line.ratio, line.ratio_low, line.ratio_high, ".3f"),
             "" if line.p is None else f"{line.p:.2g}",
             "" if line.p_adjusted is None else f"{line.p_adjusted:.2g}",
             *([line.stars] if found.together else []),
             Text(_verdict(line)),
         )
     return table
-
-
-def _ratio(line: ComparedCell) -> str:
-    if line.ratio is None:
-        return ""
-    if line.ratio_low is None or line.ratio_high is None:
-        return f"{line.ratio:.3f}"
-    return f"{line.ratio:.3f} [{line.ratio_low:.3f}, {line.ratio_high:.3f}]"
 
 
 def _verdict(line: ComparedCell) -> str:
@@ -241,8 +235,6 @@ def _verdict(line: ComparedCell) -> str:
 
 
 def _summary(found: SideComparison) -> str:
-    from plumbline.system.words import counted
-
     text = f"of {counted(len(found.lines), 'cell')} "
     if not found.together:
         text += f"{found.count('differs (unpaired)')} differ, unpaired; "

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plumbline.system.words import counted
+
 from . import common, differences, progress
 from .base import Program
 
@@ -107,7 +109,6 @@ def show(found: MeasuredComparison) -> None:
 
 def _heading(found: MeasuredComparison) -> Iterator[str]:
     from plumbline.results import compare
-    from plumbline.system.words import counted
 
     for letter, side in (("A", found.a), ("B", found.b)):
         header = side.launches[0].header
@@ -127,7 +128,6 @@ def _heading(found: MeasuredComparison) -> Iterator[str]:
 
 def _summary(found: MeasuredComparison) -> str:
     from plumbline.results.comparison_files import summary
-    from plumbline.system.words import counted
 
     counts = summary(found.cells)
     text = (

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
+from plumbline_db.errors import PlumblineError
+
 from .base import Program
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -16,7 +18,6 @@ def campaigns(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     """The newest first; none where the database cannot be read."""
     from plumbline_db import campaigns as stored
     from plumbline_db.connection import Database
-    from plumbline_db.errors import PlumblineError
 
     del param
     program = ctx.params.get("program") or Program(db=ctx.find_root().params.get("db"))

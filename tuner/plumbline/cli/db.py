@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from plumbline.system.words import counted
 
 from . import base, common, completing, options
 from .base import Program
@@ -70,9 +73,7 @@ def restore(program: Program) -> None:
     Example:
       plumbline db check || plumbline db restore
     """
-    import datetime
 
-    from plumbline.system.words import counted
     from plumbline_db import restoring
 
     done = restoring.restore(program.database, datetime.datetime.now(datetime.UTC))
@@ -162,12 +163,10 @@ def export(program: Program, target: Path, runs: tuple[str, ...]) -> None:
     Example:
       plumbline db export ours.plumbline openmpi-4.1.4-4x6a3a03
     """
-    import datetime
-
+    from plumbline.settings import identity
     from plumbline_db import transfer
 
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    moved = transfer.export(program.database, target, runs, now)
+    moved = transfer.export(program.database, target, runs, identity.now())
     _show(program, target, moved)
 
 
@@ -201,7 +200,6 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
         _show(program, program.database, transfer.take(program.database, source))
         return
     from plumbline.foreign import storing
-    from plumbline.system.words import counted
 
     taken = storing.take(program.database, source, nprocs)
     if program.json:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from plumbline_db.errors import PlumblineError, UsageError
+
 from . import base, common, options, progress
 from .base import Program
 
@@ -77,7 +79,6 @@ def command(
       plumbline detect my-recording --simulate faster-network.toml
     """
     from plumbline.detect import analysis, call_sites, findings, hiding, read, words
-    from plumbline_db.errors import UsageError
 
     if launches and not replay:
         raise UsageError("--launches is of --replay: add it")
@@ -138,7 +139,6 @@ def _keep(
     from plumbline.detect import kept
     from plumbline_db import detections
     from plumbline_db.connection import Database
-    from plumbline_db.errors import PlumblineError
 
     try:
         with Database.open(program.database, write=True) as db:
@@ -203,7 +203,6 @@ def _simulated(
     from plumbline.measure import unkept
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
-    from plumbline_db.errors import UsageError
 
     def settings_of(nprocs: int) -> Settings:
         if library.endswith(".toml"):

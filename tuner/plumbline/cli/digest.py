@@ -16,8 +16,9 @@ from plumbline.results.report import Report
 from plumbline.search.outcome import label
 from plumbline.system.words import counted
 from plumbline_db.records import Verdict, Winner
+from plumbline_exporters import bundle
 
-from . import tables
+from . import common, tables
 
 _MOST_WINNERS = 20
 _MOST_KINDS = 10
@@ -82,11 +83,11 @@ def _violated(verdicts: Sequence[Verdict]) -> list[Verdict]:
 def _winners(winners: Sequence[Winner]) -> Iterator[str]:
     shown = tables.in_order(winners)[:_MOST_WINNERS]
     names = max(len(winner.function) for winner in shown)
-    sizes = max(len(tables.sizes_of(winner)) for winner in shown)
+    sizes = max(len(bundle.sizes(winner, unit="")) for winner in shown)
     for winner in shown:
-        what = label(winner.variant, winner.configuration).replace("coll_tuned_", "")
+        what = common.short(label(winner.variant, winner.configuration))
         yield (
-            f"  {winner.function:{names}}  {tables.sizes_of(winner):{sizes}}  "
+            f"  {winner.function:{names}}  {bundle.sizes(winner, unit=''):{sizes}}  "
             f"{winner.speedup:5.2f}  {what}"
         )
     if len(winners) > len(shown):

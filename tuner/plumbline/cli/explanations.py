@@ -181,7 +181,7 @@ def _table(cell: Explained, *, all_rows: bool) -> Table:
     )
     for row in _rows(cell, all_rows=all_rows):
         table.add_row(
-            ("  " + row.configuration).replace("coll_tuned_", ""),
+            common.short(f"  {row.configuration}"),
             _us(row.seconds),
             "" if row.ratio is None else f"{row.ratio:.2f}",
             row.formula or "",

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from plumbline_db.errors import PlumblineError
+
 from . import base, common, completing, options
 from .base import Program
 
@@ -44,7 +46,6 @@ def command(
     from plumbline.system import paths
     from plumbline_db import machines
     from plumbline_db.connection import Database
-    from plumbline_db.errors import PlumblineError
     from plumbline_exporters.bundle import load_bundle
     from plumbline_exporters.registry import exporters, write
 

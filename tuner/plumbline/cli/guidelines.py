@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from plumbline_db.errors import UsageError
+
 from . import base, common
 from .base import Program
 
@@ -20,7 +22,6 @@ def command(program: Program, ids: tuple[str, ...]) -> None:
     """
     from plumbline.core import explained_guidelines, guidelines
     from plumbline.system import mistakes
-    from plumbline_db.errors import UsageError
 
     ids = tuple(id.strip().upper() for text in ids for id in text.split(","))
     explained = {each.id: each for each in explained_guidelines.of(guidelines.load())}

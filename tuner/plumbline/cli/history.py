@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from plumbline_db.errors import PlumblineError
+
 from . import base, common
 from .base import Program
 
@@ -28,7 +30,6 @@ def command(program: Program) -> int:
     from plumbline.results import compared_now, regressions
     from plumbline.results.comparison_files import document
     from plumbline_db.connection import Database
-    from plumbline_db.errors import PlumblineError
 
     with Database.open(program.database) as db:
         found = compared_now.stored(db)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from plumbline.core.configuration import Configuration
+from plumbline.core.plan import Plan, PlanCase, StoppingRule, least_bytes
 from plumbline.core.variant_spec import variant_name
+from plumbline_db.errors import UsageError
 
 from . import base, common, completing, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.table import Table
 
     from plumbline.measure.refined import Axis
@@ -96,7 +98,6 @@ def command(
       plumbline measure point_to_point -n 2 --variants ssend_recv --sizes 64,65536 --refine
       plumbline measure MPI_Gather -n 32 --simulate mpich --variants all --sizes 8192 --refine
     """
-    from plumbline.core.plan import Plan, PlanCase, StoppingRule, least_bytes
     from plumbline.measure import conditions, refined, settling, side_by_side, unkept
     from plumbline.measure.refine import Refinement
     from plumbline.measure.refined import Axis
@@ -176,8 +177,6 @@ def command(
 
 def _variants(toolchain: Toolchain, function: str, text: str) -> list[str]:
     """What stands beside the default. Raises UsageError."""
-    from plumbline_db.errors import UsageError
-
     known = toolchain.catalogue.choices(function)
     chosen = known if text == "all" else common.specs_of(text)
     unknown = {variant_name(word) for word in chosen} - set(known) - {"library", "empty"}
@@ -195,7 +194,6 @@ def _configurations(
     """Those that may change within a launch, and those that the library reads when it starts: all,
     where a site has rules in force, which come first. Raises UsageError."""
     from plumbline.settings import site_rules
-    from plumbline_db.errors import UsageError
 
     space = toolchain.space
     if site_rules.find(toolchain, settings) is not None:
@@ -214,7 +212,6 @@ def _configurations(
 def _first_ranks(first: int, nprocs: int) -> list[int]:
     """Where refinement over ranks begins. Raises UsageError."""
     from plumbline.measure.refine import grid
-    from plumbline_db.errors import UsageError
 
     if first >= nprocs:
         raise UsageError(
@@ -232,7 +229,6 @@ def _show(
     *,
     tested: bool,
 ) -> None:
-    import msgspec
     from rich.text import Text
 
     if program.json:

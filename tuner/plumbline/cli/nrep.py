@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from plumbline.core.plan import StoppingRule
+from plumbline.core.plan import Plan, PlanCase, StoppingRule, least_bytes, measurable
+from plumbline_db.errors import UsageError
 
 from . import base, common, completing, options, progress
 from .base import Program
@@ -74,11 +75,9 @@ def command(
     """
     from rich.text import Text
 
-    from plumbline.core.plan import Plan, PlanCase, least_bytes, measurable
     from plumbline.measure import nrep, unkept
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
-    from plumbline_db.errors import UsageError
 
     toolchain = find_toolchain(program.mpi)
     functions = tuple(common.functions(toolchain.catalogue, functions))

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.types import OptionHelpExtra
 
+from plumbline.system import extras
 from plumbline.system.limits import LARGEST, MOST
+from plumbline_db.errors import PlumblineError, UsageError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-    from click.types import OptionHelpExtra
 
     from plumbline.settings.explained import ExplainedSetting
 
@@ -195,7 +197,6 @@ class NewFile(click.Path):
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        from plumbline_db.errors import UsageError
 
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         try:
@@ -220,9 +221,7 @@ class PictureFile(NewFile):
     """A file whose ending says which kind of picture it will hold."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        from plumbline.system import extras
         from plumbline.system.chart import ENDINGS
-        from plumbline_db.errors import PlumblineError, UsageError
 
         path = super().convert(value, param, ctx)
         if path.suffix not in ENDINGS:
@@ -242,7 +241,6 @@ class NewFolder(click.Path):
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        from plumbline_db.errors import UsageError
 
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         try:

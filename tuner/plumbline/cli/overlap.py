@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
+import msgspec
 
 from plumbline.core.configuration import AS_IT_IS
+from plumbline.overlap import benches as names
 from plumbline.overlap import place
-from plumbline.overlap.benches import QUICK, Aid
+from plumbline.overlap.benches import LOAD, QUICK, Aid
 from plumbline.overlap.settings import LAUNCHES, OverlapSettings
+from plumbline.settings import Settings
+from plumbline.settings.toolchain import Toolchain
 from plumbline.system import limits
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
+from plumbline_db.records import Campaign
 
 from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.table import Table
 
     from plumbline.launch.starter import Starter
@@ -26,10 +32,6 @@ if TYPE_CHECKING:
     from plumbline.overlap.ranks import RankSpread
     from plumbline.overlap.suite import OverlapResult
     from plumbline.overlap.thresholds import Thresholds
-    from plumbline.settings import Settings
-    from plumbline.settings.toolchain import Toolchain
-    from plumbline_db.connection import Database
-    from plumbline_db.records import Campaign
 
 
 # name -> what it does; the rest of a line without one measures.
@@ -151,14 +153,12 @@ def command(
       plumbline overlap --benches load,multiple:2 --quick
       plumbline overlap --benches receiver --aid test --test-us 20
     """
+    from plumbline.settings.toolchain import find_toolchain
+
     if ctx.invoked_subcommand is not None:
         return 0
     from plumbline.overlap import aids, classes, duration, suite, words
-    from plumbline.overlap import benches as names
     from plumbline.settings import starting
-    from plumbline.settings.toolchain import find_toolchain
-    from plumbline_db.connection import Database
-    from plumbline_db.errors import UsageError
 
     if quick and full:
         raise UsageError("--quick and --full are different grids; name one of them")
@@ -215,7 +215,6 @@ def _of_library(
     settings: OverlapSettings, toolchain: Toolchain, where: Settings, knobs: tuple[str, ...]
 ) -> OverlapSettings:
     """With what only the library, and where its ranks are, can say."""
-    import msgspec
 
     from plumbline.overlap import aids, benches, suite
     from plumbline.overlap import knobs as settings_of
@@ -263,7 +262,7 @@ def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
     """A row an amount of work, the largest first, a column a size. Of `load` a row a number of
     threads, and slowdowns in place of ratios."""
     from plumbline.overlap import ranks
-    from plumbline.overlap.benches import LOAD
+    from plumbline.verify.grid import size_head
 
     of = [cell for cell in cells if cell.bench == bench]
     sizes = sorted({result.bytes for result in of})
@@ -272,7 +271,7 @@ def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
     heading = "threads" if load else "work µs"
     table.add_column(heading, justify="right", min_width=len(bench))
     for size in sizes:
-        table.add_column(_short(size), justify="right")
+        table.add_column(size_head(size), justify="right")
     up = {result: result.threads if load else result.work_ns / 1000 for result in of}
     for amount in sorted(set(up.values()), reverse=True):
         row = {
@@ -294,10 +293,3 @@ def _words(spread: RankSpread, show: str) -> str:
     if show == "measured" and spread.median.ratio is not None:
         return f"{1e6 * spread.median.ratio.both:.0f}{mark}"
     return ranks.text(spread) + mark
-
-
-def _short(size: int) -> str:
-    for letter, unit in (("M", 1 << 20), ("k", 1 << 10)):
-        if size >= unit and size % unit == 0:
-            return f"{size // unit}{letter}"
-    return str(size)

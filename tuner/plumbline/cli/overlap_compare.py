@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from plumbline.system.words import counted
+from plumbline_db.errors import UsageError
+
 from . import base, common
 from .base import Program
 
@@ -56,7 +59,6 @@ def command(
         --sheet --picture page.pdf
     """
     from plumbline.overlap.between import about, between, document
-    from plumbline_db.errors import UsageError
 
     if not campaigns:
         _list(program)
@@ -91,8 +93,6 @@ def _read(text: str, database: Path) -> Measured:
 
 
 def _require_benches(chosen: Sequence[str], found: Sequence[Measured]) -> None:
-    from plumbline_db.errors import UsageError
-
     known = list(
         dict.fromkeys(name for measured in found for name in measured.stored.settings.benches)
     )
@@ -172,8 +172,6 @@ def _say(compared: Between) -> None:
 
 
 def _heading(compared: Between) -> Iterator[str]:
-    from plumbline.system.words import counted
-
     from .differences import apart, differing
 
     sides = (compared.a, compared.b)
@@ -224,8 +222,6 @@ def _furthest(total: Total) -> str:
 
 
 def _summary(compared: Between) -> str:
-    from plumbline.system.words import counted
-
     totals, found = compared.found.totals, compared.found
     cells = sum(total.cells for total in totals)
     ours, theirs = (

@@ -6,8 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
+from plumbline.measure.launches import LaunchStore
 from plumbline.overlap.thresholds import ThresholdSettings
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
 
 from . import base, common, options, progress
 from .base import Program
@@ -44,15 +48,11 @@ def command(
       plumbline overlap thresholds --knob btl_vader_eager_limit=16384 \\
         --knob btl_vader_max_send_size=32768 --json
     """
-    import msgspec
 
-    from plumbline.measure.launches import LaunchStore
     from plumbline.overlap import knobs as settings_of
     from plumbline.overlap import place, thresholds, words
     from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
-    from plumbline_db.connection import Database
-    from plumbline_db.errors import UsageError
 
     if triples < LEAST_TRIPLES:
         raise UsageError(f"--triples {triples}: fewer than {LEAST_TRIPLES} show no threshold")

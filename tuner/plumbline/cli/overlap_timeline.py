@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
+
+from plumbline.overlap import benches as names
+from plumbline.overlap.settings import OverlapSettings
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
+from plumbline_db.probe_records import OverlapTrace, ProbeRecord
 
 from . import base, common, options, progress
 from .base import Program
 from .overlap import MEASURING, RANKS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from plumbline.overlap.timeline import Part, Timeline
-    from plumbline_db.probe_records import ProbeRecord
 
 
 _MESSAGES = 8  # in the text
@@ -70,14 +75,10 @@ def command(
       plumbline overlap timeline --benches receiver --part all --output receiver.json
     """
     from plumbline.measure.launches import LaunchStore
-    from plumbline.overlap import benches as names
     from plumbline.overlap import duration, place, suite, timeline, traced
     from plumbline.overlap import knobs as settings_of
-    from plumbline.overlap.settings import OverlapSettings
     from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
-    from plumbline_db.connection import Database
-    from plumbline_db.errors import UsageError
 
     chosen = names.names(benches)
     for name in chosen:
@@ -145,18 +146,13 @@ def _of_one_cell(name: str, numbers: Sequence[int], largest: int) -> int:
 
 
 def _trace_file(one: Timeline, records: Sequence[ProbeRecord]) -> bytes:
-    import msgspec
-
     from plumbline.overlap import perfetto, timeline_chart
-    from plumbline_db.probe_records import OverlapTrace
 
     traces = [record for record in records if isinstance(record, OverlapTrace)]
     return msgspec.json.encode(perfetto.document(timeline_chart.cell_words(one.cell), traces))
 
 
 def _told(one: Timeline) -> dict[str, Any]:
-    import msgspec
-
     from plumbline.overlap import timeline
 
     found: dict[str, Any] = msgspec.to_builtins(one)

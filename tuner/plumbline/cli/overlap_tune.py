@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plumbline.measure.launches import LaunchStore
+from plumbline.overlap import benches as names
+from plumbline.overlap import place
 from plumbline.overlap.tune import Asked
+from plumbline.search.outcome import label
+from plumbline.settings import Settings, starting
 from plumbline.settings.sampling import Sampling
+from plumbline.system.words import with_interval
+from plumbline_db import events, exports, searches, winners
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
+from plumbline_db.records import Campaign
 
 from . import base, common, options, progress
 from .base import Program
@@ -18,9 +28,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from plumbline.overlap.tuned import TimedVerdict, TunedGuideline
-    from plumbline.settings import Settings
-    from plumbline_db.connection import Database
-    from plumbline_db.records import Campaign
 
 _BENCHES = "sender,receiver,both,vector,structure"
 _SIZES = "4096,16384,65536,262144,1048576"
@@ -86,9 +93,6 @@ def command(
       plumbline overlap tune --benches vector,structure --sizes 262144,1048576
       plumbline overlap tune --limit 0.5 --benches sender --rounds 0 --json
     """
-    from plumbline.overlap import benches as names
-    from plumbline_db.errors import UsageError
-
     chosen = names.names(benches)
     for name in chosen:
         if name == names.LOAD:
@@ -109,7 +113,6 @@ def command(
 
 
 def _settings(file: Path | None, given: dict[str, Any]) -> Settings:
-    from plumbline.overlap import place
     from plumbline.settings import campaign_file
 
     source = campaign_file.read(file)
@@ -123,12 +126,8 @@ def _run(
 ) -> tuple[Campaign, list[TunedGuideline]]:
     """To the end; from the database where it is there already."""
     from plumbline.campaign import export_folder
-    from plumbline.measure.launches import LaunchStore
     from plumbline.overlap import tune, tuned
-    from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
-    from plumbline_db.connection import Database
-    from plumbline_db.errors import UsageError
 
     database = program.database
     if settings.ranks.simulate is not None:
@@ -149,9 +148,7 @@ def _run(
 
 
 def _document(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> dict[str, object]:
-    from plumbline_db import events, exports, searches, winners
-
-    with _open(database) as db:
+    with Database.open(database) as db:
         return {
             "campaign": campaign.id,
             "state": campaign.state,
@@ -163,24 +160,15 @@ def _document(database: Path, campaign: Campaign, found: list[TunedGuideline]) -
         }
 
 
-def _open(database: Path) -> Database:
-    from plumbline_db.connection import Database
-
-    return Database.open(database)
-
-
 def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> list[RenderableType]:
     from rich.text import Text
-
-    from plumbline.search.outcome import label
-    from plumbline_db import events, exports, searches, winners
 
     table = common.table(
         *("guideline", "benchmark", "bytes", "left side", "T µs", "ratio", "left/right", ""),
         left=("guideline", "benchmark", "left side", "left/right", ""),
         title=f"overlap, {campaign.id}",
     )
-    with _open(database) as db:
+    with Database.open(database) as db:
         kept = winners.get(db, campaign.id)
         tried = searches.all_searches(db, campaign.id)
         notes = [f"{event.kind}: {event.said}" for event in events.get(db, campaign.id)]
@@ -198,7 +186,7 @@ def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> l
     texts = [f"search: {search.reason}" for search in tried] + notes
     for winner in kept:
         what = label(winner.variant, winner.configuration)
-        gain = f"{winner.speedup:.2f} [{winner.speedup_low:.2f}, {winner.speedup_high:.2f}]"
+        gain = with_interval(winner.speedup, winner.speedup_low, winner.speedup_high)
         texts.append(f"winner: {what}: times of violated cells, default over winner: {gain}")
     if kept:
         texts += ["exported:", *(f"  {file.path}" for file in files)]
@@ -209,10 +197,5 @@ def _cells(state: TimedVerdict) -> tuple[str, ...]:
     mark = {"violated": "• violated", "undecided": "? undecided", "holds": "holds"}
     times = "" if state.measured is None else f"{1e6 * state.measured:.1f}"
     overhead = "" if state.overhead_ratio is None else f"{state.overhead_ratio:.2f}"
-    if state.ratio is None:
-        ratio = ""
-    elif state.ratio_low is None or state.ratio_high is None:
-        ratio = f"{state.ratio:.3f}"
-    else:
-        ratio = f"{state.ratio:.3f} [{state.ratio_low:.3f}, {state.ratio_high:.3f}]"
+    ratio = with_interval(state.ratio, state.ratio_low, state.ratio_high, ".3f")
     return times, overhead, ratio, mark[state.verdict]

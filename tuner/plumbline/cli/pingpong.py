@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import statistics
+from functools import partial
 from typing import TYPE_CHECKING
 
-from plumbline.measure.pingpong import SIZES, PingPongSettings
+from plumbline.measure import pingpong
+from plumbline.measure.launches import LaunchStore
+from plumbline.measure.pingpong import SIZES, PairLatencies, PingPongSettings
+from plumbline.system.machine import processing_units
+from plumbline.system.words import with_interval
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
 
 from . import base, common, options, progress
 from .base import Program
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from plumbline.measure.pingpong import PairLatencies
 
 
 _FEWEST = 2
@@ -51,13 +57,8 @@ def command(
       plumbline pingpong
       plumbline pingpong -n 4 --sizes 0,8,1024,65536,1048576 --json
     """
-    from plumbline.measure import pingpong
-    from plumbline.measure.launches import LaunchStore
     from plumbline.settings import campaign_file, starting
     from plumbline.settings.toolchain import find_toolchain
-    from plumbline.system.machine import processing_units
-    from plumbline_db.connection import Database
-    from plumbline_db.errors import UsageError
 
     if nprocs is not None and nprocs < _FEWEST:
         raise UsageError(f"--nprocs {nprocs}: {_FEWEST} at least")
@@ -82,6 +83,7 @@ def command(
 
 
 def _lines(found: list[PairLatencies]) -> Table:
+    in_unit = partial(with_interval, form=".3g")
     names = ("pair", "bytes", "α µs", "β ns/B", "GB/s", "off by", "launches")
     table = common.table(*names, left=("pair",))
     for latencies in found:
@@ -90,8 +92,8 @@ def _lines(found: list[PairLatencies]) -> Table:
             table.add_row(
                 latencies.pair if line.piece == 0 else "",
                 f"{line.bytes_from}–{line.bytes_to}",
-                _interval(line.alpha_seconds, line.alpha_low, line.alpha_high, 1e6),
-                _interval(beta, line.beta_low, line.beta_high, 1e9),
+                in_unit(line.alpha_seconds, line.alpha_low, line.alpha_high, unit=1e6),
+                in_unit(beta, line.beta_low, line.beta_high, unit=1e9),
                 f"{1e-9 / beta:.3g}" if beta > 0 else "",
                 f"{100 * line.deviation:.0f} %",
                 str(line.launches),
@@ -99,16 +101,7 @@ def _lines(found: list[PairLatencies]) -> Table:
     return table
 
 
-def _interval(value: float, low: float | None, high: float | None, unit: float) -> str:
-    text = f"{unit * value:.3g}"
-    if low is None or high is None:
-        return text
-    return f"{text} [{unit * low:.3g}, {unit * high:.3g}]"
-
-
 def _times(found: list[PairLatencies]) -> Table:
-    import statistics
-
     pairs = [name for latencies in found for name in (f"{latencies.pair} µs", "launches µs")]
     table = common.table("bytes", *pairs)
     sizes = sorted({trips.bytes for latencies in found for trips in latencies.half_trips})

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from plumbline.system.words import counted
+
 from . import base, common, options
 from .base import Program
 
@@ -43,7 +45,6 @@ def command(program: Program, application: tuple[str, ...], output: Path) -> int
       plumbline campaign -n 4 --profile my.json
     """
     from plumbline.core.application import write
-    from plumbline.system.words import counted
 
     found = _found(program, application, output)
     write(output, found)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from plumbline.system.words import counted
+
 from .common import console
 
 if TYPE_CHECKING:
@@ -95,8 +97,6 @@ class Bar:
     def _standing(self, *, percent: bool) -> list[str]:
         """`23 %`, `41 launches`, `up to 3:10 left`; what is not known is left out, as behind a
         budget, when winners are still to be confirmed."""
-        from plumbline.system.words import counted
-
         if not self._launches:
             return []
         known = 0 < self._done <= self._total

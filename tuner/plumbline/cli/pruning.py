@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from plumbline.system.words import counted
+from plumbline_db.errors import UsageError
+
 from . import common
 from .base import Program
 
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
 
 def policy_of(words: Sequence[str]) -> Policy:
     """`90d` and `10`, as people type them. Raises UsageError."""
-    from plumbline_db.errors import UsageError
     from plumbline_db.old_samples import Policy
 
     days: list[int] = []
@@ -68,8 +70,6 @@ def look(db: Database, policy: Policy) -> list[Pruned]:
 
 def said(found: list[Pruned]) -> str:
     """For people."""
-    from plumbline.system.words import counted
-
     samples = sum(pruned.samples for pruned in found)
     return (
         f"{counted(samples, 'sample')} of {counted(len(found), 'campaign')} thrown away; "

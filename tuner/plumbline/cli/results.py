@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from plumbline_db.errors import UsageError
+
 from . import base, common, options
 from .base import Program
 
@@ -111,7 +113,6 @@ def _wanted(db: Database, file: Path | None, campaign: str | None) -> list[str]:
     """Ids of the campaigns to show: the one that is named, else those of the file that is named,
     else the one started last with those that were asked for together with it."""
     from plumbline_db import batches, campaigns
-    from plumbline_db.errors import UsageError
 
     if campaign is not None and file is not None:
         raise UsageError("name a campaign file or --campaign, not both")

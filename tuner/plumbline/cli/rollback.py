@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from plumbline_db.errors import PlumblineError, UsageError
+
 from . import apply, applying, base
 from .base import Program
 
@@ -37,7 +39,6 @@ def command(
       plumbline rollback --user --dry-run && plumbline rollback --user
     """
     from plumbline.applied import places, rollback
-    from plumbline_db.errors import PlumblineError, UsageError
 
     scope = applying.scope_of(user, site, modules)
     root = places.root_of(scope, modules, store) or places.site_root(program.mpi, name)

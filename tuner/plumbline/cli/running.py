@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from plumbline.system.words import counted
+from plumbline_db.errors import PlumblineError
+
 from . import common, progress, pruning
 from .base import Program
 
@@ -40,8 +43,6 @@ class Ran(msgspec.Struct, frozen=True):
 
     def require_all(self) -> None:
         """Raises PlumblineError when one could not be run."""
-        from plumbline_db.errors import PlumblineError
-
         if self.failures:
             raise PlumblineError(
                 "not run to the end: " + "; ".join(self.failures) + " (the same command goes on)"
@@ -80,7 +81,6 @@ def run(
     several, one that cannot be run does not keep the others from it."""
     from plumbline.settings import campaign_file as files
     from plumbline_db import batches
-    from plumbline_db.errors import PlumblineError
 
     database = program.database
     given = {name: value for name, value in asked.items() if value is not None}
@@ -124,10 +124,8 @@ def _one(
     from plumbline.measure.launches import LaunchStore
     from plumbline.settings import identity, starting
     from plumbline.settings.toolchain import OUT, find_toolchain, set_by_site
-    from plumbline.system.words import counted
     from plumbline_db import runs
     from plumbline_db.connection import Database
-    from plumbline_db.errors import PlumblineError
 
     toolchain = find_toolchain(task.mpi_prefix, settings=task.settings, beside=database.parent)
     settings = task.settings.on(toolchain.launcher.processing_units())

@@ -9,9 +9,16 @@ from typing import Any
 import msgspec
 
 from plumbline.measure.conditions import Weakness
+from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings
+from plumbline.suites import report
+from plumbline.suites import run as running
+from plumbline.suites.cases import RanksThere
 from plumbline.suites.description import AskedSuite
 from plumbline.suites.report import MeasuredSuite
+from plumbline_db import machines, runs
+from plumbline_db.connection import Database
+from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign, Library
 
 from . import progress
@@ -38,15 +45,8 @@ def run(
 ) -> SuitesRan:
     """Measures what is missing. Raises UsageError for what cannot be measured, before a launch."""
     from plumbline.measure import conditions
-    from plumbline.measure.launches import LaunchStore
     from plumbline.settings import starting
     from plumbline.settings.toolchain import find_toolchain
-    from plumbline.suites import report
-    from plumbline.suites import run as running
-    from plumbline.suites.cases import RanksThere
-    from plumbline_db import machines, runs
-    from plumbline_db.connection import Database
-    from plumbline_db.errors import UsageError
 
     database = program.database
     toolchain = find_toolchain(program.mpi, settings=settings, beside=database.parent)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
@@ -71,7 +72,6 @@ class Beside:
 
     def begin(self, configuration: Configuration) -> None:
         """Raises PlumblineError where it cannot listen."""
-        import threading
 
         from plumbline.daemon.texts import host_port
 

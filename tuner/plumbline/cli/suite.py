@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plumbline_db.errors import UsageError
+
 from . import base, common, options
 from .base import Program
 
@@ -44,7 +46,6 @@ def command(
     """
     from plumbline.settings import campaign_file
     from plumbline.suites import description
-    from plumbline_db.errors import UsageError
 
     from . import running_suites
 

@@ -14,14 +14,15 @@ from plumbline.results.report import Report, timed_share
 from plumbline.results.saving import Saving
 from plumbline.search.outcome import label
 from plumbline.settings.cases import IN_BLOCKS
-from plumbline.system.words import counted
+from plumbline.system.words import counted, with_interval
 from plumbline.verify.across import Column, across_table
 from plumbline.verify.grid import guideline_label
 from plumbline.verify.summary import summary_table
 from plumbline.verify.table import before_after_table, violation_table
 from plumbline_db.cost import Spent
 from plumbline_db.layout import fixed, layout, use
-from plumbline_db.records import UNBOUNDED_BYTES, Winner, Wrong
+from plumbline_db.records import Winner, Wrong
+from plumbline_exporters import bundle
 
 from . import common
 
@@ -186,9 +187,9 @@ def winners(report: Report, guidelines: Guidelines) -> Table:
     for winner in in_order(report.winners):
         table.add_row(
             winner.function,
-            sizes_of(winner),
-            label(winner.variant, winner.configuration).replace("coll_tuned_", ""),
-            f"{winner.speedup:.2f} [{winner.speedup_low:.2f}, {winner.speedup_high:.2f}]",
+            bundle.sizes(winner, unit=""),
+            common.short(label(winner.variant, winner.configuration)),
+            with_interval(winner.speedup, winner.speedup_low, winner.speedup_high),
             _removed(winner, guidelines),
         )
     return table
@@ -224,8 +225,8 @@ def behind(found: Sequence[Behind]) -> Table:
         ("function", "bytes", "in force", "times as long as", "the best", "why"),
     )
     for behind in found:
-        best = behind.best.replace("coll_tuned_", "")
-        own = behind.in_force.replace("coll_tuned_", "")
+        best = common.short(behind.best)
+        own = common.short(behind.in_force)
         table.add_row(
             behind.function, str(behind.bytes), own, f"{behind.factor:.2f}", best, behind.why
         )
@@ -242,7 +243,7 @@ def wrong(found: Sequence[Wrong]) -> Table:
     for wrong in found:
         table.add_row(
             wrong.function,
-            label(wrong.variant, wrong.knobs).replace("coll_tuned_", ""),
+            common.short(label(wrong.variant, wrong.knobs)),
             str(wrong.bytes),
             f"{wrong.type} {wrong.op}",
             str(wrong.launches),
@@ -297,7 +298,7 @@ def savings(found: Saving) -> Table:
             _seconds(row.work_seconds),
             _seconds(row.default_seconds),
             interval or ("not measured" if row.configuration else "-"),
-            row.configuration.replace("coll_tuned_", ""),
+            common.short(row.configuration),
         )
     return table
 
@@ -367,11 +368,3 @@ def _remaining(report: Report, guidelines: Guidelines) -> Table:
             reason,
         )
     return table
-
-
-def sizes_of(winner: Winner) -> str:
-    if winner.bytes_to == UNBOUNDED_BYTES:
-        return "all sizes" if winner.bytes_from == 0 else f"{winner.bytes_from} and more"
-    if winner.bytes_from == winner.bytes_to:
-        return str(winner.bytes_from)
-    return f"{winner.bytes_from}-{winner.bytes_to}"

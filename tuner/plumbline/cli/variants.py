@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plumbline.system.words import counted
+
 from . import base, common, completing, options, progress
 from .base import Program
 
@@ -34,12 +36,6 @@ FIRST, LAUNCHES = 3, 10
     is_flag=True,
     help="Measure: our best variant beside the library's best algorithm and its default.",
 )
-@options.option(
-    "--first-launches",
-    type=options.Count(),
-    unset=f"{FIRST}; 1 on a simulated machine",
-    help="Launches in which all of them race.",
-)
 @options.launches(
     "Launches in which the fastest meet.", unset=f"{LAUNCHES}; 1 on a simulated machine"
 )
@@ -51,7 +47,6 @@ def command(
     measure: bool,
     sizes: list[int],
     nprocs: list[int] | None,
-    first_launches: int | None,
     launches: int | None,
     markdown: bool,
     **asked: Any,
@@ -59,9 +54,9 @@ def command(
     """The catalogue: mock-ups, algorithms and naive versions of each function.
 
     A variant is written `name` or `name:parameter=value`, in plans, profiles and options. With
-    --best every variant and every algorithm of the library races for each function and size
-    (--first-launches); the three fastest of either side then meet the default in --launches fresh
-    launches. Nothing is stored in the database.
+    --best every variant and every algorithm of the library races for each function and size in 3
+    launches (1 on a simulated machine); the three fastest of either side then meet the default in
+    --launches fresh launches. Nothing is stored in the database.
 
     \b
     Example:
@@ -72,7 +67,6 @@ def command(
 
     from plumbline.settings import campaign_file
     from plumbline.settings.toolchain import find_toolchain
-    from plumbline.system.words import counted
 
     from . import variant_tables
 
@@ -104,9 +98,7 @@ def command(
         toolchain, catalogue=msgspec.structs.replace(toolchain.catalogue, variants=chosen)
     )
     cells = [
-        cell
-        for setting in settings
-        for cell in _best(toolchain, setting, wanted, sizes, first_launches, launches)
+        cell for setting in settings for cell in _best(toolchain, setting, wanted, sizes, launches)
     ]
     if program.json:
         common.print_json(cells)
@@ -122,7 +114,6 @@ def _best(
     settings: Settings,
     functions: Sequence[str],
     sizes: Sequence[int],
-    first_launches: int | None,
     launches: int | None,
 ) -> list[BestOfCell]:
     from plumbline.core.plan import measurable
@@ -136,7 +127,7 @@ def _best(
     simulated = settings.ranks.simulate is not None
     data = common.data_of(settings)
     candidate_space = CandidateSpace.of(toolchain, settings.ranks.nprocs, unsafe=True)
-    first = first_launches or (1 if simulated else FIRST)
+    first = 1 if simulated else FIRST
     finals = launches or (1 if simulated else LAUNCHES)
     fields = {
         Target(function, size): best.field(

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from plumbline.settings.cases import SIZES
+from plumbline_db.errors import UsageError
+
 from . import base, campaign, common, options, running
 from .base import Program
 
@@ -48,11 +51,9 @@ def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked
     several campaigns are asked for, as each would have its own."""
     from plumbline.measure import tables
     from plumbline.settings import campaign_file as files
-    from plumbline.settings.cases import SIZES
     from plumbline.settings.identity import chosen
     from plumbline.settings.toolchain import find_toolchain
     from plumbline.suites import of_guidelines
-    from plumbline_db.errors import UsageError
 
     from . import running_suites
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from plumbline.system import ending
+
 from . import base, common, progress
 from .base import Program
 
@@ -55,7 +57,6 @@ def _say(text: str) -> None:
 def _run(program: Program, file: Path | None, *, once: bool) -> int:
     from plumbline.daemon.service import Service
     from plumbline.daemon.signals import Signals
-    from plumbline.system import ending
 
     from .serving import Beside
 

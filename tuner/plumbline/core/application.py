@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol, Self, TypeVar
 
 import msgspec
 
@@ -89,6 +89,22 @@ class Application(
     seconds: float
     lost: int
     calls: list[Calls]
+
+    @classmethod
+    def profiled(
+        cls,
+        nprocs: int,
+        seconds: float,
+        calls: list[Calls],
+        version: str,
+        command: str = "",
+        started: str = "",
+        library: str = "not known",
+    ) -> Self:
+        """Of another tool's profile, which is written where all ranks have ended."""
+        words = command.split()
+        whole = (nprocs, nprocs, nprocs)
+        return cls(1, version.strip(), words, started, 0, library, *whole, seconds, 0, calls)
 
     @property
     def collective_seconds(self) -> float:

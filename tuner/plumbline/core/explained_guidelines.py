@@ -38,10 +38,12 @@ def _explained(
             right = "the same call at the next larger measured size"
         case Split():
             kind = "split"
-            meaning = "A message must not be slower than pieces of it, one after the other."
+            meaning = "A message must not be slower than pieces of it, one after the other"
+            meaning += f"; {100 * entry.tolerance:g} % are allowed for."
             right = f"pieces of the message: {', '.join(map(str, entry.pieces))} of them"
         case RankMonotony():
-            kind, meaning = "rank", "A call on fewer ranks must not be slower than on all."
+            kind, meaning = "rank", "A call on fewer ranks must not be slower than on all"
+            meaning += f" (1/{entry.divisor} of them, each with the same counts)."
             right, default = "the same call on all ranks", entry.default
         case Pattern():
             kind, default = "pattern", entry.default
@@ -49,7 +51,8 @@ def _explained(
             right = f"{entry.variant}, made of {' and '.join(entry.uses) or entry.lhs}"
         case Overlap():
             kind = "overlap"
-            meaning = "A message beside work must not take longer than both, one after the other."
+            meaning = "A message beside work must not take longer than both, one after the other"
+            meaning += f", for work as long as the message and for {entry.work_us} µs."
             right = "the message alone, then the work (plumbline overlap)"
         case Nonblocking():
             kind = "nonblocking"

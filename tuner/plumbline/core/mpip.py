@@ -64,19 +64,13 @@ def read(text: str) -> Application:
             "of all call sites (MPIP without -c)"
         )
     version = facts.get("Version", [""])[0]
-    return Application(
-        schema=1,
-        version=f"mpiP {version}".strip(),
-        command=facts.get("Command", [""])[0].split(),
+    return Application.profiled(
+        nprocs,
+        seconds,
+        calls,
+        version=f"mpiP {version}",
+        command=facts.get("Command", [""])[0],
         started=facts.get("Start time", [""])[0],
-        status=0,
-        library="not known",
-        nprocs=nprocs,
-        ranks=nprocs,
-        finished=nprocs,
-        seconds=seconds,
-        lost=0,
-        calls=calls,
     )
 
 

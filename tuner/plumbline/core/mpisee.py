@@ -30,19 +30,14 @@ def application(seen: Seen) -> Application:
     if not any(call.bytes for call in calls):
         raise UsageError("the profile of mpisee has no collective with a size")
     facts = seen.facts
-    return Application(
-        schema=1,
-        version=f"mpisee {facts.get('mpisee version', '')}".strip(),
-        command=facts.get("Run command", "").split(),
+    return Application.profiled(
+        nprocs,
+        max(seen.seconds, default=0.0),
+        calls,
+        version=f"mpisee {facts.get('mpisee version', '')}",
+        command=facts.get("Run command", ""),
         started=facts.get("Profile date", "").strip(),
-        status=0,
         library=facts.get("MPI Library", "not known"),
-        nprocs=nprocs,
-        ranks=nprocs,
-        finished=nprocs,
-        seconds=max(seen.seconds, default=0.0),
-        lost=0,
-        calls=calls,
     )
 
 

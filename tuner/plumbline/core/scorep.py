@@ -32,20 +32,8 @@ def read(data: bytes) -> Application:
             "it has no collective with a size: run the application with SCOREP_ENABLE_PROFILING "
             "and the groups coll of SCOREP_MPI_ENABLE_GROUPS, as is the default"
         )
-    return Application(
-        schema=1,
-        version=profile.creator or "Score-P",
-        command=[],
-        started="",
-        status=0,
-        library="not known",
-        nprocs=nprocs,
-        ranks=nprocs,
-        finished=nprocs,
-        seconds=profile.seconds,
-        lost=0,
-        calls=calls,
-    )
+    version = profile.creator or "Score-P"
+    return Application.profiled(nprocs, profile.seconds, calls, version)
 
 
 def _calls(profile: CubeProfile) -> Iterator[Calls]:

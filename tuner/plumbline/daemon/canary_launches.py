@@ -9,6 +9,7 @@ import msgspec
 
 from plumbline.daemon.cells import Cell, Chosen
 from plumbline.daemon.work import Measured, Work
+from plumbline.measure.experiment import of_round
 from plumbline_db.records import CANARY, Suite
 from plumbline_db.watch_records import Canary
 
@@ -40,8 +41,7 @@ def take(work: Work, canary: Canary, choice: Chosen, launches: Mapping[Cell, int
     measured: dict[Suite, Measured] = {}
     for part in parts(canary, choice, launches):
         plan = work.plan([cell.case() for cell in part.cells])
-        seed = plan.seed + 1000 * canary.round + part.before
-        plan = msgspec.structs.replace(plan, seed=seed)
+        plan = of_round(plan, canary.round, part.before)
         measured[part.suite] = work.measure(part.suite, plan, part.launches)
     every = max(launches.values())
     whole = together(list(measured.values()))

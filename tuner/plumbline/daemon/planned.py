@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.daemon import configuration_file, mail, watched
+from plumbline.daemon import configuration_file, mail, notify, watched
 from plumbline.daemon.watcher import Watcher
 from plumbline.daemon.work import Clock, iso
 from plumbline_db.connection import Database
@@ -66,8 +66,5 @@ def read(database: Path, file: Path | None, clock: Clock) -> Plan:
         learning_days=found.canary.learning * every / 86400,
         auto_apply=found.apply.auto,
         scope=found.apply.scope,
-        told_by=[
-            *(["mail"] if found.notify.mail_to else []),
-            *(["webhook"] if found.notify.webhook else []),
-        ],
+        told_by=[*notify.ways_of(found.notify)],
     )

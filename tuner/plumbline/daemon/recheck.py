@@ -13,7 +13,7 @@ from plumbline.core.plan import PlanCase
 from plumbline.daemon import canary
 from plumbline.daemon.cells import Cell, cell_of
 from plumbline.daemon.work import Measured, Work
-from plumbline.measure.experiment import REFERENCE_CELLS, without_shared_factor
+from plumbline.measure.experiment import REFERENCE_CELLS, of_round, without_shared_factor
 from plumbline.settings.identity import chosen
 from plumbline.verify.statistics import Comparison, paired_ratio
 from plumbline.watch.state import CellState
@@ -139,8 +139,7 @@ def _launched(work: Work, cases: list[PlanCase], about: str) -> Measured:
                     given_up = msgspec.structs.replace(left, outcome="given up")
                     watching.renew(db, other, given_up)
             number = watching.begin(db, row)
-    plan = work.plan(cases)
-    plan = msgspec.structs.replace(plan, seed=plan.seed + 1000 * row.round)
+    plan = of_round(work.plan(cases), row.round)
     suite = Suite(RECHECK, row.round)
     try:
         measured = work.measure(suite, plan, work.configuration.canary.recheck_launches)

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.launch import hosts as several_hosts
+from plumbline.launch.flux import RESOURCES, resources
 from plumbline.system import process
 from plumbline_db.errors import UsageError
 
@@ -111,14 +112,10 @@ def _flux(environment: Mapping[str, str]) -> Allocation | None:
     """Of the instance around this process, where that is itself a job of Flux."""
     if not environment.get("FLUX_URI") or not environment.get("FLUX_ENCLOSING_ID"):
         return None
-    words = ["flux", "resource", "list", "--states=all", "--no-header"]
-    words += ["--format={nnodes}|{ncores}|{nodelist}"]
-    done = process.run(words, timeout_seconds=_ANSWER_SECONDS, environment=environment)
-    for line in done.stdout.splitlines():
-        nodes, _, rest = line.strip().partition("|")
-        cores, _, names = rest.partition("|")
-        if nodes.isdigit() and int(nodes) and cores.isdigit():
-            return Allocation("Flux", expanded(names), max(1, int(cores) // int(nodes)))
+    done = process.run(RESOURCES, timeout_seconds=_ANSWER_SECONDS, environment=environment)
+    if there := resources(done.stdout):
+        nodes, cores, names = there
+        return Allocation("Flux", expanded(names), max(1, cores // nodes))
     raise UsageError(
         f"FLUX_URI is set, but flux resource list shows no nodes: {done.stderr.strip()[-200:]}; "
         f"{IGNORED}=ignore starts ranks here"

@@ -15,6 +15,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -27,6 +28,7 @@ from plumbline_db.records import Event, Machine
 
 from . import Job
 from .job_files import JobFiles, Submission, submitted_script
+from .local import here
 from .under_way import JobState, UnderWay
 
 AT_ONCE_MOST = 500
@@ -79,23 +81,31 @@ def machine_of(facts: Sequence[str], **known: str | int) -> Machine:
     return msgspec.convert({"id": id} | unknown | known, Machine)
 
 
-class Queue:
+Table_co = TypeVar("Table_co", bound=SchedulerTable, covariant=True)
+
+
+class Queue(Generic[Table_co]):
     """A launcher. What a scheduler is asked, and how, is in the classes made of this one."""
 
     name = ""
+    alone = staticmethod(here)
     index = ""  # the variable with a task's number in its array; none: no arrays are submitted
     preamble: tuple[str, ...] = ()
     name_prefix = "plumbline-"
     remembers_seconds = 0.0  # for which the scheduler knows a job that has ended, at least
     nodes_may_differ = True  # from launch to launch, where the scheduler chooses them
-    by_mpirun = True  # ranks are started by the library's mpirun, not by the scheduler's own
 
-    def __init__(self, table: SchedulerTable, beside: Path) -> None:
+    def __init__(self, table: Table_co, beside: Path) -> None:
         """Jobs have their files `beside` the database, where the table names no folder."""
         self.table = table
         self.at_once = table.at_once
         self._home = Path(table.folder).absolute() if table.folder else beside.absolute() / "jobs"
         self._mark = ""
+
+    @property
+    def by_mpirun(self) -> bool:
+        """Ranks are started by the library's mpirun, not by the scheduler's own."""
+        return getattr(self.table, "start", "mpirun") == "mpirun"
 
     # --- of each scheduler ----------------------------------------------------------------------
 
@@ -219,12 +229,6 @@ class Queue:
             if not isinstance(error, ending.Ended) or error.by_hand:
                 self._abandon(left.values(), by_name=True)
             raise
-
-    def alone(
-        self, installation: Installation, program: list[str], seconds: float
-    ) -> process.Finished:
-        del installation
-        return process.run(program, timeout_seconds=seconds)
 
     # --- in steps -------------------------------------------------------------------------------
 

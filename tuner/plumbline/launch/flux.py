@@ -29,6 +29,21 @@ _OPTION = re.compile(r"--([a-z][a-z0-9-]*)(=[^\x00-\x1f]+)?\Z")
 _FORMAT = "--format={id.f58}|{state}|{result}|{exception.type}"
 
 
+RESOURCES = (
+    *("flux", "resource", "list", "--states=all", "--no-header"),
+    "--format={nnodes}|{ncores}|{nodelist}",
+)
+
+
+def resources(said: str) -> tuple[int, int, str] | None:
+    """Nodes, cores and hosts out of the answer to RESOURCES; None: it has no nodes."""
+    for line in said.splitlines():
+        nodes, cores, hosts = (*line.strip().split("|", 2), "", "")[:3]
+        if nodes.isdigit() and int(nodes) and cores.isdigit():
+            return int(nodes), int(cores), hosts
+    return None
+
+
 class FluxTable(SchedulerTable, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The table `flux` of a campaign file: what all tables of schedulers have, and
 
@@ -52,21 +67,16 @@ class FluxTable(SchedulerTable, frozen=True, forbid_unknown_fields=True, kw_only
 
 
 @launcher("flux", table=FluxTable)
-class Flux(Queue):
+class Flux(Queue[FluxTable]):
     name = "flux"
     remembers_seconds = 60.0
-
-    def __init__(self, table: FluxTable, beside: Path) -> None:
-        super().__init__(table, beside)
-        self._flux = table
-        self.by_mpirun = table.start == "mpirun"
 
     # --- the machine ----------------------------------------------------------------------------
 
     def machine(self, placement: Placement) -> Machine:
         del placement
         nodes, cores, hosts = self._resources()
-        queue = f", queue {self._flux.queue}" if self._flux.queue else ""
+        queue = f", queue {self.table.queue}" if self.table.queue else ""
         return machine_of(
             [hosts, queue, str(cores // nodes)],
             host=hosts + queue,
@@ -80,17 +90,11 @@ class Flux(Queue):
 
     def _resources(self) -> tuple[int, int, str]:
         """Nodes, cores and hosts, whatever their state is."""
-        queue = [f"--queue={self._flux.queue}"] if self._flux.queue else []
-        text = ask(
-            *("flux", "resource", "list", "--states=all", "--no-header", *queue),
-            "--format={nnodes}|{ncores}|{nodelist}",
-        )
-        for line in text.splitlines():
-            nodes, _, rest = line.strip().partition("|")
-            cores, _, hosts = rest.partition("|")
-            if nodes.isdigit() and int(nodes) and cores.isdigit():
-                return int(nodes), int(cores), hosts
-        raise PlumblineError("flux resource list shows no nodes: see the table [flux]")
+        queue = [f"--queue={self.table.queue}"] if self.table.queue else []
+        found = resources(ask(*RESOURCES, *queue))
+        if found is None:
+            raise PlumblineError("flux resource list shows no nodes: see the table [flux]")
+        return found
 
     # --- the job --------------------------------------------------------------------------------
 
@@ -112,7 +116,7 @@ class Flux(Queue):
 
     def submit(self, script: Path, name: str, tasks: int, job: Job) -> list[str]:
         del tasks
-        table, place = self._flux, job.placement
+        table, place = self.table, job.placement
         words = ["flux", "batch", f"--job-name={name}", f"--cwd={job.folder}"]
         words += ["--output=/dev/null", "--error=/dev/null"]
         # Nothing of this process's environment but what a login has.

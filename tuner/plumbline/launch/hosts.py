@@ -33,6 +33,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
 from . import Job, launcher
+from .local import here
 
 _ASKED_AT_ONCE = 16
 _ANSWER_SECONDS = 60.0
@@ -59,6 +60,7 @@ class Facts(msgspec.Struct, frozen=True):
 @launcher("hosts", table=Hosts)
 class SeveralHosts:
     name = "hosts"
+    alone = staticmethod(here)
 
     def __init__(self, hosts: Hosts, beside: Path) -> None:
         self._hosts = hosts
@@ -98,12 +100,6 @@ class SeveralHosts:
         )
         words = [str(installation.mpirun), *family.words(job.placement, reach), *job.program]
         return process.run(words, timeout_seconds=job.timeout_seconds, environment=job.environment)
-
-    def alone(
-        self, installation: Installation, program: list[str], seconds: float
-    ) -> process.Finished:
-        del installation
-        return process.run(program, timeout_seconds=seconds)
 
     @cached_property
     def _agent(self) -> str:

@@ -23,6 +23,12 @@ def short_lived(id: str) -> Iterator[Path]:
         yield folder
 
 
+def here(installation: Installation, program: list[str], seconds: float) -> process.Finished:
+    """A program of one process that needs no mpirun."""
+    del installation
+    return process.run(program, timeout_seconds=seconds)
+
+
 @launcher("local")
 class Local:
     name = "local"
@@ -35,15 +41,10 @@ class Local:
         return machine.processing_units()
 
     folder = staticmethod(short_lived)
+    alone = staticmethod(here)
 
     def run(self, family: Family, installation: Installation, job: Job) -> process.Finished:
         words = [str(installation.mpirun), *family.words(job.placement), *job.program]
         # What an mpirun leaves that is ended before it listens to signals goes with the folder.
         environment = job.environment | {"TMPDIR": str(job.folder)}
         return process.run(words, timeout_seconds=job.timeout_seconds, environment=environment)
-
-    def alone(
-        self, installation: Installation, program: list[str], seconds: float
-    ) -> process.Finished:
-        del installation
-        return process.run(program, timeout_seconds=seconds)

@@ -69,12 +69,8 @@ class LsfTable(SchedulerTable, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 @launcher("lsf", table=LsfTable)
-class Lsf(Queue):
+class Lsf(Queue[LsfTable]):
     name = "lsf"
-
-    def __init__(self, table: LsfTable, beside: Path) -> None:
-        super().__init__(table, beside)
-        self._lsf = table
 
     # --- the machine ----------------------------------------------------------------------------
 
@@ -83,13 +79,13 @@ class Lsf(Queue):
         said = ask("lsid")
         named = re.search(r"^My cluster name is (\S+)", said, re.MULTILINE)
         cluster = named[1] if named else "unknown cluster"
-        queue = f", queue {self._lsf.queue}" if self._lsf.queue else ""
-        select = f", {self._lsf.select}" if self._lsf.select else ""
+        queue = f", queue {self.table.queue}" if self.table.queue else ""
+        select = f", {self.table.select}" if self.table.select else ""
         slots = self.processing_units()
         return machine_of(
             [cluster, queue, select, str(slots)],
             host=cluster + queue + select,
-            cpu_model=self._lsf.select,
+            cpu_model=self.table.select,
             processing_units=slots or 0,
             system=said.strip().partition("\n")[0].strip(),
         )
@@ -104,7 +100,7 @@ class Lsf(Queue):
 
     def submit(self, script: Path, name: str, tasks: int, job: Job) -> list[str]:
         del tasks
-        table, place = self._lsf, job.placement
+        table, place = self.table, job.placement
         # More ranks than slots: what is asked for is what there is.
         slots = min(place.ppn, self.processing_units() or place.ppn)
         minutes = math.ceil((job.timeout_seconds + 2 * KILL_SECONDS + 60) / 60)

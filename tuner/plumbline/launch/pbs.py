@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from plumbline.core.unmeasured import Unmeasured
@@ -61,14 +62,9 @@ class PbsTable(SchedulerTable, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 @launcher("pbs", table=PbsTable)
-class Pbs(Queue):
+class Pbs(Queue[PbsTable]):
     name = "pbs"
     name_prefix = "pl-"  # a name has 15 characters at most
-
-    def __init__(self, table: PbsTable, beside: Path) -> None:
-        super().__init__(table, beside)
-        self._pbs = table
-        self._is_torque: bool | None = None
 
     # --- the machine ----------------------------------------------------------------------------
 
@@ -76,42 +72,41 @@ class Pbs(Queue):
         del placement
         found = re.search(r"^Server: (\S+)", ask("qstat", "-B", "-f"), re.MULTILINE)
         server = found[1] if found else "unknown server"
-        queue = f", queue {self._pbs.queue}" if self._pbs.queue else ""
-        chunk = f", {self._pbs.chunk}" if self._pbs.chunk else ""
+        queue = f", queue {self.table.queue}" if self.table.queue else ""
+        chunk = f", {self.table.chunk}" if self.table.chunk else ""
         cpus = self.processing_units()
         return machine_of(
             [server, queue, chunk, str(cpus)],
             host=server + queue + chunk,
-            cpu_model=self._pbs.chunk,
+            cpu_model=self.table.chunk,
             processing_units=cpus or 0,
-            system="Torque" if self._torque() else "OpenPBS",
+            system="Torque" if self._torque else "OpenPBS",
         )
 
     def processing_units(self) -> int | None:
         """Of the smallest node: which ones a queue has is not said the same way everywhere."""
         text = ask("pbsnodes", "-a")
-        name = "np" if self._torque() else r"resources_available\.ncpus"
+        name = "np" if self._torque else r"resources_available\.ncpus"
         counts = [int(digits) for digits in re.findall(rf"^\s+{name} = (\d+)$", text, re.MULTILINE)]
         return min((count for count in counts if count > 0), default=None)
 
+    @cached_property
     def _torque(self) -> bool:
-        if self._is_torque is None:
-            done = process.run(["qstat", "--version"], timeout_seconds=COMMAND_SECONDS)
-            self._is_torque = "pbs_version" not in done.stdout + done.stderr
-        return self._is_torque
+        done = process.run(["qstat", "--version"], timeout_seconds=COMMAND_SECONDS)
+        return "pbs_version" not in done.stdout + done.stderr
 
     # --- the job --------------------------------------------------------------------------------
 
     def submit(self, script: Path, name: str, tasks: int, job: Job) -> list[str]:
         del tasks
-        table, place = self._pbs, job.placement
+        table, place = self.table, job.placement
         words = ["qsub", "-N", name, "-S", "/bin/bash", "-r", "n", "-o", "/dev/null"]
         words += ["-e", "/dev/null"]
         words += ["-l", f"walltime={int(job.timeout_seconds + 2 * KILL_SECONDS + 60)}"]
         chunk = f":{table.chunk}" if table.chunk else ""
         # More ranks than processors: what is asked for is what there is.
         cpus = min(place.ppn, self.processing_units() or place.ppn)
-        if self._torque():
+        if self._torque:
             words += ["-l", f"nodes={place.nodes}:ppn={cpus}{chunk}"]
             words += ["-n"] if table.exclusive else []
         else:
@@ -128,12 +123,12 @@ class Pbs(Queue):
         return [id]
 
     def named(self, name: str) -> dict[int, str] | None:
-        past = [] if self._torque() else ["-x"]  # also what is over
+        past = [] if self._torque else ["-x"]  # also what is over
         done = process.run(["qselect", *past, "-N", name], timeout_seconds=COMMAND_SECONDS)
         return None if done.status != 0 else dict(enumerate(done.stdout.split()[:1]))
 
     def states(self, jobs: Sequence[Submission]) -> dict[str, JobState] | None:
-        past = [] if self._torque() else ["-x"]
+        past = [] if self._torque else ["-x"]
         ids = [job.id for job in jobs]
         done = process.run(["qstat", *past, "-f", *ids], timeout_seconds=COMMAND_SECONDS)
         unknown = ("Unknown Job Id", "Job has finished")

@@ -84,7 +84,7 @@ class SlurmTable(SchedulerTable, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 @launcher("slurm", table=SlurmTable)
-class Slurm(Queue):
+class Slurm(Queue[SlurmTable]):
     name = "slurm"
     index = ARRAY_INDEX
     remembers_seconds = REMEMBERS_SECONDS
@@ -93,11 +93,9 @@ class Slurm(Queue):
 
     def __init__(self, table: SlurmTable, beside: Path) -> None:
         super().__init__(table, beside)
-        self._slurm = table
         self._accounting = True
         self._mpi_type_is_known = False
         self.nodes_may_differ = not table.nodelist
-        self.by_mpirun = table.start == "mpirun"
 
     # --- the machine ----------------------------------------------------------------------------
 
@@ -112,12 +110,12 @@ class Slurm(Queue):
         self.remembers_seconds = remembered(configuration)
         types = sorted({node.type for node in self._nodes()})
         first = self._nodes()[0]
-        what = ("partition", self._slurm.partition or first.partition)
+        what = ("partition", self.table.partition or first.partition)
         where = " ".join(what) + "".join(
             f", {key} {value}"
             for key, value in (
-                ("constraint", self._slurm.constraint),
-                ("nodes", self._slurm.nodelist),
+                ("constraint", self.table.constraint),
+                ("nodes", self.table.nodelist),
             )
             if value
         )
@@ -135,14 +133,14 @@ class Slurm(Queue):
 
     def _nodes(self) -> list[_Node]:
         """Those that a job may get, one at least."""
-        options = [f"--partition={self._slurm.partition}"] if self._slurm.partition else []
-        options += [f"--nodes={self._slurm.nodelist}"] if self._slurm.nodelist else []
+        options = [f"--partition={self.table.partition}"] if self.table.partition else []
+        options += [f"--nodes={self.table.nodelist}"] if self.table.nodelist else []
         text = ask("sinfo", "--noheader", "--Node", *options, "--format=%P|%N|%c|%X|%Y|%Z|%m|%f")
         nodes = [_node(line) for line in text.splitlines() if line.count("|") == 7]
         default = [node for node in nodes if node.is_default]
-        if not self._slurm.partition and default:
+        if not self.table.partition and default:
             nodes = default
-        wanted = self._slurm.constraint
+        wanted = self.table.constraint
         if re.fullmatch(r"[\w.-]+", wanted):
             nodes = [node for node in nodes if wanted in node.features.split(",")]
         if not nodes:
@@ -160,7 +158,7 @@ class Slurm(Queue):
         if not self._mpi_type_is_known:
             self._require_mpi_type()
         place = job.placement
-        words = ["srun", f"--mpi={self._slurm.mpi}", "--kill-on-bad-exit=1"]
+        words = ["srun", f"--mpi={self.table.mpi}", "--kill-on-bad-exit=1"]
         words += [f"--nodes={place.nodes}", f"--ntasks={place.nprocs}"]
         words += [f"--ntasks-per-node={place.ppn}"]
         if place.oversubscribed:
@@ -178,13 +176,13 @@ class Slurm(Queue):
     def _require_mpi_type(self) -> None:
         done = process.run(["srun", "--mpi=list"], timeout_seconds=COMMAND_SECONDS)
         known = set((done.stdout + " " + done.stderr).split())
-        if self._slurm.mpi not in known:
+        if self.table.mpi not in known:
             said = " ".join((done.stdout + done.stderr).split())
-            raise PlumblineError(f"srun has no --mpi={self._slurm.mpi}; it says: {said}")
+            raise PlumblineError(f"srun has no --mpi={self.table.mpi}; it says: {said}")
         self._mpi_type_is_known = True
 
     def submit(self, script: Path, name: str, tasks: int, job: Job) -> list[str]:
-        table, place = self._slurm, job.placement
+        table, place = self.table, job.placement
         minutes = -(-(job.timeout_seconds + 2 * KILL_SECONDS) // 60) + 1
         words = ["sbatch", "--parsable", f"--job-name={name}", "--export=NONE", "--no-requeue"]
         words += [f"--chdir={job.folder}", "--output=/dev/null", "--error=/dev/null"]

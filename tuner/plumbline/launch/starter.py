@@ -16,7 +16,7 @@ import msgspec
 
 from plumbline.core.plan import Plan, PlanCase, named_in
 from plumbline.launch import RECORDS, Job, Launcher
-from plumbline.launch.batch import Queue
+from plumbline.launch.batch import Queue, SchedulerTable
 from plumbline.launch.typed import Typed
 from plumbline.libraries import ChoosesAtStart, CountsMessages, Family, Installation
 from plumbline.system import machine, process, readback
@@ -41,7 +41,7 @@ class Starter:
     """Starts the probe under one library and launcher; keeps nothing. Raises PlumblineError when
     the ranks are not where they were asked to be."""
 
-    _queue: Queue | None = None  # the launcher, where it hands jobs to a scheduler
+    _queue: Queue[SchedulerTable] | None = None  # the launcher, where it hands jobs to a scheduler
     _by_choice = False  # launches start with what the library chooses anyway: `_choice`
 
     def __init__(

@@ -20,7 +20,7 @@ from . import RECORDS, Job
 from .job_files import Done, JobFiles, Submission, job_script, of_attempt
 
 if TYPE_CHECKING:
-    from .batch import Queue
+    from .batch import Queue, SchedulerTable
 
 # interrupted: by the cluster, and no fault of the launch. ended: without the script's own word.
 Kind = Literal["alive", "ended", "cancelled", "interrupted", "timed out"]
@@ -39,7 +39,9 @@ class JobState(msgspec.Struct, frozen=True):
 class UnderWay:
     """`submission` is None when there is nothing to wait for: it is to be submitted."""
 
-    def __init__(self, queue: Queue, family: Family, installation: Installation, job: Job) -> None:
+    def __init__(
+        self, queue: Queue[SchedulerTable], family: Family, installation: Installation, job: Job
+    ) -> None:
         self.job = job
         self.files = JobFiles(job.folder)
         self._queue = queue

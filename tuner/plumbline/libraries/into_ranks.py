@@ -4,17 +4,17 @@ the same in sh (exporters/plumbline_exporters/family, by_srun.py)."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from plumbline.libraries import EntersRanks, Installation, families, preloaded
 from plumbline_db.errors import PlumblineError
+from plumbline_exporters.plumbline_sh import whole as whole_path
 
 PRELOAD = "LD_PRELOAD"
 # What takes a path apart on its way: the loader, Open MPI's list, hydra's file, Intel MPI's tools.
 _NOTHING = {"NONE", "NIL"}
-_UNFIT = re.compile(r"[\s;:,=$'\"\\#]")
+_UNFIT = r"[\s;:,=$'\"\\#]"
 
 
 def environment(
@@ -35,12 +35,7 @@ def environment(
             f"{', '.join(sorted(known))}"
         )
     for text in (str(library), *variables.values()):
-        unfit = _UNFIT.search(text)
-        if unfit:
-            raise PlumblineError(
-                f"{text}: mpirun or the loader would split this path at {unfit[0]!r}; move it to a "
-                "path without"
-            )
+        whole_path(Path(text), _UNFIT, "mpirun")
     found = family.into_ranks(installation, library, variables, given, folder)
     return found | _by_srun(library, variables, given)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.system import process
+from plumbline.libraries.said import by
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 
@@ -37,16 +37,13 @@ def ask(prefix: Path | None, name: str, added: Mapping[str, str] | None = None) 
         path = shutil.which(tool, path=search)
         if path is None:
             continue
-        words = [path, *(["-a"] if tool == "mpiname" else [])]
-        done = process.run(words, timeout_seconds=60, environment=environment)
-        if done.status != 0:
+        try:
+            text = by([path, *(["-a"] if tool == "mpiname" else [])], "MVAPICH", environment)
+        except PlumblineError:
             if tool == "mpiname":  # which no other library has
-                raise PlumblineError(
-                    f"{path} failed with status {done.status}: {done.stderr.strip()[-300:]}; "
-                    "check the MVAPICH installation"
-                )
+                raise
             continue
-        said = read(done.stdout, Path(path).parent)
+        said = read(text, Path(path).parent)
         return said if said and said.name == name else None
     return None
 

@@ -56,6 +56,12 @@ class NextLook(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(first, seed=first.seed + self.before)
 
 
+def of_round(plan: Plan, number: int, before: int = 0) -> Plan:
+    """With orders and data of its own: seeds of rounds lie 1000 apart. `before`: launches of the
+    round before these."""
+    return msgspec.structs.replace(plan, seed=plan.seed + 1000 * number + before)
+
+
 def looks(design: Design) -> Iterator[NextLook]:
     """All looks of a design; whoever knows enough does not ask for the next one."""
     for number, there in enumerate(design.launches):

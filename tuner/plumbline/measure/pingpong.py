@@ -16,7 +16,6 @@ from plumbline.settings import identity
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import here
-from plumbline_db import campaigns
 from plumbline_db import hockney as table
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
@@ -79,8 +78,7 @@ def run(store: LaunchStore, campaign: Campaign, settings: PingPongSettings) -> l
             "(mpirun --bind-to core or socket)"
         )
     table.put(store.db, campaign.id, fitted(measured))
-    done = msgspec.structs.replace(campaign, state="finished", finished=identity.now())
-    campaigns.put(store.db, done)
+    identity.finish(store.db, campaign)
     return read(store.db, campaign)
 
 

@@ -22,7 +22,7 @@ from plumbline.settings.toolchain import Toolchain
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import Placement, here
 from plumbline.system.words import counted
-from plumbline_db import campaigns, overlaps, runs
+from plumbline_db import overlaps, runs
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Overlap
 from plumbline_db.records import Campaign, Library, Suite
@@ -180,8 +180,7 @@ def run(
     while plans := _plans(store.db, campaign, settings, stage):
         _launch(store, settings, plans, stage, clock, expect)
         stage += 1
-    done = msgspec.structs.replace(campaign, state="finished", finished=identity.now())
-    campaigns.put(store.db, done)
+    identity.finish(store.db, campaign)
     return read(store.db, campaign, settings)
 
 

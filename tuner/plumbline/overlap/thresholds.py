@@ -100,8 +100,7 @@ def run(store: LaunchStore, campaign: Campaign, settings: ThresholdSettings) -> 
         if not closer:
             break
         plan = _plan(settings, closer)
-    done = msgspec.structs.replace(campaign, state="finished", finished=identity.now())
-    campaigns.put(store.db, done)
+    identity.finish(store.db, campaign)
     return found
 
 

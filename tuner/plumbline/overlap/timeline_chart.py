@@ -6,7 +6,7 @@ out."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plumbline.overlap.timeline import COMPUTATION, Event, Message, StampAgreement, Timeline
@@ -137,54 +137,7 @@ def _panel(
     one: Timeline, view: tuple[float, float], names: Sequence[str], *, last: bool
 ) -> dict[str, Any]:
     places = _places(one)
-    x = {
-        "field": "begin",
-        "type": "quantitative",
-        "scale": {"domain": list(view), "nice": False, "zero": False},
-        "axis": {
-            "title": "µs" if last else None,
-            "grid": False,
-            "labels": last,
-            "tickCount": 10,
-            "domainColor": "#888888",
-            "tickColor": "#888888",
-        },
-    }
-    labels = {place: [role(one, rank), f"rank {rank}"] for rank, place in places.items()}
-    y = {
-        "field": "low",
-        "type": "quantitative",
-        "scale": {"domain": [-0.5, len(places) - 0.5], "nice": False, "zero": False},
-        "axis": {
-            "title": None,
-            "values": sorted(labels),
-            "grid": False,
-            "ticks": False,
-            "domain": False,
-            "labelExpr": f"{{{', '.join(f'{k}: {v}' for k, v in labels.items())}}}[datum.value]",
-            "labelFontSize": 12,
-            "labelPadding": 8,
-            "labelOffset": -7,
-        },
-    }
-    color = {
-        "field": "what",
-        "type": "nominal",
-        "scale": {
-            "domain": list(names),
-            "range": [_colour(name) for name in names],
-        },
-        "legend": {
-            "title": None,
-            "orient": "bottom",
-            "direction": "horizontal",
-            "columns": len(names),
-            "symbolType": "square",
-            "symbolStrokeColor": "#444444",
-            "symbolStrokeWidth": 0.8,
-            "symbolSize": 160,
-        },
-    }
+    x, y, color = _over_time(view, last), _by_rank(one, places), _by_name(names)
     at = {"x": x, "x2": {"field": "end"}, "y": y, "y2": {"field": "high"}}
     blocks = [
         row
@@ -264,6 +217,63 @@ def _panel(
                 size=420,
             ),
         ],
+    }
+
+
+def _over_time(view: tuple[float, float], last: bool) -> dict[str, Any]:
+    return {
+        "field": "begin",
+        "type": "quantitative",
+        "scale": {"domain": list(view), "nice": False, "zero": False},
+        "axis": {
+            "title": "µs" if last else None,
+            "grid": False,
+            "labels": last,
+            "tickCount": 10,
+            "domainColor": "#888888",
+            "tickColor": "#888888",
+        },
+    }
+
+
+def _by_rank(one: Timeline, places: Mapping[int, int]) -> dict[str, Any]:
+    labels = {place: [role(one, rank), f"rank {rank}"] for rank, place in places.items()}
+    return {
+        "field": "low",
+        "type": "quantitative",
+        "scale": {"domain": [-0.5, len(places) - 0.5], "nice": False, "zero": False},
+        "axis": {
+            "title": None,
+            "values": sorted(labels),
+            "grid": False,
+            "ticks": False,
+            "domain": False,
+            "labelExpr": f"{{{', '.join(f'{k}: {v}' for k, v in labels.items())}}}[datum.value]",
+            "labelFontSize": 12,
+            "labelPadding": 8,
+            "labelOffset": -7,
+        },
+    }
+
+
+def _by_name(names: Sequence[str]) -> dict[str, Any]:
+    return {
+        "field": "what",
+        "type": "nominal",
+        "scale": {
+            "domain": list(names),
+            "range": [_colour(name) for name in names],
+        },
+        "legend": {
+            "title": None,
+            "orient": "bottom",
+            "direction": "horizontal",
+            "columns": len(names),
+            "symbolType": "square",
+            "symbolStrokeColor": "#444444",
+            "symbolStrokeWidth": 0.8,
+            "symbolSize": 160,
+        },
     }
 
 

@@ -10,7 +10,7 @@ from plumbline.measure.launches import LaunchStore, Series
 from plumbline.overlap import delivered, suite
 from plumbline.overlap.settings import OverlapSettings
 from plumbline.settings import identity
-from plumbline_db import campaigns, measurements, runs
+from plumbline_db import measurements, runs
 from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import Campaign
 
@@ -40,6 +40,5 @@ def run(
         ]
         found[bench] = measurements.records(store.db, launched[-1].id)
         delivered.require(found[bench])
-    done = msgspec.structs.replace(campaign, state="finished", finished=identity.now())
-    campaigns.put(store.db, done)
+    identity.finish(store.db, campaign)
     return found

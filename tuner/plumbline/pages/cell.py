@@ -51,9 +51,7 @@ def picture(visit: Visit) -> Response:
     name = f"{found.function}-{found.size}-{found.stage}"
     title = f"{found.function} at {found.size} bytes, {found.campaign.id}, {found.stage}"
     spec = distribution_chart.specification(times, title)
-    if suffix == ".json":
-        return drawn.download(visit, name, ".vl.json", drawn.encoded(spec))
-    return drawn.picture(visit, name, suffix, drawn.encoded(spec), lambda: spec)
+    return drawn.picture(visit, name, suffix, spec)
 
 
 def _read(visit: Visit) -> CellData:

@@ -42,9 +42,7 @@ def picture(visit: Visit) -> Response:
         raise HTTPException(400, "a and b: two sides, RUN[:STAGE | /SUITE][@VARIANT]")
     found = _compared(visit, asked)
     spec = comparison_chart.specification(found, asked.a, asked.b)
-    if suffix == ".json":
-        return drawn.download(visit, "comparison", ".vl.json", drawn.encoded(spec))
-    return drawn.picture(visit, "comparison", suffix, drawn.encoded(spec), lambda: spec)
+    return drawn.picture(visit, "comparison", suffix, spec)
 
 
 def _compared(visit: Visit, asked: ComparisonQuery) -> SideComparison:

@@ -92,9 +92,7 @@ def picture(visit: Visit) -> Response:
     spec = curves_chart.specification(
         found, x=asked.x, y=asked.y, ratios=asked.show == "ratios", zoom=suffix == ".spec"
     )
-    if suffix == ".spec":
-        return drawn.download(visit, "curves", ".vl.json", drawn.encoded(spec))
-    return drawn.picture(visit, "curves", suffix, drawn.encoded(spec), lambda: spec)
+    return drawn.picture(visit, "curves", suffix, spec)
 
 
 def _curves(visit: Visit, asked: CurvesQuery) -> list[Curve]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +26,14 @@ def ending(visit: Visit, *others: str) -> str:
     return found
 
 
-def picture(
-    visit: Visit, name: str, suffix: str, key: Hashable, spec: Callable[[], Mapping[str, Any]]
-) -> Response:
-    """`key`: what the specification depends on."""
-
-    def draw() -> bytes:
-        return chart.drawn(spec(), Path(name + suffix))
-
-    content = visit.pictures.get((name, suffix, key), draw)
+def picture(visit: Visit, name: str, suffix: str, spec: Mapping[str, Any]) -> Response:
+    """Drawn; of another ending than a picture's the specification itself."""
+    text = encoded(spec)
+    if suffix not in _TYPES:
+        return download(visit, name, ".vl.json", text)
+    content = visit.pictures.get(
+        (name, suffix, text), lambda: chart.drawn(spec, Path(name + suffix))
+    )
     return download(visit, name, suffix, content, _TYPES[suffix])
 
 

@@ -6,23 +6,13 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from plumbline.core import guidelines
-from plumbline.core.guidelines import (
-    Guidelines,
-    Monotony,
-    Nonblocking,
-    Overlap,
-    Pattern,
-    RankMonotony,
-    Split,
-)
+from plumbline.core import explained_guidelines, guidelines
+from plumbline.core.explained_guidelines import ExplainedGuideline
 from plumbline.pages.visit import Nothing, Visit
 from plumbline_db import coverage, newest
 from plumbline_db.coverage import Count, Coverage
 from plumbline_db.newest import NewestVerdict
 from plumbline_db.order import by_number
-
-Entry = Monotony | Split | RankMonotony | Pattern | Overlap | Nonblocking
 
 
 class KnownGuideline(msgspec.Struct, frozen=True):
@@ -50,10 +40,9 @@ def every(visit: Visit) -> Response:
     for place in _places(visit):
         for name, count in place.stages[_stage(place)].guidelines.items():
             counts.setdefault(name, []).append(count)
-    shipped = guidelines.load()
-    known = {entry.id: entry for entry in shipped.entries()}
+    known = _explained()
     listed = [
-        _counted(name, known.get(name.partition(" ")[0]), counts.get(name, []))
+        _counted(name, known.get(_plain(name)), counts.get(name, []))
         for name in sorted(known.keys() | counts.keys(), key=by_number)
     ]
     return visit.page("guidelines.html", guidelines=listed)
@@ -67,7 +56,7 @@ def page(visit: Visit) -> Response:
         for place in _places(visit)
         if name in place.stages[_stage(place)].guidelines
     ]
-    entry = _entry(guidelines.load(), name)
+    entry = _explained().get(_plain(name))
     if entry is None and not places:
         raise HTTPException(404, "there is no such guideline")
     return visit.page(
@@ -85,50 +74,26 @@ def _stage(place: Coverage) -> str:
     return "after" if "after" in place.stages else "before"
 
 
-def _entry(shipped: Guidelines, name: str) -> Entry | None:
+def _explained() -> dict[str, ExplainedGuideline]:
+    return {each.id: each for each in explained_guidelines.of(guidelines.load())}
+
+
+def _plain(name: str) -> str:
     """That of another way of use is the same: `GL12 (loop)`."""
-    return {entry.id: entry for entry in shipped.entries()}.get(name.partition(" ")[0])
+    return name.partition(" ")[0]
 
 
-def _counted(name: str, entry: Entry | None, counts: list[Count]) -> KnownGuideline:
+def _counted(name: str, entry: ExplainedGuideline | None, counts: list[Count]) -> KnownGuideline:
     ratios = [count.worst_ratio for count in counts if count.worst_ratio is not None]
     return KnownGuideline(
         name,
         entry.name if entry else "of a file of guidelines that is not here",
-        says(entry) if entry else "",
+        f"{entry.meaning} The right side: {entry.right_side}." if entry else "",
         sum(count.violations for count in counts),
         sum(count.undecided for count in counts),
         max(ratios, default=None),
         measured=bool(counts),
     )
-
-
-def says(entry: Entry) -> str:
-    """In a sentence."""
-    match entry:
-        case Monotony():
-            return "More data take no less time: a call is not slower than one with more bytes."
-        case Split():
-            return (
-                "A message is not slower than the same bytes in pieces, one after the other; "
-                f"{100 * entry.tolerance:g} % are allowed for."
-            )
-        case RankMonotony():
-            return (
-                f"A call on a part of the ranks (1/{entry.divisor}) is not slower than on all of "
-                "them, each rank with the same counts."
-            )
-        case Pattern():
-            left = entry.lhs if entry.lhs_variant == guidelines.LIBRARY else entry.lhs_variant
-            uses = " and ".join(entry.uses)
-            return f"{left} is not slower than {entry.variant}, which does the same with {uses}."
-        case Overlap():
-            return (
-                "A message beside work takes no longer than the message alone and then the work, "
-                f"for work as long as the message and for {entry.work_us} µs."
-            )
-        case Nonblocking():
-            return "A non-blocking call and its wait take no longer than the blocking call."
 
 
 def _with_cells(visit: Visit, place: FailingPlace, name: str) -> FailingPlace:

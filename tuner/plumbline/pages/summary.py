@@ -99,10 +99,7 @@ def picture(visit: Visit) -> Response:
     suffix = drawn.ending(visit, ".json")
     found = _read(visit)
     spec = summary_chart.specification(found.functions, found.winners)
-    name = "summary"
-    if suffix == ".json":
-        return drawn.download(visit, name, ".vl.json", drawn.encoded(spec))
-    return drawn.picture(visit, name, suffix, drawn.encoded(spec), lambda: spec)
+    return drawn.picture(visit, "summary", suffix, spec)
 
 
 def _curves(visit: Visit, campaign: Campaign, found: Summary) -> dict[str, str]:

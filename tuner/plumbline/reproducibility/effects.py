@@ -24,8 +24,8 @@ POWER = 0.9
 CLASSES = {"> 10 µs": 10e-6, "1-10 µs": 1e-6, "< 1 µs": 0.0}
 
 
-class TwinComparison(msgspec.Struct, frozen=True):
-    """A cell against its twin (`effect` 0) or against itself with `effect` per cent planted.
+class EffectComparison(msgspec.Struct, frozen=True):
+    """A cell against itself, measured a second time (`effect` 0) or with `effect` per cent planted.
     `log_ratios`: one a launch; `seconds`: the cell's own time, median over the launches."""
 
     function: str
@@ -41,7 +41,7 @@ class Judged(msgspec.Struct, frozen=True):
     `p_adjusted` over the whole family. `looks_found`: also found by looks, after `looks_launches`;
     where it was not, that is all of them."""
 
-    comparison: TwinComparison
+    comparison: EffectComparison
     ratio: float
     low: float | None
     high: float | None
@@ -102,7 +102,7 @@ class Smallest(msgspec.Struct, frozen=True):
     effect: float | None
 
 
-def judge(comparisons: Sequence[TwinComparison]) -> list[Judged]:
+def judge(comparisons: Sequence[EffectComparison]) -> list[Judged]:
     """In the same order. The comparisons are one family."""
     found = [statistics.paired_ratio(comparison.log_ratios) for comparison in comparisons]
     adjusted = statistics.benjamini_hochberg([comparison.p for comparison in found]).tolist()
@@ -118,7 +118,7 @@ def design_of(launches: int) -> Design:
     return over(max(1, (launches + 1) // 2), launches)
 
 
-def with_looks(comparisons: Sequence[TwinComparison]) -> list[tuple[bool, int]]:
+def with_looks(comparisons: Sequence[EffectComparison]) -> list[tuple[bool, int]]:
     """For each comparison whether looks find it, and how many launches that takes."""
     most = max((len(comparison.log_ratios) for comparison in comparisons), default=1)
     design = design_of(most)

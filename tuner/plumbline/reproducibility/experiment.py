@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import Starter
+from plumbline.measure.experiment import of_round
 from plumbline.measure.launches import LaunchStore, Progress
 from plumbline.measure.settling import until_settled
 from plumbline.reproducibility import effects, spread
@@ -28,7 +29,7 @@ from plumbline.settings.toolchain import Toolchain
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import here
 from plumbline.verify.estimators import ESTIMATORS
-from plumbline_db import campaigns, cases
+from plumbline_db import cases
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Suite
@@ -68,7 +69,7 @@ class ExperimentOutcome(msgspec.Struct, frozen=True):
 
     spreads: list[spread.CellSpread]
     trials: int
-    comparisons: dict[str, list[effects.TwinComparison]]
+    comparisons: dict[str, list[effects.EffectComparison]]
     seconds: Seconds
     missing: list[str]
 
@@ -117,15 +118,14 @@ class Experiment:
         compared, effect_seconds = self._effects()
         spreads, trials, ours, plain = self._spreads()
         for rank in self._ranks:
-            done = msgspec.structs.replace(rank.campaign, state="finished", finished=identity.now())
             if rank.campaign.state != "finished":
-                campaigns.put(rank.store.db, done)
+                identity.finish(rank.store.db, rank.campaign)
         seconds = Seconds(ours, plain, effect_seconds)
         return ExperimentOutcome(spreads, trials, compared, seconds, list(self._missing))
 
     # --- effects --------------------------------------------------------------------------------
 
-    def _effects(self) -> tuple[dict[str, list[effects.TwinComparison]], float]:
+    def _effects(self) -> tuple[dict[str, list[effects.EffectComparison]], float]:
         if not self._settings.effect_launches:
             return {name: [] for name in ESTIMATORS}, 0.0
         before = self._spent()
@@ -143,7 +143,7 @@ class Experiment:
                     f"{time.rank.nprocs} ranks"
                 )
                 time.launch(number)
-        compared: dict[str, list[effects.TwinComparison]] = {name: [] for name in ESTIMATORS}
+        compared: dict[str, list[effects.EffectComparison]] = {name: [] for name in ESTIMATORS}
         for time in series:
             for name in ESTIMATORS:
                 compared[name] += time.comparisons(name)
@@ -222,7 +222,7 @@ class _Series:
 
 
 class _Effects:
-    """Cells, their twins and their slowed versions in the same launches."""
+    """Cells, each a second time, and slowed, in the same launches."""
 
     def __init__(self, rank: RanksUnderTest, settings: ReproducibilitySettings) -> None:
         self.rank = rank
@@ -232,7 +232,7 @@ class _Effects:
         self._launches = _Series(rank.store, Suite("effects"))
         self._recent: list[deque[float]] = [deque(maxlen=RECENT) for _ in self._cells]
         self._medians: list[list[float]] = [[] for _ in self._cells]
-        # by estimator, cell and effect (0: the twin): log ratios, one a launch
+        # by estimator, cell and effect (0: the second time): log ratios, one a launch
         self._ratios: dict[tuple[str, int, float], list[float]] = {}
 
     def pilot(self, number: int) -> None:
@@ -244,7 +244,7 @@ class _Effects:
 
     def launch(self, number: int) -> None:
         planted = (0.0, *self._settings.effects)
-        kinds = 1 + len(planted)  # itself, its twin, the effects
+        kinds = 1 + len(planted)  # itself, itself again, the effects
         listed = []
         for cell, recent in zip(self._cells, self._recent, strict=True):
             base = float(np.median(recent)) if recent else 0.0
@@ -268,9 +268,9 @@ class _Effects:
                     row = self._ratios.setdefault((name, index, effect), [])
                     row.append(estimator(times, itself))
 
-    def comparisons(self, estimator: str) -> list[effects.TwinComparison]:
+    def comparisons(self, estimator: str) -> list[effects.EffectComparison]:
         return [
-            effects.TwinComparison(
+            effects.EffectComparison(
                 function=self._cells[index][0],
                 nprocs=self.rank.nprocs,
                 bytes=self._cells[index][1],
@@ -323,8 +323,8 @@ class _Trials:
         """One launch of the trial that has begun; returns its seconds."""
         before = self.rank.store.spent_seconds
         listed = [PlanCase(*cell) for cell in self._cells]
-        seed = self._settings.seed + 1000 * (trial + 1) + number
-        found = self._series.next(_plan(self._settings, seed, listed))
+        plan = of_round(_plan(self._settings, self._settings.seed, listed), trial + 1, number)
+        found = self._series.next(plan)
         self._ours[-1].append(
             {i: 1e-9 * float(np.median(np.concatenate(b))) for i, b in found.items()}
         )

@@ -45,7 +45,7 @@ class EffectLine(msgspec.Struct, frozen=True):
 
 
 class EffectTable(msgspec.Struct, frozen=True):
-    """What an estimator makes of the launches with twins and planted delays."""
+    """What an estimator makes of the launches with cells twice, and with planted delays."""
 
     false_alarms: effects.FalseAlarms
     power: list[effects.Power]
@@ -107,7 +107,7 @@ def spread_table(rows: list[spread.CellSpread], trials: int, launches: int) -> S
     return SpreadTable(trials, launches, len(rows), sum(row.smaller for row in rows), than, rows)
 
 
-def effect_table(comparisons: Sequence[effects.TwinComparison]) -> EffectTable:
+def effect_table(comparisons: Sequence[effects.EffectComparison]) -> EffectTable:
     judged = effects.judge(comparisons)
     table = effects.powers(judged)
     return EffectTable(

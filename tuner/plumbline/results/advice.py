@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from plumbline.results.cell_variants import CellVariant, over
+from plumbline.system.words import with_interval
 from plumbline.verify.statistics import Comparison
 from plumbline_db.records import Winner
 from plumbline_exporters.bundle import sizes
@@ -204,18 +205,11 @@ def surely(found: Comparison, *, exact: bool) -> bool:
 
 def words(choice: CallChoice) -> str:
     """`0.71 [0.68, 0.74]`, or nothing."""
-    return _numbers(choice.ratio, choice.ratio_low, choice.ratio_high)
+    return with_interval(choice.ratio, choice.ratio_low, choice.ratio_high)
 
 
 def _of(found: Comparison | None) -> str:
-    return "" if found is None else _numbers(found.ratio, found.low, found.high)
-
-
-def _numbers(ratio: float | None, low: float | None, high: float | None) -> str:
-    if ratio is None:
-        return ""
-    interval = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
-    return f"{ratio:.2f}{interval}"
+    return "" if found is None else with_interval(found.ratio, found.low, found.high)
 
 
 def interpolate(size: int, low: int, below: Answer, high: int, above: Answer) -> Answer:

@@ -185,8 +185,8 @@ def _cell(
         nprocs=nprocs,
         bytes=target.bytes,
         default_seconds=_median(default),
-        library=_entrant(library, final),
-        ours=_entrant(ours, final),
+        library=_fastest(library, final),
+        ours=_fastest(ours, final),
         ours_over_library=_between(ours, library, final, compare),
         candidates=candidates,
     )
@@ -201,7 +201,7 @@ def _median(line: MeasuredCase) -> float:
     return numbers.median(line.seconds)
 
 
-def _entrant(
+def _fastest(
     candidate: Candidate | None, lines: Mapping[Candidate, MeasuredCase]
 ) -> FastestOfSide | None:
     if candidate is None:

@@ -137,7 +137,7 @@ def measure(
     if found is None:
         raise ValueError("a design has one look at least")
     for row in rows:
-        campaigns.put(db, msgspec.structs.replace(row, state="finished", finished=identity.now()))
+        identity.finish(db, row)
     return found
 
 

@@ -146,6 +146,11 @@ def require_sync(toolchain: Toolchain, settings: Settings) -> None:
         )
 
 
+def finish(db: Database, campaign: Campaign) -> None:
+    """At its end, now."""
+    campaigns.put(db, msgspec.structs.replace(campaign, state="finished", finished=now()))
+
+
 def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 

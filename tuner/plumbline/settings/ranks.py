@@ -49,9 +49,9 @@ class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Jobs of LSF in place of ranks here (docs/clusters.md)."""
 
     @property
-    def place(self) -> Simulation | Hosts | SlurmTable | PbsTable | FluxTable | LsfTable | None:
+    def place(self) -> msgspec.Struct | None:
         """The table that says where ranks come from; None: this machine."""
-        return self.simulate or self.hosts or self.slurm or self.pbs or self.flux or self.lsf
+        return next((table for key in PLACES if (table := getattr(self, key)) is not None), None)
 
     @property
     def node_count(self) -> int:

@@ -39,7 +39,7 @@ from plumbline.suites.cases import (
 from plumbline.suites.description import AskedSuite
 from plumbline.system.placement import Placement
 from plumbline.system.words import counted
-from plumbline_db import campaigns, points, runs
+from plumbline_db import points, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.layout import SUITES
@@ -134,8 +134,7 @@ def measure(
             if of.suite.name in wanted
         }
         _take_turns(store, asked, every, series, wanted, look)
-    done = msgspec.structs.replace(campaign, state="finished", finished=identity.now())
-    campaigns.put(store.db, done)
+    identity.finish(store.db, campaign)
 
 
 def _take_turns(

@@ -8,3 +8,16 @@ def counted(number: int, thing: str) -> str:
     if number == 1:
         return f"1 {thing}"
     return f"{number} {thing}{'es' if thing.endswith('ch') else 's'}"
+
+
+def with_interval(
+    value: float | None, low: float | None, high: float | None, form: str = ".2f", unit: float = 1
+) -> str:
+    """`0.91 [0.90, 0.93]`, times `unit`; the value alone where it has no interval, '' where there
+    is none."""
+    if value is None:
+        return ""
+    text = f"{unit * value:{form}}"
+    if low is None or high is None:
+        return text
+    return f"{text} [{unit * low:{form}}, {unit * high:{form}}]"

@@ -44,7 +44,7 @@ def files(bundle: Bundle) -> dict[str, str]:
     if silent:
         remarks.append(f"# Nothing shows whether a preset is taken for {', '.join(silent)}.")
     text = plumbline_sh.text(bundle, "Intel MPI", remarks, variables(bundle))
-    if any(is_profile(winner) for winner in bundle.winners):
+    if bundle.variants:
         library = plumbline_sh.preload_library(bundle, _UNFIT, "Intel MPI")
         text += _PRELOAD.format(
             library=quoting.sh(library),

@@ -12,7 +12,7 @@ mpirun is another one."""
 from __future__ import annotations
 
 from plumbline_exporters import by_srun, plumbline_sh, profile, quoting
-from plumbline_exporters.bundle import Bundle, is_profile
+from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.family.openmpi import mca_params, tuned
 from plumbline_exporters.registry import exporter
 
@@ -65,7 +65,7 @@ _EXPORT_5 = """\
 def files(bundle: Bundle) -> dict[str, str]:
     remark = "# mpirun carries OMPI_MCA_* to all nodes; the files named here must be there too."
     text = plumbline_sh.text(bundle, "Open MPI", [remark], variables(bundle))
-    if any(is_profile(winner) for winner in bundle.winners):
+    if bundle.variants:
         text += _preload(bundle)
     return {plumbline_sh.FILE_NAME: text}
 

@@ -24,7 +24,7 @@ COMPONENTS = "coll"
 # Parameters that name a file, with what happens where it is not there.
 _PASSED_OVER: tuple[Effect, str] = ("ignored", "the library says nothing and goes without")
 FILES = {RULES: _PASSED_OVER, HAN_RULES: _PASSED_OVER}
-_SPOILT = re.compile(r"(?<!\s)\s+[#;]")
+_COMMENT = re.compile(r"(?<!\s)\s+[#;]")
 _STEMS = {tuned.prefix(function): function for function in tuned.COLLECTIVES}
 
 
@@ -35,7 +35,7 @@ def findings(
     if not prefix:
         yield from _of_comments(given)
         given = [
-            msgspec.structs.replace(assignment, value=_SPOILT.split(assignment.value or "")[0])
+            msgspec.structs.replace(assignment, value=_COMMENT.split(assignment.value or "")[0])
             for assignment in given
         ]
     last = {assignment.name: assignment for assignment in given}
@@ -212,7 +212,7 @@ def _of_comments(given: Sequence[Assignment]) -> Iterator[Finding]:
     for assignment in given:
         if (
             assignment.value
-            and _SPOILT.search(assignment.value)
+            and _COMMENT.search(assignment.value)
             and not assignment.value[:1].isdigit()
         ):
             yield Finding(
@@ -220,7 +220,7 @@ def _of_comments(given: Sequence[Assignment]) -> Iterator[Finding]:
                 f"{assignment.name}: the whole line is the value, what looks like a comment too",
                 "put comments in lines of their own",
             )  # fmt: skip
-        elif assignment.value and assignment.name in _STEMS and _SPOILT.search(assignment.value):
+        elif assignment.value and assignment.name in _STEMS and _COMMENT.search(assignment.value):
             yield Finding(
                 assignment.line, "ignored", "comment-in-value",
                 f"{assignment.name}: the whole line is the value, what looks like a comment too: a "

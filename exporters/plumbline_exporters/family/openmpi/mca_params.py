@@ -9,7 +9,7 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters import quoting
 from plumbline_exporters.assignments import Assignment
-from plumbline_exporters.bundle import Bundle, heading, is_profile
+from plumbline_exporters.bundle import Bundle, heading
 from plumbline_exporters.family.openmpi import han, rules, tuned
 from plumbline_exporters.family.openmpi.knobs import global_knobs, is_rule
 from plumbline_exporters.registry import exporter
@@ -85,7 +85,7 @@ def files(bundle: Bundle) -> dict[str, str]:
     lines = heading(bundle, "MCA parameters for Open MPI, written by Plumbline.")
     lines.append("# In force in a file that OMPI_MCA_mca_base_param_files names, or in one of")
     lines.append("# $HOME/.openmpi/mca-params.conf and PREFIX/etc/openmpi-mca-params.conf.")
-    if any(is_profile(winner) for winner in bundle.winners):
+    if bundle.variants:
         lines.append("# Variants need the preload library, which this file cannot start: use env.")
     lines += [line(name, value) for name, value in parameters(bundle).items()]
     return {FILE_NAME: "\n".join(lines) + "\n"}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from plumbline_db.errors import PlumblineError
 from plumbline_exporters import plumbline_sh, profile, quoting
-from plumbline_exporters.bundle import Bundle, is_profile
+from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.registry import exporter
 
 OPTIONS = "PLUMBLINE_SMPIRUN"
@@ -18,7 +18,7 @@ OPTIONS = "PLUMBLINE_SMPIRUN"
 )
 def files(bundle: Bundle) -> dict[str, str]:
     remarks = [f"#      smpirun ${OPTIONS} -np … -platform … -hostfile … program"]
-    if any(is_profile(winner) for winner in bundle.winners):
+    if bundle.variants:
         linked = bundle.preload_library or "plumbline.o"
         remarks.append(quoting.comment(f"Link {linked} into the program."))
     return {
@@ -31,7 +31,7 @@ def variables(bundle: Bundle) -> dict[str, str]:
     settings = {"smpi/coll-selector": selector} | options(bundle)
     words = [quoting.word(f"--cfg={name}:{value}") for name, value in settings.items()]
     found = {OPTIONS: " ".join(words)}
-    if any(is_profile(winner) for winner in bundle.winners):
+    if bundle.variants:
         found = {"PLUMBLINE_PROFILE": str(bundle.directory / profile.FILE_NAME)} | found
     return found
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from plumbline.core.reach import Reach
 from plumbline.libraries import Installation, Knob, built, family, hydra, preloaded
 from plumbline.libraries.canary import Canary
-from plumbline.system import process
+from plumbline.libraries.said import by
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
@@ -59,7 +59,7 @@ class IntelMpi(hydra.Started):
             if start is None or info is None:
                 continue
             root = Path(start).absolute().parent.parent
-            said = _run(Path(start), ["-V"], os.environ | dict(added or {}))
+            said = by([start, "-V"], "Intel MPI", os.environ | dict(added or {}))
             facts = _BUILD.search(said)
             if facts is None:
                 raise PlumblineError(f"{start} -V says {said[:200]!r}: is this Intel MPI's?")
@@ -87,7 +87,10 @@ class IntelMpi(hydra.Started):
         given = os.environ | installation.environment
         clean = {name: text for name, text in given.items() if not name.startswith("I_MPI_")}
         environment = clean | self.environment(installation)
-        return knobs_of(_run(info, ["-all"], environment), _run(info, ["-expert"], environment))
+        every, expert = (
+            by([info, option], "Intel MPI", environment) for option in ("-all", "-expert")
+        )
+        return knobs_of(every, expert)
 
     def environment(self, installation: Installation) -> dict[str, str]:
         """Its programs find themselves; libfabric they find by the loader's path alone, and take
@@ -229,15 +232,3 @@ def _version(root: Path) -> str | None:
         return None
     found = _HEADER.search(header.read_text(errors="replace"))
     return found[1] if found else None
-
-
-def _run(program: Path, options: list[str], environment: Mapping[str, str] | None = None) -> str:
-    done = process.run(
-        [program, *options], timeout_seconds=60, environment=environment, cap_bytes=2**20
-    )
-    if done.status != 0:
-        raise PlumblineError(
-            f"{program} {' '.join(options)} failed with status {done.status}: "
-            f"{done.stderr.strip()[-300:]}; check the Intel MPI installation"
-        )
-    return done.stdout

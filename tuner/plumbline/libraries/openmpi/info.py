@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from plumbline.libraries import Installation, Knob, built
-from plumbline.system import process
+from plumbline.libraries.said import by
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 
 _VERSION = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})+[A-Za-z0-9.+-]{0,64}\Z")
 _ENUMERATOR = re.compile(r"[^:]*:(?P<number>-?[0-9]{1,18}):(?P<label>.*)\Z", re.DOTALL)
-_INFO_CAP_BYTES = 16 * 1024 * 1024  # `ompi_info --all` prints more than half a megabyte
 # mca_base_env_list_internal is what exported files use on Open MPI 4.
 # Which networks and daemons there are is the site's to say; how messages are sent is measured.
 SETTINGS = re.compile(
@@ -147,15 +146,7 @@ def say(info: Path, options: list[str], added: Mapping[str, str]) -> str:
     """What the user (or a module) has set for applications is not what the library comes with."""
     given = os.environ | dict(added)
     clean = {name: value for name, value in given.items() if not SETTINGS.match(name)}
-    done = process.run(
-        [info, *options], timeout_seconds=60, environment=clean, cap_bytes=_INFO_CAP_BYTES
-    )
-    if done.status != 0:
-        raise PlumblineError(
-            f"{info} failed with status {done.status}: {done.stderr.strip()[-300:]}; "
-            "check the Open MPI installation"
-        )
-    return done.stdout
+    return by([info, *options], "Open MPI", clean)
 
 
 def _field(text: str, key: str) -> str:

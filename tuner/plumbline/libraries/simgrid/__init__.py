@@ -16,6 +16,7 @@ from typing import Literal, get_args
 from plumbline.core.reach import Reach
 from plumbline.libraries import Installation, Knob, built, family, preloaded
 from plumbline.libraries.canary import Canary
+from plumbline.libraries.said import by
 from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db import scratch
@@ -54,13 +55,16 @@ class SimGrid:
         smpirun = shutil.which("smpirun", path=search)
         if smpirun is None:
             return []
-        build = _say(smpirun, "-version")
+        build = by([smpirun, "-version"], "SimGrid", None, 20).strip()
         found = _VERSION.match(build)
         if found is None:
             raise PlumblineError(f"{smpirun} -version says {build!r}: is this SimGrid's?")
         version = found[1]
         smpicc = shutil.which("smpicc", path=search)
-        facts = {"version": build, "revision": _say(smpirun, "-git-version")}
+        facts = {
+            "version": build,
+            "revision": by([smpirun, "-git-version"], "SimGrid", None, 20).strip(),
+        }
         bytes_of = built.facts(Path(smpirun), ["libsimgrid.so*"])
         return [
             Installation(
@@ -184,13 +188,3 @@ def _asked(smpirun: str, option: str) -> str:
         words = [smpirun, "-quiet", "-np", "1", *place, str(platform), option]
         done = process.run(words, timeout_seconds=20)
     return done.stdout + done.stderr
-
-
-def _say(smpirun: str, option: str) -> str:
-    done = process.run([smpirun, option], timeout_seconds=20)
-    if done.status != 0:
-        raise PlumblineError(
-            f"{smpirun} {option} failed with status {done.status}: {done.stderr.strip()[-300:]}; "
-            "check the SimGrid installation"
-        )
-    return done.stdout.strip()
