@@ -12,7 +12,7 @@ struct pl_traffic {
     const int64_t *source, *target, *comm, *tag, *bytes, *kind, *content, *element;
     const int64_t *from_address, *to_address, *from_gaps, *to_gaps, *send_site, *receive_site;
     const int64_t *sent, *received, *points, *sent_as, *poly, *send_event, *width;
-    const uint8_t *events;
+    const uint8_t *events, *crossed;
 };
 
 /* PL_KEPT_BYTES of a message that is no longer: its bytes, then zeros. */

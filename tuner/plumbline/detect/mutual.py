@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from plumbline.detect import core, operators
-from plumbline.detect.columns import Indices, Mask, Rows, first_of_each, numbered, starts
+from plumbline.detect.columns import Indices, Rows, first_of_each, numbered, starts
 from plumbline.detect.instances import Instance
-from plumbline.detect.knowledge import Phases
+from plumbline.detect.knowledge import Phases, Way
 from plumbline.detect.phased import MessageClass
 from plumbline.detect.traffic import Traffic
 
@@ -20,12 +18,7 @@ _FIRST = ("SUM", "MAX", "MIN", "MAXLOC", "MINLOC", "PROD", "LAND", "LOR", "BAND"
 def mutual(which: MessageClass) -> list[Instance]:
     """Allreduces in which ranks exchange partial results until all have the whole."""
     traffic, group, messages = which.traffic, which.group, which.messages
-
-    def is_whole(every: Phases) -> Mask:
-        enough = every.messages.lengths >= len(group)
-        return np.asarray((every.complete == len(group)) & enough)
-
-    good = which.good("allreduce", False, is_whole)
+    good = which.good(Way.WHOLE)
     if good is None or which.says_one_thing:
         return []
     told = numbered(good.messages.owners, good.known)
@@ -95,14 +88,7 @@ def _proved(traffic: Traffic, good: Phases, first: Indices, size: int) -> frozen
 def halving(which: MessageClass) -> list[Instance]:
     """Reduce-scatters in which ranks exchange ever smaller parts of partial results."""
     traffic, group = which.traffic, which.group
-    most = (math.ceil(math.log2(len(group))) + 2) * len(group)
-
-    def is_halving(every: Phases) -> Mask:
-        whole = (every.complete == len(group)) & ~every.overlaps
-        few = every.messages.lengths <= most
-        return np.asarray(whole & few & _shrinks(traffic, every))
-
-    good = which.good("reduce_scatter", False, is_halving)
+    good = which.good(Way.HALVING)
     if good is None:
         return []
     return [
@@ -117,14 +103,3 @@ def halving(which: MessageClass) -> list[Instance]:
         )
         for own in good.messages.tuples()
     ]
-
-
-def _shrinks(traffic: Traffic, every: Phases) -> Mask:
-    """Whether each rank sends less, the more it knows."""
-    messages, phase = every.messages.at, every.messages.owners
-    order = np.lexsort((messages, traffic.source[messages], phase))
-    messages, phase = messages[order], phase[order]
-    source, nbytes = traffic.source[messages], traffic.bytes[messages]
-    same = (phase[1:] == phase[:-1]) & (source[1:] == source[:-1])
-    grows = same & (nbytes[1:] >= nbytes[:-1])
-    return np.asarray(np.bincount(phase[1:][grows], minlength=len(every)) == 0)

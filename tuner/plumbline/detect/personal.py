@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from plumbline.detect import core
 from plumbline.detect.atoms import Atoms
-from plumbline.detect.classes import Looked, ways
+from plumbline.detect.classes import WAYS, Looked, classes_of
 from plumbline.detect.columns import Indices, Rows, classes
 from plumbline.detect.groups import components, partition
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order, messages_of
@@ -111,11 +111,11 @@ def personal(traffic: Traffic, candidates: Deliveries) -> list[Instance]:
     communicator as a whole."""
     found: list[Instance] = []
     taken = np.zeros(len(traffic), bool)
-    looked = Looked(len(candidates.first))
-    for key in ways(traffic):
+    looked = Looked()
+    for shared in WAYS:
         left = np.flatnonzero(~candidates.messages.with_any(taken))
         first = candidates.first[left]
-        rows = classes(traffic.comm[first], key(first))
+        rows = classes_of(traffic, first, shared)
         for row in range(len(rows)):
             members = left[rows[row]]
             if not looked.first_time(members):

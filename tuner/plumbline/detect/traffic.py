@@ -20,6 +20,7 @@ from plumbline.detect.columns import (
     classes,
     first_of_each,
     numbered,
+    rows,
     starts,
 )
 from plumbline.detect.kinds import Element, Flag
@@ -74,11 +75,6 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.recording.columns["poly"][self.send_event]
 
     @functools.cached_property
-    def tag_number(self) -> Indices:
-        """Tags, numbered without gaps."""
-        return numbered(self.tag, self.tag)
-
-    @functools.cached_property
     def sent_by(self) -> Rows:
         """A rank's messages, in the order in which it sent them."""
         return by_owner(self.source, self.nprocs)
@@ -104,10 +100,6 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
         """Numbers and call sites of sends as one number."""
         return numbers * (len(self.recording.call_sites) + 1) + self.send_site[messages] + 1
 
-    def with_tag(self, numbers: Indices, messages: Indices) -> Indices:
-        """Numbers and tags as one number."""
-        return numbers * (int(self.tag_number.max(initial=0)) + 1) + self.tag_number[messages]
-
     @functools.cached_property
     def passed(self) -> core.Passed:
         """For the core."""
@@ -116,9 +108,15 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
         passed.event_bytes, passed.payload = EVENT.itemsize, _PAYLOAD_AT
         passed.keep("width", _WIDTHS[self.element])
         passed.keep("events", np.ascontiguousarray(self.recording.events).view(np.uint8))
+        passed.keep("crossed", self.crossed.view(np.uint8))
         for name in _COLUMNS.split():
             passed.keep(name, getattr(self, name))
         return passed
+
+    @functools.cached_property
+    def ranks_of_comms(self) -> core.Rows:
+        """By communicator; for the core."""
+        return rows(comm.ranks for comm in self.recording.communicators).passed
 
     @functools.cached_property
     def functions(self) -> Indices:
@@ -184,7 +182,7 @@ _COLUMNS = (
 class _Passed(core.Passed):
     """`struct pl_traffic`."""
 
-    _fields_ = core.fields("count ranks event_bytes payload", f"{_COLUMNS} width events")
+    _fields_ = core.fields("count ranks event_bytes payload", f"{_COLUMNS} width events crossed")
 
 
 def _one_row(messages: Sequence[int]) -> Rows:

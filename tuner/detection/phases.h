@@ -1,0 +1,27 @@
+/* Classes of messages that may go round in phases (detect/knowledge.py). */
+#ifndef PL_DETECTION_PHASES_H
+#define PL_DETECTION_PHASES_H
+
+#include "store.h"
+#include "traffic.h"
+
+#include <stdbool.h>
+
+/* What phases may be: trees into which each rank but the root sends once; such that everybody knows
+ * everything in the end; the same with ever smaller parts; the same with few messages. */
+enum pl_way { PL_TREE, PL_WHOLE, PL_HALVING, PL_BARRIER };
+
+/* Messages of a group in the order of their sends; `points`: their sends (place in `messages`) and
+ * receives (`count` more), in causal order. */
+struct pl_class {
+    const struct pl_traffic *traffic;
+    const int64_t *messages, *points;
+    int64_t count;
+    const int64_t *group;
+    int64_t size;
+};
+
+/* Whether a class may be explained by good phases, from what it begins with. */
+bool pl_begins_well(struct pl_store *store, const struct pl_class *given, enum pl_way way);
+
+#endif
