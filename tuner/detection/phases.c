@@ -310,11 +310,38 @@ static bool is_good(struct knowing *knowing, int64_t number)
     return complete == size;
 }
 
+/* Whether ranks that know of the same contributions send different things in a good phase: looked at
+ * among what was received before a place in the order of points. */
+static bool contradicts(const struct knowing *knowing, int64_t before)
+{
+    const struct pl_traffic *traffic = knowing->given->traffic;
+    const size_t sets = (size_t)knowing->sets.count;
+    int64_t *content = pl_get(knowing->store, sets, sizeof *content);
+    int64_t *phase = pl_get(knowing->store, sets, sizeof *phase); /* the last one with it, from 1 */
+    bool found = false;
+    for (int64_t i = 0; i < knowing->phases_count && !found; i++) {
+        if (!knowing->good[i])
+            continue;
+        for (int64_t at = knowing->first[i]; at < knowing->first[i + 1]; at++) {
+            const int64_t message = knowing->told[at], set = knowing->told_set[at];
+            if (traffic->received[message] >= before)
+                continue;
+            found |= phase[set] == i + 1 && content[set] != traffic->content[message];
+            phase[set] = i + 1;
+            content[set] = traffic->content[message];
+        }
+    }
+    pl_give_back(phase);
+    pl_give_back(content);
+    return found;
+}
+
 /* So many messages a rank are looked at first. A class is explained where at least this share of it
  * is in good phases; it is given up early that does not begin with half as many. */
 enum { GLANCE = 32, PERCENT = 50 };
 
-/* Follows the first messages of a class; whether enough of them are in good phases. */
+/* Follows the first messages of a class; whether enough of them are in good phases, and nothing
+ * contradicts these. */
 static bool follow(struct knowing *knowing, int64_t count)
 {
     const struct pl_class *given = knowing->given;
@@ -331,8 +358,12 @@ static bool follow(struct knowing *knowing, int64_t count)
     for (int64_t i = 0; i < knowing->phases_count; i++)
         if ((knowing->good[i] = is_good(knowing, i)))
             messages += knowing->phases[i].messages;
-    const int64_t share = count < given->count ? PERCENT / 2 : PERCENT;
-    return messages && 100 * messages >= share * count;
+    const bool is_all = count == given->count;
+    if (!messages || 100 * messages < (is_all ? PERCENT : PERCENT / 2) * count)
+        return false;
+    /* What is sent later may come in between from there on. */
+    const int64_t end = is_all ? INT64_MAX : given->traffic->sent[given->messages[count]];
+    return knowing->way != PL_WHOLE || !contradicts(knowing, end);
 }
 
 /* How many messages of a class are looked at first; barriers are looked at as a whole. */
@@ -399,7 +430,7 @@ static void know(struct pl_answer *answer, const void *pointer)
     answer_sets(answer, &knowing->sets);
 }
 
-/* The good phases of a class, where they are enough of it; no columns: they are not. First ones and
+/* The good phases of a class, where they explain it; no columns: they do not. First ones and
  * messages that were received, in that order; by message the number of the set of ranks whose
  * contribution it was; by phase whether somebody was told of one contribution twice, and the last
  * place in the group that knows everything; sizes and bits of the sets. Of a tree each rank but

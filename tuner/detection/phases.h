@@ -7,8 +7,9 @@
 
 #include <stdbool.h>
 
-/* What phases may be: trees into which each rank but the root sends once; such that everybody knows
- * everything in the end; the same with ever smaller parts; the same with few messages. */
+/* What good phases are: trees into which each rank but the root sends once; those after which
+ * everybody knows everything, and where who knows the same sends the same; those with ever smaller
+ * parts; those after which everybody knows everything. */
 enum pl_way { PL_TREE, PL_WHOLE, PL_HALVING, PL_BARRIER };
 
 /* Messages of a group in the order of their sends; `points`: their sends (place in `messages`) and

@@ -23,11 +23,8 @@ def mutual(which: MessageClass) -> list[Instance]:
         return []
     told = numbered(good.messages.owners, good.known)
     first = first_of_each(told)
-    agreed = _agreement(traffic, good, told, first)
-    if agreed is None:
-        return []
     names = _proved(traffic, good, first, len(group))
-    if names == frozenset() or (names is None and not agreed):
+    if names == frozenset() or (names is None and not _agreed(good, first)):
         return []
     if good.overlaps.any() and not (names or frozenset()) & _IDEMPOTENT:
         return []
@@ -53,15 +50,11 @@ def _named(names: frozenset[str] | None) -> str:
     return next((name for name in _FIRST if name in names), min(names))
 
 
-def _agreement(traffic: Traffic, good: Phases, told: Indices, first: Indices) -> int | None:
-    """How often ranks that know of the same contributions send the same; None: they differ.
-    `told`: messages of a phase of which so much is known have one number, and the first such one.
-    """
-    contents = traffic.content[good.messages.at]
-    if (contents != contents[first][told]).any():
-        return None
+def _agreed(good: Phases, first: Indices) -> bool:
+    """Whether ranks that know of the same contributions have ever sent the same. `first`: messages
+    of which it is the first time in their phase that so much is known."""
     several = good.set_sizes[good.known] > 1
-    return int(several.sum() - several[first].sum())
+    return bool(several.sum() > several[first].sum())
 
 
 def _proved(traffic: Traffic, good: Phases, first: Indices, size: int) -> frozenset[str] | None:

@@ -148,6 +148,9 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
         times = min(len(pairs[pair]) for pair in wanted)
         # By time, origin and keeper.
         blocks = np.array([pairs[pair][:times] for pair in wanted]).T
+        blocks = blocks[~_of_neighbours(which.all.bytes[blocks], len(group))]
+        if not len(blocks):
+            continue
         leaving, coming = _sides(which.all, blocks, group)
         sizes = which.all.bytes[blocks]
         # Equal ones that do not lie by ranks are those of neighbours, in an order of their own.
@@ -157,8 +160,7 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
         first = which.all.first[blocks]
         in_turn = even & _are_in_turn(which.traffic.sent[first], len(group))
         in_turn &= len(np.unique(which.traffic.send_site[first])) == 1
-        good = (placed | in_turn) & ~_of_neighbours(sizes, len(group))
-        for time in np.flatnonzero(good).tolist():
+        for time in np.flatnonzero(placed | in_turn).tolist():
             kinds = (Arrangement(leaving[time]), Arrangement(coming[time]))
             yield _exchange(which, group, blocks[time], kinds)
 
@@ -270,12 +272,13 @@ def _rooted(
             continue
         times = min(len(listed) for listed in others.values())
         blocks = np.array([listed[:times] for listed in others.values()]).T
+        exchanged = which.traffic.crossed[which.all.first[blocks]].mean(axis=1) > 0.5
+        blocks = blocks[~exchanged]
+        if not len(blocks):
+            continue
         place = [group.index(rank) for rank in others]
         kinds = _root_side(name, which.all, blocks, place, group.index(root), len(group))
-        exchanged = which.traffic.crossed[which.all.first[blocks]].mean(axis=1) > 0.5
-        for time in range(times):
-            if exchanged[time]:
-                continue
+        for time in range(len(blocks)):
             kind = Arrangement(kinds[time])
             few = bool(missing) or len(group) < 4
             if kind == Arrangement.OVERLAPPING or (kind == Arrangement.APART and few):
