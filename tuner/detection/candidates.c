@@ -29,6 +29,7 @@ struct looking {
     int64_t *top;             /* by rank: one that it is connected with, -1: none */
     int64_t *group, *size;    /* by rank: the number of its group, and by group its ranks */
     int64_t *sends, *target;  /* by rank: how often it sends, and to whom */
+    int64_t *rank_place;      /* by rank: its place in its group */
     int64_t *place;           /* by message: where in its group's messages it is */
     struct pl_list own, ranks, points, received; /* of a group */
     struct pl_list seen, comm, group_first, groups, member_first, members; /* the answer */
@@ -163,27 +164,31 @@ static bool is_one(const int64_t *column, const int64_t *messages, int64_t count
     return true;
 }
 
-/* Sends and receives of a group's messages, in causal order. */
-static void order_points(struct looking *looking)
+/* Whether a group's messages may go round so: of as many as are looked at, and one more. */
+static bool may_go_round(struct looking *looking, enum pl_way way)
 {
     const struct pl_traffic *traffic = looking->given->traffic;
-    const struct pl_list *own = &looking->own;
+    const int64_t *own = looking->own.at, size = looking->ranks.count;
+    const int64_t first = pl_looked_at_first(looking->own.count, size, way);
+    const int64_t count = first < looking->own.count ? first + 1 : first;
     struct pl_list *received = &looking->received, *points = &looking->points;
     received->count = points->count = 0;
-    for (int64_t i = 0; i < own->count; i++) {
-        looking->place[own->at[i]] = i;
-        pl_push(looking->store, received, traffic->received[own->at[i]]);
+    for (int64_t i = 0; i < count; i++) {
+        looking->place[own[i]] = i;
+        pl_push(looking->store, received, traffic->received[own[i]]);
     }
-    pl_sort(received->at, received->count);
+    pl_sort(received->at, count);
     int64_t sent = 0;
-    for (int64_t i = 0; i < received->count; i++) {
-        for (; sent < own->count && traffic->sent[own->at[sent]] < received->at[i]; sent++)
+    for (int64_t i = 0; i < count; i++) {
+        for (; sent < count && traffic->sent[own[sent]] < received->at[i]; sent++)
             pl_push(looking->store, points, sent);
         const int64_t message = traffic->points[received->at[i]] / 2;
-        pl_push(looking->store, points, own->count + looking->place[message]);
+        pl_push(looking->store, points, count + looking->place[message]);
     }
-    for (; sent < own->count; sent++)
+    for (; sent < count; sent++)
         pl_push(looking->store, points, sent);
+    const struct pl_class class = {traffic, own, points->at, count, looking->ranks.at, size};
+    return pl_begins_well(looking->store, &class, way);
 }
 
 /* Whether each rank sends to one other, in turns of once less than there are ranks. */
@@ -215,37 +220,41 @@ static bool may_be_reductions(struct looking *looking, bool surely)
         return true;
     if (alike ? !says_more : surely)
         return false;
-    order_points(looking);
-    const struct pl_class class = {traffic,    own->at,           looking->points.at,
-                                   own->count, looking->ranks.at, looking->ranks.count};
-    return alike ? pl_begins_well(looking->store, &class, PL_TREE) ||
-                       pl_begins_well(looking->store, &class, PL_WHOLE)
-                 : pl_begins_well(looking->store, &class, PL_HALVING);
+    return alike ? may_go_round(looking, PL_TREE) || may_go_round(looking, PL_WHOLE)
+                 : may_go_round(looking, PL_HALVING);
 }
 
-static bool may_be_barriers(struct looking *looking)
+/* Whether each rank sends to the one 1, 2, 4 … further, again and again; or down. */
+static bool may_be_bruck(struct looking *looking)
 {
-    const struct pl_list *own = &looking->own;
-    order_points(looking);
-    const struct pl_class class = {looking->given->traffic, own->at,           looking->points.at,
-                                   own->count,              looking->ranks.at, looking->ranks.count};
-    return pl_begins_well(looking->store, &class, PL_BARRIER);
-}
-
-static bool may_be_bruck(const struct looking *looking)
-{
+    const struct pl_traffic *traffic = looking->given->traffic;
     const int64_t size = looking->ranks.count;
     int64_t steps = 0;
     while ((INT64_C(1) << steps) < size)
         steps++;
-    return size >= SMALLEST_BRUCK && looking->own.count % (size * steps) == 0;
+    if (size < SMALLEST_BRUCK || looking->own.count % (size * steps))
+        return false;
+    for (int64_t i = 0; i < size; i++) {
+        looking->rank_place[looking->ranks.at[i]] = i;
+        looking->sends[looking->ranks.at[i]] = 0;
+    }
+    bool up = true, down = true;
+    for (int64_t i = 0; i < looking->own.count && (up || down); i++) {
+        const int64_t message = looking->own.at[i], source = traffic->source[message];
+        const int64_t hop = INT64_C(1) << (looking->sends[source]++ % steps);
+        const int64_t further =
+            looking->rank_place[traffic->target[message]] - looking->rank_place[source] + size;
+        up &= further % size == hop;
+        down &= further % size == size - hop;
+    }
+    return up || down;
 }
 
 static bool may_be_found(struct looking *looking)
 {
     switch ((enum pl_search)looking->given->search) {
     case PL_BARRIERS:
-        return may_be_barriers(looking);
+        return may_go_round(looking, PL_BARRIER);
     case PL_SURE_REDUCTIONS:
         return may_be_reductions(looking, true);
     case PL_REDUCTIONS:
@@ -312,7 +321,7 @@ static void find_candidates(struct pl_answer *answer, const void *pointer)
     looking->store = store;
     looking->given = given;
     int64_t **by_rank[] = {&looking->top, &looking->group, &looking->size, &looking->sends,
-                           &looking->target};
+                           &looking->target, &looking->rank_place};
     for (size_t i = 0; i < sizeof by_rank / sizeof *by_rank; i++)
         *by_rank[i] = pl_get(store, ranks, sizeof **by_rank[i]);
     looking->place = pl_get(store, (size_t)given->traffic->count, sizeof *looking->place);

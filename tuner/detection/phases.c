@@ -366,18 +366,17 @@ static bool follow(struct knowing *knowing, int64_t count)
     return knowing->way != PL_WHOLE || !contradicts(knowing, end);
 }
 
-/* How many messages of a class are looked at first; barriers are looked at as a whole. */
-static int64_t first_of(const struct pl_class *given, enum pl_way way)
+/* Barriers are looked at as a whole. */
+int64_t pl_looked_at_first(int64_t count, int64_t size, enum pl_way way)
 {
-    const int64_t first = GLANCE * given->size;
-    return way == PL_BARRIER || given->count < first ? given->count : first;
+    return way == PL_BARRIER || count < GLANCE * size ? count : GLANCE * size;
 }
 
 bool pl_begins_well(struct pl_store *store, const struct pl_class *given, enum pl_way way)
 {
     struct knowing knowing;
     begin(&knowing, store, given, way);
-    const bool found = follow(&knowing, first_of(given, way));
+    const bool found = follow(&knowing, pl_looked_at_first(given->count, given->size, way));
     end(&knowing);
     return found;
 }
@@ -419,12 +418,13 @@ struct asked {
 static void know(struct pl_answer *answer, const void *pointer)
 {
     const struct asked *asked = pointer;
-    if (first_of(&asked->class, asked->way) < asked->class.count &&
-        !pl_begins_well(answer->store, &asked->class, asked->way))
+    const struct pl_class *class = &asked->class;
+    if (pl_looked_at_first(class->count, class->size, asked->way) < class->count &&
+        !pl_begins_well(answer->store, class, asked->way))
         return;
     struct knowing *knowing = pl_get(answer->store, 1, sizeof *knowing);
-    begin(knowing, answer->store, &asked->class, asked->way);
-    if (!follow(knowing, asked->class.count))
+    begin(knowing, answer->store, class, asked->way);
+    if (!follow(knowing, class->count))
         return;
     answer_good(answer, knowing);
     answer_sets(answer, &knowing->sets);

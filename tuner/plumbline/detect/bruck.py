@@ -69,8 +69,6 @@ def _turns(traffic: Traffic, group: tuple[int, ...], messages: Indices) -> Turns
     hops = 1 << np.arange(len(blocks))
     if (distance == size - hops).all():  # downwards
         turns = turns[::-1]
-    elif (distance != hops).any():
-        return None
     nbytes, content = traffic.bytes[turns], np.sort(traffic.content[turns], axis=None)
     fits = (nbytes * blocks[0] == nbytes[:1, :, :1] * blocks).all()
     fits &= (nbytes[0, :, 0] % blocks[0] == 0).all() and (content[1:] != content[:-1]).all()

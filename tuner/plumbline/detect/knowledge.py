@@ -17,8 +17,8 @@ from plumbline.detect.traffic import Traffic
 class Way(enum.IntEnum):
     """What is a good phase. TREE: each rank but the root sends once, when it has what it waits for,
     and it is not the one side of exchanges. Else a phase ends for a rank when it knows of all
-    others, and everybody does in the end; WHOLE: with a message a rank at least, and ranks that know
-    of the same contributions send the same; HALVING: with ever smaller parts."""
+    others, and everybody does in the end; WHOLE: with a message a rank at least, and ranks that
+    know of the same contributions send the same; HALVING: with ever smaller parts."""
 
     TREE = 0
     WHOLE = 1
