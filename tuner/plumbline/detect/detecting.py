@@ -14,6 +14,7 @@ from plumbline.detect.barriers import SIGNAL, barriers
 from plumbline.detect.bruck import alltoalls
 from plumbline.detect.columns import Indices, Mask
 from plumbline.detect.composites import composed
+from plumbline.detect.doubts import believed
 from plumbline.detect.instances import Instance, messages_of
 from plumbline.detect.personal import EXPLAINED, deliveries, personal
 from plumbline.detect.provenance import Provenance, provenance
@@ -62,7 +63,7 @@ def detect(recording: Recording) -> Detected:
     state.add(_broadcasts(state, found, _gathered(state, found, cut, grouped), others))
     state.add(reductions(state.traffic, state.unclaimed()))
     state.add(alltoalls(state.traffic, state.unclaimed()))
-    state.settle(composed(state.traffic, state.found))
+    state.settle(believed(state.traffic, composed(state.traffic, state.found)))
     state.add(_incomplete(state, direct, cut, others))
     state.found.sort(key=lambda instance: instance.messages[0])
     return Detected(state.traffic, state.found, state.unclaimed().tolist())

@@ -160,6 +160,7 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
         first = which.all.first[blocks]
         in_turn = even & _are_in_turn(which.traffic.sent[first], len(group))
         in_turn &= len(np.unique(which.traffic.send_site[first])) == 1
+        in_turn &= len(group) >= LARGE or (len(group) == LARGE - 1 and _is_all(which, group))
         for time in np.flatnonzero(placed | in_turn).tolist():
             kinds = (Arrangement(leaving[time]), Arrangement(coming[time]))
             yield _exchange(which, group, blocks[time], kinds)
@@ -175,7 +176,16 @@ def _are_in_turn(sent: Indices, ranks: int) -> npt.NDArray[np.bool_]:
     up = ((partners - own) % ranks == steps).all(axis=(1, 2))
     down = ((own - partners) % ranks == steps).all(axis=(1, 2))
     bits = (partners ^ own == steps).all(axis=(1, 2))
-    return np.asarray((up | down | bits) & (ranks >= LARGE))
+    return np.asarray(up | down | bits)
+
+
+def _is_all(which: _Class, group: tuple[int, ...]) -> bool:
+    """Whether the ranks of a group send each other nothing else: those that have neighbours mostly
+    do, from other lines."""
+    traffic = which.traffic
+    both = np.isin(traffic.source, group) & np.isin(traffic.target, group)
+    mine = which.all.messages.picked(which.members).at
+    return int(both.sum()) == len(np.unique(mine))
 
 
 def is_uneven(sizes: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:

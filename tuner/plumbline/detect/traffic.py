@@ -5,7 +5,7 @@ sent."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
@@ -24,7 +24,7 @@ from plumbline.detect.columns import (
     starts,
 )
 from plumbline.detect.kinds import Element, Flag
-from plumbline.detect.recording import EVENT, Recording
+from plumbline.detect.recording import EVENT, Frame, Recording
 
 _UNKNOWN = Flag.UNKNOWN_CONTENT | Flag.FAILED
 
@@ -118,10 +118,19 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
     @functools.cached_property
     def functions(self) -> Indices:
         """By message the function that sends it: its lines belong together. -1: not known."""
-        known: dict[tuple[str, str], int] = {}
+        return self._of_innermost_frame(lambda frame: (frame.module, frame.function))
+
+    @functools.cached_property
+    def lines(self) -> Indices:
+        """By message the place in the program that sends it, whoever has called that. -1: not
+        known."""
+        return self._of_innermost_frame(lambda frame: (frame.module, frame.address))
+
+    def _of_innermost_frame(self, key: Callable[[Frame], tuple[str, str | int]]) -> Indices:
+        known: dict[tuple[str, str | int], int] = {}
         frames = [site.frames[0] if site.frames else None for site in self.recording.call_sites]
         numbers = [
-            -1 if each is None else known.setdefault((each.module, each.function), len(known))
+            -1 if each is None else known.setdefault(key(each), len(known))
             for each in (*frames, None)  # the last one: a call site that is not known
         ]
         return np.array(numbers, np.int64)[self.send_site]
