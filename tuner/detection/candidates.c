@@ -26,12 +26,12 @@ struct candidates {
 struct looking {
     struct pl_store *store;
     const struct candidates *given;
-    int64_t *top;             /* by rank: one that it is connected with, -1: none */
-    int64_t *group, *size;    /* by rank: the number of its group, and by group its ranks */
-    int64_t *sends, *target;  /* by rank: how often it sends, and to whom */
-    int64_t *rank_place;      /* by rank: its place in its group */
-    int64_t *place;           /* by message: where in its group's messages it is */
-    struct pl_list own, ranks, points, received; /* of a group */
+    int64_t *top;            /* by rank: one that it is connected with, -1: none */
+    int64_t *group, *size;   /* by rank: the number of its group, and by group its ranks */
+    int64_t *sends, *target; /* by rank: how often it sends, and to whom */
+    int64_t *rank_place;     /* by rank: its place in its group */
+    int64_t *place;          /* by message: where in its group's messages it is */
+    struct pl_list own, ranks, points, received;                           /* of a group */
     struct pl_list seen, comm, group_first, groups, member_first, members; /* the answer */
 };
 
@@ -320,14 +320,14 @@ static void find_candidates(struct pl_answer *answer, const void *pointer)
     struct looking *looking = pl_get(store, 1, sizeof *looking);
     looking->store = store;
     looking->given = given;
-    int64_t **by_rank[] = {&looking->top, &looking->group, &looking->size, &looking->sends,
-                           &looking->target, &looking->rank_place};
+    int64_t **by_rank[] = {&looking->top,   &looking->group,  &looking->size,
+                           &looking->sends, &looking->target, &looking->rank_place};
     for (size_t i = 0; i < sizeof by_rank / sizeof *by_rank; i++)
         *by_rank[i] = pl_get(store, ranks, sizeof **by_rank[i]);
     looking->place = pl_get(store, (size_t)given->traffic->count, sizeof *looking->place);
     int64_t *numbers = pl_get(store, (size_t)given->count, sizeof *numbers), *first, *at;
-    const int64_t classes = number_all(store, given->traffic, given->messages, given->count,
-                                       given->fields, numbers);
+    const int64_t classes =
+        number_all(store, given->traffic, given->messages, given->count, given->fields, numbers);
     pl_by_row(store, given->count, numbers, classes, &first, &at);
     for (int64_t i = 0; i < given->count; i++)
         at[i] = given->messages[at[i]];
@@ -346,8 +346,9 @@ static void find_candidates(struct pl_answer *answer, const void *pointer)
         pl_push(store, &looking->seen, hash);
         look_at(looking, at + first[i], first[i + 1] - first[i]);
     }
-    const struct pl_list *answers[] = {&looking->seen,   &looking->comm,         &looking->group_first,
-                                       &looking->groups, &looking->member_first, &looking->members};
+    const struct pl_list *answers[] = {&looking->seen,         &looking->comm,
+                                       &looking->group_first,  &looking->groups,
+                                       &looking->member_first, &looking->members};
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
         pl_answer_list(answer, answers[i]);
 }

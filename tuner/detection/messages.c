@@ -1,5 +1,5 @@
-/* Messages as columns (detect/traffic.py): fields of their two events, what is equal as numbers, and
- * when they came and went. */
+/* Messages as columns (detect/traffic.py): fields of their two events, what is equal as numbers,
+ * and when they came and went. */
 #include "map.h"
 #include "numbers.h"
 #include "recorded.h"
@@ -97,8 +97,7 @@ PL_ENTRY struct pl_answer *pl_messages(const struct pl_events *events, const int
                                        const int64_t *receives, const int64_t *points,
                                        int64_t count, int64_t ranks)
 {
-    return pl_answered(take,
-                       &(struct messages){events, count, ranks, sends, receives, points});
+    return pl_answered(take, &(struct messages){events, count, ranks, sends, receives, points});
 }
 
 /* Messages of a way, from one rank to another one, and of the way back. */
@@ -161,8 +160,8 @@ static void cross(struct pl_answer *answer, const void *pointer)
         struct times ends = times_of(store, at + first[back], count, given->end);
         for (int64_t i = first[way]; i < first[way + 1]; i++) {
             const int64_t message = at[i];
-            crossed[message] = before(&posts, given->end[message]) >
-                               before(&ends, given->post[message] + 1);
+            crossed[message] =
+                before(&posts, given->end[message]) > before(&ends, given->post[message] + 1);
         }
         pl_give_back(posts.at);
         pl_give_back(ends.at);

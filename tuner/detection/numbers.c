@@ -113,7 +113,8 @@ static void class_all(struct pl_answer *answer, const void *pointer)
 {
     const struct pairs *pairs = pointer;
     int64_t *numbers = pl_get(answer->store, (size_t)pairs->count, sizeof *numbers);
-    const int64_t classes = pl_number(answer->store, pairs->count, pairs->left, pairs->right, numbers);
+    const int64_t classes =
+        pl_number(answer->store, pairs->count, pairs->left, pairs->right, numbers);
     sort_all(answer, &(struct pairs){pairs->count, numbers, &classes});
 }
 

@@ -221,12 +221,11 @@ static void begin(struct knowing *knowing, struct pl_store *store, const struct 
 static void end(struct knowing *knowing)
 {
     pl_map_end(&knowing->types);
-    void *const pieces[] = {knowing->place,      knowing->now,       knowing->known,
-                            knowing->full,       knowing->stamps,    knowing->phases,
-                            knowing->complete,   knowing->sets.bits, knowing->sets.place,
-                            knowing->message.at, knowing->phase.at,  knowing->set.at,
-                            knowing->first,      knowing->told,      knowing->told_set,
-                            knowing->good};
+    void *const pieces[] = {
+        knowing->place,      knowing->now,        knowing->known,    knowing->full,
+        knowing->stamps,     knowing->phases,     knowing->complete, knowing->sets.bits,
+        knowing->sets.place, knowing->message.at, knowing->phase.at, knowing->set.at,
+        knowing->first,      knowing->told,       knowing->told_set, knowing->good};
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
         pl_give_back(pieces[i]);
 }
@@ -310,8 +309,8 @@ static bool is_good(struct knowing *knowing, int64_t number)
     return complete == size;
 }
 
-/* Whether ranks that know of the same contributions send different things in a good phase: looked at
- * among what was received before a place in the order of points. */
+/* Whether ranks that know of the same contributions send different things in a good phase: looked
+ * at among what was received before a place in the order of points. */
 static bool contradicts(const struct knowing *knowing, int64_t before)
 {
     const struct pl_traffic *traffic = knowing->given->traffic;

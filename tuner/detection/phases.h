@@ -24,8 +24,8 @@ struct pl_class {
 
 /* How many messages of a class of so many are looked at first. */
 int64_t pl_looked_at_first(int64_t count, int64_t size, enum pl_way way);
-/* Whether a class may be explained by good phases, from what is looked at first; the class needs one
- * message more, if there is one. */
+/* Whether a class may be explained by good phases, from what is looked at first; the class needs
+ * one message more, if there is one. */
 bool pl_begins_well(struct pl_store *store, const struct pl_class *given, enum pl_way way);
 
 #endif

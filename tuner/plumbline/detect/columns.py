@@ -29,7 +29,7 @@ class Rows(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def lengths(self) -> Indices:
-        return np.diff(self.first)
+        return self.first[1:] - self.first[:-1]
 
     @property
     def owners(self) -> Indices:
@@ -67,7 +67,9 @@ class Rows(msgspec.Struct, frozen=True, eq=False):
 
 def starts(lengths: Indices) -> Indices:
     """Where rows of these lengths begin, and where the last one ends."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+    found = np.zeros(len(lengths) + 1, np.int64)
+    lengths.cumsum(out=found[1:])
+    return found
 
 
 def ranges(begins: Indices, lengths: Indices) -> Indices:

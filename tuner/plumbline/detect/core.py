@@ -123,6 +123,8 @@ def _copied(column: _Column) -> Column:
 
 def _address(column: npt.NDArray[np.generic]) -> int:
     """`column.ctypes.data`, without what else that makes."""
+    if column.size and column.flags.writeable:
+        return ctypes.addressof(ctypes.c_char.from_buffer(column.data))
     address: int = column.__array_interface__["data"][0]
     return address
 

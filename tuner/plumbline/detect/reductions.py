@@ -12,11 +12,14 @@ from plumbline.detect import operators
 from plumbline.detect.classes import Search, Shared, in_classes
 from plumbline.detect.columns import Indices
 from plumbline.detect.instances import Instance
+from plumbline.detect.kinds import Element
 from plumbline.detect.mutual import halving, mutual
 from plumbline.detect.phased import MessageClass
 from plumbline.detect.rings import rings
 from plumbline.detect.rooted import rooted
 from plumbline.detect.traffic import Traffic
+
+_IS_NUMERIC = np.array([element in operators.NUMERIC for element in Element])
 
 _WAYS = (
     *(Shared.KIND | Shared.SITE, Shared.KIND | Shared.TAG, Shared.KIND),
@@ -27,8 +30,7 @@ _WAYS = (
 def reductions(traffic: Traffic, messages: Indices, *, surely: bool = False) -> list[Instance]:
     """Reductions to a root, to all, and along a chain. `surely`: only those of which contents
     prove the operator, or speak for it where it hands on values as they are."""
-    numeric = np.isin(traffic.element[messages], list(operators.NUMERIC))
-    numbers = messages[(traffic.bytes[messages] > 0) & numeric]
+    numbers = messages[(traffic.bytes[messages] > 0) & _IS_NUMERIC[traffic.element[messages]]]
     search = Search.SURE_REDUCTIONS if surely else Search.REDUCTIONS
     return in_classes(traffic, numbers, _WAYS, search, partial(_of_group, traffic, surely))
 
