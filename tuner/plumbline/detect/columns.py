@@ -79,9 +79,12 @@ def ranges(begins: Indices, lengths: Indices) -> Indices:
 
 
 def rows(listed: Iterable[Sequence[int] | Indices]) -> Rows:
-    arrays = [np.asarray(each, np.int64) for each in listed]
-    lengths = np.array([len(each) for each in arrays], np.int64)
-    return Rows(starts(lengths), np.concatenate(arrays) if arrays else np.zeros(0, np.int64))
+    """Of tuples, lists or columns."""
+    every = list(listed)
+    first = starts(np.array([len(each) for each in every], np.int64))
+    if every and isinstance(every[0], np.ndarray):
+        return Rows(first, np.concatenate(every))
+    return Rows(first, np.fromiter(itertools.chain.from_iterable(every), np.int64, int(first[-1])))
 
 
 def by_owner(owners: Indices, count: int) -> Rows:
