@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from plumbline.detect import operators
 from plumbline.detect.columns import Indices, numbered, rows
-from plumbline.detect.instances import Instance, messages_of
+from plumbline.detect.instances import Instance
 from plumbline.detect.personal import LARGE
 from plumbline.detect.recording import PAYLOAD
 from plumbline.detect.traffic import Traffic
@@ -26,11 +26,19 @@ def believed(traffic: Traffic, instances: Sequence[Instance]) -> list[Instance]:
     it comes from a line that mostly tells some of them. What is handed on of objects, whose values
     nobody knows, may be the larger one of two: it is no broadcast where it comes from a line that
     mostly sends, with the same tag, what is not handed on."""
-    if not instances:
-        return []
-    claimed = np.zeros(len(traffic), bool)
-    claimed[messages_of(instances)] = True
+    left = list(instances)
+    while left:
+        doubted = _doubted(traffic, left)
+        if not doubted:
+            break
+        left = [instance for at, instance in enumerate(left) if at not in doubted]
+    return left
+
+
+def _doubted(traffic: Traffic, instances: Sequence[Instance]) -> set[int]:
     messages, lines = rows(each.messages for each in instances), traffic.lines
+    claimed = np.zeros(len(traffic), bool)
+    claimed[messages.at] = True
 
     def explained(number: Indices) -> npt.NDArray[np.float64]:
         """By instance: how much of what its lines send. Where these are not known, all of it."""
@@ -40,16 +48,12 @@ def believed(traffic: Traffic, instances: Sequence[Instance]) -> list[Instance]:
 
     of_line = explained(numbered(lines, np.zeros_like(lines)))
     of_tag = explained(numbered(lines, traffic.tag))
-    doubted = {
+    return {
         at
         for at in np.flatnonzero(np.minimum(of_line, of_tag) < EXPLAINED).tolist()
         if of_line[at] < _least_of_line(traffic, instances[at])
         or (of_tag[at] < EXPLAINED and _is_of_objects(traffic, instances[at]))
     }
-    if not doubted:
-        return list(instances)
-    left = [instance for at, instance in enumerate(instances) if at not in doubted]
-    return believed(traffic, left)
 
 
 def _least_of_line(traffic: Traffic, instance: Instance) -> float:
