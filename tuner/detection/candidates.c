@@ -35,12 +35,12 @@ struct looking {
     struct pl_list seen, comm, group_first, groups, member_first, members; /* the answer */
 };
 
-static int64_t *column_of(const struct pl_traffic *traffic, int64_t field)
+static const int64_t *column_of(const struct pl_traffic *traffic, int64_t field)
 {
-    return (int64_t *)(field == PL_KIND   ? traffic->kind
-                       : field == PL_SITE ? traffic->send_site
-                       : field == PL_TAG  ? traffic->tag
-                                          : traffic->bytes);
+    return field == PL_KIND   ? traffic->kind
+           : field == PL_SITE ? traffic->send_site
+           : field == PL_TAG  ? traffic->tag
+                              : traffic->bytes;
 }
 
 /* By message the number of its class; how many classes. */
