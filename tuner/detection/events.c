@@ -1,7 +1,7 @@
 /* Slots of a rank's file as events of a recording: detect/record_file.py says which slots there may
  * be, detect/read.py what an event is. */
-#include "../../probes/recorder/event.h"
 #include "map.h"
+#include "recorded.h"
 #include "traffic.h"
 
 #include <string.h>
@@ -100,37 +100,13 @@ PL_ENTRY struct pl_answer *pl_survey(const struct slots *slots)
     return pl_answered(survey, slots);
 }
 
-/* recording.EVENT */
-struct __attribute__((packed)) event {
-    int64_t post, start, end;
-    int32_t rank;
-    int64_t serial;
-    uint8_t kind, mode;
-    uint32_t flags;
-    uint16_t function, thread;
-    int32_t comm, peer, tag;
-    int64_t sequence;
-    int32_t blocks;
-    int64_t bytes;
-    uint64_t signature;
-    uint8_t element, operation;
-    uint64_t address;
-    int64_t extent;
-    uint64_t content, poly;
-    double sketch[PL_SKETCH];
-    uint8_t payload[PL_PAYLOAD];
-    double extremes[PL_EXTREMES];
-    int32_t site;
-};
-_Static_assert(sizeof(struct event) == 276, "recording.EVENT");
-
 /* `comms` and `sites`: keys that the rank has for them; `common_comms`, `common_sites`: those of
  * all ranks; `peers`: by communicator the ranks of MPI_COMM_WORLD that a peer may be; `is_inter`:
  * where only those of messages are known. */
 struct conversion {
     int64_t rank, zero, comms_count, sites_count;
     const int64_t *comms, *common_comms, *is_inter, *sites, *common_sites;
-    struct event *events;
+    struct pl_event *events;
     struct slots slots;
     struct pl_rows peers;
 };
@@ -140,7 +116,7 @@ static bool is_message(const struct pl_slot *slot)
     return slot->kind == PL_SEND || slot->kind == PL_RECEIVE;
 }
 
-static void describe(struct event *event, const struct pl_slot *slot)
+static void describe(struct pl_event *event, const struct pl_slot *slot)
 {
     const bool is_known = !(slot->flags & (PL_UNKNOWN_CONTENT | PL_CANCELLED)) &&
                           (!(slot->flags & PL_INCOMPLETE) || slot->kind == PL_SEND);
@@ -184,14 +160,14 @@ static void convert(struct pl_answer *answer, const void *pointer)
     const struct pl_map comms = places(answer->store, given->comms, given->comms_count);
     const struct pl_map sites = places(answer->store, given->sites, given->sites_count);
     int64_t *next = pl_get(answer->store, 2 * (size_t)given->comms_count, sizeof *next);
-    struct event *event = given->events;
+    struct pl_event *event = given->events;
     for (int64_t i = 0; i < given->slots.count; i++) {
         const struct pl_slot *slot = &given->slots.at[i];
         if (!is_event(slot))
             continue;
         const int64_t comm_key = slot->comm, site_key = slot->site;
         const int64_t comm = *pl_map_find(&comms, &comm_key);
-        *event = (struct event){
+        *event = (struct pl_event){
             .post = slot->post - given->zero,
             .start = slot->start - given->zero,
             .end = slot->end - given->zero,
@@ -222,30 +198,24 @@ PL_ENTRY struct pl_answer *pl_events(const struct conversion *given)
 /* A field as int64_t: PUT(name) is a column more. */
 #define PUT(field) columns[at++][i] = (int64_t)event->field
 
-struct events {
-    int64_t count;
-    const struct event *at;
-};
-
 static void take_out(struct pl_answer *answer, const void *pointer)
 {
-    enum { COLUMNS = 15 };
-    const struct events *events = pointer;
+    enum { COLUMNS = 8 };
+    const struct pl_events *events = pointer;
     int64_t *columns[COLUMNS];
     for (int column = 0; column < COLUMNS; column++) {
         columns[column] = pl_get(answer->store, (size_t)events->count, sizeof *columns[column]);
         pl_answer_with(answer, columns[column], events->count);
     }
     for (int64_t i = 0; i < events->count; i++) {
-        const struct event *event = &events->at[i];
+        const struct pl_event *event = &events->at[i];
         int at = 0;
-        PUT(post), PUT(start), PUT(end), PUT(rank), PUT(kind), PUT(flags), PUT(comm), PUT(tag);
-        PUT(bytes), PUT(signature), PUT(element), PUT(address), PUT(content), PUT(poly), PUT(site);
+        PUT(post), PUT(start), PUT(end), PUT(rank), PUT(kind), PUT(flags), PUT(bytes), PUT(address);
     }
 }
 
 /* The usual fields (recording.py), a column each. */
-PL_ENTRY struct pl_answer *pl_event_columns(const struct events *events)
+PL_ENTRY struct pl_answer *pl_event_columns(const struct pl_events *events)
 {
     return pl_answered(take_out, events);
 }

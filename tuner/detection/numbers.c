@@ -1,5 +1,7 @@
 /* Pairs of numbers that are equal, found by a table and not by sorting: by one of all pairs where
  * they are few, else by their hashes. */
+#include "numbers.h"
+
 #include "map.h"
 
 struct pairs {
@@ -43,18 +45,19 @@ static int64_t *direct(struct pl_store *store, const struct pairs *pairs, int64_
     return table;
 }
 
-/* By pair the number of its class, in the order in which they come first; how many classes. */
-static int64_t number(struct pl_store *store, const struct pairs *pairs, int64_t *numbers)
+int64_t pl_number(struct pl_store *store, int64_t count, const int64_t *left, const int64_t *right,
+                  int64_t *numbers)
 {
-    int64_t found = 0, *table = direct(store, pairs, numbers, &found);
+    const struct pairs pairs = {count, left, right};
+    int64_t found = 0, *table = direct(store, &pairs, numbers, &found);
     if (table) {
         pl_give_back(table);
         return found;
     }
     struct pl_map classes;
     pl_map_begin(store, &classes, 2);
-    for (int64_t i = 0; i < pairs->count; i++) {
-        const int64_t key[] = {pairs->left[i], pairs->right[i]};
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t key[] = {left[i], right[i]};
         bool is_new;
         numbers[i] = *pl_map_add(&classes, key, classes.used, &is_new);
     }
@@ -66,7 +69,7 @@ static void number_all(struct pl_answer *answer, const void *pointer)
 {
     const struct pairs *pairs = pointer;
     int64_t *numbers = pl_get(answer->store, (size_t)pairs->count, sizeof *numbers);
-    number(answer->store, pairs, numbers);
+    pl_number(answer->store, pairs->count, pairs->left, pairs->right, numbers);
     pl_answer_with(answer, numbers, pairs->count);
 }
 
@@ -76,18 +79,26 @@ PL_ENTRY struct pl_answer *pl_numbers(int64_t count, const int64_t *left, const 
     return pl_answered(number_all, &(struct pairs){count, left, right});
 }
 
+void pl_by_row(struct pl_store *store, int64_t count, const int64_t *owners, int64_t rows,
+               int64_t **first, int64_t **at)
+{
+    int64_t *begins = pl_get(store, (size_t)rows + 2, sizeof *begins);
+    *at = pl_get(store, (size_t)count, sizeof **at);
+    for (int64_t i = 0; i < count; i++)
+        begins[owners[i] + 2]++;
+    for (int64_t i = 0; i < rows; i++)
+        begins[i + 2] += begins[i + 1];
+    for (int64_t i = 0; i < count; i++)
+        (*at)[begins[owners[i] + 1]++] = i;
+    *first = begins;
+}
+
 static void sort_all(struct pl_answer *answer, const void *pointer)
 {
     const struct pairs *owners = pointer;
     const int64_t count = owners->count, rows = *owners->right;
-    int64_t *first = pl_get(answer->store, (size_t)rows + 2, sizeof *first);
-    int64_t *at = pl_get(answer->store, (size_t)count, sizeof *at);
-    for (int64_t i = 0; i < count; i++)
-        first[owners->left[i] + 2]++;
-    for (int64_t i = 0; i < rows; i++)
-        first[i + 2] += first[i + 1];
-    for (int64_t i = 0; i < count; i++)
-        at[first[owners->left[i] + 1]++] = i;
+    int64_t *first, *at;
+    pl_by_row(answer->store, count, owners->left, rows, &first, &at);
     pl_answer_with(answer, first, rows + 1);
     pl_answer_with(answer, at, count);
 }
@@ -102,7 +113,8 @@ static void class_all(struct pl_answer *answer, const void *pointer)
 {
     const struct pairs *pairs = pointer;
     int64_t *numbers = pl_get(answer->store, (size_t)pairs->count, sizeof *numbers);
-    const int64_t classes = number(answer->store, pairs, numbers);
+    const int64_t classes =
+        pl_number(answer->store, pairs->count, pairs->left, pairs->right, numbers);
     sort_all(answer, &(struct pairs){pairs->count, numbers, &classes});
 }
 

@@ -1,29 +1,23 @@
 /* Whose contribution is known where, message by message, and when it is everybody's
  * (detect/knowledge.py). Sets of ranks are by place in the group. */
+#include "phases.h"
+
 #include "map.h"
-#include "traffic.h"
 
 #include <string.h>
 
-/* Messages of a class, `count`, and their sends (place in `messages`) and receives (`count` more),
- * in causal order. */
-struct phases {
-    const struct pl_traffic *traffic;
-    const int64_t *messages, *points;
-    int64_t count;
-    const int64_t *group;
-    int64_t size, rooted;
-};
-
 /* One time that it went round. `complete`: places of ranks that know everybody's contribution are
- * bits; `overlaps`: somebody was told of one contribution twice. */
+ * bits; `overlaps`: somebody was told of one contribution twice; `crossed`: messages that are one
+ * half of an exchange; `last`: the last place that is complete. */
 struct phase {
-    int64_t messages, overlaps;
+    int64_t messages, overlaps, crossed, last;
 };
 
 struct knowing {
     struct pl_store *store;
-    const struct phases *given;
+    const struct pl_class *given;
+    enum pl_way way;
+    bool rooted;
     int64_t words;
     int64_t *place; /* by rank: its place in the group */
     int64_t *now;   /* by place: its phase */
@@ -36,7 +30,9 @@ struct knowing {
     int64_t phases_count, phases_room;
     struct pl_map types; /* phase, source and target, call site */
     struct pl_sets sets;
-    struct pl_list message, phase, set; /* the answer, in the order of receives */
+    struct pl_list message, phase, set; /* in the order of receives */
+    int64_t *first, *told, *told_set;   /* the same by phase */
+    uint8_t *good;                      /* by phase */
 };
 
 static uint64_t *known_by(const struct knowing *knowing, int64_t place)
@@ -73,7 +69,7 @@ static void require(struct knowing *knowing, int64_t number)
                                          (size_t)room * words * sizeof *knowing->complete);
             knowing->phases_room = room;
         }
-        knowing->phases[knowing->phases_count] = (struct phase){0, 0};
+        knowing->phases[knowing->phases_count] = (struct phase){0};
         memset(knowing->complete + (size_t)knowing->phases_count * words, 0,
                words * sizeof *knowing->complete);
         knowing->phases_count++;
@@ -84,11 +80,11 @@ static void send(struct knowing *knowing, int64_t at)
 {
     const int64_t message = knowing->given->messages[at];
     const int64_t place = knowing->place[knowing->given->traffic->source[message]];
-    if (knowing->given->rooted && is_full(knowing, known_by(knowing, place)))
+    if (knowing->rooted && is_full(knowing, known_by(knowing, place)))
         next_phase(knowing, place);
     knowing->stamps[at].phase = knowing->now[place] + 1;
     knowing->stamps[at].set = pl_set_add(&knowing->sets, known_by(knowing, place));
-    if (knowing->given->rooted)
+    if (knowing->rooted)
         next_phase(knowing, place);
 }
 
@@ -109,10 +105,11 @@ static void add(struct knowing *knowing, int64_t number, int64_t message, int64_
 {
     require(knowing, number);
     knowing->phases[number].messages++;
+    knowing->phases[number].crossed += knowing->given->traffic->crossed[message];
     pl_push(knowing->store, &knowing->message, message);
     pl_push(knowing->store, &knowing->phase, number);
     pl_push(knowing->store, &knowing->set, set);
-    if (!knowing->given->rooted)
+    if (!knowing->rooted)
         is_first(knowing, number, message, true);
 }
 
@@ -182,7 +179,7 @@ static void receive(struct knowing *knowing, int64_t at)
     if (is_full(knowing, known_by(knowing, place))) {
         /* It tells a rank what it knows already, and is no repetition: the last one of a ring that
          * goes round twice. */
-        if (!knowing->given->rooted && number == knowing->now[place] &&
+        if (!knowing->rooted && number == knowing->now[place] &&
             is_full(knowing, pl_set(&knowing->sets, set)) &&
             is_first(knowing, number, message, false)) {
             add(knowing, number, message, set);
@@ -190,7 +187,7 @@ static void receive(struct knowing *knowing, int64_t at)
         }
         next_phase(knowing, place);
     }
-    if (knowing->given->rooted) {
+    if (knowing->rooted) {
         wait(knowing, place, number);
     } else {
         set = told_now(knowing, message, place, number, set);
@@ -200,11 +197,12 @@ static void receive(struct knowing *knowing, int64_t at)
     learn(knowing, place, number, set);
 }
 
-static void begin(struct knowing *knowing, struct pl_store *store, const struct phases *given)
+static void begin(struct knowing *knowing, struct pl_store *store, const struct pl_class *given,
+                  enum pl_way way)
 {
     const size_t size = (size_t)given->size;
-    knowing->store = store;
-    knowing->given = given;
+    *knowing = (struct knowing){.store = store, .given = given, .way = way};
+    knowing->rooted = way == PL_TREE;
     knowing->words = pl_words(given->size);
     knowing->place = pl_get(store, (size_t)given->traffic->ranks, sizeof *knowing->place);
     knowing->now = pl_get(store, size, sizeof *knowing->now);
@@ -220,61 +218,227 @@ static void begin(struct knowing *knowing, struct pl_store *store, const struct 
     }
 }
 
-/* By phase: messages, overlaps, how many ranks know everything, and the last of them. */
-static void answer_phases(struct pl_answer *answer, const struct knowing *knowing)
+static void end(struct knowing *knowing)
 {
-    struct pl_list columns[4] = {{0}};
-    for (int64_t i = 0; i < knowing->phases_count; i++) {
-        int64_t complete = 0, last = -1;
-        for (int64_t place = 0; place < knowing->given->size; place++)
-            if (pl_has(knowing->complete + i * knowing->words, place)) {
-                complete++;
-                last = place;
-            }
-        const int64_t values[] = {knowing->phases[i].messages, knowing->phases[i].overlaps,
-                                  complete, last};
-        for (int j = 0; j < 4; j++)
-            pl_push(answer->store, &columns[j], values[j]);
-    }
-    for (int j = 0; j < 4; j++)
-        pl_answer_list(answer, &columns[j]);
+    pl_map_end(&knowing->types);
+    void *const pieces[] = {
+        knowing->place,      knowing->now,        knowing->known,    knowing->full,
+        knowing->stamps,     knowing->phases,     knowing->complete, knowing->sets.bits,
+        knowing->sets.place, knowing->message.at, knowing->phase.at, knowing->set.at,
+        knowing->first,      knowing->told,       knowing->told_set, knowing->good};
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+        pl_give_back(pieces[i]);
 }
+
+/* Messages by phase, in the order of their receives. */
+static void sort_by_phase(struct knowing *knowing)
+{
+    struct pl_store *store = knowing->store;
+    const int64_t count = knowing->message.count;
+    int64_t *first = pl_get(store, (size_t)knowing->phases_count + 2, sizeof *first);
+    knowing->told = pl_get(store, (size_t)count, sizeof *knowing->told);
+    knowing->told_set = pl_get(store, (size_t)count, sizeof *knowing->told_set);
+    for (int64_t i = 0; i < knowing->phases_count; i++)
+        first[i + 2] = first[i + 1] + knowing->phases[i].messages;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = first[knowing->phase.at[i] + 1]++;
+        knowing->told[at] = knowing->message.at[i];
+        knowing->told_set[at] = knowing->set.at[i];
+    }
+    knowing->first = first;
+}
+
+/* How many ranks know everything; sets the last of them. */
+static int64_t complete_in(struct knowing *knowing, int64_t number)
+{
+    int64_t count = 0;
+    knowing->phases[number].last = -1;
+    for (int64_t place = 0; place < knowing->given->size; place++)
+        if (pl_has(knowing->complete + number * knowing->words, place)) {
+            count++;
+            knowing->phases[number].last = place;
+        }
+    return count;
+}
+
+/* Whether each rank sends less, the more it knows. */
+static bool shrinks(struct knowing *knowing, int64_t number)
+{
+    const struct pl_traffic *traffic = knowing->given->traffic;
+    const int64_t count = knowing->phases[number].messages;
+    int64_t *sent = pl_get(knowing->store, (size_t)count, sizeof *sent);
+    int64_t *bytes = pl_get(knowing->store, (size_t)knowing->given->size, sizeof *bytes);
+    memcpy(sent, knowing->told + knowing->first[number], (size_t)count * sizeof *sent);
+    pl_sort(sent, count);
+    bool found = true;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t *last = &bytes[knowing->place[traffic->source[sent[i]]]];
+        found &= !*last || traffic->bytes[sent[i]] < *last;
+        *last = traffic->bytes[sent[i]];
+    }
+    pl_give_back(bytes);
+    pl_give_back(sent);
+    return found;
+}
+
+/* Steps of recursive halving. */
+static int64_t steps(int64_t size)
+{
+    int64_t found = 0;
+    while ((INT64_C(1) << found) < size)
+        found++;
+    return found;
+}
+
+static bool is_good(struct knowing *knowing, int64_t number)
+{
+    const int64_t complete = complete_in(knowing, number), size = knowing->given->size;
+    const struct phase *phase = &knowing->phases[number];
+    switch (knowing->way) {
+    case PL_TREE: /* else it is the one side of exchanges */
+        return phase->messages == size - 1 && complete && !phase->overlaps &&
+               2 * phase->crossed <= phase->messages;
+    case PL_WHOLE:
+        return complete == size && phase->messages >= size;
+    case PL_HALVING:
+        return complete == size && !phase->overlaps &&
+               phase->messages <= (steps(size) + 2) * size && shrinks(knowing, number);
+    case PL_BARRIER:
+        break;
+    }
+    return complete == size;
+}
+
+/* Whether ranks that know of the same contributions send different things in a good phase: looked
+ * at among what was received before a place in the order of points. */
+static bool contradicts(const struct knowing *knowing, int64_t before)
+{
+    const struct pl_traffic *traffic = knowing->given->traffic;
+    const size_t sets = (size_t)knowing->sets.count;
+    int64_t *content = pl_get(knowing->store, sets, sizeof *content);
+    int64_t *phase = pl_get(knowing->store, sets, sizeof *phase); /* the last one with it, from 1 */
+    bool found = false;
+    for (int64_t i = 0; i < knowing->phases_count && !found; i++) {
+        if (!knowing->good[i])
+            continue;
+        for (int64_t at = knowing->first[i]; at < knowing->first[i + 1]; at++) {
+            const int64_t message = knowing->told[at], set = knowing->told_set[at];
+            if (traffic->received[message] >= before)
+                continue;
+            found |= phase[set] == i + 1 && content[set] != traffic->content[message];
+            phase[set] = i + 1;
+            content[set] = traffic->content[message];
+        }
+    }
+    pl_give_back(phase);
+    pl_give_back(content);
+    return found;
+}
+
+/* So many messages a rank are looked at first. A class is explained where at least this share of it
+ * is in good phases; it is given up early that does not begin with half as many. */
+enum { GLANCE = 32, PERCENT = 50 };
+
+/* Follows the first messages of a class; whether enough of them are in good phases, and nothing
+ * contradicts these. */
+static bool follow(struct knowing *knowing, int64_t count)
+{
+    const struct pl_class *given = knowing->given;
+    for (int64_t i = 0; i < 2 * given->count; i++) {
+        const int64_t point = given->points[i];
+        if (point < count)
+            send(knowing, point);
+        else if (point >= given->count && point < given->count + count)
+            receive(knowing, point - given->count);
+    }
+    sort_by_phase(knowing);
+    knowing->good = pl_get(knowing->store, (size_t)knowing->phases_count, 1);
+    int64_t messages = 0;
+    for (int64_t i = 0; i < knowing->phases_count; i++)
+        if ((knowing->good[i] = is_good(knowing, i)))
+            messages += knowing->phases[i].messages;
+    const bool is_all = count == given->count;
+    if (!messages || 100 * messages < (is_all ? PERCENT : PERCENT / 2) * count)
+        return false;
+    /* What is sent later may come in between from there on. */
+    const int64_t end = is_all ? INT64_MAX : given->traffic->sent[given->messages[count]];
+    return knowing->way != PL_WHOLE || !contradicts(knowing, end);
+}
+
+/* Barriers are looked at as a whole. */
+int64_t pl_looked_at_first(int64_t count, int64_t size, enum pl_way way)
+{
+    return way == PL_BARRIER || count < GLANCE * size ? count : GLANCE * size;
+}
+
+bool pl_begins_well(struct pl_store *store, const struct pl_class *given, enum pl_way way)
+{
+    struct knowing knowing;
+    begin(&knowing, store, given, way);
+    const bool found = follow(&knowing, pl_looked_at_first(given->count, given->size, way));
+    end(&knowing);
+    return found;
+}
+
+static void answer_good(struct pl_answer *answer, const struct knowing *knowing)
+{
+    struct pl_list rows[5] = {{0}}; /* first, message, set; overlaps, last */
+    pl_push(answer->store, &rows[0], 0);
+    for (int64_t i = 0; i < knowing->phases_count; i++) {
+        if (!knowing->good[i])
+            continue;
+        for (int64_t at = knowing->first[i]; at < knowing->first[i + 1]; at++) {
+            pl_push(answer->store, &rows[1], knowing->told[at]);
+            pl_push(answer->store, &rows[2], knowing->told_set[at]);
+        }
+        pl_push(answer->store, &rows[0], rows[1].count);
+        pl_push(answer->store, &rows[3], knowing->phases[i].overlaps);
+        pl_push(answer->store, &rows[4], knowing->phases[i].last);
+    }
+    for (int i = 0; i < 5; i++)
+        pl_answer_list(answer, &rows[i]);
+}
+
+static void answer_sets(struct pl_answer *answer, const struct pl_sets *sets)
+{
+    int64_t *sizes = pl_get(answer->store, (size_t)sets->count, sizeof *sizes);
+    for (int64_t set = 0; set < sets->count; set++)
+        for (int64_t word = 0; word < sets->words; word++)
+            sizes[set] += __builtin_popcountll(pl_set(sets, set)[word]);
+    pl_answer_with(answer, sizes, sets->count);
+    pl_answer_with(answer, (const int64_t *)sets->bits, sets->count * sets->words);
+}
+
+struct asked {
+    struct pl_class class;
+    enum pl_way way;
+};
 
 static void know(struct pl_answer *answer, const void *pointer)
 {
-    const struct phases *given = pointer;
+    const struct asked *asked = pointer;
+    const struct pl_class *class = &asked->class;
+    if (pl_looked_at_first(class->count, class->size, asked->way) < class->count &&
+        !pl_begins_well(answer->store, class, asked->way))
+        return;
     struct knowing *knowing = pl_get(answer->store, 1, sizeof *knowing);
-    begin(knowing, answer->store, given);
-    for (int64_t i = 0; i < 2 * given->count; i++) {
-        if (given->points[i] < given->count)
-            send(knowing, given->points[i]);
-        else
-            receive(knowing, given->points[i] - given->count);
-    }
-    answer_phases(answer, knowing);
-    pl_answer_list(answer, &knowing->message);
-    pl_answer_list(answer, &knowing->phase);
-    pl_answer_list(answer, &knowing->set);
-    struct pl_list sizes = {0};
-    for (int64_t set = 0; set < knowing->sets.count; set++) {
-        int64_t size = 0;
-        for (int64_t word = 0; word < knowing->words; word++)
-            size += __builtin_popcountll(pl_set(&knowing->sets, set)[word]);
-        pl_push(answer->store, &sizes, size);
-    }
-    pl_answer_list(answer, &sizes);
-    pl_answer_with(answer, (const int64_t *)knowing->sets.bits,
-                   knowing->sets.count * knowing->words);
+    begin(knowing, answer->store, class, asked->way);
+    if (!follow(knowing, class->count))
+        return;
+    answer_good(answer, knowing);
+    answer_sets(answer, &knowing->sets);
 }
 
-/* Phases of a class, and by message that was received: its phase, and the number of the set of
- * ranks whose contribution it was; sizes and bits of the sets. Of a rooted class each rank but the
- * root sends once, when it has what it waits for; else a phase ends for a rank when it knows of all
- * others, and what it sends then only tells those that do not. */
+/* The good phases of a class, where they explain it; no columns: they do not. First ones and
+ * messages that were received, in that order; by message the number of the set of ranks whose
+ * contribution it was; by phase whether somebody was told of one contribution twice, and the last
+ * place in the group that knows everything; sizes and bits of the sets. Of a tree each rank but
+ * the root sends once, when it has what it waits for; else a phase ends for a rank when it knows of
+ * all others, and what it sends then only tells those that do not. */
 PL_ENTRY struct pl_answer *pl_phases(const struct pl_traffic *traffic, const int64_t *messages,
                                      const int64_t *points, int64_t count, const int64_t *group,
-                                     int64_t size, int64_t rooted)
+                                     int64_t size, int64_t way)
 {
-    return pl_answered(know,
-                       &(struct phases){traffic, messages, points, count, group, size, rooted});
+    const struct pl_class class = {traffic, messages, points, count, group, size};
+    return pl_answered(know, &(struct asked){class, (enum pl_way)way});
 }

@@ -1,6 +1,7 @@
 /* Memory of one call, and its answer. */
 #include "store.h"
 
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -121,6 +122,22 @@ void pl_release(struct pl_answer *answer)
     }
     free(answer->store);
     free(answer);
+}
+
+/* Thresholds of glibc as they are when it has moved them as far as it does. */
+enum { MAPPED = 32 << 20, TRIMMED = 64 << 20, PADDED = 128 << 10, MUCH = 1 << 30, STEP = 16 << 20 };
+
+void pl_keep_memory(int64_t keep)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, keep ? MUCH : MAPPED);
+    mallopt(M_TRIM_THRESHOLD, keep ? MUCH : TRIMMED);
+    mallopt(M_TOP_PAD, keep ? STEP : PADDED);
+    if (!keep)
+        malloc_trim(0);
+#else
+    (void)keep;
+#endif
 }
 
 static int compare(const void *left, const void *right)

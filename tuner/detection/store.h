@@ -8,7 +8,7 @@
 
 #define PL_ENTRY __attribute__((visibility("default")))
 
-enum { PL_MOST_COLUMNS = 16 };
+enum { PL_MOST_COLUMNS = 24 };
 
 struct pl_store;
 
@@ -50,6 +50,10 @@ void pl_answer_list(struct pl_answer *answer, const struct pl_list *list);
 /* Calls `work`; NULL where memory was short. */
 struct pl_answer *pl_answered(void (*work)(struct pl_answer *, const void *), const void *given);
 PL_ENTRY void pl_release(struct pl_answer *answer);
+
+/* Whether memory that is given back stays with the process until the next call: what is asked for
+ * next needs no pages that the kernel has to clear. Where the C library is glibc. */
+PL_ENTRY void pl_keep_memory(int64_t keep);
 
 /* Sorts numbers, the smallest first. */
 void pl_sort(int64_t *at, int64_t count);

@@ -73,6 +73,54 @@ def many_contacts(me: Rank, rounds: int = 2) -> Waits:
         yield from _told_in_turn(me, dict.fromkeys(others, mine))
 
 
+def lists_of_contacts(me: Rank, rounds: int = 12) -> Waits:
+    """Each rank exchanges blocks with its contacts on a ring of four, in one place with all others,
+    and there the same with each (AMG)."""
+    if me.size != 4:
+        return
+    mine, theirs = me.alloc(12).reshape(4, 3), me.alloc(12).reshape(4, 3)
+    near = [(me.rank - 1) % 4, (me.rank + 1) % 4]
+    for number in range(rounds):
+        me.fill(mine)
+        yield from _exchanged(me, mine, theirs, near)
+        if number % 4 == 3:
+            mine[...] = mine[0]
+        if number % 2:
+            yield from _exchanged(me, mine, theirs, sorted({*range(4)} - {me.rank}))
+
+
+def _exchanged(me: Rank, mine: Any, theirs: Any, others: list[int]) -> Waits:
+    for other in others:
+        me.send(mine[other], other, 3)
+    for other in others:
+        yield from me.recv(theirs[other], other, 3)
+
+
+def larger_objects(me: Rank, rounds: int = 24) -> Waits:
+    """The larger one of objects comes along a tree to rank 0, which sends it to a root (mpi4py's
+    `reductions`): of few ranks all have it then."""
+    best, got = me.alloc(1, "S16"), me.alloc(1, "S16")
+    for number in range(rounds):
+        me.fill(best.view(np.uint8))
+        yield from _larger(me, best, got, number % me.size)
+
+
+def _larger(me: Rank, best: Any, got: Any, root: int) -> Waits:
+    mask = 1
+    while mask < me.size:
+        if me.rank & mask:
+            me.send(best, me.rank - mask, 7)
+            break
+        if me.rank + mask < me.size:
+            yield from me.recv(got, me.rank + mask, 7)
+            best[...] = max(best[0], got[0])
+        mask *= 2
+    if root and me.rank == 0:
+        me.send(best, root, 7)
+    elif root and me.rank == root:
+        yield from me.recv(got, 0, 7)
+
+
 def edges_that_all_need(me: Rank, rounds: int = 3) -> Waits:
     """Rank 1 has few cells: all of them are what most others need. These exchange other things."""
     mine = me.data(4 * me.size)
@@ -426,6 +474,8 @@ ALL = (
     memory_used_again,
     neighbours_of_a_matrix,
     many_contacts,
+    lists_of_contacts,
+    larger_objects,
     edges_that_all_need,
     counts_of_leavers,
     halves_of_sums,

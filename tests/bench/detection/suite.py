@@ -158,7 +158,7 @@ def _by_bruck(nprocs: int) -> Iterator[Case]:
     """Of three ranks each block is sent straight to its own. Of four, blocks in turn may be those
     of neighbours in three directions."""
     patterns = exchanges.BRUCK if nprocs > 3 else ()
-    for pattern in (*patterns, *(exchanges.IN_TURN if nprocs > 4 else ())):
+    for pattern in (*patterns, *(exchanges.IN_TURN if nprocs > 3 else ())):
         for count in (1, 32, 512, 8192) if nprocs in (4, 5, 8) else (1, 32):
 
             def main(me: Rank, pattern: Any = pattern, count: Any = count) -> Waits:

@@ -72,6 +72,23 @@ def test_what_most_ranks_are_told_is_no_incomplete_broadcast(program: spmd.Main)
         assert detect(spmd.run(nprocs, program)).instances == []
 
 
+@pytest.mark.parametrize("program", [negatives.lists_of_contacts, negatives.larger_objects])
+def test_what_a_line_does_now_and_then_is_no_collective(program: spmd.Main) -> None:
+    for nprocs in (3, 4):
+        assert detect(spmd.run(nprocs, program)).instances == []
+
+
+def test_of_four_ranks_blocks_go_round_in_turn_where_nothing_else_is_sent() -> None:
+    def main(me: spmd.Rank) -> spmd.Waits:
+        for _ in range(3):
+            yield from exchanges.alltoall_in_scratch(me, 8)
+
+    found = detect(spmd.run(4, main)).instances
+    assert [each.collective for each in found] == ["alltoall"] * 3
+    assert {each.evidence for each in found} == {"assumed"}
+    assert detect(spmd.run(4, negatives.multipartition)).instances == []
+
+
 def test_a_message_belongs_to_one_instance() -> None:
     def main(me: spmd.Rank) -> spmd.Waits:
         for _ in range(3):

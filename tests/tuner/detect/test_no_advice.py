@@ -28,6 +28,8 @@ PROGRAMS = (
     negatives.edges_of_a_plane,
     negatives.memory_used_again,
     negatives.neighbours_of_a_matrix,
+    negatives.lists_of_contacts,
+    negatives.larger_objects,
 )
 
 

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from plumbline.detect.columns import rows
 from plumbline.detect.detecting import detect
 from plumbline.detect.kinds import Flag
 from plumbline.detect.patterns import MOST_SIZES, HandPattern, patterns
@@ -95,7 +96,8 @@ def test_waiting_for_a_late_rank_is_no_work() -> None:
     for late_ns in (1_000, 10_000_000):
         detected = detect(late(late_ns).recording())
         assert len(detected.instances) == 3
-        found.append(work_seconds(detected.traffic, detected.instances))
+        messages = rows(instance.messages for instance in detected.instances)
+        found.append(work_seconds(detected.traffic, detected.instances, messages))
     assert 0 < found[0] < 1e-3
     assert found[1] == pytest.approx(found[0], rel=0.5)
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import msgspec
 
+from plumbline.detect import core
 from plumbline.detect.detecting import Detected, detect
 from plumbline.detect.findings import HandMade, place_of, with_instances
 from plumbline.detect.instances import Instance
@@ -27,7 +28,7 @@ class Analysed(msgspec.Struct, frozen=True, eq=False):
 
 
 def analysed(recording: Recording) -> Analysed:
-    with _uncollected():
+    with _uncollected(), core.memory_kept():
         return _analysed(recording)
 
 

@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from plumbline.detect.classes import Key, in_classes, in_groups
-from plumbline.detect.columns import Indices, Mask
+from plumbline.detect.classes import Search, Shared, in_classes
+from plumbline.detect.columns import Indices, Mask, Rows
 from plumbline.detect.instances import Instance
-from plumbline.detect.knowledge import Phases, phases
+from plumbline.detect.knowledge import Way, phases
 from plumbline.detect.traffic import Traffic
 
 # A message of so few bytes, that says the same each time, is a signal.
@@ -24,44 +24,36 @@ def barriers(traffic: Traffic, messages: Indices) -> list[Instance]:
     """Barriers among messages of one size that always say the same: on a communicator as a whole,
     from a call site, with a tag."""
     small = messages[traffic.bytes[messages] <= SIGNAL]
-    keys: list[Key] = [
-        lambda some: traffic.with_tag(traffic.bytes[some], some),
-        lambda some: traffic.with_site(traffic.bytes[some], some),
-        lambda some: traffic.bytes[some],
-    ]
-    return in_classes(traffic, small, keys, partial(_of_class, traffic))
+    ways = (Shared.BYTES | Shared.TAG, Shared.BYTES | Shared.SITE, Shared.BYTES)
+    return in_classes(traffic, small, ways, Search.BARRIERS, partial(_of_group, traffic))
 
 
-def _of_class(traffic: Traffic, comm: int, members: Indices) -> list[Instance]:
-    content = traffic.content[members]
-    if (content != content[0]).any():
+def _of_group(
+    traffic: Traffic, comm: int, group: tuple[int, ...], messages: Indices
+) -> list[Instance]:
+    every = phases(traffic, messages, group, Way.BARRIER)
+    if every is None:
         return []
-    found: list[Instance] = []
-    for group, own in in_groups(traffic, comm, members):
-        every = phases(traffic, own, group, rooted=False)
-        good = every.picked(
-            (every.complete == len(group))
-            & _once(traffic, every, len(group))
-            & _at_once(traffic, every)
-            & _undisturbed(traffic, every)
+    rows = every.messages
+    good = rows.picked(
+        np.flatnonzero(
+            _once(traffic, rows, len(group)) & _at_once(traffic, rows) & _undisturbed(traffic, rows)
         )
-        if len(good.messages.at) < EXPLAINED * len(own):
-            continue
-        found += [
-            Instance("barrier", comm, group, messages, 0) for messages in good.messages.tuples()
-        ]
-    return found
+    )
+    if len(good.at) < EXPLAINED * len(messages):
+        return []
+    return [Instance("barrier", comm, group, listed, 0) for listed in good.tuples()]
 
 
-def _once(traffic: Traffic, every: Phases, size: int) -> Mask:
+def _once(traffic: Traffic, every: Rows, size: int) -> Mask:
     """Whether no rank tells another one twice, but in a ring that goes round twice from two call
     sites: else neighbours tell each other, and news only gets about in time."""
-    messages, phase = every.messages.at, every.messages.owners
+    messages, phase = every.at, every.owners
     pairs = traffic.pairs(messages)
     with_site = traffic.with_site(pairs, messages)
     twice = _repeated(phase, pairs, len(every))
     again = _repeated(phase, with_site, len(every))
-    return ~twice | (~again & (every.messages.lengths <= 2 * size))
+    return ~twice | (~again & (every.lengths <= 2 * size))
 
 
 def _repeated(owners: Indices, values: Indices, count: int) -> Mask:
@@ -72,22 +64,18 @@ def _repeated(owners: Indices, values: Indices, count: int) -> Mask:
     return np.asarray(np.bincount(owners[1:][same], minlength=count) > 0)
 
 
-def _at_once(traffic: Traffic, every: Phases) -> Mask:
+def _at_once(traffic: Traffic, every: Rows) -> Mask:
     """Whether ranks do little else from their first message of it to their last."""
-    messages, count = every.messages, every.messages.lengths
-    some = count > 0
-    firsts = messages.first[:-1][some]
-    lasting = np.zeros(len(every), np.int64)
-    if some.any():
-        lasting[some] = np.maximum.reduceat(traffic.received[messages.at], firsts)
-        lasting[some] -= np.minimum.reduceat(traffic.sent[messages.at], firsts)
-    return np.asarray(lasting <= BESIDE * 2 * count)
+    firsts = every.first[:-1]
+    lasting = np.maximum.reduceat(traffic.received[every.at], firsts)
+    lasting -= np.minimum.reduceat(traffic.sent[every.at], firsts)
+    return np.asarray(lasting <= BESIDE * 2 * every.lengths)
 
 
-def _undisturbed(traffic: Traffic, every: Phases) -> Mask:
+def _undisturbed(traffic: Traffic, every: Rows) -> Mask:
     """Whether most ranks do nothing else between what they send: what comes beside each message
     has been announced by it."""
-    messages, phase, ranks = every.messages.at, every.messages.owners, traffic.nprocs
+    messages, phase, ranks = every.at, every.owners, traffic.nprocs
     senders = phase * ranks + traffic.source[messages]
     order = np.lexsort((traffic.sent_as[messages], senders))
     senders, places = senders[order], traffic.sent_as[messages][order]

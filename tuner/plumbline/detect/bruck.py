@@ -11,14 +11,11 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from plumbline.detect.classes import in_classes, in_groups, ways
+from plumbline.detect.classes import WAYS, Search, in_classes
 from plumbline.detect.columns import Indices
 from plumbline.detect.instances import Instance, in_order
 from plumbline.detect.recording import PAYLOAD
 from plumbline.detect.traffic import Traffic
-
-# Of three each block goes straight to where it belongs.
-SMALLEST = 4
 
 _UNPROVED = "by partners and sizes: contents of more than 64 bytes cannot prove it"
 
@@ -27,31 +24,29 @@ Turns = npt.NDArray[np.int64]  # shape (ranks, times, steps): messages, by who s
 
 def alltoalls(traffic: Traffic, messages: Indices) -> list[Instance]:
     some = messages[traffic.bytes[messages] > 0]
-    return in_classes(traffic, some, ways(traffic)[:2], partial(_of_class, traffic))
+    return in_classes(traffic, some, WAYS[:2], Search.BRUCK, partial(_of_group, traffic))
 
 
-def _of_class(traffic: Traffic, comm: int, members: Indices) -> Iterator[Instance]:
-    sent = np.bincount(traffic.source[members])
-    if len(set(sent[sent > 0].tolist())) > 1:  # as at the ends of a line
+def _of_group(
+    traffic: Traffic, comm: int, group: tuple[int, ...], messages: Indices
+) -> Iterator[Instance]:
+    turns = _turns(traffic, group, messages)
+    if turns is None:
         return
-    for group, own in in_groups(traffic, comm, members):
-        turns = _turns(traffic, group, own)
-        if turns is None:
-            continue
-        proved = _is_handed_on(traffic, turns)
-        if proved is False:
-            continue
-        block = traffic.bytes[turns[0, :, 0]] // _blocks(len(group))[0]
-        for time in range(turns.shape[1]):
-            yield Instance(
-                "alltoall",
-                comm,
-                group,
-                in_order(turns[:, time].ravel().tolist()),
-                int(block[time]),
-                evidence="proved" if proved else "assumed",
-                remarks=() if proved else (_UNPROVED,),
-            )
+    proved = _is_handed_on(traffic, turns)
+    if proved is False:
+        return
+    block = traffic.bytes[turns[0, :, 0]] // _blocks(len(group))[0]
+    for time in range(turns.shape[1]):
+        yield Instance(
+            "alltoall",
+            comm,
+            group,
+            in_order(turns[:, time].ravel().tolist()),
+            int(block[time]),
+            evidence="proved" if proved else "assumed",
+            remarks=() if proved else (_UNPROVED,),
+        )
 
 
 def _blocks(size: int) -> npt.NDArray[np.int64]:
@@ -65,8 +60,6 @@ def _turns(traffic: Traffic, group: tuple[int, ...], messages: Indices) -> Turns
     sender of what rank i waits for in a step is i - 2 ** step."""
     size = len(group)
     blocks = _blocks(size)
-    if size < SMALLEST or len(messages) % (size * len(blocks)):
-        return None
     place = np.zeros(traffic.nprocs, np.int64)
     place[list(group)] = np.arange(size)
     sources = place[traffic.source[messages]]
@@ -76,8 +69,6 @@ def _turns(traffic: Traffic, group: tuple[int, ...], messages: Indices) -> Turns
     hops = 1 << np.arange(len(blocks))
     if (distance == size - hops).all():  # downwards
         turns = turns[::-1]
-    elif (distance != hops).any():
-        return None
     nbytes, content = traffic.bytes[turns], np.sort(traffic.content[turns], axis=None)
     fits = (nbytes * blocks[0] == nbytes[:1, :, :1] * blocks).all()
     fits &= (nbytes[0, :, 0] % blocks[0] == 0).all() and (content[1:] != content[:-1]).all()

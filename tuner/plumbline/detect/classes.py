@@ -1,91 +1,90 @@
 """Messages that belong together, by what they share: one way to see it after the other, each among
-what the ways before it have left."""
+what the ways before it have left. Which of them are worth a look is told by
+tuner/detection/candidates.c."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import enum
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from plumbline.detect.columns import Indices, classes, distinct
-from plumbline.detect.groups import components, partition
+from plumbline.detect import core
+from plumbline.detect.columns import Indices, Rows
 from plumbline.detect.instances import Instance, messages_of
 from plumbline.detect.traffic import Traffic
 
-# What messages of a class have in common besides their communicator.
-Key = Callable[[Indices], Indices]
+
+class Shared(enum.IntFlag):
+    """What messages of a class have in common besides their communicator."""
+
+    NOTHING = 0
+    KIND = 1
+    SITE = 2
+    TAG = 4
+    BYTES = 8
 
 
-def ways(traffic: Traffic) -> list[Key]:
-    """To see what belongs together: what is sent from one call site; with one tag; all of it."""
-    nothing = np.zeros(len(traffic), np.int64)
-    return [
-        lambda some: traffic.with_site(nothing[some], some),
-        lambda some: traffic.with_tag(nothing[some], some),
-        lambda some: nothing[some],
-    ]
+WAYS = (Shared.SITE, Shared.TAG, Shared.NOTHING)
+"""To see what belongs together: what is sent from one call site; with one tag; all of it."""
+
+
+class Search(enum.IntEnum):
+    """What is looked for."""
+
+    BARRIERS = 0
+    SURE_REDUCTIONS = 1
+    REDUCTIONS = 2
+    BRUCK = 3
+
+
+def classes_of(traffic: Traffic, messages: Indices, shared: Shared) -> Rows:
+    """Places in `messages` of those that have this in common, by class, in the order in which
+    these come first."""
+    return Rows(
+        *core.call("pl_message_classes", traffic.passed, messages, len(messages), int(shared))
+    )
 
 
 class Looked:
     """Which classes were looked at: another way to see it often gives the same ones."""
 
-    def __init__(self, count: int) -> None:
-        """Of numbers below `count`."""
-        self._random = _random(count)
-        self._seen: set[tuple[int, int]] = set()
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
 
     def first_time(self, members: Indices) -> bool:
-        own = (len(members), int(self._random[members].sum()))
+        own = hash(members.tobytes())
         is_new = own not in self._seen
         self._seen.add(own)
         return is_new
 
 
-@functools.lru_cache(maxsize=2)
-def _random(count: int) -> Indices:
-    """63 bits each: sets of numbers are equal where the sums of these are."""
-    return np.random.default_rng(1).integers(1 << 63, size=count)
-
-
 def in_classes(
     traffic: Traffic,
     messages: Indices,
-    keys: Sequence[Key],
-    look: Callable[[int, Indices], Iterable[Instance]],
+    ways: Sequence[Shared],
+    search: Search,
+    look: Callable[[int, tuple[int, ...], Indices], Iterable[Instance]],
 ) -> list[Instance]:
-    """What `look` finds in each class, given its communicator and messages; the messages of what
-    was found are in no later class."""
+    """What `look` finds in classes, given a communicator, a group of its ranks that messages of the
+    class connect, and these messages. Groups are all ranks of the communicator, or rows of them.
+    The messages of what was found are in no later class."""
     left = messages
     found: list[Instance] = []
-    looked = Looked(len(traffic))
-    for key in keys:
-        rows = classes(traffic.comm[left], key(left))
+    seen = np.zeros(0, np.int64)
+    for shared in ways:
+        asked = (traffic.passed, left, len(left), int(shared), int(search))
+        hashes, comms, group_first, groups, first, at = core.call(
+            "pl_candidates", *asked, traffic.ranks_of_comms, seen, len(seen)
+        )
+        seen = np.concatenate([seen, hashes])
         new: list[Instance] = []
-        for row in range(len(rows)):
-            members = left[rows[row]]
-            if looked.first_time(members):
-                new += look(int(traffic.comm[members[0]]), members)
-        found += new
-        taken = np.zeros(len(traffic), bool)
-        taken[messages_of(new)] = True
-        left = left[~taken[left]]
+        ranks, members = Rows(group_first, groups), Rows(first, at)
+        for row, comm in enumerate(comms.tolist()):
+            new += look(comm, tuple(ranks[row].tolist()), members[row])
+        if new:
+            found += new
+            taken = np.zeros(len(traffic), bool)
+            taken[messages_of(new)] = True
+            left = left[~taken[left]]
     return found
-
-
-def in_groups(
-    traffic: Traffic, comm: int, members: Indices
-) -> Iterator[tuple[tuple[int, ...], Indices]]:
-    """The groups of ranks that messages of a class connect, each with its own; none where they are
-    not all ranks of the communicator, or rows of them."""
-    ranks = traffic.nprocs
-    pairs = distinct(traffic.pairs(members), ranks * ranks)
-    groups = components(zip((pairs // ranks).tolist(), (pairs % ranks).tolist(), strict=True))
-    if not partition(groups, traffic.recording.communicators[comm].ranks):
-        return
-    group_of = np.zeros(ranks, np.int64)
-    for number, group in enumerate(groups):
-        group_of[list(group)] = number
-    mine = group_of[traffic.source[members]]
-    for number, group in enumerate(groups):
-        yield group, members[mine == number]

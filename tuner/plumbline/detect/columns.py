@@ -29,7 +29,7 @@ class Rows(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def lengths(self) -> Indices:
-        return np.diff(self.first)
+        return self.first[1:] - self.first[:-1]
 
     @property
     def owners(self) -> Indices:
@@ -67,7 +67,9 @@ class Rows(msgspec.Struct, frozen=True, eq=False):
 
 def starts(lengths: Indices) -> Indices:
     """Where rows of these lengths begin, and where the last one ends."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+    found = np.zeros(len(lengths) + 1, np.int64)
+    lengths.cumsum(out=found[1:])
+    return found
 
 
 def ranges(begins: Indices, lengths: Indices) -> Indices:
@@ -77,9 +79,12 @@ def ranges(begins: Indices, lengths: Indices) -> Indices:
 
 
 def rows(listed: Iterable[Sequence[int] | Indices]) -> Rows:
-    arrays = [np.asarray(each, np.int64) for each in listed]
-    lengths = np.array([len(each) for each in arrays], np.int64)
-    return Rows(starts(lengths), np.concatenate(arrays) if arrays else np.zeros(0, np.int64))
+    """Of tuples, lists or columns."""
+    every = list(listed)
+    first = starts(np.array([len(each) for each in every], np.int64))
+    if every and isinstance(every[0], np.ndarray):
+        return Rows(first, np.concatenate(every))
+    return Rows(first, np.fromiter(itertools.chain.from_iterable(every), np.int64, int(first[-1])))
 
 
 def by_owner(owners: Indices, count: int) -> Rows:

@@ -14,9 +14,9 @@ from plumbline.detect.barriers import SIGNAL, barriers
 from plumbline.detect.bruck import alltoalls
 from plumbline.detect.columns import Indices, Mask
 from plumbline.detect.composites import composed
+from plumbline.detect.doubts import believed
 from plumbline.detect.instances import Instance, messages_of
 from plumbline.detect.personal import EXPLAINED, deliveries, personal
-from plumbline.detect.phased import Memo
 from plumbline.detect.provenance import Provenance, provenance
 from plumbline.detect.recording import Recording
 from plumbline.detect.reductions import reductions
@@ -43,10 +43,9 @@ class Detected(msgspec.Struct, frozen=True, eq=False):
 def detect(recording: Recording) -> Detected:
     """Each message is claimed by one instance at most, but where collectives are nested."""
     state = _Detecting(traffic(recording))
-    memo: Memo = {}
     state.add(barriers(state.traffic, state.unclaimed()))
     # The larger one of two values is handed on as it is: that is no broadcast by who had it.
-    state.add(reductions(state.traffic, state.unclaimed(), memo, surely=True))
+    state.add(reductions(state.traffic, state.unclaimed(), surely=True))
     found = provenance(state.traffic, state.claimed)
     cut = atoms(state.traffic, found)
     news = np.flatnonzero(found.items.common[cut.item] == 0)
@@ -62,9 +61,9 @@ def detect(recording: Recording) -> Detected:
     state.add(_broadcasts(state, found, left, partial))
     grouped, others = of_groups(state.traffic, cut, state.free(cut, partial))
     state.add(_broadcasts(state, found, _gathered(state, found, cut, grouped), others))
-    state.add(reductions(state.traffic, state.unclaimed(), memo))
+    state.add(reductions(state.traffic, state.unclaimed()))
     state.add(alltoalls(state.traffic, state.unclaimed()))
-    state.settle(composed(state.traffic, state.found))
+    state.settle(believed(state.traffic, composed(state.traffic, state.found)))
     state.add(_incomplete(state, direct, cut, others))
     state.found.sort(key=lambda instance: instance.messages[0])
     return Detected(state.traffic, state.found, state.unclaimed().tolist())

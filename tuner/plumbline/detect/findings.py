@@ -3,7 +3,6 @@ each, the longest first."""
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
@@ -185,7 +184,7 @@ def _finding(
         edges=_edges(traffic, messages),
         instance_bytes=tuple(each.bytes for each in folded),
         instance_seconds=seconds,
-        work_seconds=work_seconds(traffic, folded),
+        work_seconds=work_seconds(traffic, folded, rows_of),
         between_seconds=between_ns(traffic, folded) / 1e9,
         patterns=patterns(traffic, folded),
     )
@@ -304,9 +303,7 @@ def _remarks(traffic: Traffic, folded: Sequence[Instance], rows_of: Rows) -> tup
     if any(len(each.roots) > 1 for each in folded):
         found.append("more messages than it takes: several ranks may have been the root")
     if name == "MPI_Bcast":
-        content = traffic.content[rows_of.at].tolist()
-        bounds = itertools.pairwise(rows_of.first.tolist())
-        again = len(folded) - len({frozenset(content[at:end]) for at, end in bounds})
+        again = len(folded) - len(set(Rows(rows_of.first, traffic.content[rows_of.at]).tuples()))
         if again:
             found.append(
                 f"{again} of {len(folded)} times a content that was sent before: once is enough"

@@ -3,26 +3,38 @@ reductions and barriers are made of. Followed in tuner/detection/phases.c."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
 from plumbline.detect import core
-from plumbline.detect.columns import Indices, Mask, Rows, by_owner
+from plumbline.detect.columns import Indices, Mask, Rows
 from plumbline.detect.traffic import Traffic
 
 
+class Way(enum.IntEnum):
+    """What is a good phase. TREE: each rank but the root sends once, when it has what it waits for,
+    and it is not the one side of exchanges. Else a phase ends for a rank when it knows of all
+    others, and everybody does in the end; WHOLE: with a message a rank at least, and ranks that
+    know of the same contributions send the same; HALVING: with ever smaller parts."""
+
+    TREE = 0
+    WHOLE = 1
+    HALVING = 2
+    BARRIER = 3
+
+
 class Phases(msgspec.Struct, frozen=True, eq=False):
-    """Times that it went round, a number each. `messages` in the order in which they came; `known`:
-    of each of them who had contributed to it when it was sent, as the number of a set; `overlaps`:
-    somebody was told of one contribution twice; `complete`: how many ranks know everybody's, and
-    `last` the place in the group of the last such rank."""
+    """Times that it went round. `messages` in the order in which they came; `known`: of each of
+    them who had contributed to it when it was sent, as the number of a set; `overlaps`: somebody
+    was told of one contribution twice; `last`: the place in the group of the last rank that knows
+    everybody's."""
 
     messages: Rows
     known: Indices
     overlaps: Mask
-    complete: Indices
     last: Indices
     set_sizes: Indices
     set_bits: Indices
@@ -30,42 +42,17 @@ class Phases(msgspec.Struct, frozen=True, eq=False):
     def __len__(self) -> int:
         return len(self.messages)
 
-    def picked(self, which: Mask) -> Phases:
-        rows = np.flatnonzero(which)
-        return msgspec.structs.replace(
-            self,
-            messages=self.messages.picked(rows),
-            known=Rows(self.messages.first, self.known).picked(rows).at,
-            overlaps=self.overlaps[rows],
-            complete=self.complete[rows],
-            last=self.last[rows],
-        )
 
-
-def phases(traffic: Traffic, messages: Indices, group: Sequence[int], *, rooted: bool) -> Phases:
-    """The phases of a class of messages. Of a rooted one each rank but the root sends once, when
-    it has what it waits for; else a phase ends for a rank when it knows of all others, and what it
-    sends then only tells those that do not.
+def phases(traffic: Traffic, messages: Indices, group: Sequence[int], way: Way) -> Phases | None:
+    """The good phases of a class of messages; None: they are too little of it, or of what it begins
+    with.
 
     Linear in messages, times the group's size in machine words."""
     places = np.concatenate([traffic.sent[messages], traffic.received[messages]])
-    _, overlaps, complete, last, told, phase, known, set_sizes, set_bits = core.call(
-        "pl_phases",
-        traffic.passed,
-        messages,
-        np.argsort(places),
-        len(messages),
-        np.array(group, np.int64),
-        len(group),
-        int(rooted),
-    )
-    rows = by_owner(phase, len(overlaps))
-    return Phases(
-        Rows(rows.first, told[rows.at]),
-        known[rows.at],
-        overlaps != 0,
-        complete,
-        last,
-        set_sizes,
-        set_bits,
-    )
+    ranks = np.array(group, np.int64)
+    asked = (messages, np.argsort(places), len(messages), ranks, len(group), int(way))
+    found = core.call("pl_phases", traffic.passed, *asked)
+    if not found:
+        return None
+    first, told, known, overlaps, last, set_sizes, set_bits = found
+    return Phases(Rows(first, told), known, overlaps != 0, last, set_sizes, set_bits)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from plumbline.detect import core, operators
-from plumbline.detect.columns import Indices, Mask, Rows, first_of_each, numbered, starts
+from plumbline.detect.columns import Indices, Rows, first_of_each, numbered, starts
 from plumbline.detect.instances import Instance
-from plumbline.detect.knowledge import Phases
+from plumbline.detect.knowledge import Phases, Way
 from plumbline.detect.phased import MessageClass
 from plumbline.detect.traffic import Traffic
 
@@ -20,21 +18,13 @@ _FIRST = ("SUM", "MAX", "MIN", "MAXLOC", "MINLOC", "PROD", "LAND", "LOR", "BAND"
 def mutual(which: MessageClass) -> list[Instance]:
     """Allreduces in which ranks exchange partial results until all have the whole."""
     traffic, group, messages = which.traffic, which.group, which.messages
-
-    def is_whole(every: Phases) -> Mask:
-        enough = every.messages.lengths >= len(group)
-        return np.asarray((every.complete == len(group)) & enough)
-
-    good = which.good("allreduce", False, is_whole)
+    good = which.good(Way.WHOLE)
     if good is None or which.says_one_thing:
         return []
     told = numbered(good.messages.owners, good.known)
     first = first_of_each(told)
-    agreed = _agreement(traffic, good, told, first)
-    if agreed is None:
-        return []
     names = _proved(traffic, good, first, len(group))
-    if names == frozenset() or (names is None and not agreed):
+    if names == frozenset() or (names is None and not _agreed(good, first)):
         return []
     if good.overlaps.any() and not (names or frozenset()) & _IDEMPOTENT:
         return []
@@ -60,15 +50,11 @@ def _named(names: frozenset[str] | None) -> str:
     return next((name for name in _FIRST if name in names), min(names))
 
 
-def _agreement(traffic: Traffic, good: Phases, told: Indices, first: Indices) -> int | None:
-    """How often ranks that know of the same contributions send the same; None: they differ.
-    `told`: messages of a phase of which so much is known have one number, and the first such one.
-    """
-    contents = traffic.content[good.messages.at]
-    if (contents != contents[first][told]).any():
-        return None
+def _agreed(good: Phases, first: Indices) -> bool:
+    """Whether ranks that know of the same contributions have ever sent the same. `first`: messages
+    of which it is the first time in their phase that so much is known."""
     several = good.set_sizes[good.known] > 1
-    return int(several.sum() - several[first].sum())
+    return bool(several.sum() > several[first].sum())
 
 
 def _proved(traffic: Traffic, good: Phases, first: Indices, size: int) -> frozenset[str] | None:
@@ -95,14 +81,7 @@ def _proved(traffic: Traffic, good: Phases, first: Indices, size: int) -> frozen
 def halving(which: MessageClass) -> list[Instance]:
     """Reduce-scatters in which ranks exchange ever smaller parts of partial results."""
     traffic, group = which.traffic, which.group
-    most = (math.ceil(math.log2(len(group))) + 2) * len(group)
-
-    def is_halving(every: Phases) -> Mask:
-        whole = (every.complete == len(group)) & ~every.overlaps
-        few = every.messages.lengths <= most
-        return np.asarray(whole & few & _shrinks(traffic, every))
-
-    good = which.good("reduce_scatter", False, is_halving)
+    good = which.good(Way.HALVING)
     if good is None:
         return []
     return [
@@ -117,14 +96,3 @@ def halving(which: MessageClass) -> list[Instance]:
         )
         for own in good.messages.tuples()
     ]
-
-
-def _shrinks(traffic: Traffic, every: Phases) -> Mask:
-    """Whether each rank sends less, the more it knows."""
-    messages, phase = every.messages.at, every.messages.owners
-    order = np.lexsort((messages, traffic.source[messages], phase))
-    messages, phase = messages[order], phase[order]
-    source, nbytes = traffic.source[messages], traffic.bytes[messages]
-    same = (phase[1:] == phase[:-1]) & (source[1:] == source[:-1])
-    grows = same & (nbytes[1:] >= nbytes[:-1])
-    return np.asarray(np.bincount(phase[1:][grows], minlength=len(every)) == 0)

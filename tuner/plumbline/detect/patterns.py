@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,6 +18,10 @@ from plumbline.detect.traffic import Traffic
 MOST_SIZES, MOST_MESSAGES = 4, 4096
 
 _NEVER = 1 << 62  # of what nobody saw completed: it is waited for behind everything else
+
+_EXCHANGE = int(Flag.EXCHANGE)
+_APART = int(Flag.NONBLOCKING | Flag.EXCHANGE)
+_UNKNOWN = int(Flag.UNKNOWN_CONTENT | Flag.INCOMPLETE)
 
 _TYPES = {
     Element.FLOAT64: "MPI_DOUBLE",
@@ -75,18 +80,39 @@ def _is_inside(traffic: Traffic, instance: Instance) -> bool:
     return bool(np.isin(ranks, group).all())
 
 
+class _Half(NamedTuple):
+    """A send or a receive of a message, in the words of events."""
+
+    post_ns: int
+    start_ns: int
+    kind: int
+    mode: int
+    flags: int
+    peer: int
+    bytes: int
+    tag: int
+
+
 def pattern_of(traffic: Traffic, instance: Instance, speaks_for: int = 1) -> HandPattern:
     place = {rank: at for at, rank in enumerate(instance.group)}
-    tags: dict[int, int] = {}
+    messages = np.array(instance.messages, np.int64)
+    sources, targets = traffic.source[messages].tolist(), traffic.target[messages].tolist()
+    sizes = traffic.bytes[messages].tolist()
+    tags: list[int] = []
     sent: dict[tuple[int, int], int] = defaultdict(int)
-    for message in instance.messages:
-        pair = (traffic.source[message], traffic.target[message])
-        tags[message] = sent[pair]
+    for pair in zip(sources, targets, strict=True):
+        tags.append(sent[pair])
         sent[pair] += 1
-    events: dict[int, list[tuple[int, int]]] = defaultdict(list)  # by rank: event, message
-    for message in instance.messages:
-        events[traffic.source[message]].append((int(traffic.send_event[message]), message))
-        events[traffic.target[message]].append((int(traffic.receive_event[message]), message))
+    halves: dict[int, dict[int, _Half]] = defaultdict(dict)  # by rank and event
+    for events, ranks, peers in (
+        (traffic.send_event[messages], sources, targets),
+        (traffic.receive_event[messages], targets, sources),
+    ):
+        own = traffic.recording.events[events]
+        fields = (own[name].tolist() for name in _Half._fields[:5])
+        listed = zip(*fields, (place[peer] for peer in peers), sizes, tags, strict=True)
+        for rank, event, half in zip(ranks, events.tolist(), listed, strict=True):
+            halves[rank][event] = _Half(*half)
     root = place[instance.roots[0]] if instance.roots else -1
     return HandPattern(
         bytes=instance.bytes,
@@ -94,44 +120,31 @@ def pattern_of(traffic: Traffic, instance: Instance, speaks_for: int = 1) -> Han
         group=instance.group,
         root=root,
         type=_TYPES.get(Element(traffic.element[instance.messages[0]]), "MPI_BYTE"),
-        steps=tuple(
-            ",".join(_steps(traffic, sorted(events[rank]), tags, place)) for rank in instance.group
-        ),
+        steps=tuple(",".join(_steps(halves[rank])) for rank in instance.group),
     )
 
 
-def _steps(
-    traffic: Traffic,
-    own: Sequence[tuple[int, int]],
-    tags: dict[int, int],
-    place: dict[int, int],
-) -> Iterator[str]:
-    """Of one rank. Halves of an exchange are begun one behind the other, then waited for."""
+def _steps(own: dict[int, _Half]) -> Iterator[str]:
+    """Of one rank, by event. Halves of an exchange are begun one behind the other, then waited
+    for."""
     actions: list[tuple[int, int, int, str]] = []  # when, 1: a wait, in which order, what
     begun = 0
-    events = traffic.recording.events
-    halves = {
-        index: int(events["post_ns"][index])
-        for index, _ in own
-        if events["flags"][index] & Flag.EXCHANGE
-    }
-    for order, (index, message) in enumerate(own):
-        event = traffic.recording.events[index]
-        sends = event["kind"] == Kind.SEND
-        apart = bool(event["flags"] & (Flag.NONBLOCKING | Flag.EXCHANGE))
+    for order, event in enumerate(sorted(own)):
+        half = own[event]
+        sends = half.kind == Kind.SEND
         word = "send" if sends else "recv"
-        if sends and event["mode"] == Mode.SYNCHRONOUS:
+        if sends and half.mode == Mode.SYNCHRONOUS:
             word = "ssend"
-        peer = traffic.target[message] if sends else traffic.source[message]
-        step = f"{word}:{place[peer]}:{traffic.bytes[message]}:{tags[message]}"
-        post, start = int(event["post_ns"]), int(event["start_ns"])
-        if event["flags"] & Flag.EXCHANGE:  # the send is the event before the receive
-            other = index + 1 if sends else index - 1
-            if other in halves and events["kind"][other] != event["kind"]:
-                start = max(start, halves[other])
-        if event["flags"] & (Flag.UNKNOWN_CONTENT | Flag.INCOMPLETE):
+        step = f"{word}:{half.peer}:{half.bytes}:{half.tag}"
+        start = half.start_ns
+        if half.flags & _EXCHANGE:  # the send is the event before the receive
+            other = own.get(event + 1 if sends else event - 1)
+            if other and other.flags & _EXCHANGE and other.kind != half.kind:
+                start = max(start, other.post_ns)
+        if half.flags & _UNKNOWN:
             start = _NEVER
-        actions.append((post, 0, order, f"i{step}" if apart else step))
+        apart = half.flags & _APART
+        actions.append((half.post_ns, 0, order, f"i{step}" if apart else step))
         if apart:
             actions.append((start, 1, order, f"wait:{begun}"))
             begun += 1

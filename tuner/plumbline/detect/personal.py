@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from plumbline.detect import core
 from plumbline.detect.atoms import Atoms
-from plumbline.detect.classes import Looked, ways
+from plumbline.detect.classes import WAYS, Looked, classes_of
 from plumbline.detect.columns import Indices, Rows, classes
 from plumbline.detect.groups import components, partition
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order, messages_of
@@ -111,11 +111,11 @@ def personal(traffic: Traffic, candidates: Deliveries) -> list[Instance]:
     communicator as a whole."""
     found: list[Instance] = []
     taken = np.zeros(len(traffic), bool)
-    looked = Looked(len(candidates.first))
-    for key in ways(traffic):
+    looked = Looked()
+    for shared in WAYS:
         left = np.flatnonzero(~candidates.messages.with_any(taken))
         first = candidates.first[left]
-        rows = classes(traffic.comm[first], key(first))
+        rows = classes_of(traffic, first, shared)
         for row in range(len(rows)):
             members = left[rows[row]]
             if not looked.first_time(members):
@@ -148,6 +148,9 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
         times = min(len(pairs[pair]) for pair in wanted)
         # By time, origin and keeper.
         blocks = np.array([pairs[pair][:times] for pair in wanted]).T
+        blocks = blocks[~_of_neighbours(which.all.bytes[blocks], len(group))]
+        if not len(blocks):
+            continue
         leaving, coming = _sides(which.all, blocks, group)
         sizes = which.all.bytes[blocks]
         # Equal ones that do not lie by ranks are those of neighbours, in an order of their own.
@@ -157,8 +160,8 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
         first = which.all.first[blocks]
         in_turn = even & _are_in_turn(which.traffic.sent[first], len(group))
         in_turn &= len(np.unique(which.traffic.send_site[first])) == 1
-        good = (placed | in_turn) & ~_of_neighbours(sizes, len(group))
-        for time in np.flatnonzero(good).tolist():
+        in_turn &= len(group) >= LARGE or (len(group) == LARGE - 1 and _is_all(which, group))
+        for time in np.flatnonzero(placed | in_turn).tolist():
             kinds = (Arrangement(leaving[time]), Arrangement(coming[time]))
             yield _exchange(which, group, blocks[time], kinds)
 
@@ -173,7 +176,16 @@ def _are_in_turn(sent: Indices, ranks: int) -> npt.NDArray[np.bool_]:
     up = ((partners - own) % ranks == steps).all(axis=(1, 2))
     down = ((own - partners) % ranks == steps).all(axis=(1, 2))
     bits = (partners ^ own == steps).all(axis=(1, 2))
-    return np.asarray((up | down | bits) & (ranks >= LARGE))
+    return np.asarray(up | down | bits)
+
+
+def _is_all(which: _Class, group: tuple[int, ...]) -> bool:
+    """Whether the ranks of a group send each other nothing else: those that have neighbours mostly
+    do, from other lines."""
+    traffic = which.traffic
+    both = np.isin(traffic.source, group) & np.isin(traffic.target, group)
+    mine = which.all.messages.picked(which.members).at
+    return int(both.sum()) == len(np.unique(mine))
 
 
 def is_uneven(sizes: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
@@ -270,12 +282,13 @@ def _rooted(
             continue
         times = min(len(listed) for listed in others.values())
         blocks = np.array([listed[:times] for listed in others.values()]).T
+        exchanged = which.traffic.crossed[which.all.first[blocks]].mean(axis=1) > 0.5
+        blocks = blocks[~exchanged]
+        if not len(blocks):
+            continue
         place = [group.index(rank) for rank in others]
         kinds = _root_side(name, which.all, blocks, place, group.index(root), len(group))
-        exchanged = which.traffic.crossed[which.all.first[blocks]].mean(axis=1) > 0.5
-        for time in range(times):
-            if exchanged[time]:
-                continue
+        for time in range(len(blocks)):
             kind = Arrangement(kinds[time])
             few = bool(missing) or len(group) < 4
             if kind == Arrangement.OVERLAPPING or (kind == Arrangement.APART and few):

@@ -74,10 +74,7 @@ Events = npt.NDArray[np.void]  # of EVENT
 Messages = npt.NDArray[np.void]  # of MESSAGE
 
 
-_USUAL = (
-    *("post_ns", "start_ns", "end_ns", "rank", "kind", "flags", "comm", "tag", "bytes"),
-    *("signature", "element", "address", "content", "poly", "call_site"),
-)
+_USUAL = ("post_ns", "start_ns", "end_ns", "rank", "kind", "flags", "bytes", "address")
 
 
 class EventColumns:

@@ -9,46 +9,40 @@ from functools import partial
 import numpy as np
 
 from plumbline.detect import operators
-from plumbline.detect.classes import Key, in_classes, in_groups, ways
+from plumbline.detect.classes import Search, Shared, in_classes
 from plumbline.detect.columns import Indices
 from plumbline.detect.instances import Instance
+from plumbline.detect.kinds import Element
 from plumbline.detect.mutual import halving, mutual
-from plumbline.detect.phased import Memo, MessageClass
+from plumbline.detect.phased import MessageClass
 from plumbline.detect.rings import rings
 from plumbline.detect.rooted import rooted
 from plumbline.detect.traffic import Traffic
 
+_IS_NUMERIC = np.array([element in operators.NUMERIC for element in Element])
 
-def reductions(
-    traffic: Traffic, messages: Indices, memo: Memo, *, surely: bool = False
-) -> list[Instance]:
+_WAYS = (
+    *(Shared.KIND | Shared.SITE, Shared.KIND | Shared.TAG, Shared.KIND),
+    *(Shared.SITE, Shared.TAG),
+)
+
+
+def reductions(traffic: Traffic, messages: Indices, *, surely: bool = False) -> list[Instance]:
     """Reductions to a root, to all, and along a chain. `surely`: only those of which contents
-    prove the operator, or speak for it where it hands on values as they are.
-    `memo`: what is known of classes that were looked at before."""
-    numeric = np.isin(traffic.element[messages], list(operators.NUMERIC))
-    numbers = messages[(traffic.bytes[messages] > 0) & numeric]
-    kind = traffic.kind
-    keys: list[Key] = [
-        lambda some: traffic.with_site(kind[some], some),
-        lambda some: traffic.with_tag(kind[some], some),
-        lambda some: kind[some],
-        *ways(traffic)[:2],
-    ]
-    return in_classes(traffic, numbers, keys, partial(_of_class, traffic, surely, memo))
+    prove the operator, or speak for it where it hands on values as they are."""
+    numbers = messages[(traffic.bytes[messages] > 0) & _IS_NUMERIC[traffic.element[messages]]]
+    search = Search.SURE_REDUCTIONS if surely else Search.REDUCTIONS
+    return in_classes(traffic, numbers, _WAYS, search, partial(_of_group, traffic, surely))
 
 
-def _of_class(
-    traffic: Traffic, surely: bool, memo: Memo, comm: int, members: Indices
+def _of_group(
+    traffic: Traffic, surely: bool, comm: int, group: tuple[int, ...], messages: Indices
 ) -> list[Instance]:
-    found: list[Instance] = []
-    for group, own in in_groups(traffic, comm, members):
-        which = MessageClass(traffic, comm, group, own, memo)
-        kinds = traffic.kind[own]
-        if (kinds == kinds[0]).all():
-            found += _surely(which) if surely else rooted(which) or mutual(which) or rings(which)
-        elif not surely:
-            found += halving(which)
-    return found
+    which = MessageClass(traffic, comm, group, messages)
+    kinds = traffic.kind[messages]
+    if (kinds == kinds[0]).all():
+        return _surely(which) if surely else rooted(which) or mutual(which) or rings(which)
+    return halving(which)
 
 
 def _surely(which: MessageClass) -> list[Instance]:

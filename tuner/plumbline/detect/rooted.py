@@ -11,7 +11,7 @@ from plumbline.detect.assumed import ENOUGH, assumed
 from plumbline.detect.columns import Mask
 from plumbline.detect.combined import Combined, combined
 from plumbline.detect.instances import Instance
-from plumbline.detect.knowledge import Phases
+from plumbline.detect.knowledge import Phases, Way
 from plumbline.detect.phased import MessageClass
 from plumbline.detect.traffic import Traffic
 
@@ -20,13 +20,7 @@ def rooted(which: MessageClass, *, surely: bool = False) -> list[Instance]:
     """Reductions to a root: a tree into which everybody sends once. `surely`: only where contents
     speak for an operator that hands on values as they are."""
     traffic, group, messages = which.traffic, which.group, which.messages
-
-    def is_tree(every: Phases) -> Mask:
-        once = every.messages.lengths == len(group) - 1
-        exchanged = 2 * every.messages.sums(traffic.crossed) > every.messages.lengths
-        return np.asarray(once & (every.complete > 0) & ~every.overlaps & ~exchanged)
-
-    good = which.good("reduce", True, is_tree)
+    good = which.good(Way.TREE)
     if good is None or which.says_one_thing:
         return []
     targets = which.distinct(traffic.target[good.messages.at], good)

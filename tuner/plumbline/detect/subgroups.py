@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from plumbline.detect.atoms import Atoms
-from plumbline.detect.classes import ways
-from plumbline.detect.columns import Indices, classes
+from plumbline.detect.classes import WAYS, classes_of
+from plumbline.detect.columns import Indices
 from plumbline.detect.groups import partition
 from plumbline.detect.instances import SMALLEST_GROUP
 from plumbline.detect.traffic import Traffic
@@ -25,9 +25,8 @@ def of_groups(traffic: Traffic, atoms: Atoms, which: Indices) -> tuple[Indices, 
     """Atoms that reached a group of their communicator, and the others."""
     found: list[Indices] = []
     left = which[_reached(atoms, which) >= SMALLEST_GROUP]
-    for key in ways(traffic):
-        first = atoms.first_message[left]
-        rows = classes(traffic.comm[first], key(first))
+    for shared in WAYS:
+        rows = classes_of(traffic, atoms.first_message[left], shared)
         rest: list[Indices] = []
         for row in range(len(rows)):
             members = left[rows[row]]

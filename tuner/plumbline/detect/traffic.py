@@ -5,7 +5,7 @@ sent."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
@@ -20,10 +20,11 @@ from plumbline.detect.columns import (
     classes,
     first_of_each,
     numbered,
+    rows,
     starts,
 )
 from plumbline.detect.kinds import Element, Flag
-from plumbline.detect.recording import EVENT, Recording
+from plumbline.detect.recording import EVENT, Frame, Recording
 
 _UNKNOWN = Flag.UNKNOWN_CONTENT | Flag.FAILED
 
@@ -51,10 +52,11 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
     to_gaps: Indices
     send_site: Indices
     receive_site: Indices
+    poly: Indices
     sent: Indices
     received: Indices
-    points: Indices
     sent_as: Indices  # the place of the send among all points of its rank
+    points: Indices
     send_event: Indices
     receive_event: Indices
 
@@ -68,15 +70,6 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
     def payload(self, messages: Indices) -> npt.NDArray[np.uint8]:
         """Shape (…, PAYLOAD): packed bytes, then zeros; zeros of longer messages."""
         return np.asarray(self.recording.events["payload"][self.send_event[messages]])
-
-    @functools.cached_property
-    def poly(self) -> Indices:
-        return self.recording.columns["poly"][self.send_event]
-
-    @functools.cached_property
-    def tag_number(self) -> Indices:
-        """Tags, numbered without gaps."""
-        return numbered(self.tag, self.tag)
 
     @functools.cached_property
     def sent_by(self) -> Rows:
@@ -104,10 +97,6 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
         """Numbers and call sites of sends as one number."""
         return numbers * (len(self.recording.call_sites) + 1) + self.send_site[messages] + 1
 
-    def with_tag(self, numbers: Indices, messages: Indices) -> Indices:
-        """Numbers and tags as one number."""
-        return numbers * (int(self.tag_number.max(initial=0)) + 1) + self.tag_number[messages]
-
     @functools.cached_property
     def passed(self) -> core.Passed:
         """For the core."""
@@ -116,17 +105,32 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
         passed.event_bytes, passed.payload = EVENT.itemsize, _PAYLOAD_AT
         passed.keep("width", _WIDTHS[self.element])
         passed.keep("events", np.ascontiguousarray(self.recording.events).view(np.uint8))
+        passed.keep("crossed", self.crossed.view(np.uint8))
         for name in _COLUMNS.split():
             passed.keep(name, getattr(self, name))
         return passed
 
     @functools.cached_property
+    def ranks_of_comms(self) -> core.Rows:
+        """By communicator; for the core."""
+        return rows(comm.ranks for comm in self.recording.communicators).passed
+
+    @functools.cached_property
     def functions(self) -> Indices:
         """By message the function that sends it: its lines belong together. -1: not known."""
-        known: dict[tuple[str, str], int] = {}
+        return self._of_innermost_frame(lambda frame: (frame.module, frame.function))
+
+    @functools.cached_property
+    def lines(self) -> Indices:
+        """By message the place in the program that sends it, whoever has called that. -1: not
+        known."""
+        return self._of_innermost_frame(lambda frame: (frame.module, frame.address))
+
+    def _of_innermost_frame(self, key: Callable[[Frame], tuple[str, str | int]]) -> Indices:
+        known: dict[tuple[str, str | int], int] = {}
         frames = [site.frames[0] if site.frames else None for site in self.recording.call_sites]
         numbers = [
-            -1 if each is None else known.setdefault((each.module, each.function), len(known))
+            -1 if each is None else known.setdefault(key(each), len(known))
             for each in (*frames, None)  # the last one: a call site that is not known
         ]
         return np.array(numbers, np.int64)[self.send_site]
@@ -142,19 +146,11 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
         back = (kind + self.target * self.nprocs + self.source)[heads]
         order = np.argsort(there)
         place = order[np.minimum(np.searchsorted(there[order], back), len(order) - 1)]
-        both = (there[place] == back) & (there != back)
-        some = np.flatnonzero(both[ways])
-        own, other = ways[some], place[ways[some]]
-        posts = self.recording.columns["post_ns"][self.send_event[some]]
-        ends = self.recording.columns["end_ns"][self.receive_event[some]]
-        zero = posts.min(initial=0)
-        span = ends.max(initial=0) - zero + 1
-        begun, done = np.sort(own * span + posts - zero), np.sort(own * span + ends - zero)
-        before = np.searchsorted(begun, other * span + ends - zero)
-        over = np.searchsorted(done, other * span + posts - zero, side="right")
-        crossed = np.zeros(len(self), bool)
-        crossed[some] = before > over
-        return crossed
+        place[(there[place] != back) | (there == back)] = -1
+        posts = self.recording.columns["post_ns"][self.send_event]
+        ends = self.recording.columns["end_ns"][self.receive_event]
+        asked = (len(self), posts, ends, ways, len(heads), place)
+        return np.asarray(core.call("pl_crossed", *asked)[0] != 0)
 
     def spans_ns(self, messages: Rows) -> tuple[Indices, Indices]:
         """By row: when the first of its messages was begun to be sent, or to be received; and when
@@ -175,16 +171,18 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
         return int(self.spans_ns(_one_row(messages))[1][0])
 
 
-_COLUMNS = (
+# As pl_messages answers them.
+_ANSWERED = (
     "source target comm tag bytes kind content element from_address to_address from_gaps to_gaps "
-    "send_site receive_site sent received points sent_as poly send_event"
+    "send_site receive_site poly sent received sent_as"
 )
+_COLUMNS = f"{_ANSWERED} points send_event"
 
 
 class _Passed(core.Passed):
     """`struct pl_traffic`."""
 
-    _fields_ = core.fields("count ranks event_bytes payload", f"{_COLUMNS} width events")
+    _fields_ = core.fields("count ranks event_bytes payload", f"{_COLUMNS} width events crossed")
 
 
 def _one_row(messages: Sequence[int]) -> Rows:
@@ -203,56 +201,12 @@ def traffic(recording: Recording) -> Traffic:
     number = np.empty(len(behind), np.int64)
     number[behind] = np.arange(len(behind))
     points = 2 * number[points // 2] + points % 2
-    place = np.empty(len(points), np.int64)
-    place[points] = np.arange(len(points))
-
-    def left(name: str) -> Indices:
-        return np.asarray(columns[name][sends])
-
-    def right(name: str) -> Indices:
-        return np.asarray(columns[name][receives])
-
-    sources, targets, nbytes = left("rank"), right("rank"), left("bytes")
-    flags, other_flags = left("flags"), right("flags")
-    content = numbered(left("content"), nbytes)
-    # Unknown ones, and those that changed on their way, are equal to no other. Types do not matter:
-    # what came as doubles may go on as bytes.
-    apart = (flags | other_flags) & _UNKNOWN != 0
-    apart |= (left("content") != right("content")) | (nbytes != right("bytes"))
-    content[apart] = len(content) + np.flatnonzero(apart)
+    events = core.records(recording.events)
+    found = core.call("pl_messages", events, sends, receives, points, len(sends), recording.nprocs)
+    named = dict(zip(_ANSWERED.split(), found, strict=True))
     return Traffic(
-        recording=recording,
-        source=sources,
-        target=targets,
-        comm=left("comm"),
-        tag=left("tag"),
-        bytes=nbytes,
-        kind=numbered(left("signature"), nbytes),
-        content=content,
-        element=left("element"),
-        from_address=left("address"),
-        to_address=right("address"),
-        from_gaps=((flags & Flag.NOT_CONTIGUOUS) != 0).astype(np.int64),
-        to_gaps=((other_flags & Flag.NOT_CONTIGUOUS) != 0).astype(np.int64),
-        send_site=left("call_site"),
-        receive_site=right("call_site"),
-        sent=place[0::2],
-        received=place[1::2],
-        points=points,
-        sent_as=_by_rank(sources, targets, points, recording.nprocs)[0::2],
-        send_event=sends,
-        receive_event=receives,
+        recording=recording, points=points, send_event=sends, receive_event=receives, **named
     )
-
-
-def _by_rank(sources: Indices, targets: Indices, points: Indices, nprocs: int) -> Indices:
-    """By point: its place among the points of its rank."""
-    ranks = np.empty(len(points), np.int64)
-    ranks[0::2], ranks[1::2] = sources, targets
-    mine = by_owner(ranks[points], nprocs)
-    found = np.empty(len(points), np.int64)
-    found[points[mine.at]] = np.arange(len(points)) - np.repeat(mine.first[:-1], mine.lengths)
-    return found
 
 
 def _causal(recording: Recording, sends: Indices, receives: Indices) -> Indices:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plumbline.detect.columns import classes, starts
+from plumbline.detect.columns import Rows, classes, rows, starts
 from plumbline.detect.instances import Instance
 from plumbline.detect.traffic import Traffic
 
@@ -17,15 +17,13 @@ Numbers = npt.NDArray[np.int64]
 _NEAR = 32  # instances on each side of the middle one
 
 
-def work_seconds(traffic: Traffic, instances: Sequence[Instance]) -> float:
+def work_seconds(traffic: Traffic, instances: Sequence[Instance], messages: Rows) -> float:
     """Seconds in which ranks are in calls of the instances and all have come to them, of a group on
-    the average. Times that two instances of a group share count once."""
-    count = [len(each.messages) for each in instances]
-    messages = np.array([message for each in instances for message in each.messages], np.int64)
-    number = np.tile(np.repeat(np.arange(len(instances)), count), 2)
-    indices = np.concatenate([traffic.send_event[messages], traffic.receive_event[messages]])
-    fields = traffic.recording.events
-    rank = fields["rank"][indices].astype(np.int64)
+    the average. Times that two instances of a group share count once. `messages`: by instance."""
+    number = np.tile(messages.owners, 2)
+    indices = np.concatenate([traffic.send_event[messages.at], traffic.receive_event[messages.at]])
+    fields = traffic.recording.columns
+    rank = np.concatenate([traffic.source[messages.at], traffic.target[messages.at]])
     come = _last_to_come(number, rank, fields["post_ns"][indices])
     begin = np.maximum(fields["start_ns"][indices], come[number])
     end = fields["end_ns"][indices]
@@ -63,9 +61,9 @@ def between_ns(traffic: Traffic, instances: Sequence[Instance]) -> int:
     half = len(instances) // 2
     group = instances[half].group
     near = [each for each in instances[max(0, half - _NEAR) : half + _NEAR] if each.group == group]
-    messages = np.array([message for each in near for message in each.messages], np.int64)
-    number = np.tile(np.repeat(np.arange(len(near)), [len(each.messages) for each in near]), 2)
-    indices = np.concatenate([traffic.send_event[messages], traffic.receive_event[messages]])
+    messages = rows(each.messages for each in near)
+    number = np.tile(messages.owners, 2)
+    indices = np.concatenate([traffic.send_event[messages.at], traffic.receive_event[messages.at]])
     columns = traffic.recording.columns
     first = np.full((traffic.nprocs, len(near)), np.iinfo(np.int64).max)
     last = np.full((traffic.nprocs, len(near)), np.iinfo(np.int64).min)
