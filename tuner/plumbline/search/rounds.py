@@ -158,9 +158,9 @@ class Rounds:
         have won earlier, and those that are `standing`, in force. (Of ours not: where one stands in
         for a call, nothing inside it is replaced.) Where launches are dear, all race at once, and
         those again that a knob has won for which they should have waited. Where one choice must
-        hold for all sizes, all sizes race; sizes whose monotony a winner can break race along. Where
-        launches are dear, what winners break at other sizes races too, before anybody confirms
-        them."""
+        hold for all sizes, all sizes race; sizes whose monotony a winner can break race along.
+        Where launches are dear, what winners break at other sizes races too, before anybody
+        confirms them."""
         fresh = self.fresh(verdicts)
         layers = self._order.layers(fresh, verdicts)
         waits = self._order.waits(fresh, verdicts)
