@@ -337,7 +337,7 @@ static bool contradicts(const struct knowing *knowing, int64_t before)
 
 /* So many messages a rank are looked at first. A class is explained where at least this share of it
  * is in good phases; it is given up early that does not begin with half as many. */
-enum { GLANCE = 32, PERCENT = 50 };
+enum { FIRST_LOOK = 32, PERCENT = 50 };
 
 /* Follows the first messages of a class; whether enough of them are in good phases, and nothing
  * contradicts these. */
@@ -368,7 +368,7 @@ static bool follow(struct knowing *knowing, int64_t count)
 /* Barriers are looked at as a whole. */
 int64_t pl_looked_at_first(int64_t count, int64_t size, enum pl_way way)
 {
-    return way == PL_BARRIER || count < GLANCE * size ? count : GLANCE * size;
+    return way == PL_BARRIER || count < FIRST_LOOK * size ? count : FIRST_LOOK * size;
 }
 
 bool pl_begins_well(struct pl_store *store, const struct pl_class *given, enum pl_way way)

@@ -21,7 +21,7 @@ SIZES = st.lists(st.integers(1, 2**20), unique=True, min_size=1).map(sorted)
 
 
 @given(SIZES)
-def test_pillars_hold_both_ends_and_leave_no_gap(sizes: list[int]) -> None:
+def test_grid_sizes_hold_both_ends_and_leave_no_gap(sizes: list[int]) -> None:
     found = grid_sizes(sizes)
     assert found[0] == sizes[0] and found[-1] == sizes[-1]
     for size in set(sizes) - set(found):

@@ -76,7 +76,7 @@ class Races:
                 before = None if whole else past.evidence
                 touched = {*self._plan.harness, EVERY_FUNCTION}
                 if touched.isdisjoint(winner.function for winner in in_force):
-                    past = Past(past.evidence.only(partial(_is_anchor, candidate_space)))
+                    past = Past(past.evidence.only(partial(_is_reference, candidate_space)))
                 else:
                     past = Past(Evidence(exact=True))
         effort = msgspec.structs.replace(
@@ -140,6 +140,6 @@ class Races:
             self._store.tell("communicators differ", text, race.suites[-1])
 
 
-def _is_anchor(candidate_space: CandidateSpace, target: Target, candidate: Candidate) -> bool:
+def _is_reference(candidate_space: CandidateSpace, target: Target, candidate: Candidate) -> bool:
     """It sends messages and is made of nothing that a winner in force can be about."""
     return variant_name(candidate.variant) in candidate_space.reference_variants(target.function)

@@ -19,7 +19,7 @@ from plumbline_db.records import Winner
 
 from .evidence import Evidence
 
-# Pillars are at most so far apart, as a factor of sizes, where there are sizes between.
+# Grid sizes are at most so far apart, as a factor of sizes, where there are sizes between.
 SPAN = 16
 # So much slower at both ends, and a candidate is beaten in between: no time is quite linear.
 MARGIN = math.log(1.1)
