@@ -201,7 +201,7 @@ PL_ENTRY struct pl_answer *pl_events(const struct conversion *given)
 static void take_out(struct pl_answer *answer, const void *pointer)
 {
     enum { COLUMNS = 8 };
-    const struct pl_events *events = pointer;
+    const struct pl_event_rows *events = pointer;
     int64_t *columns[COLUMNS];
     for (int column = 0; column < COLUMNS; column++) {
         columns[column] = pl_get(answer->store, (size_t)events->count, sizeof *columns[column]);
@@ -215,7 +215,7 @@ static void take_out(struct pl_answer *answer, const void *pointer)
 }
 
 /* The usual fields (recording.py), a column each. */
-PL_ENTRY struct pl_answer *pl_event_columns(const struct pl_events *events)
+PL_ENTRY struct pl_answer *pl_event_columns(const struct pl_event_rows *events)
 {
     return pl_answered(take_out, events);
 }

@@ -7,7 +7,7 @@
 /* `sends`, `receives`: events by message; `points`: sends (2 · message) and receives, in causal
  * order. */
 struct messages {
-    const struct pl_events *events;
+    const struct pl_event_rows *events;
     int64_t count, ranks;
     const int64_t *sends, *receives, *points;
 };
@@ -107,7 +107,7 @@ static void take(struct pl_answer *answer, const void *pointer)
 
 /* Columns of Traffic, in its order, from `source` to `sent_as`. Equal contents have one number;
  * unknown ones, and those that changed on their way, one each. */
-PL_ENTRY struct pl_answer *pl_messages(const struct pl_events *events, const int64_t *sends,
+PL_ENTRY struct pl_answer *pl_messages(const struct pl_event_rows *events, const int64_t *sends,
                                        const int64_t *receives, const int64_t *points,
                                        int64_t count, int64_t ranks)
 {

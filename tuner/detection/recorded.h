@@ -28,7 +28,7 @@ struct __attribute__((packed)) pl_event {
 };
 _Static_assert(sizeof(struct pl_event) == 276, "recording.EVENT");
 
-struct pl_events {
+struct pl_event_rows {
     int64_t count;
     const struct pl_event *at;
 };
