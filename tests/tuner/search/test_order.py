@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.core.guidelines import Guidelines, load
-from plumbline.search.order import Neighbours, Order
+from plumbline.search.breaking import Neighbours, broken
+from plumbline.search.order import Order
 from plumbline.search.space.cells import Target
 from plumbline_db.records import Verdict, Winner
 from tests.db import build
@@ -119,15 +120,15 @@ def test_what_winners_break_at_other_sizes_is_told() -> None:
     table = [split, unclear, monotony(256, 512, 0.6), monotony(512, 1024, 0.9)]
     order = Order(RULES)
 
-    def broken(**becomes: float) -> list[tuple[str, int, float]]:
+    def raised(**becomes: float) -> list[tuple[str, int, float]]:
         cells = {Target("MPI_Bcast", int(size[1:])): ratio for size, ratio in becomes.items()}
-        found = order.broken(table, cells, 1.05)
+        found = broken(table, cells, order.other_size, 1.05)
         assert all(verdict.verdict == "violated" for verdict in found)
         return [(verdict.guideline, verdict.bytes, verdict.ratio or 0) for verdict in found]
 
-    assert broken() == []
-    assert broken(_512=0.5) == [("GL2", 1024, 1.6), ("GL1", 256, 1.2)]
-    assert broken(_512=0.5, _1024=0.5) == [("GL1", 256, 1.2)]
+    assert raised() == []
+    assert raised(_512=0.5) == [("GL2", 1024, 1.6), ("GL1", 256, 1.2)]
+    assert raised(_512=0.5, _1024=0.5) == [("GL1", 256, 1.2)]
 
 
 def test_what_a_winner_breaks_is_known_before_it_is_measured() -> None:

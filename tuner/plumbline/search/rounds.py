@@ -24,9 +24,10 @@ from plumbline_db import searches
 from plumbline_db.records import EVERY_FUNCTION, Suite, Trial, Verdict, Winner
 
 from . import crossover, outcome, ranges
+from .breaking import Neighbours, as_promised, as_tried, broken
 from .budget import Budget
 from .fixed_point import is_part
-from .order import Neighbours, Order
+from .order import Order
 from .race.bound import bounds
 from .race.race import Race
 from .races import Races
@@ -178,7 +179,9 @@ class Rounds:
                 refine=refine(),
             )
         if self._settings.ranks.simulate is None and refine():
-            table = self._as_it_will_be(verdicts, found)
+            becomes = as_promised(found, self._sizes)
+            limit = 1 + self._settings.claims.tolerance
+            table = broken(verdicts, becomes, self._order.other_size, limit)
             if targets := self.fresh(table):
                 found += self._layer(
                     *(number, len(layers) + 1, targets, table),
@@ -186,19 +189,6 @@ class Rounds:
                     refine=refine(),
                 )
         return found
-
-    def _as_it_will_be(
-        self, verdicts: Sequence[Verdict], winners: Sequence[Winner]
-    ) -> list[Verdict]:
-        """The table with what these winners break at other sizes: the turn that confirms them would
-        find it, and one more would search it."""
-        becomes = {
-            Target(winner.function, size): 1 / winner.search_speedup
-            for winner in winners
-            for size in self._sizes.get(winner.function, ())
-            if winner.bytes_from <= size <= winner.bytes_to
-        }
-        return self._order.broken(verdicts, becomes, 1 + self._settings.claims.tolerance)
 
     def _layer(
         self,
@@ -406,10 +396,10 @@ class Rounds:
         while close is not None:
             # What a winner breaks at a smaller size is a violation there, before it is measured.
             left = [cell for cell in beside if cell not in opened_by]
-            broken = close.broken(left, _becomes(trials, found))
-            if not broken:
+            raised = close.broken(left, as_tried(trials, found))
+            if not raised:
                 break
-            opened_by |= {target: [name] for target, name in broken.items()}
+            opened_by |= {target: [name] for target, name in raised.items()}
             found = self._select(candidate_space, trials, opened_by)
         between = self._between(race, candidate_space, trials, opened_by)
         self._races.tell_apart(race)
@@ -444,19 +434,6 @@ def _moved(
     """Those whose mock-ups are made of what a knob has won."""
     tuned = {winner.function for winner in winners if winner.variant == DEFAULT.variant}
     return [cell for cell in cells if not tuned.isdisjoint(waits[cell.function])]
-
-
-def _becomes(
-    trials: Mapping[Target, Sequence[Trial]], winners: Sequence[Winner]
-) -> dict[Target, float]:
-    """What cells take with their winners in force, over what they take now."""
-    found: dict[Target, float] = {}
-    for target, measured in trials.items():
-        winner = outcome.deciding(winners, target)
-        for trial in measured:
-            if winner and outcome.is_of(trial, winner) and trial.ratio is not None:
-                found[target] = trial.ratio
-    return found
 
 
 def _cell(verdict: Verdict) -> tuple[str, str, int]:

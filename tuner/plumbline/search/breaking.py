@@ -1,0 +1,109 @@
+"""What winners break at other sizes of their function, before it is measured: monotony of f at a
+size depends on f at the next larger one, split-robustness on f at a smaller one. `becomes` is what
+cells take with winners in force, over what they take in the table. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import msgspec
+
+from plumbline_db.records import Trial, Verdict, Winner
+
+from . import outcome
+from .space.cells import Target
+
+
+def as_promised(
+    winners: Iterable[Winner], sizes: Mapping[str, Sequence[int]]
+) -> dict[Target, float]:
+    """By what their searches say of them: what becomes of the cells of these winners."""
+    return {
+        Target(winner.function, size): 1 / winner.search_speedup
+        for winner in winners
+        for size in sizes.get(winner.function, ())
+        if winner.bytes_from <= size <= winner.bytes_to
+    }
+
+
+def as_tried(
+    trials: Mapping[Target, Sequence[Trial]], winners: Sequence[Winner]
+) -> dict[Target, float]:
+    """By the trials of each cell: what becomes of those that have a winner."""
+    found: dict[Target, float] = {}
+    for target, measured in trials.items():
+        winner = outcome.deciding(winners, target)
+        for trial in measured:
+            if winner and outcome.is_of(trial, winner) and trial.ratio is not None:
+                found[target] = trial.ratio
+    return found
+
+
+def broken(
+    verdicts: Iterable[Verdict],
+    becomes: Mapping[Target, float],
+    other_size: Callable[[Verdict], int],
+    limit: float,
+) -> list[Verdict]:
+    """What will be violated, as it will be: of a cell whose right side is made of its own function
+    at `other_size`."""
+    found = []
+    for verdict in verdicts:
+        if verdict.kind not in ("monotony", "split") or verdict.verdict == "violated":
+            continue
+        if verdict.ratio is None or not verdict.replaceable or verdict.in_other_use:
+            continue
+        here = Target(verdict.function, verdict.bytes)
+        other = Target(verdict.function, other_size(verdict))
+        ratio = verdict.ratio * becomes.get(here, 1.0) / becomes.get(other, 1.0)
+        if other in becomes and ratio > limit:
+            found.append(msgspec.structs.replace(verdict, verdict="violated", ratio=ratio))
+    return found
+
+
+class Neighbours:
+    """Smaller sizes of a function whose monotony a winner at a larger one can break. `verdicts` are
+    those of the table that opens the search: a cell's time over that of the next larger size."""
+
+    def __init__(self, verdicts: Iterable[Verdict], tolerance: float) -> None:
+        self._limit = 1 + tolerance
+        self._next: dict[Target, tuple[Target, float, str]] = {}
+        self._smaller: dict[Target, Target] = {}
+        self._needed: dict[Target, float] = {}
+        for verdict in verdicts:
+            here = Target(verdict.function, verdict.bytes)
+            if verdict.ratio is None or not verdict.replaceable or verdict.in_other_use:
+                continue
+            if verdict.kind == "monotony":
+                larger = Target(verdict.function, verdict.other_bytes)
+                self._next[here] = (larger, verdict.ratio, f"{verdict.guideline}@{verdict.bytes}")
+                self._smaller[larger] = here
+            if verdict.verdict == "violated":
+                self._needed[here] = max(verdict.ratio, self._needed.get(here, 1.0))
+
+    def of(self, targets: Iterable[Target]) -> list[Target]:
+        """Sizes below the targets that would be slower than a target which is as fast as its
+        violated guidelines ask."""
+        targets = set(targets)
+        found: set[Target] = set()
+        for target in targets:
+            ratio, here = self._needed.get(target, 1.0), target
+            while (smaller := self._smaller.get(here)) is not None:
+                ratio *= self._next[smaller][1]
+                if smaller in targets or ratio <= self._limit:
+                    break
+                found.add(smaller)
+                here = smaller
+        return sorted(found)
+
+    def broken(
+        self, neighbours: Iterable[Target], becomes: Mapping[Target, float]
+    ) -> dict[Target, str]:
+        """The neighbours whose monotony does not hold when cells take `becomes` times as long as
+        they do, with the name of what is violated there."""
+        found: dict[Target, str] = {}
+        for here in neighbours:
+            larger, ratio, name = self._next[here]
+            if ratio * becomes.get(here, 1.0) / becomes.get(larger, 1.0) > self._limit:
+                found[here] = name
+        return found
