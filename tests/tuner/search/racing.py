@@ -15,7 +15,7 @@ from plumbline.search.race.effort import ONE_LAUNCH
 from plumbline.search.rounds import Rounds
 from plumbline.search.space.candidates import CandidateSpace
 from plumbline.search.space.cells import Target
-from plumbline.search.space.select import Trials, winners
+from plumbline.search.space.select import Selection, Trials
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
 from plumbline_db.records import Winner
@@ -46,4 +46,4 @@ def winners_of(
     for cell in sorted(trials):
         sizes.setdefault(cell.function, []).append(cell.bytes)
     space = offered or candidate_space()
-    return winners(space, trials, sizes, opened_by, nprocs=4, ppn=4, tolerance=0.05)
+    return Selection(space, sizes, 4, 4, tolerance=0.05).winners(trials, opened_by)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 import pytest
@@ -19,8 +18,7 @@ from plumbline.search import crossover
 from plumbline.search.crossover import MOST_LOOKS, SizeGrid
 from plumbline.search.space.candidates import Candidate
 from plumbline.search.space.cells import Target
-from plumbline.search.space.select import Trials, choose
-from plumbline.search.space.select import winners as select
+from plumbline.search.space.select import Selection
 from plumbline_db import searches
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Trial, Winner
@@ -142,18 +140,6 @@ class Exact:
     def _trial(self, name: str, size: int) -> Trial:
         return trial(name, self.ratios[name](size), 0.0)
 
-    def _of(self, what: Callable[..., Any], between: Trials) -> Any:
-        return what(
-            MENU,
-            self.trials,
-            {ALLREDUCE: self.table},
-            self.opened,
-            nprocs=NPROCS,
-            ppn=NPROCS,
-            tolerance=0.05,
-            between=between,
-        )
-
     def _measure(self, entries: Mapping[Target, Sequence[Candidate]]) -> dict[Target, list[Trial]]:
         self.looks.append(entries)
         return {
@@ -166,12 +152,13 @@ class Exact:
 
     def winners(self, switches: Sequence[int] = ()) -> list[Winner]:
         grid = SizeGrid(NPROCS, "MPI_BYTE", switches)
-        choice = partial(self._of, choose)
-        between = crossover.search(choice, self._measure, grid, lambda: True)
-        found = self._of(select, between)
+        selection = Selection(MENU, {ALLREDUCE: self.table}, NPROCS, NPROCS, tolerance=0.05)
+        choose = partial(selection.choose, self.trials, self.opened)
+        between = crossover.search(choose, self._measure, grid, lambda: True)
+        found = selection.winners(self.trials, self.opened, between)
         for left, right in pairwise(found):
             assert left.bytes_to < right.bytes_from
-        return list(found)
+        return found
 
 
 def crossing(at: int) -> dict[str, Ratio]:

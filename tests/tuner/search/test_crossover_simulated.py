@@ -15,8 +15,7 @@ from plumbline.search import crossover
 from plumbline.search.crossover import SizeGrid
 from plumbline.search.space.candidates import Candidate
 from plumbline.search.space.cells import Target
-from plumbline.search.space.select import choose
-from plumbline.search.space.select import winners as select
+from plumbline.search.space.select import Selection
 from plumbline.settings import starting
 from plumbline.settings.campaign_file import load
 from plumbline.settings.toolchain import Toolchain
@@ -57,12 +56,7 @@ def found_by(ranks: Starter, grid: SizeGrid) -> tuple[Winner, int]:
     """The winner, and how many looks it took."""
     trials = {Target(BCAST, size): [one] for size, one in measured(ranks, TABLE).items()}
     opened = {target: ["GL"] for target in trials}
-    choice = partial(
-        *(choose, candidate_space(), trials, {BCAST: TABLE}, opened),
-        nprocs=4,
-        ppn=1,
-        tolerance=0.05,
-    )
+    selection = Selection(candidate_space(), {BCAST: TABLE}, nprocs=4, ppn=1, tolerance=0.05)
     looks: list[int] = []
 
     def measure(entries: Mapping[Target, Sequence[Candidate]]) -> dict[Target, list[Trial]]:
@@ -71,14 +65,9 @@ def found_by(ranks: Starter, grid: SizeGrid) -> tuple[Winner, int]:
         sizes = [one.bytes for one in entries]
         return {Target(BCAST, size): [one] for size, one in measured(ranks, sizes).items()}
 
-    between = crossover.search(choice, measure, grid, lambda: True)
-    (winner,) = select(
-        *(candidate_space(), trials, {BCAST: TABLE}, opened),
-        nprocs=4,
-        ppn=1,
-        tolerance=0.05,
-        between=between,
-    )
+    choose = partial(selection.choose, trials, opened)
+    between = crossover.search(choose, measure, grid, lambda: True)
+    (winner,) = selection.winners(trials, opened, between)
     return winner, len(looks)
 
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.search.space.cells import Target
-from plumbline.search.space.select import Weights, by_benefit
-from plumbline.search.space.select import winners as select
+from plumbline.search.space.select import Selection, Weights, by_benefit
 from plumbline_db.records import UNBOUNDED_BYTES, Trial, Winner
 from plumbline_exporters.bundle import groups, is_profile
 from plumbline_exporters.family.openmpi.knobs import is_rule
@@ -57,16 +56,11 @@ def chosen(
     weights: Weights | None = None,
 ) -> list[Winner]:
     opened = {size: [f"GL12@{size}"] for size in trials} if opened is None else opened
-    return select(
-        candidate_space(),
+    selection = Selection(candidate_space(), {function: list(sizes)}, 4, 4, 0.05, weights)
+    return selection.winners(
         {Target(function, size): those for size, those in trials.items()},
-        {function: list(sizes)},
         {Target(function, size): names for size, names in opened.items()},
-        nprocs=4,
-        ppn=4,
-        tolerance=0.05,
-        between={Target(function, size): those for size, those in (between or {}).items()},
-        weights=weights,
+        {Target(function, size): those for size, those in (between or {}).items()},
     )
 
 

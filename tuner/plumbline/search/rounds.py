@@ -35,8 +35,7 @@ from .rescue import rescue
 from .second_choice import InForce, Raced, SecondChoices
 from .space.candidates import DEFAULT, CandidateSpace
 from .space.cells import Target
-from .space.select import Trials, choose
-from .space.select import winners as select
+from .space.select import Selection, Trials
 from .wanted_cells import idle, near, violated
 
 _RESCUE = 0.1  # of the budget
@@ -316,17 +315,21 @@ class Rounds:
         opened_by: Mapping[Target, Sequence[str]],
         between: Trials | None = None,
     ) -> list[Winner]:
-        return select(
+        selection = self._selection(candidate_space)
+        return selection.winners(self._not_refused(trials), opened_by, between)
+
+    def _selection(self, candidate_space: CandidateSpace) -> Selection:
+        return Selection(
             candidate_space,
-            {target: self.seconds.left(target, tried) for target, tried in trials.items()},
             self._sizes,
-            opened_by,
             nprocs=self._settings.ranks.nprocs,
             ppn=self._settings.ranks.ppn,
             tolerance=self._settings.claims.tolerance,
-            between=between,
             weights=self._weights,
         )
+
+    def _not_refused(self, trials: Trials) -> Trials:
+        return {target: self.seconds.left(target, tried) for target, tried in trials.items()}
 
     def _between(
         self,
@@ -339,19 +342,13 @@ class Rounds:
         calls little between its own."""
         if self._weights is not None:
             return {}
-        choice = partial(
-            choose,
-            candidate_space,
-            {target: self.seconds.left(target, tried) for target, tried in trials.items()},
-            self._sizes,
-            opened_by,
-            nprocs=self._settings.ranks.nprocs,
-            ppn=self._settings.ranks.ppn,
-            tolerance=self._settings.claims.tolerance,
-            weights=self._weights,
-        )
+        choose = self._selection(candidate_space).choose
         return crossover.search(
-            choice, race.first_look, self._grid, self._budget.left, candidate_space.is_cold
+            partial(choose, self._not_refused(trials), opened_by),
+            race.first_look,
+            self._grid,
+            self._budget.left,
+            candidate_space.is_cold,
         )
 
     def _run(

@@ -58,104 +58,150 @@ class Chosen(msgspec.Struct, frozen=True):
         return Candidate(configuration=Configuration.of(self.base.configuration))
 
 
-def choose(
-    candidate_space: CandidateSpace,
-    trials: Trials,
-    sizes: Mapping[str, Sequence[int]],
-    opened_by: Mapping[Target, Sequence[str]],
-    *,
-    nprocs: int,
-    ppn: int,
-    tolerance: float,
-    between: Trials | None = None,
-    weights: Weights | None = None,
-) -> list[Chosen]:
-    """The choices over all functions. `sizes` are the measured sizes of each function, in order;
-    `opened_by` names the violations of each target; targets without one are there because their
-    function must be judged as a whole. `between`: what was tried between measured sizes, to see
-    where one choice ends and another begins (crossover.py)."""
-    found = []
-    more = between or {}
-    for function in sorted({target.function for target in trials}):
-        here = {trial.bytes: trials[trial] for trial in trials if trial.function == function}
-        added = {cell.bytes: more[cell] for cell in more if cell.function == function}
-        wanted = {cell.bytes for cell in opened_by if cell.function == function}
-        known = sorted({*sizes[function], *added})
-        share = {size: (weights or {}).get((function, size), 1.0) for size in known}
-        base: Winner | None = None
-        if candidate_space.one_for_all_sizes(function):
-            base = _one_for_all(
-                candidate_space, function, here, wanted, share, nprocs, ppn, tolerance
-            )
-        options = {
-            size: those
-            for size, measured in (here | added).items()
-            if (size in wanted or size in added)
-            and (those := _options(candidate_space, function, measured, base))
-        }
-        by_size = fewest_rules(options, known, share)
-        found.append(Chosen(function, list(sizes[function]), known, base, by_size))
-    return found
+class Selection(msgspec.Struct, frozen=True):
+    """What choices depend on besides trials. `sizes` are the measured sizes of each function, in
+    order."""
 
+    candidate_space: CandidateSpace
+    sizes: Mapping[str, Sequence[int]]
+    nprocs: int
+    ppn: int
+    tolerance: float
+    weights: Weights | None = None
 
-def winners(
-    candidate_space: CandidateSpace,
-    trials: Trials,
-    sizes: Mapping[str, Sequence[int]],
-    opened_by: Mapping[Target, Sequence[str]],
-    *,
-    nprocs: int,
-    ppn: int,
-    tolerance: float,
-    between: Trials | None = None,
-    weights: Weights | None = None,
-) -> list[Winner]:
-    """The choices as ranges of sizes, with the violations that they are to remove."""
-    chosen = choose(
-        candidate_space,
-        trials,
-        sizes,
-        opened_by,
-        nprocs=nprocs,
-        ppn=ppn,
-        tolerance=tolerance,
-        between=between,
-        weights=weights,
-    )
-    found: list[Winner] = []
-    for taken in chosen:
-        wanted = {target.bytes for target in opened_by if target.function == taken.function}
-        # Where each measured size has its own choice, no cell of the table would confirm the base.
-        if taken.base is not None and not taken.by_size.keys() >= set(taken.measured):
-            rest = [
-                name
-                for size in sorted(wanted - taken.by_size.keys())
-                for name in opened_by[Target(taken.function, size)]
-            ]
-            base = msgspec.structs.replace(taken.base, removes=sorted(set(rest)))
-            decided = [
-                trial
-                for size in taken.measured
-                if size not in taken.by_size
-                for trial in trials.get(Target(taken.function, size), ())
-                if candidate_of(trial) == taken.everywhere()
-            ]
-            found.append(_with_gain(base, decided) if decided else base)
-        for first, last in _ranges(taken.by_size, taken.sizes):
-            inside = [size for size in taken.measured if first <= size <= last]
-            if not inside:
-                continue  # no cell of the table would confirm it
-            low, high = _bounds(taken.sizes, first, last)
-            removes = {
-                name for size in inside for name in opened_by.get(Target(taken.function, size), ())
+    def choose(
+        self,
+        trials: Trials,
+        opened_by: Mapping[Target, Sequence[str]],
+        between: Trials | None = None,
+    ) -> list[Chosen]:
+        """The choices over all functions. `opened_by` names the violations of each target; targets
+        without one are there because their function must be judged as a whole. `between`: what was
+        tried between measured sizes, to see where one choice ends and another begins
+        (crossover.py)."""
+        found = []
+        more = between or {}
+        for function in sorted({target.function for target in trials}):
+            here = {trial.bytes: trials[trial] for trial in trials if trial.function == function}
+            added = {cell.bytes: more[cell] for cell in more if cell.function == function}
+            wanted = {cell.bytes for cell in opened_by if cell.function == function}
+            known = sorted({*self.sizes[function], *added})
+            share = {size: (self.weights or {}).get((function, size), 1.0) for size in known}
+            base: Winner | None = None
+            if self.candidate_space.one_for_all_sizes(function):
+                base = self._one_for_all(function, here, wanted, share)
+            options = {
+                size: those
+                for size, measured in (here | added).items()
+                if (size in wanted or size in added)
+                and (those := _options(self.candidate_space, function, measured, base))
             }
-            those = [taken.by_size[size] for size in inside]
-            found.append(
-                _winner(
-                    candidate_space, taken.function, those, low, high, sorted(removes), nprocs, ppn
-                )
-            )
-    return found
+            by_size = fewest_rules(options, known, share)
+            found.append(Chosen(function, list(self.sizes[function]), known, base, by_size))
+        return found
+
+    def winners(
+        self,
+        trials: Trials,
+        opened_by: Mapping[Target, Sequence[str]],
+        between: Trials | None = None,
+    ) -> list[Winner]:
+        """The choices as ranges of sizes, with the violations that they are to remove."""
+        found: list[Winner] = []
+        for taken in self.choose(trials, opened_by, between):
+            wanted = {target.bytes for target in opened_by if target.function == taken.function}
+            # Where each measured size has its own choice, no cell would confirm the base.
+            if taken.base is not None and not taken.by_size.keys() >= set(taken.measured):
+                rest = [
+                    name
+                    for size in sorted(wanted - taken.by_size.keys())
+                    for name in opened_by[Target(taken.function, size)]
+                ]
+                base = msgspec.structs.replace(taken.base, removes=sorted(set(rest)))
+                decided = [
+                    trial
+                    for size in taken.measured
+                    if size not in taken.by_size
+                    for trial in trials.get(Target(taken.function, size), ())
+                    if candidate_of(trial) == taken.everywhere()
+                ]
+                found.append(_with_gain(base, decided) if decided else base)
+            for first, last in _ranges(taken.by_size, taken.sizes):
+                inside = [size for size in taken.measured if first <= size <= last]
+                if not inside:
+                    continue  # no cell of the table would confirm it
+                low, high = _bounds(taken.sizes, first, last)
+                removes = {
+                    name
+                    for size in inside
+                    for name in opened_by.get(Target(taken.function, size), ())
+                }
+                those = [taken.by_size[size] for size in inside]
+                found.append(self._winner(taken.function, those, low, high, sorted(removes)))
+        return found
+
+    def _one_for_all(
+        self,
+        function: str,
+        by_size: Mapping[int, Sequence[Trial]],
+        wanted: set[int],
+        share: Mapping[int, float],
+    ) -> Winner | None:
+        """The library's algorithm that saves the most time, weighted over all sizes, helps a wanted
+        one, and is slower at none; of equals the first in the candidate space."""
+        order = {
+            candidate: number
+            for number, candidate in enumerate(self.candidate_space.first(function))
+        }
+        candidates = {
+            candidate_of(trial)
+            for trials in by_size.values()
+            for trial in trials
+            if trial.variant == "default" and trial.state == "measured"
+        }
+        best: tuple[float, list[Trial]] | None = None
+        for candidate in sorted(candidates, key=lambda one: (order.get(one, len(order)), one)):
+            at = {
+                size: trial
+                for size, trials in by_size.items()
+                for trial in trials
+                if trial.state == "measured" and candidate_of(trial) == candidate
+            }
+            if at.keys() != by_size.keys():
+                continue
+            if any(slower(trial, self.tolerance) for trial in at.values()):
+                continue
+            helped = [size for size in wanted if _faster(at[size])]
+            gain = benefit({size: _ratio(trial) for size, trial in at.items()}, share)
+            if helped and gain > 0 and (best is None or gain > best[0]):
+                best = (gain, list(at.values()))
+        if best is None:
+            return None
+        # Over all sizes; those that get a choice of their own are not its cells in the end.
+        return self._winner(function, best[1], 0, UNBOUNDED_BYTES, [])
+
+    def _winner(
+        self, function: str, trials: Sequence[Trial], low: int, high: int, removes: list[str]
+    ) -> Winner:
+        """`trials` are those of one candidate, in each measured cell that it is to decide."""
+        trial = trials[0]
+        candidate = candidate_of(trial)
+        winner = Winner(
+            function=function,
+            nprocs=self.nprocs,
+            ppn=self.ppn,
+            bytes_from=low,
+            bytes_to=high,
+            variant=trial.variant,
+            configuration=dict(trial.knobs),
+            search_speedup=1.0,
+            speedup=1.0,
+            speedup_low=1.0,
+            speedup_high=1.0,
+            removes=removes,
+            restrictions=self.candidate_space.restrictions(function, candidate),
+        )
+        return _with_gain(winner, trials)
 
 
 def benefit(ratios: Mapping[int, float], share: Mapping[int, float]) -> float:
@@ -248,78 +294,6 @@ def _further(cost: _Cost, way: list[Trial], one: Trial, weight: float) -> tuple[
     changes += bool(way) and not _same(way[-1], one)
     ours += one.variant != DEFAULT.variant
     return (changes, ours, logs + weight * math.log(_ratio(one))), [*way, one]
-
-
-def _one_for_all(
-    candidate_space: CandidateSpace,
-    function: str,
-    by_size: Mapping[int, Sequence[Trial]],
-    wanted: set[int],
-    share: Mapping[int, float],
-    nprocs: int,
-    ppn: int,
-    tolerance: float,
-) -> Winner | None:
-    """The library's algorithm that saves the most time, weighted over all sizes, helps a wanted
-    one, and is slower at none; of equals the first on the candidate_space."""
-    order = {candidate: number for number, candidate in enumerate(candidate_space.first(function))}
-    candidates = {
-        candidate_of(trial)
-        for trials in by_size.values()
-        for trial in trials
-        if trial.variant == "default" and trial.state == "measured"
-    }
-    best: tuple[float, list[Trial]] | None = None
-    for candidate in sorted(candidates, key=lambda one: (order.get(one, len(order)), one)):
-        at = {
-            size: trial
-            for size, trials in by_size.items()
-            for trial in trials
-            if trial.state == "measured" and candidate_of(trial) == candidate
-        }
-        if at.keys() != by_size.keys():
-            continue
-        if any(slower(trial, tolerance) for trial in at.values()):
-            continue
-        helped = [size for size in wanted if _faster(at[size])]
-        gain = benefit({size: _ratio(trial) for size, trial in at.items()}, share)
-        if helped and gain > 0 and (best is None or gain > best[0]):
-            best = (gain, list(at.values()))
-    if best is None:
-        return None
-    # Over all sizes; those that get a choice of their own are not its cells in the end.
-    return _winner(candidate_space, function, best[1], 0, UNBOUNDED_BYTES, [], nprocs, ppn)
-
-
-def _winner(
-    candidate_space: CandidateSpace,
-    function: str,
-    trials: Sequence[Trial],
-    low: int,
-    high: int,
-    removes: list[str],
-    nprocs: int,
-    ppn: int,
-) -> Winner:
-    """`trials` are those of one candidate, in each of the measured cells that it is to decide."""
-    trial = trials[0]
-    candidate = candidate_of(trial)
-    winner = Winner(
-        function=function,
-        nprocs=nprocs,
-        ppn=ppn,
-        bytes_from=low,
-        bytes_to=high,
-        variant=trial.variant,
-        configuration=dict(trial.knobs),
-        search_speedup=1.0,
-        speedup=1.0,
-        speedup_low=1.0,
-        speedup_high=1.0,
-        removes=removes,
-        restrictions=candidate_space.restrictions(function, candidate),
-    )
-    return _with_gain(winner, trials)
 
 
 def _with_gain(winner: Winner, trials: Sequence[Trial]) -> Winner:
