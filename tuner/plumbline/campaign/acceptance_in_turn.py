@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from plumbline.campaign.circumstances import everywhere
+from plumbline.campaign.pairs import untouched
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure.experiment import (
-    REFERENCE_CELLS,
     Arm,
     log_ratios,
     take_turns,
@@ -61,7 +61,8 @@ def harm(
         f"trying winners as users call them, in turn with the library as it is: "
         f"{counted(len(asked), 'case')}, {counted(settings.sampling.launches, 'pair')} of launches"
     )
-    others = _others(sizes, winners)
+    cells = [PlanCase(function, size) for function, measured in sizes.items() for size in measured]
+    others = untouched(cells, winners)
     pairs = settings.sampling.launches
     logs, lost = _log_ratios(store, suite, plan, pairs, environment, list(asked), others, placement)
     found: dict[str, tuple[Winner, str]] = {}
@@ -78,18 +79,6 @@ def harm(
             text = f"slower {name}: {told.ratio:.2f} [{told.low or 0:.2f}, {told.high or 0:.2f}]"
             found.setdefault(f"{winner.function} {winner.bytes_from}", (winner, text))
     return list(found.values())
-
-
-def _others(sizes: Mapping[str, Sequence[int]], winners: Sequence[Winner]) -> list[PlanCase]:
-    """Cells of functions that no winner is about, by which launches are told apart."""
-    touched = {winner.function for winner in winners}
-    cells = [
-        PlanCase(function, size)
-        for function, its_sizes in sizes.items()
-        for size in its_sizes
-        if function not in touched
-    ]
-    return cells[:: max(1, len(cells) // (2 * REFERENCE_CELLS))]
 
 
 def _log_ratios(

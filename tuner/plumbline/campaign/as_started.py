@@ -190,8 +190,7 @@ def _first_words(text: str) -> str:
 
 
 def _short(files: Files, *cases: PlanCase) -> Plan:
-    plan = tables.plan(files.settings, cases)
-    return msgspec.structs.replace(plan, blocks=1, reps=1, warmup=0, rewarm=0, settle=0, cycle=0)
+    return tables.plan(files.settings, cases).once()
 
 
 def _beyond(ranks: Starter, environment: Mapping[str, str]) -> dict[str, str]:

@@ -87,7 +87,7 @@ def confirm(
             f"{counted(look.launches, 'pair')} of launches more"
         )
         cases = [case for case in left if target_of(case) in wanted]
-        cases = list(dict.fromkeys(cases + untouched(left, winners)))
+        cases = list(dict.fromkeys([*cases, *untouched(left, winners)]))
         seed = settings.sampling.seed + look.before
         # What the table has not decided yet rides along.
         undecided = [*table.open_cases(), *table.along()]
@@ -265,7 +265,7 @@ def _seen_again(
     """What is slower again in fresh pairs of launches. Cells of one launch share its luck, so one
     pass finds whole groups by chance; chance does not find the same group twice."""
     suspects = [case for case in left if target_of(case) in harm]
-    cases = list(dict.fromkeys(suspects + untouched(left, winners)))
+    cases = list(dict.fromkeys([*suspects, *untouched(left, winners)]))
     store.progress.step(f"perhaps slower: {counted(len(suspects), 'cell')}; measuring again")
     seed = settings.sampling.seed + settings.sampling.launches_max
     again.add(suite, settings.sampling.launches, cases, seed=seed)

@@ -13,6 +13,7 @@ from plumbline.measure import tables
 from plumbline.measure.experiment import (
     REFERENCE_CELLS,
     Arm,
+    enough_of,
     log_ratios,
     take_turns,
     without_shared_factor,
@@ -140,11 +141,10 @@ def _in_order(seconds: Seconds) -> dict[tuple[Target, Candidate], list[float]]:
     return {key: list(times.values()) for key, times in seconds.items()}
 
 
-def untouched(left: Sequence[PlanCase], winners: Sequence[Winner]) -> list[PlanCase]:
+def untouched(left: Sequence[PlanCase], winners: Sequence[Winner]) -> Sequence[PlanCase]:
     """Some cells of functions that no winner touches, by which launches are told apart."""
     touched = {winner.function for winner in winners}
-    cells = [case for case in left if touched.isdisjoint((case.function, EVERY_FUNCTION))]
-    return cells[:: max(1, len(cells) // (2 * REFERENCE_CELLS))]
+    return enough_of([case for case in left if touched.isdisjoint((case.function, EVERY_FUNCTION))])
 
 
 def without_launch_factor(

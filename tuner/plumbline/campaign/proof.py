@@ -113,7 +113,7 @@ def prove(
     for the whole process is not asked about: `started_with` does."""
     proof = Proof()
     winners = [winner for winner in winners if winner.function != EVERY_FUNCTION]
-    short = msgspec.structs.replace(plan, blocks=1, reps=1, warmup=0, rewarm=0, settle=0, cycle=0)
+    short = plan.once()
     by_library = [winner for winner in winners if winner.variant == "default"]
     by_profile = [winner for winner in winners if winner.variant != "default"]
     with scratch.folder(within) as copies:
@@ -172,17 +172,7 @@ def started_with(
     (MPI_T) in a short launch; empty: it is."""
     function, measured = next(iter(sizes.items()))
     case = PlanCase(function, measured[0], configuration=Configuration.of(winner.configuration))
-    short = msgspec.structs.replace(
-        plan,
-        cases=(case,),
-        blocks=1,
-        reps=1,
-        warmup=0,
-        rewarm=0,
-        settle=0,
-        cycle=0,
-        knobs="start",
-    )
+    short = msgspec.structs.replace(plan.once(), cases=(case,), knobs="start")
     found = try_out("process", 0, short, environment)
     if isinstance(found, Failed):
         return found.failure.text

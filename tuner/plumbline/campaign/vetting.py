@@ -18,7 +18,7 @@ from plumbline.campaign.trials import Trials
 from plumbline.core.guidelines import Guidelines
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import tables
-from plumbline.measure.experiment import REFERENCE_CELLS
+from plumbline.measure.experiment import enough_of
 from plumbline.measure.launches import LaunchStore
 from plumbline.search import outcome
 from plumbline.search.second_choice import SecondChoices
@@ -231,16 +231,17 @@ class Vetting:
             tell(self._store, "winner dropped", suite.name, winner, why)
         return [winner for winner, _ in lost]
 
-    def _unchanged(self, candidate_space: CandidateSpace) -> list[PlanCase]:
+    def _unchanged(self, candidate_space: CandidateSpace) -> Sequence[PlanCase]:
         """Calls that no exported file changes: variants of ours that send messages, by name. What
         two launches differ by is seen in them; on a simulated machine that is nothing."""
-        cases = [
-            PlanCase(function, size, names[0])
-            for function, sizes in self._sizes.items()
-            if self._real and (names := candidate_space.reference_variants(function))
-            for size in sizes
-        ]
-        return cases[:: max(1, len(cases) // (2 * REFERENCE_CELLS))]
+        return enough_of(
+            [
+                PlanCase(function, size, names[0])
+                for function, sizes in self._sizes.items()
+                if self._real and (names := candidate_space.reference_variants(function))
+                for size in sizes
+            ]
+        )
 
 
 def tell(store: LaunchStore, kind: str, suite: str, winner: Winner, why: str) -> None:

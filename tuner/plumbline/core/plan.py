@@ -213,6 +213,12 @@ class Plan(msgspec.Struct, frozen=True):
         own = bool(self.plain) or ("" in uses and self.sync == "barrier")
         return ("MPI_Barrier",) if own or not uses.isdisjoint(_WITH_BARRIER) else ()
 
+    def once(self) -> Plan:
+        """The same, with one call of each case: whether it works, and not how long it takes."""
+        return msgspec.structs.replace(
+            self, blocks=1, reps=1, warmup=0, rewarm=0, settle=0, cycle=0
+        )
+
     def calls_of_a_sample(self, case: PlanCase) -> int:
         """All calls of a stream are one sample."""
         return self.calls_of_a_block(case) if self._streams(case) else 1
