@@ -36,12 +36,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allgather_as_allgatherv = {
-    .name = "allgather_as_allgatherv",
-    .function = PL_FN_allgather,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Allgatherv with equal counts",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, allgather, allgather_as_allgatherv, run, "Allgatherv with equal counts",
+            .scratch_volumes = 2);

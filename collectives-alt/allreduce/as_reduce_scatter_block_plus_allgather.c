@@ -31,12 +31,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allreduce_as_reduce_scatter_block_plus_allgather = {
-    .name = "allreduce_as_reduce_scatter_block_plus_allgather",
-    .function = PL_FN_allreduce,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
-    .summary = "Reduce_scatter_block, then Allgather (GL13)",
-    .scratch_volumes = 4,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, allreduce, allreduce_as_reduce_scatter_block_plus_allgather, run,
+            "Reduce_scatter_block, then Allgather (GL13)",
+            .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP, .scratch_volumes = 4);

@@ -39,12 +39,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_alltoall_as_alltoallv = {
-    .name = "alltoall_as_alltoallv",
-    .function = PL_FN_alltoall,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Alltoallv with equal counts",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, alltoall, alltoall_as_alltoallv, run, "Alltoallv with equal counts",
+            .scratch_volumes = 2);

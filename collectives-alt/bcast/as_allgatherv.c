@@ -32,12 +32,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_bcast_as_allgatherv = {
-    .name = "bcast_as_allgatherv",
-    .function = PL_FN_bcast,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Allgatherv where only the root has a block",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, bcast, bcast_as_allgatherv, run,
+            "Allgatherv where only the root has a block", .scratch_volumes = 1);

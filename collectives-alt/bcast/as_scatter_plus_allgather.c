@@ -35,12 +35,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_bcast_as_scatter_plus_allgather = {
-    .name = "bcast_as_scatter_plus_allgather",
-    .function = PL_FN_bcast,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Scatter of p blocks, then Allgather (GL10)",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, bcast, bcast_as_scatter_plus_allgather, run,
+            "Scatter of p blocks, then Allgather (GL10)", .scratch_volumes = 1);

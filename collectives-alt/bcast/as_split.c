@@ -27,13 +27,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_bcast_as_split = {
-    .name = "bcast_as_split",
-    .function = PL_FN_bcast,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "several calls on parts of the data (GL2)",
-    .scratch_volumes = 1,
-    .parameters = {PL_PIECES},
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, bcast, bcast_as_split, run, "several calls on parts of the data (GL2)",
+            .scratch_volumes = 1, .parameters = {PL_PIECES});

@@ -59,7 +59,7 @@ out:
     return rc;
 }
 
-int pl_everyone_at_once(const struct pl_call *call, bool naive)
+static int at_once(const struct pl_call *call, bool naive)
 {
     int rc, p, rank, open = 0, bytes = 0;
     MPI_Comm peers;
@@ -94,6 +94,16 @@ int pl_everyone_at_once(const struct pl_call *call, bool naive)
     PL_TRY(pl_peer_wait_all(call, open, requests));
 out:
     return rc;
+}
+
+int pl_everyone_at_once(const struct pl_call *call)
+{
+    return at_once(call, false);
+}
+
+int pl_everyone_naive(const struct pl_call *call)
+{
+    return at_once(call, true);
 }
 
 /* In place a block can go only where its own replacement comes from: in step s the ranks whose

@@ -84,14 +84,14 @@ out:
     return rc;
 }
 
-int pl_tree_scatter(const struct pl_call *call, int radix)
+int pl_tree_scatter(const struct pl_call *call)
 {
     int rc;
     struct pl_rooted me;
     PL_TRY(pl_rooted_begin(call, &me));
     if (me.bytes == 0)
         return MPI_SUCCESS;
-    const struct pl_tree tree = pl_knomial(me.v, me.p, radix);
+    const struct pl_tree tree = pl_knomial(me.v, me.p, call->values[0]);
     return me.v == 0 ? at_root(call, &me, &tree) : below(call, &me, &tree);
 out:
     return rc;

@@ -43,12 +43,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_exscan_linear = {
-    .name = "exscan_linear",
-    .function = PL_FN_exscan,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "the prefix passes from rank to rank (Open MPI)",
-    .scratch_volumes = 3,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, exscan, exscan_linear, run,
+            "the prefix passes from rank to rank (Open MPI)", .scratch_volumes = 3);

@@ -38,12 +38,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_gather_as_gatherv = {
-    .name = "gather_as_gatherv",
-    .function = PL_FN_gather,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Gatherv with equal counts",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, gather, gather_as_gatherv, run, "Gatherv with equal counts",
+            .scratch_volumes = 2);

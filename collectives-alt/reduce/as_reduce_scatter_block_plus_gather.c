@@ -33,12 +33,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_as_reduce_scatter_block_plus_gather = {
-    .name = "reduce_as_reduce_scatter_block_plus_gather",
-    .function = PL_FN_reduce,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
-    .summary = "Reduce_scatter_block, then Gather (GL14)",
-    .scratch_volumes = 4,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, reduce, reduce_as_reduce_scatter_block_plus_gather, run,
+            "Reduce_scatter_block, then Gather (GL14)",
+            .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP, .scratch_volumes = 4);

@@ -27,12 +27,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_scatter_as_bcast = {
-    .name = "scatter_as_bcast",
-    .function = PL_FN_scatter,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Bcast of all blocks; each rank keeps its own (GL7)",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, scatter, scatter_as_bcast, run,
+            "Bcast of all blocks; each rank keeps its own (GL7)", .scratch_volumes = 2);

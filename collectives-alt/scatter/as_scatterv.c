@@ -38,12 +38,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_scatter_as_scatterv = {
-    .name = "scatter_as_scatterv",
-    .function = PL_FN_scatter,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Scatterv with equal counts",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, scatter, scatter_as_scatterv, run, "Scatterv with equal counts",
+            .scratch_volumes = 2);
