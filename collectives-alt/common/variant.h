@@ -6,6 +6,8 @@
 #ifndef PL_VARIANT_H
 #define PL_VARIANT_H
 
+#include "shapes.h"
+
 #include <mpi.h>
 #include <stdbool.h>
 #include <stddef.h>
