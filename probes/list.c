@@ -1,4 +1,4 @@
-#include "list.h"
+#include "measure/run.h"
 
 #include "clock/algorithms/algorithms.h"
 #include "clock/clock.h"

@@ -20,8 +20,7 @@ static int run(const struct pl_call *call)
     PL_TRY(pl_pad(pl_operand(call), n, padded, type, call->comm, &operands));
     void *mine = pl_scratch_elements(call->comm, PL_SLOT_RECV, block, type);
     void *all = pad ? pl_scratch_elements(call->comm, PL_SLOT_AUX, padded, type) : call->recvbuf;
-    if (!mine || (pad && !all))
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, mine && (!pad || all));
 
     PL_TRY(PL_MPI(Reduce_scatter_block)(operands, mine, block, type, call->op, call->comm));
     PL_TRY(PL_MPI(Allgather)(mine, block, type, all, block, type, call->comm));

@@ -19,8 +19,7 @@ static int run(const struct pl_call *call)
     const bool root = rank == call->root;
     const bool in_place = n % p == 0 && pl_dense(call->recvtype);
     char *all = in_place ? call->recvbuf : pl_scratch(call->comm, PL_SLOT_RECV, padded);
-    if (!all && n > 0)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, all || n == 0);
     if (root && !in_place) {
         PL_TRY(pl_pack(call->recvbuf, call->recvcount, call->recvtype, all, n, call->comm));
         memset(all + n, 0, padded - (size_t)n);

@@ -13,8 +13,7 @@ static int run(const struct pl_call *call)
     const int n = (int)pl_volume(call), pieces = pl_pieces(call, n);
     const bool dense = pl_dense(call->recvtype);
     char *all = dense ? call->recvbuf : pl_scratch(call->comm, PL_SLOT_RECV, (size_t)n);
-    if (!all && n > 0)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, all || n == 0);
     if (!dense && rank == call->root)
         PL_TRY(pl_pack(call->recvbuf, call->recvcount, call->recvtype, all, n, call->comm));
     for (int j = 0; j < pieces; j++) {

@@ -50,8 +50,7 @@ static int put_aside(const struct pl_call *call, int p, int *bytes, char **packe
     PL_TRY(PMPI_Type_size(call->recvtype, &size));
     *bytes = size > 0 ? call->recvcount * size : 0;
     *packed = pl_scratch(call->comm, PL_SLOT_SEND, (size_t)p * (size_t)*bytes);
-    if (!*packed)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, *packed);
     if (*bytes > 0)
         PL_TRY(pl_pack(call->recvbuf, p * call->recvcount, call->recvtype, *packed, p * *bytes,
                        call->comm));

@@ -36,8 +36,7 @@ static int at_root(const struct pl_call *call, const struct pl_rooted *me,
             packed += (size_t)pl_child_span(tree, i) * (size_t)me->bytes;
     if (packed > 0)
         scratch = pl_scratch(call->comm, PL_SLOT_SEND, packed);
-    if (!requests || (packed > 0 && !scratch))
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, requests && (packed == 0 || scratch));
 
     for (int i = tree->children - 1; i >= 0; i--) {
         const int child = pl_child(tree, i), span = pl_child_span(tree, i);

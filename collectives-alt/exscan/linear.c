@@ -26,8 +26,7 @@ static int run(const struct pl_call *call)
         if (in_place)
             below = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, type);
         void *sum = pl_scratch_elements(call->comm, PL_SLOT_SEND, n, type);
-        if ((in_place && !below) || !sum)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, (!in_place || below) && sum);
         PL_TRY(pl_peer_recv(call, below, n, type, rank - 1, TAG, peers));
         if (rank < p - 1) {
             PL_TRY(pl_copy(leaving, sum, n, type, call->comm));

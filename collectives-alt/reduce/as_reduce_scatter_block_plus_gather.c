@@ -22,8 +22,7 @@ static int run(const struct pl_call *call)
     void *all = call->recvbuf;
     if (root && pad)
         all = pl_scratch_elements(call->comm, PL_SLOT_AUX, padded, type);
-    if (!mine || (root && pad && !all))
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, mine && (!root || !pad || all));
 
     PL_TRY(PL_MPI(Reduce_scatter_block)(operands, mine, block, type, call->op, call->comm));
     PL_TRY(PL_MPI(Gather)(mine, block, type, all, block, type, call->root, call->comm));

@@ -42,8 +42,7 @@ static int run(const struct pl_call *call)
     void *result = call->recvbuf;
     if (in_place)
         result = pl_scratch_elements(call->comm, PL_SLOT_RECV, mine, type);
-    if (!share || !rows || (in_place && !result))
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, share && rows && (!in_place || result));
 
     for (int j = 0; j < pieces; j++) {
         PL_TRY(take(call, p, pieces, j, rows, share));
