@@ -54,8 +54,11 @@ static void write_string(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static void before_value(struct pl_json *json, const char *key)
+/* False: nothing is written. */
+static bool before_value(struct pl_json *json, const char *key)
 {
+    if (!json->out)
+        return false;
     if (json->depth > 0) {
         if (json->filled[json->depth - 1])
             fputc(',', json->out);
@@ -65,14 +68,14 @@ static void before_value(struct pl_json *json, const char *key)
         write_string(json->out, key);
         fputc(':', json->out);
     }
+    return true;
 }
 
 static void open_container(struct pl_json *json, const char *key, char opening, char closing)
 {
-    if (!json->out)
-        return;
     assert(json->depth < PL_JSON_DEPTH);
-    before_value(json, key);
+    if (!before_value(json, key))
+        return;
     fputc(opening, json->out);
     json->filled[json->depth] = false;
     json->closing[json->depth++] = closing;
@@ -104,34 +107,30 @@ void pl_json_end(struct pl_json *json)
 
 void pl_json_text(struct pl_json *json, const char *key, const char *value)
 {
-    if (!json->out)
+    if (!before_value(json, key))
         return;
-    before_value(json, key);
     write_string(json->out, value);
 }
 
 void pl_json_integer(struct pl_json *json, const char *key, int64_t value)
 {
-    if (!json->out)
+    if (!before_value(json, key))
         return;
-    before_value(json, key);
     fprintf(json->out, "%" PRId64, value);
 }
 
 void pl_json_unsigned(struct pl_json *json, const char *key, uint64_t value)
 {
-    if (!json->out)
+    if (!before_value(json, key))
         return;
-    before_value(json, key);
     fprintf(json->out, "%" PRIu64, value);
 }
 
 void pl_json_real(struct pl_json *json, const char *key, double value)
 {
     char text[32] = "null";
-    if (!json->out)
+    if (!before_value(json, key))
         return;
-    before_value(json, key);
     for (int digits = 15; isfinite(value) && digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (strtod(text, NULL) == value)
@@ -142,9 +141,8 @@ void pl_json_real(struct pl_json *json, const char *key, double value)
 
 void pl_json_bool(struct pl_json *json, const char *key, bool value)
 {
-    if (!json->out)
+    if (!before_value(json, key))
         return;
-    before_value(json, key);
     fputs(value ? "true" : "false", json->out);
 }
 

@@ -1,4 +1,4 @@
-#include "list.h"
+#include "measure/run.h"
 
 #include "clock/algorithms/algorithms.h"
 #include "clock/clock.h"
@@ -15,20 +15,23 @@
 #include "use/use.h"
 #include "variant.h"
 
-static const char *kind_name(enum pl_kind kind)
-{
-    switch (kind) {
-    case PL_DEFAULT:
-        return "default";
-    case PL_MOCKUP:
-        return "mockup";
-    case PL_ALGORITHM:
-        return "algorithm";
-    case PL_NAIVE:
-        return "naive";
-    }
-    return "";
-}
+static const char *const kind_names[] = {[PL_DEFAULT] = "default",
+                                         [PL_MOCKUP] = "mockup",
+                                         [PL_ALGORITHM] = "algorithm",
+                                         [PL_NAIVE] = "naive"};
+
+/* What has a name and a summary. */
+#define LIST(json, key, count, all)                                                                \
+    do {                                                                                           \
+        pl_json_array(json, key);                                                                  \
+        for (int i = 0; i < (count); i++) {                                                        \
+            pl_json_object(json, NULL);                                                            \
+            pl_json_text(json, "name", (all)[i]->name);                                            \
+            pl_json_text(json, "summary", (all)[i]->summary);                                      \
+            pl_json_end(json);                                                                     \
+        }                                                                                          \
+        pl_json_end(json);                                                                         \
+    } while (0)
 
 static void list_parameter(struct pl_json *json, const struct pl_parameter *parameter)
 {
@@ -51,7 +54,7 @@ static void list_variant(struct pl_json *json, const struct pl_variant *variant)
     pl_json_object(json, NULL);
     pl_json_text(json, "name", variant->name);
     pl_json_text(json, "function", pl_function_name(variant->function));
-    pl_json_text(json, "kind", kind_name(variant->kind));
+    pl_json_text(json, "kind", kind_names[variant->kind]);
     pl_json_array(json, "restrictions");
     for (int i = 0; i < pl_restriction_count; i++)
         if (variant->restrictions & pl_restriction_names[i].restriction)
@@ -117,14 +120,7 @@ void pl_list(FILE *out)
     PL_JSON_EACH(json, "types", i, pl_type_count, text, pl_types[i].name);
     PL_JSON_EACH(json, "ops", i, pl_op_count, text, pl_ops[i].name);
     PL_JSON_EACH(json, "syncs", i, pl_sync_count, text, pl_syncs[i]->name);
-    pl_json_array(json, "uses");
-    for (int i = 0; i < pl_use_count; i++) {
-        pl_json_object(json, NULL);
-        pl_json_text(json, "name", pl_uses[i]->name);
-        pl_json_text(json, "summary", pl_uses[i]->summary);
-        pl_json_end(json);
-    }
-    pl_json_end(json);
+    LIST(json, "uses", pl_use_count, pl_uses);
     pl_json_array(json, "patterns");
     for (int i = 0; i < pl_pattern_count; i++)
         list_pattern(json, pl_patterns[i]);
@@ -137,14 +133,7 @@ void pl_list(FILE *out)
     PL_JSON_EACH(json, "clock_syncs", i, pl_clock_sync_count, text, pl_clock_syncs[i]->name);
     PL_JSON_EACH(json, "plain", i, pl_plain_count, text, pl_plains[i]->name);
     PL_JSON_EACH(json, "criteria", i, pl_criterion_count, text, pl_criteria[i]->name);
-    pl_json_array(json, "overlaps");
-    for (int i = 0; i < pl_bench_count; i++) {
-        pl_json_object(json, NULL);
-        pl_json_text(json, "name", pl_benches[i]->name);
-        pl_json_text(json, "summary", pl_benches[i]->summary);
-        pl_json_end(json);
-    }
-    pl_json_end(json);
+    LIST(json, "overlaps", pl_bench_count, pl_benches);
     PL_JSON_EACH(json, "kernels", kernel, PL_KERNEL_COUNT, text, pl_kernel_names[kernel]);
     pl_json_array(json, "caches");
     for (int mode = PL_CACHE_WARM; mode <= PL_CACHE_OVERWRITE; mode++)

@@ -1,7 +1,5 @@
 /* The probe: what runs under mpirun. Options and sub-commands, nothing else. */
-#include "list.h"
 #include "measure/run.h"
-#include "system/report.h"
 #include "system/survey.h"
 
 #include <getopt.h>

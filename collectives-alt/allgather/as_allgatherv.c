@@ -14,13 +14,8 @@ static int run(const struct pl_call *call)
     PL_TRY(pl_ranks(call->comm, &p, &rank));
 
     const struct pl_block block = pl_own_block(call, rank);
-    int *counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
-    PL_NEED(call, counts);
-    int *first = counts + p;
-    for (int i = 0; i < p; i++) {
-        counts[i] = block.bytes;
-        first[i] = i * block.bytes;
-    }
+    int *counts, *first;
+    PL_TRY(pl_equal_tables(call, p, block.bytes, &counts, &first));
     const void *own = MPI_IN_PLACE; /* for all ranks or none */
     void *all;
     PL_TRY(pl_landing(call, p * block.bytes, PL_SLOT_RECV, &all));
@@ -36,12 +31,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allgather_as_allgatherv = {
-    .name = "allgather_as_allgatherv",
-    .function = PL_FN_allgather,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Allgatherv with equal counts",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, allgather, allgather_as_allgatherv, run, "Allgatherv with equal counts",
+            .scratch_volumes = 2);

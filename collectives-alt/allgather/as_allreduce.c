@@ -32,12 +32,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allgather_as_allreduce = {
-    .name = "allgather_as_allreduce",
-    .function = PL_FN_allgather,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Allreduce with bitwise or over zero-filled vectors (GL6)",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, allgather, allgather_as_allreduce, run,
+            "Allreduce with bitwise or over zero-filled vectors (GL6)", .scratch_volumes = 2);

@@ -29,12 +29,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allgather_as_alltoall = {
-    .name = "allgather_as_alltoall",
-    .function = PL_FN_allgather,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Alltoall of p copies of the own block (GL5)",
-    .scratch_volumes = 3,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, allgather, allgather_as_alltoall, run,
+            "Alltoall of p copies of the own block (GL5)", .scratch_volumes = 3);

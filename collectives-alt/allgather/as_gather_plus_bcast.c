@@ -25,12 +25,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allgather_as_gather_plus_bcast = {
-    .name = "allgather_as_gather_plus_bcast",
-    .function = PL_FN_allgather,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Gather to rank 0, then Bcast (GL11)",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, allgather, allgather_as_gather_plus_bcast, run,
+            "Gather to rank 0, then Bcast (GL11)", .scratch_volumes = 2);

@@ -34,13 +34,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allgather_as_split = {
-    .name = "allgather_as_split",
-    .function = PL_FN_allgather,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "several calls on parts of every block (GL2)",
-    .scratch_volumes = 3,
-    .parameters = {PL_PIECES},
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, allgather, allgather_as_split, run,
+            "several calls on parts of every block (GL2)", .scratch_volumes = 3,
+            .parameters = {PL_PIECES});

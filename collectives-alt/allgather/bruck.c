@@ -58,12 +58,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allgather_bruck = {
-    .name = "allgather_bruck",
-    .function = PL_FN_allgather,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "ceil(log2 p) rounds for any p (Bruck et al. 1997)",
-    .scratch_volumes = 2,
-    .run = pl_allgather_by_bruck,
-};
+PL_DESCRIBE(PL_ALGORITHM, allgather, allgather_bruck, pl_allgather_by_bruck,
+            "ceil(log2 p) rounds for any p (Bruck et al. 1997)", .scratch_volumes = 2);

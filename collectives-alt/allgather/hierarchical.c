@@ -94,13 +94,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allgather_hierarchical = {
-    .name = "allgather_hierarchical",
-    .function = PL_FN_allgather,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "trees inside nodes, a ring of pieces between them (Traeff 2006)",
-    .scratch_volumes = 2,
-    .parameters = {PL_LEVELS_RADIX},
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, allgather, allgather_hierarchical, run,
+            "trees inside nodes, a ring of pieces between them (Traeff 2006)", .scratch_volumes = 2,
+            .parameters = {PL_LEVELS_RADIX});

@@ -34,12 +34,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allgather_naive_gather = {
-    .name = "allgather_naive_gather",
-    .function = PL_FN_allgather,
-    .kind = PL_NAIVE,
-    .restrictions = PL_ANY,
-    .summary = "blocks to rank 0 with Send and Recv, and all of them back (SKaMPI)",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_NAIVE, allgather, allgather_naive_gather, run,
+            "blocks to rank 0 with Send and Recv, and all of them back (SKaMPI)",
+            .scratch_volumes = 1);

@@ -9,16 +9,5 @@
  * Scratch: 2 p requests. */
 #include "everyone.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_everyone_at_once(call, true);
-}
-
-const struct pl_variant pl_allgather_naive_isend = {
-    .name = "allgather_naive_isend",
-    .function = PL_FN_allgather,
-    .kind = PL_NAIVE,
-    .restrictions = PL_ANY,
-    .summary = "everyone to everyone with Isend, Irecv and Waitall (SKaMPI)",
-    .run = run,
-};
+PL_DESCRIBE(PL_NAIVE, allgather, allgather_naive_isend, pl_everyone_naive,
+            "everyone to everyone with Isend, Irecv and Waitall (SKaMPI)");

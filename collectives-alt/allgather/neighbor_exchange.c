@@ -50,12 +50,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allgather_neighbor_exchange = {
-    .name = "allgather_neighbor_exchange",
-    .function = PL_FN_allgather,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "two blocks a step between neighbours, odd p: the ring (Chen et al. 2005)",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, allgather, allgather_neighbor_exchange, run,
+            "two blocks a step between neighbours, odd p: the ring (Chen et al. 2005)",
+            .scratch_volumes = 1);

@@ -68,12 +68,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allgather_recursive_doubling = {
-    .name = "allgather_recursive_doubling",
-    .function = PL_FN_allgather,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "exchange with ranks 1, 2, 4, … apart (Thakur, Rabenseifner, Gropp 2005)",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, allgather, allgather_recursive_doubling, run,
+            "exchange with ranks 1, 2, 4, … apart (Thakur, Rabenseifner, Gropp 2005)",
+            .scratch_volumes = 1);

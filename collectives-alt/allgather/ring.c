@@ -31,12 +31,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allgather_ring = {
-    .name = "allgather_ring",
-    .function = PL_FN_allgather,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "p - 1 blocks to the next rank (Thakur, Rabenseifner, Gropp 2005)",
-    .scratch_volumes = 1,
-    .run = pl_allgather_on_a_ring,
-};
+PL_DESCRIBE(PL_ALGORITHM, allgather, allgather_ring, pl_allgather_on_a_ring,
+            "p - 1 blocks to the next rank (Thakur, Rabenseifner, Gropp 2005)",
+            .scratch_volumes = 1);

@@ -53,12 +53,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allgatherv_as_allgather = {
-    .name = "allgatherv_as_allgather",
-    .function = PL_FN_allgatherv,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Allgather of blocks padded to one length",
-    .scratch_volumes = 4,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, allgatherv, allgatherv_as_allgather, run,
+            "Allgather of blocks padded to one length", .scratch_volumes = 4);

@@ -41,12 +41,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allgatherv_as_alltoallv = {
-    .name = "allgatherv_as_alltoallv",
-    .function = PL_FN_allgatherv,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Alltoallv in which every rank sends its block to all",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, allgatherv, allgatherv_as_alltoallv, run,
+            "Alltoallv in which every rank sends its block to all", .scratch_volumes = 1);

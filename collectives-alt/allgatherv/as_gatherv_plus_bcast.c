@@ -44,12 +44,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allgatherv_as_gatherv_plus_bcast = {
-    .name = "allgatherv_as_gatherv_plus_bcast",
-    .function = PL_FN_allgatherv,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Gatherv to rank 0, then Bcast",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, allgatherv, allgatherv_as_gatherv_plus_bcast, run,
+            "Gatherv to rank 0, then Bcast", .scratch_volumes = 2);

@@ -60,13 +60,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allgatherv_as_split = {
-    .name = "allgatherv_as_split",
-    .function = PL_FN_allgatherv,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "several calls on parts of every block (GL2)",
-    .scratch_volumes = 2,
-    .parameters = {PL_PIECES},
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, allgatherv, allgatherv_as_split, run,
+            "several calls on parts of every block (GL2)", .scratch_volumes = 2,
+            .parameters = {PL_PIECES});

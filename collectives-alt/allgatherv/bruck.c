@@ -8,12 +8,5 @@
  * Scratch: n bytes; with a derived receive type 2 n and the places of the parts. */
 #include "gathered.h"
 
-const struct pl_variant pl_allgatherv_bruck = {
-    .name = "allgatherv_bruck",
-    .function = PL_FN_allgatherv,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "ceil(log2 p) rounds for any p (Bruck et al. 1997)",
-    .scratch_volumes = 2,
-    .run = pl_allgather_by_bruck,
-};
+PL_DESCRIBE(PL_ALGORITHM, allgatherv, allgatherv_bruck, pl_allgather_by_bruck,
+            "ceil(log2 p) rounds for any p (Bruck et al. 1997)", .scratch_volumes = 2);

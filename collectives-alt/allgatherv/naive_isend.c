@@ -8,16 +8,5 @@
  * Scratch: 2 p requests. */
 #include "everyone.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_everyone_at_once(call, true);
-}
-
-const struct pl_variant pl_allgatherv_naive_isend = {
-    .name = "allgatherv_naive_isend",
-    .function = PL_FN_allgatherv,
-    .kind = PL_NAIVE,
-    .restrictions = PL_ANY,
-    .summary = "everyone to everyone with Isend, Irecv and Waitall (SKaMPI)",
-    .run = run,
-};
+PL_DESCRIBE(PL_NAIVE, allgatherv, allgatherv_naive_isend, pl_everyone_naive,
+            "everyone to everyone with Isend, Irecv and Waitall (SKaMPI)");

@@ -7,12 +7,6 @@
  * Scratch: none; with a derived receive type n bytes and the places of the parts. */
 #include "gathered.h"
 
-const struct pl_variant pl_allgatherv_ring = {
-    .name = "allgatherv_ring",
-    .function = PL_FN_allgatherv,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "p - 1 parts to the next rank (Thakur, Rabenseifner, Gropp 2005)",
-    .scratch_volumes = 1,
-    .run = pl_allgather_on_a_ring,
-};
+PL_DESCRIBE(PL_ALGORITHM, allgatherv, allgatherv_ring, pl_allgather_on_a_ring,
+            "p - 1 parts to the next rank (Thakur, Rabenseifner, Gropp 2005)",
+            .scratch_volumes = 1);

@@ -18,11 +18,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allreduce_as_reduce_plus_bcast = {
-    .name = "allreduce_as_reduce_plus_bcast",
-    .function = PL_FN_allreduce,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
-    .summary = "Reduce to rank 0, then Bcast (GL12)",
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, allreduce, allreduce_as_reduce_plus_bcast, run,
+            "Reduce to rank 0, then Bcast (GL12)", .restrictions = PL_CONTIGUOUS);

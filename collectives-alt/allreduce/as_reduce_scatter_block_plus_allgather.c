@@ -20,8 +20,7 @@ static int run(const struct pl_call *call)
     PL_TRY(pl_pad(pl_operand(call), n, padded, type, call->comm, &operands));
     void *mine = pl_scratch_elements(call->comm, PL_SLOT_RECV, block, type);
     void *all = pad ? pl_scratch_elements(call->comm, PL_SLOT_AUX, padded, type) : call->recvbuf;
-    if (!mine || (pad && !all))
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, mine && (!pad || all));
 
     PL_TRY(PL_MPI(Reduce_scatter_block)(operands, mine, block, type, call->op, call->comm));
     PL_TRY(PL_MPI(Allgather)(mine, block, type, all, block, type, call->comm));
@@ -31,12 +30,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allreduce_as_reduce_scatter_block_plus_allgather = {
-    .name = "allreduce_as_reduce_scatter_block_plus_allgather",
-    .function = PL_FN_allreduce,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
-    .summary = "Reduce_scatter_block, then Allgather (GL13)",
-    .scratch_volumes = 4,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, allreduce, allreduce_as_reduce_scatter_block_plus_allgather, run,
+            "Reduce_scatter_block, then Allgather (GL13)",
+            .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP, .scratch_volumes = 4);

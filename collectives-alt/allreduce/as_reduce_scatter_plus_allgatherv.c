@@ -30,12 +30,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allreduce_as_reduce_scatter_plus_allgatherv = {
-    .name = "allreduce_as_reduce_scatter_plus_allgatherv",
-    .function = PL_FN_allreduce,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
-    .summary = "Reduce_scatter, then Allgatherv",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, allreduce, allreduce_as_reduce_scatter_plus_allgatherv, run,
+            "Reduce_scatter, then Allgatherv", .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
+            .scratch_volumes = 1);

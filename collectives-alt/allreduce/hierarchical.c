@@ -88,13 +88,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allreduce_hierarchical = {
-    .name = "allreduce_hierarchical",
-    .function = PL_FN_allreduce,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_COMMUTATIVE,
-    .summary = "trees inside nodes, recursive doubling between them (Karonis et al. 2000)",
-    .scratch_volumes = 2,
-    .parameters = {PL_LEVELS_RADIX},
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, allreduce, allreduce_hierarchical, run,
+            "trees inside nodes, recursive doubling between them (Karonis et al. 2000)",
+            .restrictions = PL_COMMUTATIVE, .scratch_volumes = 2, .parameters = {PL_LEVELS_RADIX});

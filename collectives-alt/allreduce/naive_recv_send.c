@@ -24,12 +24,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allreduce_naive_recv_send = {
-    .name = "allreduce_naive_recv_send",
-    .function = PL_FN_allreduce,
-    .kind = PL_NAIVE,
-    .restrictions = PL_ANY,
-    .summary = "rank 0 receives from each, adds, and sends to each (Calotoiu et al. 2012)",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_NAIVE, allreduce, allreduce_naive_recv_send, run,
+            "rank 0 receives from each, adds, and sends to each (Calotoiu et al. 2012)",
+            .scratch_volumes = 2);

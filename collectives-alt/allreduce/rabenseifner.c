@@ -42,12 +42,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allreduce_rabenseifner = {
-    .name = "allreduce_rabenseifner",
-    .function = PL_FN_allreduce,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_BUILTIN_OP,
-    .summary = "recursive halving, then recursive doubling of the blocks (Rabenseifner 2004)",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, allreduce, allreduce_rabenseifner, run,
+            "recursive halving, then recursive doubling of the blocks (Rabenseifner 2004)",
+            .restrictions = PL_BUILTIN_OP, .scratch_volumes = 2);

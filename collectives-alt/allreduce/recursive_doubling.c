@@ -29,12 +29,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allreduce_recursive_doubling = {
-    .name = "allreduce_recursive_doubling",
-    .function = PL_FN_allreduce,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "recursive doubling, ceil(log2 p) rounds of the whole vector (Thakur et al. 2005)",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, allreduce, allreduce_recursive_doubling, run,
+            "recursive doubling, ceil(log2 p) rounds of the whole vector (Thakur et al. 2005)",
+            .scratch_volumes = 2);

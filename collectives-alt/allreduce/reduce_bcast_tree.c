@@ -30,13 +30,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allreduce_reduce_bcast_tree = {
-    .name = "allreduce_reduce_bcast_tree",
-    .function = PL_FN_allreduce,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "up and down one k-nomial tree (Thakur et al. 2005 for k = 2)",
-    .parameters = {PL_RADIX(2, "k: each level has k - 1 subtrees", 2, 3, 4, 8, 16)},
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, allreduce, allreduce_reduce_bcast_tree, run,
+            "up and down one k-nomial tree (Thakur et al. 2005 for k = 2)", .scratch_volumes = 2,
+            .parameters = {PL_RADIX(2, "k: each level has k - 1 subtrees", 2, 3, 4, 8, 16)});

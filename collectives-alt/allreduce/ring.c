@@ -28,12 +28,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allreduce_ring = {
-    .name = "allreduce_ring",
-    .function = PL_FN_allreduce,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_BUILTIN_OP,
-    .summary = "reduce-scatter, then allgather, on a ring (Patarasuk and Yuan 2009)",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, allreduce, allreduce_ring, run,
+            "reduce-scatter, then allgather, on a ring (Patarasuk and Yuan 2009)",
+            .restrictions = PL_BUILTIN_OP, .scratch_volumes = 2);

@@ -120,14 +120,8 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_allreduce_segmented_ring = {
-    .name = "allreduce_segmented_ring",
-    .function = PL_FN_allreduce,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_BUILTIN_OP,
-    .summary = "a ring whose blocks travel in segments (Open MPI)",
-    .parameters = {PL_SEGMENT_BYTES(65536, "bytes that one message carries", 4096, 16384, 65536,
-                                    262144, 1048576)},
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, allreduce, allreduce_segmented_ring, run,
+            "a ring whose blocks travel in segments (Open MPI)", .restrictions = PL_BUILTIN_OP,
+            .scratch_volumes = 2,
+            .parameters = {PL_SEGMENT_BYTES(65536, "bytes that one message carries", 4096, 16384,
+                                            65536, 262144, 1048576)});

@@ -15,13 +15,8 @@ static int run(const struct pl_call *call)
 
     const int block = call->recvcount * size, n = p * block;
     const bool in_place = call->sendbuf == MPI_IN_PLACE;
-    int *counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
-    PL_NEED(call, counts);
-    int *first = counts + p;
-    for (int i = 0; i < p; i++) {
-        counts[i] = block;
-        first[i] = i * block;
-    }
+    int *counts, *first;
+    PL_TRY(pl_equal_tables(call, p, block, &counts, &first));
     const void *out_blocks = MPI_IN_PLACE;
     void *in_blocks;
     PL_TRY(pl_landing(call, n, PL_SLOT_RECV, &in_blocks));
@@ -39,12 +34,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_alltoall_as_alltoallv = {
-    .name = "alltoall_as_alltoallv",
-    .function = PL_FN_alltoall,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Alltoallv with equal counts",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, alltoall, alltoall_as_alltoallv, run, "Alltoallv with equal counts",
+            .scratch_volumes = 2);

@@ -39,13 +39,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_alltoall_as_split = {
-    .name = "alltoall_as_split",
-    .function = PL_FN_alltoall,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "several calls on parts of every block (GL2)",
-    .scratch_volumes = 4,
-    .parameters = {PL_PIECES},
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, alltoall, alltoall_as_split, run,
+            "several calls on parts of every block (GL2)", .scratch_volumes = 4,
+            .parameters = {PL_PIECES});

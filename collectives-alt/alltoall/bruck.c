@@ -104,13 +104,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_alltoall_bruck = {
-    .name = "alltoall_bruck",
-    .function = PL_FN_alltoall,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "blocks travel by the digits of their distance (Bruck et al. 1997)",
-    .scratch_volumes = 3,
-    .parameters = {PL_RADIX(2, "base of the digits", 2, 4, 8)},
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, alltoall, alltoall_bruck, run,
+            "blocks travel by the digits of their distance (Bruck et al. 1997)",
+            .scratch_volumes = 3, .parameters = {PL_RADIX(2, "base of the digits", 2, 4, 8)});

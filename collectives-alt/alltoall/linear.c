@@ -9,17 +9,6 @@
  * Scratch: 2 p requests; with MPI_IN_PLACE n bytes. */
 #include "everyone.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_everyone_at_once(call, false);
-}
-
-const struct pl_variant pl_alltoall_linear = {
-    .name = "alltoall_linear",
-    .function = PL_FN_alltoall,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "all messages at once, the next rank first (Thakur, Rabenseifner, Gropp 2005)",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, alltoall, alltoall_linear, pl_everyone_at_once,
+            "all messages at once, the next rank first (Thakur, Rabenseifner, Gropp 2005)",
+            .scratch_volumes = 1);

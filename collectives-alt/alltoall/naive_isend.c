@@ -9,17 +9,5 @@
  * Scratch: 2 p requests; with MPI_IN_PLACE n bytes. */
 #include "everyone.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_everyone_at_once(call, true);
-}
-
-const struct pl_variant pl_alltoall_naive_isend = {
-    .name = "alltoall_naive_isend",
-    .function = PL_FN_alltoall,
-    .kind = PL_NAIVE,
-    .restrictions = PL_ANY,
-    .summary = "everyone to everyone with Isend, Irecv and Waitall (SKaMPI)",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_NAIVE, alltoall, alltoall_naive_isend, pl_everyone_naive,
+            "everyone to everyone with Isend, Irecv and Waitall (SKaMPI)", .scratch_volumes = 1);

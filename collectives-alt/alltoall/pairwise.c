@@ -9,11 +9,5 @@
  * Scratch: none of ours. */
 #include "everyone.h"
 
-const struct pl_variant pl_alltoall_pairwise = {
-    .name = "alltoall_pairwise",
-    .function = PL_FN_alltoall,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "p - 1 steps of Sendrecv (Thakur, Rabenseifner, Gropp 2005)",
-    .run = pl_everyone_pairwise,
-};
+PL_DESCRIBE(PL_ALGORITHM, alltoall, alltoall_pairwise, pl_everyone_pairwise,
+            "p - 1 steps of Sendrecv (Thakur, Rabenseifner, Gropp 2005)");

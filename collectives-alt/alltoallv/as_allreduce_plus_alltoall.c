@@ -65,14 +65,7 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_alltoallv_as_allreduce_plus_alltoall = {
-    .name = "alltoallv_as_allreduce_plus_alltoall",
-    .function = PL_FN_alltoallv,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Allreduce of the longest block, then padded Alltoall",
-    .scratch_volumes = 4,
-    .parameters = {PL_SEGMENT_BYTES(1 << 20, "of each block in one Alltoall", 4096, 65536,
-                                    1 << 20)},
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, alltoallv, alltoallv_as_allreduce_plus_alltoall, run,
+            "Allreduce of the longest block, then padded Alltoall", .scratch_volumes = 4,
+            .parameters = {
+                PL_SEGMENT_BYTES(1 << 20, "of each block in one Alltoall", 4096, 65536, 1 << 20)});

@@ -10,16 +10,6 @@
  * Scratch: 2 p requests. */
 #include "everyone.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_everyone_at_once(call, false);
-}
-
-const struct pl_variant pl_alltoallv_linear = {
-    .name = "alltoallv_linear",
-    .function = PL_FN_alltoallv,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_NO_IN_PLACE,
-    .summary = "all messages at once, the next rank first (Thakur, Rabenseifner, Gropp 2005)",
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, alltoallv, alltoallv_linear, pl_everyone_at_once,
+            "all messages at once, the next rank first (Thakur, Rabenseifner, Gropp 2005)",
+            .restrictions = PL_NO_IN_PLACE);

@@ -9,11 +9,5 @@
  * Scratch: none of ours. */
 #include "everyone.h"
 
-const struct pl_variant pl_alltoallv_pairwise = {
-    .name = "alltoallv_pairwise",
-    .function = PL_FN_alltoallv,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "p - 1 steps of Sendrecv (Thakur, Rabenseifner, Gropp 2005)",
-    .run = pl_everyone_pairwise,
-};
+PL_DESCRIBE(PL_ALGORITHM, alltoallv, alltoallv_pairwise, pl_everyone_pairwise,
+            "p - 1 steps of Sendrecv (Thakur, Rabenseifner, Gropp 2005)");

@@ -15,11 +15,4 @@ static int run(const struct pl_call *call)
     return PL_MPI(Allreduce)(&here, &everywhere, 1, MPI_INT, MPI_MIN, call->comm);
 }
 
-const struct pl_variant pl_barrier_as_allreduce = {
-    .name = "barrier_as_allreduce",
-    .function = PL_FN_barrier,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Allreduce of one integer",
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, barrier, barrier_as_allreduce, run, "Allreduce of one integer");

@@ -22,11 +22,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_barrier_as_gather_plus_bcast = {
-    .name = "barrier_as_gather_plus_bcast",
-    .function = PL_FN_barrier,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Gather of one byte to rank 0, then Bcast of one byte",
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, barrier, barrier_as_gather_plus_bcast, run,
+            "Gather of one byte to rank 0, then Bcast of one byte");

@@ -23,11 +23,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_barrier_dissemination = {
-    .name = "barrier_dissemination",
-    .function = PL_FN_barrier,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "ceil(log2 p) rounds of messages to all sides (Hensgen, Finkel, Manber 1988)",
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, barrier, barrier_dissemination, run,
+            "ceil(log2 p) rounds of messages to all sides (Hensgen, Finkel, Manber 1988)");

@@ -40,12 +40,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_barrier_hierarchical = {
-    .name = "barrier_hierarchical",
-    .function = PL_FN_barrier,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "trees inside nodes, dissemination between them (Karonis et al. 2000)",
-    .parameters = {PL_LEVELS_RADIX},
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, barrier, barrier_hierarchical, run,
+            "trees inside nodes, dissemination between them (Karonis et al. 2000)",
+            .parameters = {PL_LEVELS_RADIX});

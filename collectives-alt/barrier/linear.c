@@ -39,11 +39,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_barrier_linear = {
-    .name = "barrier_linear",
-    .function = PL_FN_barrier,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "reports to rank 0 in any order, release at once (Hoefler et al. 2004)",
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, barrier, barrier_linear, run,
+            "reports to rank 0 in any order, release at once (Hoefler et al. 2004)");

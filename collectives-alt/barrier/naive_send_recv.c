@@ -27,11 +27,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_barrier_naive_send_recv = {
-    .name = "barrier_naive_send_recv",
-    .function = PL_FN_barrier,
-    .kind = PL_NAIVE,
-    .restrictions = PL_ANY,
-    .summary = "Send to rank 0 and an answer, rank by rank (SKaMPI)",
-    .run = run,
-};
+PL_DESCRIBE(PL_NAIVE, barrier, barrier_naive_send_recv, run,
+            "Send to rank 0 and an answer, rank by rank (SKaMPI)");

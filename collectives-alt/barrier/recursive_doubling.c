@@ -34,11 +34,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_barrier_recursive_doubling = {
-    .name = "barrier_recursive_doubling",
-    .function = PL_FN_barrier,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "ranks 1, 2, 4, … apart tell each other (Thakur, Rabenseifner, Gropp 2005)",
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, barrier, barrier_recursive_doubling, run,
+            "ranks 1, 2, 4, … apart tell each other (Thakur, Rabenseifner, Gropp 2005)");

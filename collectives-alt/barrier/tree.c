@@ -29,17 +29,11 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_barrier_tree = {
-    .name = "barrier_tree",
-    .function = PL_FN_barrier,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "reports up a k-ary tree, release down (Mellor-Crummey, Scott 1991)",
-    .parameters = {{.name = "fan_out",
-                    .least = 1,
-                    .most = INT_MAX,
-                    .standard = 2,
-                    .tries = {2, 4, 8},
-                    .summary = "children of a rank"}},
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, barrier, barrier_tree, run,
+            "reports up a k-ary tree, release down (Mellor-Crummey, Scott 1991)",
+            .parameters = {{.name = "fan_out",
+                            .least = 1,
+                            .most = INT_MAX,
+                            .standard = 2,
+                            .tries = {2, 4, 8},
+                            .summary = "children of a rank"}});

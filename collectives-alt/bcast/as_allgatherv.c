@@ -18,8 +18,7 @@ static int run(const struct pl_call *call)
     const bool root = rank == call->root, dense = pl_dense(call->recvtype);
     int *counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
     void *all = dense ? call->recvbuf : pl_scratch(call->comm, PL_SLOT_RECV, (size_t)n);
-    if (!counts || (!all && n > 0))
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, counts && (all || n == 0));
     memset(counts, 0, 2 * (size_t)p * sizeof *counts);
     counts[call->root] = n;
     if (root && !dense)
@@ -32,12 +31,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_bcast_as_allgatherv = {
-    .name = "bcast_as_allgatherv",
-    .function = PL_FN_bcast,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Allgatherv where only the root has a block",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, bcast, bcast_as_allgatherv, run,
+            "Allgatherv where only the root has a block", .scratch_volumes = 1);

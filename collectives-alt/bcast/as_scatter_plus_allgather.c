@@ -19,8 +19,7 @@ static int run(const struct pl_call *call)
     const bool root = rank == call->root;
     const bool in_place = n % p == 0 && pl_dense(call->recvtype);
     char *all = in_place ? call->recvbuf : pl_scratch(call->comm, PL_SLOT_RECV, padded);
-    if (!all && n > 0)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, all || n == 0);
     if (root && !in_place) {
         PL_TRY(pl_pack(call->recvbuf, call->recvcount, call->recvtype, all, n, call->comm));
         memset(all + n, 0, padded - (size_t)n);
@@ -35,12 +34,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_bcast_as_scatter_plus_allgather = {
-    .name = "bcast_as_scatter_plus_allgather",
-    .function = PL_FN_bcast,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Scatter of p blocks, then Allgather (GL10)",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, bcast, bcast_as_scatter_plus_allgather, run,
+            "Scatter of p blocks, then Allgather (GL10)", .scratch_volumes = 1);

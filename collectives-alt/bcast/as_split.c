@@ -13,8 +13,7 @@ static int run(const struct pl_call *call)
     const int n = (int)pl_volume(call), pieces = pl_pieces(call, n);
     const bool dense = pl_dense(call->recvtype);
     char *all = dense ? call->recvbuf : pl_scratch(call->comm, PL_SLOT_RECV, (size_t)n);
-    if (!all && n > 0)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, all || n == 0);
     if (!dense && rank == call->root)
         PL_TRY(pl_pack(call->recvbuf, call->recvcount, call->recvtype, all, n, call->comm));
     for (int j = 0; j < pieces; j++) {
@@ -27,13 +26,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_bcast_as_split = {
-    .name = "bcast_as_split",
-    .function = PL_FN_bcast,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "several calls on parts of the data (GL2)",
-    .scratch_volumes = 1,
-    .parameters = {PL_PIECES},
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, bcast, bcast_as_split, run, "several calls on parts of the data (GL2)",
+            .scratch_volumes = 1, .parameters = {PL_PIECES});

@@ -7,27 +7,8 @@
  * Messages: p - 1 of n bytes, at most ceil(log2 p) from a rank.
  * Scratch: n bytes on ranks with a derived type. */
 #include "bcast.h"
+#include "parameters.h"
 
-#include <limits.h>
-
-static int run(const struct pl_call *call)
-{
-    int rc;
-    struct pl_bcast bcast;
-    PL_TRY(pl_bcast_begin(call, &bcast));
-    const struct pl_tree tree = pl_knomial(bcast.v, bcast.p, 2);
-    PL_TRY(pl_bcast_down(call, &bcast, &tree, INT_MAX));
-    PL_TRY(pl_bcast_end(call, &bcast));
-out:
-    return rc;
-}
-
-const struct pl_variant pl_bcast_binomial = {
-    .name = "bcast_binomial",
-    .function = PL_FN_bcast,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "binomial tree, ceil(log2 p) rounds",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, bcast, bcast_binomial, pl_bcast_by_tree,
+            "binomial tree, ceil(log2 p) rounds", .scratch_volumes = 1,
+            .parameters = {PL_FIXED(2)});

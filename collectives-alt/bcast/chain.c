@@ -10,25 +10,6 @@
 #include "bcast.h"
 #include "parameters.h"
 
-static int run(const struct pl_call *call)
-{
-    int rc;
-    struct pl_bcast bcast;
-    PL_TRY(pl_bcast_begin(call, &bcast));
-    const struct pl_tree tree = pl_kary(bcast.v, bcast.p, 1);
-    PL_TRY(pl_bcast_down(call, &bcast, &tree, call->values[0]));
-    PL_TRY(pl_bcast_end(call, &bcast));
-out:
-    return rc;
-}
-
-const struct pl_variant pl_bcast_chain = {
-    .name = "bcast_chain",
-    .function = PL_FN_bcast,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "chain of all ranks, in segments (pipeline)",
-    .scratch_volumes = 1,
-    .parameters = {PL_BCAST_SEGMENT},
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, bcast, bcast_chain, pl_bcast_by_segments,
+            "chain of all ranks, in segments (pipeline)", .scratch_volumes = 1,
+            .parameters = {PL_BCAST_SEGMENT, PL_FIXED(1)});

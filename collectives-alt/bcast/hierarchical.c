@@ -31,13 +31,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_bcast_hierarchical = {
-    .name = "bcast_hierarchical",
-    .function = PL_FN_bcast,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "between nodes, then inside them, on k-nomial trees (Karonis et al. 2000)",
-    .scratch_volumes = 1,
-    .parameters = {PL_LEVELS_RADIX},
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, bcast, bcast_hierarchical, run,
+            "between nodes, then inside them, on k-nomial trees (Karonis et al. 2000)",
+            .scratch_volumes = 1, .parameters = {PL_LEVELS_RADIX});

@@ -10,27 +10,6 @@
 #include "bcast.h"
 #include "parameters.h"
 
-#include <limits.h>
-
-static int run(const struct pl_call *call)
-{
-    int rc;
-    struct pl_bcast bcast;
-    PL_TRY(pl_bcast_begin(call, &bcast));
-    const struct pl_tree tree = pl_knomial(bcast.v, bcast.p, call->values[0]);
-    PL_TRY(pl_bcast_down(call, &bcast, &tree, INT_MAX));
-    PL_TRY(pl_bcast_end(call, &bcast));
-out:
-    return rc;
-}
-
-const struct pl_variant pl_bcast_knomial = {
-    .name = "bcast_knomial",
-    .function = PL_FN_bcast,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "k-nomial tree, (k-1) ceil(logk p) messages from the root",
-    .scratch_volumes = 1,
-    .parameters = {PL_TREE_RADIX},
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, bcast, bcast_knomial, pl_bcast_by_tree,
+            "k-nomial tree, (k-1) ceil(logk p) messages from the root", .scratch_volumes = 1,
+            .parameters = {PL_TREE_RADIX});

@@ -29,12 +29,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_bcast_naive_send = {
-    .name = "bcast_naive_send",
-    .function = PL_FN_bcast,
-    .kind = PL_NAIVE,
-    .restrictions = PL_ANY,
-    .summary = "the root sends to one rank after the other (naive)",
-    .scratch_volumes = 0,
-    .run = run,
-};
+PL_DESCRIBE(PL_NAIVE, bcast, bcast_naive_send, run,
+            "the root sends to one rank after the other (naive)");

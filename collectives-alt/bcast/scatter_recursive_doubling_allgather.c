@@ -65,12 +65,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_bcast_scatter_recursive_doubling_allgather = {
-    .name = "bcast_scatter_recursive_doubling_allgather",
-    .function = PL_FN_bcast,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "binomial scatter, then Allgather by recursive doubling",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, bcast, bcast_scatter_recursive_doubling_allgather, run,
+            "binomial scatter, then Allgather by recursive doubling", .scratch_volumes = 1);

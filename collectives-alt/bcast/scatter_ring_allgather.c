@@ -45,12 +45,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_bcast_scatter_ring_allgather = {
-    .name = "bcast_scatter_ring_allgather",
-    .function = PL_FN_bcast,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "binomial scatter of p blocks, then Allgather on a ring (van de Geijn)",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, bcast, bcast_scatter_ring_allgather, run,
+            "binomial scatter of p blocks, then Allgather on a ring (van de Geijn)",
+            .scratch_volumes = 1);

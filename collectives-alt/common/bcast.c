@@ -1,6 +1,8 @@
 /* Phases of Bcast on bytes: down a tree, and scatter of p blocks. */
 #include "bcast.h"
 
+#include <limits.h>
+
 enum { TAG_DOWN = 10, TAG_SCATTER = 11 };
 
 int pl_bcast_begin(const struct pl_call *call, struct pl_bcast *bcast)
@@ -36,9 +38,11 @@ static int length_of(int n, int segment, int i)
     return left < segment ? left : segment;
 }
 
-/* Segment i uses slot i mod OPEN: a request with the parent, and those with the children. */
-int pl_bcast_down(const struct pl_call *call, const struct pl_bcast *bcast,
-                  const struct pl_tree *tree, int segment)
+/* The whole vector down a tree in segments of at most `segment` bytes. A rank receives segments
+ * while it sends those before to its children, the last child first. Segment i uses slot i mod
+ * OPEN: a request with the parent, and those with the children. */
+static int down(const struct pl_call *call, const struct pl_bcast *bcast,
+                const struct pl_tree *tree, int segment)
 {
     int rc = MPI_SUCCESS;
     const int n = bcast->n, p = bcast->p, root = bcast->root, children = tree->children;
@@ -69,6 +73,29 @@ int pl_bcast_down(const struct pl_call *call, const struct pl_bcast *bcast,
     PL_TRY(pl_peer_wait_all(call, OPEN * children, sends));
 out:
     return rc;
+}
+
+static int by(const struct pl_call *call, int radix, int fan_out, int segment)
+{
+    int rc;
+    struct pl_bcast bcast;
+    PL_TRY(pl_bcast_begin(call, &bcast));
+    const struct pl_tree tree =
+        radix ? pl_knomial(bcast.v, bcast.p, radix) : pl_kary(bcast.v, bcast.p, fan_out);
+    PL_TRY(down(call, &bcast, &tree, segment));
+    PL_TRY(pl_bcast_end(call, &bcast));
+out:
+    return rc;
+}
+
+int pl_bcast_by_tree(const struct pl_call *call)
+{
+    return by(call, call->values[0], 0, INT_MAX);
+}
+
+int pl_bcast_by_segments(const struct pl_call *call)
+{
+    return by(call, 0, call->values[1], call->values[0]);
 }
 
 int pl_bcast_cut(const struct pl_bcast *bcast, int blocks, int i)

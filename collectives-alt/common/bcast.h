@@ -18,10 +18,10 @@ struct pl_bcast {
 int pl_bcast_begin(const struct pl_call *call, struct pl_bcast *bcast);
 int pl_bcast_end(const struct pl_call *call, const struct pl_bcast *bcast);
 
-/* The whole vector down a tree in segments of at most `segment` bytes. A rank receives
- * segments while it sends those before to its children, the last child first. */
-int pl_bcast_down(const struct pl_call *call, const struct pl_bcast *bcast,
-                  const struct pl_tree *tree, int segment);
+/* Bodies: down a k-nomial tree (parameter: its radix), or a k-ary one in segments (their bytes, and
+ * the fan-out). */
+int pl_bcast_by_tree(const struct pl_call *call);
+int pl_bcast_by_segments(const struct pl_call *call);
 
 /* First byte of block i of `blocks` equal blocks; the last ones may be short or empty. */
 int pl_bcast_cut(const struct pl_bcast *bcast, int blocks, int i);

@@ -46,3 +46,16 @@ int pl_deliver(const struct pl_call *call, const void *landing, int bytes, int p
     return pl_unpack(landing, bytes, call->recvbuf, p * call->recvcount, call->recvtype,
                      call->comm);
 }
+
+int pl_equal_tables(const struct pl_call *call, int p, int length, int **counts, int **first)
+{
+    *counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof **counts);
+    if (!*counts)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    *first = *counts + p;
+    for (int i = 0; i < p; i++) {
+        (*counts)[i] = length;
+        (*first)[i] = i * length;
+    }
+    return MPI_SUCCESS;
+}

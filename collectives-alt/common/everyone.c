@@ -50,8 +50,7 @@ static int put_aside(const struct pl_call *call, int p, int *bytes, char **packe
     PL_TRY(PMPI_Type_size(call->recvtype, &size));
     *bytes = size > 0 ? call->recvcount * size : 0;
     *packed = pl_scratch(call->comm, PL_SLOT_SEND, (size_t)p * (size_t)*bytes);
-    if (!*packed)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, *packed);
     if (*bytes > 0)
         PL_TRY(pl_pack(call->recvbuf, p * call->recvcount, call->recvtype, *packed, p * *bytes,
                        call->comm));
@@ -59,7 +58,7 @@ out:
     return rc;
 }
 
-int pl_everyone_at_once(const struct pl_call *call, bool naive)
+static int at_once(const struct pl_call *call, bool naive)
 {
     int rc, p, rank, open = 0, bytes = 0;
     MPI_Comm peers;
@@ -94,6 +93,16 @@ int pl_everyone_at_once(const struct pl_call *call, bool naive)
     PL_TRY(pl_peer_wait_all(call, open, requests));
 out:
     return rc;
+}
+
+int pl_everyone_at_once(const struct pl_call *call)
+{
+    return at_once(call, false);
+}
+
+int pl_everyone_naive(const struct pl_call *call)
+{
+    return at_once(call, true);
 }
 
 /* In place a block can go only where its own replacement comes from: in step s the ranks whose

@@ -13,10 +13,11 @@ struct pl_block pl_to(const struct pl_call *call, int other);
 /* The own block from place to place; nothing with MPI_IN_PLACE. */
 int pl_keep_own(const struct pl_call *call, MPI_Comm peers, int rank);
 
-/* MPI_Irecv and MPI_Isend for every other rank, then MPI_Waitall. Naive: in order of rank, and to
- * oneself too; else the next rank first. Alltoall in place: n bytes in PL_SLOT_SEND; Alltoallv
- * cannot. */
-int pl_everyone_at_once(const struct pl_call *call, bool naive);
+/* MPI_Irecv and MPI_Isend for every other rank, the next one first, then MPI_Waitall. Naive: in
+ * order of rank, and to oneself too. Alltoall in place: n bytes in PL_SLOT_SEND; Alltoallv cannot.
+ */
+int pl_everyone_at_once(const struct pl_call *call);
+int pl_everyone_naive(const struct pl_call *call);
 /* p - 1 steps of MPI_Sendrecv, each with another pair of ranks; no scratch. Not for Allgather(v) in
  * place. */
 int pl_everyone_pairwise(const struct pl_call *call);

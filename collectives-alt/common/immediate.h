@@ -18,13 +18,7 @@ int pl_immediate(const struct pl_call *call);
 
 /* One variant: the non-blocking sister `what`, and what is refused (of enum pl_restriction). */
 #define PL_IMMEDIATE(symbol, what, what_not)                                                       \
-    const struct pl_variant pl_##symbol##_as_i##symbol##_plus_wait = {                             \
-        .name = #symbol "_as_i" #symbol "_plus_wait",                                              \
-        .function = PL_FN_##symbol,                                                                \
-        .kind = PL_MOCKUP,                                                                         \
-        .restrictions = what_not,                                                                  \
-        .summary = what ", then Wait: blocking against non-blocking",                              \
-        .run = pl_immediate,                                                                       \
-    }
+    PL_DESCRIBE(PL_MOCKUP, symbol, symbol##_as_i##symbol##_plus_wait, pl_immediate,                \
+                what ", then Wait: blocking against non-blocking", .restrictions = what_not)
 
 #endif

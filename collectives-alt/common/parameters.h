@@ -16,6 +16,12 @@
         .summary = text                                                                            \
     }
 
+/* What nobody may say: the same body does several variants. */
+#define PL_FIXED(value)                                                                            \
+    {                                                                                              \
+        .standard = value                                                                          \
+    }
+
 /* Of k-nomial trees of data movers; of both trees of hierarchical variants. */
 #define PL_TREE_RADIX                                                                              \
     PL_RADIX(4, "base of the tree: radix - 1 children a level", 2, 3, 4, 8, 16, 32)

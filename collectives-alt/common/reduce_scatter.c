@@ -118,8 +118,7 @@ int pl_reduce_scatter_by_pairs(const struct pl_call *call)
                       : pl_scratch_elements(call->comm, PL_SLOT_SEND, own.count, type);
     void *sum =
         in_place ? pl_scratch_elements(call->comm, PL_SLOT_WORK, own.count, type) : call->recvbuf;
-    if (!incoming || (in_place && !sum) || (!commutes && rank < p - 1 && !above))
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, incoming && (!in_place || sum) && (commutes || rank == p - 1 || above));
     PL_TRY(pl_copy(pl_at(operands, own.first, type), sum, own.count, type, call->comm));
 
     for (int i = 1; i < p; i++) {

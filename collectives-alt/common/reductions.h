@@ -9,8 +9,8 @@ int pl_reduce_from_each(struct pl_partial *partial, int p, int rank, int root);
 
 /* Up a k-nomial tree over ranks counted from `root`; the order is kept if that is 0 (up_tree.c). */
 int pl_reduce_up_tree(struct pl_partial *partial, int p, int rank, int root, int radix);
-/* Reduce on such a tree; the order is kept (up_tree.c). */
-int pl_reduce_on_tree(const struct pl_call *call, int radix);
+/* Reduce on such a tree, whose radix is the parameter; the order is kept (up_tree.c). */
+int pl_reduce_on_tree(const struct pl_call *call);
 
 /* Reduce-scatter in p - 1 steps around a ring, p > 1: afterwards the own range is at *own.
  * `direct`: it goes to what *own says before (ring.c). */

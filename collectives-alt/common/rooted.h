@@ -27,23 +27,26 @@ int pl_root_keeps(const struct pl_call *call, MPI_Comm peers);
 
 /* --- one message a rank, between the places themselves: no scratch, any counts (direct.c) --- */
 
-/* Naive: in order of rank, and empty messages too. Else: counted from the root, and without. */
-int pl_direct_blocking(const struct pl_call *call, bool naive);
-/* At most `window` messages are open at the root. Naive: MPI_Isend on the other side too. */
-int pl_direct_nonblocking(const struct pl_call *call, int window, bool naive);
+/* In order of rank, and empty messages too; non-blocking on both sides. */
+int pl_direct_naive(const struct pl_call *call);
+int pl_direct_naive_nonblocking(const struct pl_call *call);
+/* Counted from the root, and without empty ones; at most so many open at the root as the parameter
+ * says. */
+int pl_direct_in_turn(const struct pl_call *call);
+int pl_direct_window(const struct pl_call *call);
 
 /* --- one message of bytes a rank, counted from the root (window.c) --- */
 
-/* Gather or Scatter with at most `window` messages open at the root. A derived type is unpacked
- * while the next ones arrive, or packed while those before are under way; that takes `window`
- * blocks of scratch there, and one block elsewhere. */
-int pl_window_gather(const struct pl_call *call, int window);
-int pl_window_scatter(const struct pl_call *call, int window);
+/* Gather or Scatter with at most so many messages open at the root as the parameter says. A derived
+ * type is unpacked while the next ones arrive, or packed while those before are under way; that
+ * takes as many blocks of scratch there, and one block elsewhere. */
+int pl_window_gather(const struct pl_call *call);
+int pl_window_scatter(const struct pl_call *call);
 
-/* --- k-nomial trees of bytes (gather_tree.c, scatter_tree.c) --- */
+/* --- k-nomial trees of bytes (gather_tree.c, scatter_tree.c); the parameter is the radix --- */
 
-int pl_tree_gather(const struct pl_call *call, int radix);
-int pl_tree_scatter(const struct pl_call *call, int radix);
+int pl_tree_gather(const struct pl_call *call);
+int pl_tree_scatter(const struct pl_call *call);
 
 /* --- Gatherv and Scatterv through Alltoallv (rooted_alltoallv.c) --- */
 

@@ -36,8 +36,7 @@ static int at_root(const struct pl_call *call, const struct pl_rooted *me,
             packed += (size_t)pl_child_span(tree, i) * (size_t)me->bytes;
     if (packed > 0)
         scratch = pl_scratch(call->comm, PL_SLOT_SEND, packed);
-    if (!requests || (packed > 0 && !scratch))
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, requests && (packed == 0 || scratch));
 
     for (int i = tree->children - 1; i >= 0; i--) {
         const int child = pl_child(tree, i), span = pl_child_span(tree, i);
@@ -84,14 +83,14 @@ out:
     return rc;
 }
 
-int pl_tree_scatter(const struct pl_call *call, int radix)
+int pl_tree_scatter(const struct pl_call *call)
 {
     int rc;
     struct pl_rooted me;
     PL_TRY(pl_rooted_begin(call, &me));
     if (me.bytes == 0)
         return MPI_SUCCESS;
-    const struct pl_tree tree = pl_knomial(me.v, me.p, radix);
+    const struct pl_tree tree = pl_knomial(me.v, me.p, call->values[0]);
     return me.v == 0 ? at_root(call, &me, &tree) : below(call, &me, &tree);
 out:
     return rc;

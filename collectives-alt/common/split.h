@@ -30,14 +30,8 @@ int pl_split_elements(const struct pl_call *call);
 /* One variant of that kind. Cost: `pieces` calls of n / pieces bytes. Restrictions: contiguous
  * types (operands.c); MPI's own operations, since the vector is cut. */
 #define PL_SPLIT_ELEMENTS(symbol)                                                                  \
-    const struct pl_variant pl_##symbol##_as_split = {                                             \
-        .name = #symbol "_as_split",                                                               \
-        .function = PL_FN_##symbol,                                                                \
-        .kind = PL_MOCKUP,                                                                         \
-        .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,                                             \
-        .summary = "several calls on parts of the vector (GL2)",                                   \
-        .parameters = {PL_PIECES},                                                                 \
-        .run = pl_split_elements,                                                                  \
-    }
+    PL_DESCRIBE(PL_MOCKUP, symbol, symbol##_as_split, pl_split_elements,                           \
+                "several calls on parts of the vector (GL2)",                                      \
+                .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP, .parameters = {PL_PIECES})
 
 #endif

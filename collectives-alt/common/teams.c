@@ -52,6 +52,21 @@ static int rank_of(const struct pl_team *team, int root, int v)
     return pl_team_rank(team, pl_to_rank(v, root, team->size));
 }
 
+/* A message with the rank of a place in the tree. */
+static int send(const struct pl_team *team, int root, int v, int tag, const void *buf, int count,
+                MPI_Datatype type)
+{
+    return pl_raise(team->comm,
+                    PL_MPI(Send)(buf, count, type, rank_of(team, root, v), tag, team->peers));
+}
+
+static int receive(const struct pl_team *team, int root, int v, int tag, void *buf, int count,
+                   MPI_Datatype type)
+{
+    return pl_raise(team->comm, PL_MPI(Recv)(buf, count, type, rank_of(team, root, v), tag,
+                                             team->peers, MPI_STATUS_IGNORE));
+}
+
 int pl_team_bcast(const struct pl_team *team, int root, void *buf, int count, MPI_Datatype type)
 {
     int rc = MPI_SUCCESS;
@@ -59,12 +74,9 @@ int pl_team_bcast(const struct pl_team *team, int root, void *buf, int count, MP
         return rc;
     const struct pl_tree tree = tree_of(team, root);
     if (tree.parent >= 0)
-        PL_TRY(pl_raise(team->comm, PL_MPI(Recv)(buf, count, type, rank_of(team, root, tree.parent),
-                                                 TAG_BCAST, team->peers, MPI_STATUS_IGNORE)));
+        PL_TRY(receive(team, root, tree.parent, TAG_BCAST, buf, count, type));
     for (int i = tree.children - 1; i >= 0; i--)
-        PL_TRY(pl_raise(team->comm,
-                        PL_MPI(Send)(buf, count, type, rank_of(team, root, pl_child(&tree, i)),
-                                     TAG_BCAST, team->peers)));
+        PL_TRY(send(team, root, pl_child(&tree, i), TAG_BCAST, buf, count, type));
 out:
     return rc;
 }
@@ -76,13 +88,9 @@ int pl_team_report(const struct pl_team *team, int root)
         return rc;
     const struct pl_tree tree = tree_of(team, root);
     for (int i = 0; i < tree.children; i++)
-        PL_TRY(pl_raise(team->comm,
-                        PL_MPI(Recv)(NULL, 0, MPI_BYTE, rank_of(team, root, pl_child(&tree, i)),
-                                     TAG_REPORT, team->peers, MPI_STATUS_IGNORE)));
+        PL_TRY(receive(team, root, pl_child(&tree, i), TAG_REPORT, NULL, 0, MPI_BYTE));
     if (tree.parent >= 0)
-        PL_TRY(
-            pl_raise(team->comm, PL_MPI(Send)(NULL, 0, MPI_BYTE, rank_of(team, root, tree.parent),
-                                              TAG_REPORT, team->peers)));
+        PL_TRY(send(team, root, tree.parent, TAG_REPORT, NULL, 0, MPI_BYTE));
 out:
     return rc;
 }
@@ -107,17 +115,13 @@ int pl_team_reduce(const struct pl_team *team, int root, const struct pl_call *c
         void *other = *value == room ? incoming : room;
         if (!has_room || (other != room && !incoming))
             return pl_raise(team->comm, MPI_ERR_NO_MEM);
-        PL_TRY(pl_raise(team->comm,
-                        PL_MPI(Recv)(other, count, type, rank_of(team, root, pl_child(&tree, i)),
-                                     TAG_REDUCE, team->peers, MPI_STATUS_IGNORE)));
+        PL_TRY(receive(team, root, pl_child(&tree, i), TAG_REDUCE, other, count, type));
         PL_TRY(pl_raise(team->comm, PL_MPI(Reduce_local)(other == room ? *value : incoming, room,
                                                          count, type, call->op)));
         *value = room;
     }
     if (tree.parent >= 0)
-        PL_TRY(
-            pl_raise(team->comm, PL_MPI(Send)(*value, count, type, rank_of(team, root, tree.parent),
-                                              TAG_REDUCE, team->peers)));
+        PL_TRY(send(team, root, tree.parent, TAG_REDUCE, *value, count, type));
 out:
     return rc;
 }

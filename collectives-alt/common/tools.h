@@ -31,6 +31,9 @@ int pl_raise(MPI_Comm comm, int rc);
  * on all ranks alike, where there is none: so a variant asks before it sends or writes anything. */
 int pl_private(MPI_Comm comm, MPI_Comm *private_comm);
 
+/* Tables for p blocks of equal length, one behind the other. Take PL_SLOT_AUX (blocks.c). */
+int pl_equal_tables(const struct pl_call *call, int p, int length, int **counts, int **first);
+
 /* The first tag of a variant's own messages; smaller ones belong to common/. Tags tell apart the
  * messages of one call: those of two calls come in order from each rank, and nobody receives from
  * any source. So variants need not know each other's. */

@@ -16,7 +16,7 @@ out:
 }
 
 /* Subtrees are runs of ranks counted from the root of the tree. */
-int pl_reduce_on_tree(const struct pl_call *call, int radix)
+int pl_reduce_on_tree(const struct pl_call *call)
 {
     int rc, p, rank;
     struct pl_partial partial;
@@ -25,7 +25,7 @@ int pl_reduce_on_tree(const struct pl_call *call, int radix)
     PL_TRY(pl_partial_start(&partial, call, call->recvcount, rank == call->root));
 
     const int top = partial.commutes ? call->root : 0;
-    PL_TRY(pl_reduce_up_tree(&partial, p, rank, top, radix));
+    PL_TRY(pl_reduce_up_tree(&partial, p, rank, top, call->values[0]));
     if (top == call->root) {
         if (rank == top)
             PL_TRY(pl_partial_finish(&partial, all));

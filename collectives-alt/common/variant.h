@@ -6,6 +6,8 @@
 #ifndef PL_VARIANT_H
 #define PL_VARIANT_H
 
+#include "shapes.h"
+
 #include <mpi.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -115,12 +117,22 @@ struct pl_variant {
     /* Scratch memory this variant keeps on any rank at most, in volumes n of the call (reductions:
      * in vectors, with gaps); 0: none but a few words a rank. See pl_scratch_bound. */
     int scratch_volumes;
-    struct pl_parameter parameters[PL_PARAMETERS_MAX]; /* those with a name */
+    /* Those with a name; without, the standard value is a constant of a body that several share. */
+    struct pl_parameter parameters[PL_PARAMETERS_MAX];
     /* Collective over call->comm. Returns MPI_SUCCESS or an error, which the error handler of
      * call->comm has been given, or PL_LEFT. Call it only without obstacles, and with call->values
      * where it has parameters. */
     int (*run)(const struct pl_call *call);
 };
+
+/* The descriptor at the end of a variant's file: PL_DESCRIBE(kind, function without MPI_, name,
+ * run, summary, and what else of the fields above is not zero). */
+#define PL_DESCRIBE(what, symbol, full_name, body, ...)                                            \
+    const struct pl_variant pl_##full_name = {.name = #full_name,                                  \
+                                              .function = PL_FN_##symbol,                          \
+                                              .kind = what,                                        \
+                                              .run = body,                                         \
+                                              .summary = __VA_ARGS__}
 
 /* On all ranks alike: nothing was done, since the private communicators have a limit
  * (pl_private_limit); the call is left to the library. */

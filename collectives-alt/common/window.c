@@ -13,9 +13,10 @@ struct window {
     char *scratch; /* a block a slot; NULL where bytes go to the user's memory and come from it */
 };
 
-static int open_window(const struct pl_call *call, const struct pl_rooted *me, int slots, int slot,
+static int open_window(const struct pl_call *call, const struct pl_rooted *me, int slot,
                        MPI_Datatype type, struct window *window)
 {
+    const int slots = call->values[0];
     window->slots = slots < me->p ? slots : me->p;
     window->requests = pl_requests(call->comm, window->slots);
     window->scratch = NULL;
@@ -33,12 +34,12 @@ static char *memory_of(const struct pl_rooted *me, const struct window *window, 
                            : portion->buf;
 }
 
-static int gather_root(const struct pl_call *call, const struct pl_rooted *me, int slots)
+static int gather_root(const struct pl_call *call, const struct pl_rooted *me)
 {
     int rc;
     struct window window;
     PL_TRY(pl_root_keeps(call, me->peers));
-    PL_TRY(open_window(call, me, slots, PL_SLOT_RECV, call->recvtype, &window));
+    PL_TRY(open_window(call, me, PL_SLOT_RECV, call->recvtype, &window));
     for (int v = 1; v < me->p + window.slots; v++) {
         const int done = v - window.slots;
         MPI_Request *request = &window.requests[v % window.slots];
@@ -62,12 +63,12 @@ out:
     return rc;
 }
 
-static int scatter_root(const struct pl_call *call, const struct pl_rooted *me, int slots)
+static int scatter_root(const struct pl_call *call, const struct pl_rooted *me)
 {
     int rc;
     struct window window;
     PL_TRY(pl_root_keeps(call, me->peers));
-    PL_TRY(open_window(call, me, slots, PL_SLOT_SEND, call->sendtype, &window));
+    PL_TRY(open_window(call, me, PL_SLOT_SEND, call->sendtype, &window));
     for (int v = 1; v < me->p; v++) {
         const int rank = pl_to_rank(v, me->root, me->p);
         const struct pl_portion portion = pl_root_portion(call, rank);
@@ -86,7 +87,7 @@ out:
     return rc;
 }
 
-int pl_window_gather(const struct pl_call *call, int window)
+int pl_window_gather(const struct pl_call *call)
 {
     int rc;
     struct pl_rooted me;
@@ -94,7 +95,7 @@ int pl_window_gather(const struct pl_call *call, int window)
     if (me.bytes == 0)
         return MPI_SUCCESS;
     if (me.v == 0)
-        return gather_root(call, &me, window);
+        return gather_root(call, &me);
     const void *bytes;
     const struct pl_block block = pl_own_block(call, me.rank);
     PL_TRY(pl_block_bytes(&block, PL_SLOT_SEND, call->comm, &bytes));
@@ -103,7 +104,7 @@ out:
     return rc;
 }
 
-int pl_window_scatter(const struct pl_call *call, int window)
+int pl_window_scatter(const struct pl_call *call)
 {
     int rc;
     struct pl_rooted me;
@@ -111,7 +112,7 @@ int pl_window_scatter(const struct pl_call *call, int window)
     if (me.bytes == 0)
         return MPI_SUCCESS;
     if (me.v == 0)
-        return scatter_root(call, &me, window);
+        return scatter_root(call, &me);
     void *landing;
     PL_TRY(pl_landing(call, me.bytes, PL_SLOT_RECV, &landing));
     PL_TRY(pl_peer_recv(call, landing, me.bytes, MPI_BYTE, me.root, TAG, me.peers));

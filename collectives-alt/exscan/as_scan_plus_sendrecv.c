@@ -30,12 +30,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_exscan_as_scan_plus_sendrecv = {
-    .name = "exscan_as_scan_plus_sendrecv",
-    .function = PL_FN_exscan,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
-    .summary = "Scan, then each prefix goes to the next rank",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, exscan, exscan_as_scan_plus_sendrecv, run,
+            "Scan, then each prefix goes to the next rank", .restrictions = PL_CONTIGUOUS,
+            .scratch_volumes = 1);

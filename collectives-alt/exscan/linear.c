@@ -26,8 +26,7 @@ static int run(const struct pl_call *call)
         if (in_place)
             below = pl_scratch_elements(call->comm, PL_SLOT_RECV, n, type);
         void *sum = pl_scratch_elements(call->comm, PL_SLOT_SEND, n, type);
-        if ((in_place && !below) || !sum)
-            return pl_raise(call->comm, MPI_ERR_NO_MEM);
+        PL_NEED(call, (!in_place || below) && sum);
         PL_TRY(pl_peer_recv(call, below, n, type, rank - 1, TAG, peers));
         if (rank < p - 1) {
             PL_TRY(pl_copy(leaving, sum, n, type, call->comm));
@@ -43,12 +42,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_exscan_linear = {
-    .name = "exscan_linear",
-    .function = PL_FN_exscan,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "the prefix passes from rank to rank (Open MPI)",
-    .scratch_volumes = 3,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, exscan, exscan_linear, run,
+            "the prefix passes from rank to rank (Open MPI)", .scratch_volumes = 3);

@@ -8,12 +8,5 @@
  * Scratch: two vectors. */
 #include "reductions.h"
 
-const struct pl_variant pl_exscan_recursive_doubling = {
-    .name = "exscan_recursive_doubling",
-    .function = PL_FN_exscan,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "recursive doubling, ceil(log2 p) rounds (MPICH)",
-    .scratch_volumes = 3,
-    .run = pl_prefix_doubling,
-};
+PL_DESCRIBE(PL_ALGORITHM, exscan, exscan_recursive_doubling, pl_prefix_doubling,
+            "recursive doubling, ceil(log2 p) rounds (MPICH)", .scratch_volumes = 3);

@@ -37,12 +37,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_gather_as_allgather = {
-    .name = "gather_as_allgather",
-    .function = PL_FN_gather,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Allgather; the root keeps the result (GL3)",
-    .scratch_volumes = 3,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, gather, gather_as_allgather, run,
+            "Allgather; the root keeps the result (GL3)", .scratch_volumes = 3);

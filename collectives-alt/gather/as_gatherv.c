@@ -20,13 +20,7 @@ static int run(const struct pl_call *call)
     PL_TRY(pl_block_bytes(&block, PL_SLOT_SEND, call->comm, &own));
     if (root) {
         PL_TRY(pl_landing(call, p * block.bytes, PL_SLOT_RECV, &all));
-        counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
-        PL_NEED(call, counts);
-        first = counts + p;
-        for (int i = 0; i < p; i++) {
-            counts[i] = block.bytes;
-            first[i] = i * block.bytes;
-        }
+        PL_TRY(pl_equal_tables(call, p, block.bytes, &counts, &first));
         if (call->sendbuf == MPI_IN_PLACE && all == call->recvbuf)
             own = MPI_IN_PLACE;
     }
@@ -38,12 +32,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_gather_as_gatherv = {
-    .name = "gather_as_gatherv",
-    .function = PL_FN_gather,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Gatherv with equal counts",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, gather, gather_as_gatherv, run, "Gatherv with equal counts",
+            .scratch_volumes = 2);

@@ -33,12 +33,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_gather_as_reduce = {
-    .name = "gather_as_reduce",
-    .function = PL_FN_gather,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Reduce with bitwise or over zero-filled vectors (GL4)",
-    .scratch_volumes = 3,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, gather, gather_as_reduce, run,
+            "Reduce with bitwise or over zero-filled vectors (GL4)", .scratch_volumes = 3);

@@ -41,13 +41,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_gather_as_split = {
-    .name = "gather_as_split",
-    .function = PL_FN_gather,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "several calls on parts of every block (GL2)",
-    .scratch_volumes = 3,
-    .parameters = {PL_PIECES},
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, gather, gather_as_split, run, "several calls on parts of every block (GL2)",
+            .scratch_volumes = 3, .parameters = {PL_PIECES});

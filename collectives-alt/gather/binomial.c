@@ -7,19 +7,9 @@
  * Messages: one from every rank but the root, on the private communicator.
  * Scratch: the subtree's blocks on inner ranks, at most n/2 bytes; at the root those that cannot be
  * received in place (derived type, or a subtree that wraps around rank p - 1), at most n bytes. */
+#include "parameters.h"
 #include "rooted.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_tree_gather(call, 2);
-}
-
-const struct pl_variant pl_gather_binomial = {
-    .name = "gather_binomial",
-    .function = PL_FN_gather,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "binomial tree, ceil(log2 p) rounds (case study 1)",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, gather, gather_binomial, pl_tree_gather,
+            "binomial tree, ceil(log2 p) rounds (case study 1)", .scratch_volumes = 1,
+            .parameters = {PL_FIXED(2)});

@@ -11,18 +11,6 @@
 #include "parameters.h"
 #include "rooted.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_tree_gather(call, call->values[0]);
-}
-
-const struct pl_variant pl_gather_knomial = {
-    .name = "gather_knomial",
-    .function = PL_FN_gather,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "k-nomial tree, ceil(logk p) levels",
-    .scratch_volumes = 1,
-    .parameters = {PL_TREE_RADIX},
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, gather, gather_knomial, pl_tree_gather,
+            "k-nomial tree, ceil(logk p) levels", .scratch_volumes = 1,
+            .parameters = {PL_TREE_RADIX});

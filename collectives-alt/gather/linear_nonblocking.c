@@ -10,18 +10,6 @@
 #include "parameters.h"
 #include "rooted.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_window_gather(call, call->values[0]);
-}
-
-const struct pl_variant pl_gather_linear_nonblocking = {
-    .name = "gather_linear_nonblocking",
-    .function = PL_FN_gather,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "the root keeps a window of receives open",
-    .scratch_volumes = 1,
-    .parameters = {PL_WINDOW},
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, gather, gather_linear_nonblocking, pl_window_gather,
+            "the root keeps a window of receives open", .scratch_volumes = 1,
+            .parameters = {PL_WINDOW});

@@ -58,12 +58,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_gatherv_as_bcast_plus_gather = {
-    .name = "gatherv_as_bcast_plus_gather",
-    .function = PL_FN_gatherv,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Bcast of the padded length, then Gather",
-    .scratch_volumes = 4,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, gatherv, gatherv_as_bcast_plus_gather, run,
+            "Bcast of the padded length, then Gather", .scratch_volumes = 4);

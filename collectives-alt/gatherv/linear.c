@@ -9,17 +9,5 @@
  * Scratch: none. */
 #include "rooted.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_direct_blocking(call, false);
-}
-
-const struct pl_variant pl_gatherv_linear = {
-    .name = "gatherv_linear",
-    .function = PL_FN_gatherv,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "the root receives from one rank after the other",
-    .scratch_volumes = 0,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, gatherv, gatherv_linear, pl_direct_in_turn,
+            "the root receives from one rank after the other");

@@ -10,18 +10,5 @@
 #include "parameters.h"
 #include "rooted.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_direct_nonblocking(call, call->values[0], false);
-}
-
-const struct pl_variant pl_gatherv_linear_nonblocking = {
-    .name = "gatherv_linear_nonblocking",
-    .function = PL_FN_gatherv,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "the root keeps a window of receives open",
-    .scratch_volumes = 0,
-    .parameters = {PL_WINDOW},
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, gatherv, gatherv_linear_nonblocking, pl_direct_window,
+            "the root keeps a window of receives open", .parameters = {PL_WINDOW});

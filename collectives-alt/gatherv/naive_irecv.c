@@ -9,19 +9,5 @@
  * Scratch: p requests. */
 #include "rooted.h"
 
-#include <limits.h>
-
-static int run(const struct pl_call *call)
-{
-    return pl_direct_nonblocking(call, INT_MAX, true);
-}
-
-const struct pl_variant pl_gatherv_naive_irecv = {
-    .name = "gatherv_naive_irecv",
-    .function = PL_FN_gatherv,
-    .kind = PL_NAIVE,
-    .restrictions = PL_ANY,
-    .summary = "MPI_Isend, and MPI_Irecv for all at the root",
-    .scratch_volumes = 0,
-    .run = run,
-};
+PL_DESCRIBE(PL_NAIVE, gatherv, gatherv_naive_irecv, pl_direct_naive_nonblocking,
+            "MPI_Isend, and MPI_Irecv for all at the root");

@@ -8,17 +8,5 @@
  * Scratch: none. */
 #include "rooted.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_direct_blocking(call, true);
-}
-
-const struct pl_variant pl_gatherv_naive_send_recv = {
-    .name = "gatherv_naive_send_recv",
-    .function = PL_FN_gatherv,
-    .kind = PL_NAIVE,
-    .restrictions = PL_ANY,
-    .summary = "MPI_Send, and MPI_Recv at the root rank by rank",
-    .scratch_volumes = 0,
-    .run = run,
-};
+PL_DESCRIBE(PL_NAIVE, gatherv, gatherv_naive_send_recv, pl_direct_naive,
+            "MPI_Send, and MPI_Recv at the root rank by rank");

@@ -129,70 +129,31 @@ unsigned pl_op_kind(MPI_Op op)
     return commutative ? USER : ORDERED;
 }
 
+#define IS_ONE_OF(kind, ...)                                                                       \
+    do {                                                                                           \
+        const MPI_Datatype known[] = {__VA_ARGS__};                                                \
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)                                  \
+            if (type == known[i])                                                                  \
+                return kind;                                                                       \
+    } while (0)
+
 /* MPI_DATATYPE_NULL in the place of a Fortran type that the library was built without is harmless:
  * no call with it gets here. */
 static unsigned predefined_kind(MPI_Datatype type)
 {
-    const struct {
-        MPI_Datatype type;
-        unsigned kind;
-    } known[] = {
-        {MPI_DOUBLE, FLOATING},
-        {MPI_FLOAT, FLOATING},
-        {MPI_LONG_DOUBLE, FLOATING},
-        {MPI_REAL, FLOATING},
-        {MPI_DOUBLE_PRECISION, FLOATING},
-        {MPI_REAL4, FLOATING},
-        {MPI_REAL8, FLOATING},
-        {MPI_INT, INTEGER},
-        {MPI_LONG, INTEGER},
-        {MPI_UNSIGNED, INTEGER},
-        {MPI_UNSIGNED_LONG, INTEGER},
-        {MPI_LONG_LONG, INTEGER},
-        {MPI_UNSIGNED_LONG_LONG, INTEGER},
-        {MPI_SHORT, INTEGER},
-        {MPI_UNSIGNED_SHORT, INTEGER},
-        {MPI_SIGNED_CHAR, INTEGER},
-        {MPI_UNSIGNED_CHAR, INTEGER},
-        {MPI_INT8_T, INTEGER},
-        {MPI_INT16_T, INTEGER},
-        {MPI_INT32_T, INTEGER},
-        {MPI_INT64_T, INTEGER},
-        {MPI_UINT8_T, INTEGER},
-        {MPI_UINT16_T, INTEGER},
-        {MPI_UINT32_T, INTEGER},
-        {MPI_UINT64_T, INTEGER},
-        {MPI_AINT, INTEGER},
-        {MPI_OFFSET, INTEGER},
-        {MPI_COUNT, INTEGER},
-        {MPI_INTEGER, INTEGER},
-        {MPI_INTEGER1, INTEGER},
-        {MPI_INTEGER2, INTEGER},
-        {MPI_INTEGER4, INTEGER},
-        {MPI_INTEGER8, INTEGER},
-        {MPI_C_COMPLEX, COMPLEX},
-        {MPI_C_DOUBLE_COMPLEX, COMPLEX},
-        {MPI_C_LONG_DOUBLE_COMPLEX, COMPLEX},
-        {MPI_COMPLEX, COMPLEX},
-        {MPI_DOUBLE_COMPLEX, COMPLEX},
-        {MPI_COMPLEX8, COMPLEX},
-        {MPI_COMPLEX16, COMPLEX},
-        {MPI_C_BOOL, LOGICAL},
-        {MPI_LOGICAL, LOGICAL},
-        {MPI_BYTE, BYTE},
-        {MPI_2INT, PAIR},
-        {MPI_SHORT_INT, PAIR},
-        {MPI_LONG_INT, PAIR},
-        {MPI_FLOAT_INT, PAIR},
-        {MPI_DOUBLE_INT, PAIR},
-        {MPI_LONG_DOUBLE_INT, PAIR},
-        {MPI_2REAL, PAIR},
-        {MPI_2DOUBLE_PRECISION, PAIR},
-        {MPI_2INTEGER, PAIR},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (type == known[i].type)
-            return known[i].kind;
+    IS_ONE_OF(FLOATING, MPI_DOUBLE, MPI_FLOAT, MPI_LONG_DOUBLE, MPI_REAL, MPI_DOUBLE_PRECISION,
+              MPI_REAL4, MPI_REAL8);
+    IS_ONE_OF(INTEGER, MPI_INT, MPI_LONG, MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_LONG_LONG,
+              MPI_UNSIGNED_LONG_LONG, MPI_SHORT, MPI_UNSIGNED_SHORT, MPI_SIGNED_CHAR,
+              MPI_UNSIGNED_CHAR, MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T,
+              MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T, MPI_AINT, MPI_OFFSET, MPI_COUNT,
+              MPI_INTEGER, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8);
+    IS_ONE_OF(COMPLEX, MPI_C_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX, MPI_COMPLEX,
+              MPI_DOUBLE_COMPLEX, MPI_COMPLEX8, MPI_COMPLEX16);
+    IS_ONE_OF(LOGICAL, MPI_C_BOOL, MPI_LOGICAL);
+    IS_ONE_OF(BYTE, MPI_BYTE);
+    IS_ONE_OF(PAIR, MPI_2INT, MPI_SHORT_INT, MPI_LONG_INT, MPI_FLOAT_INT, MPI_DOUBLE_INT,
+              MPI_LONG_DOUBLE_INT, MPI_2REAL, MPI_2DOUBLE_PRECISION, MPI_2INTEGER);
     return OTHER;
 }
 

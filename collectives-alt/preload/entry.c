@@ -36,231 +36,62 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
     return pl_next.Intercomm_merge(intercomm, high, newintracomm);
 }
 
-/* A call with blocks, without its root; counts are 0 on a side that has one for each rank. */
-static inline struct pl_call blocks(enum pl_function function, const void *sendbuf, int sendcount,
-                                    MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                                    MPI_Datatype recvtype, MPI_Comm comm)
-{
-    struct pl_call call = pl_no_call;
-    call.function = function;
-    call.sendbuf = sendbuf;
-    call.sendcount = sendcount;
-    call.sendtype = sendtype;
-    call.recvbuf = recvbuf;
-    call.recvcount = recvcount;
-    call.recvtype = recvtype;
-    call.comm = comm;
-    return call;
-}
+/* The fields of a call, by its shape (shapes.h). */
+#define SENDS call.sendbuf = sendbuf, call.sendcount = sendcount, call.sendtype = sendtype
+#define SENDSV                                                                                     \
+    call.sendbuf = sendbuf, call.sendcounts = sendcounts, call.sdispls = sdispls,                  \
+    call.sendtype = sendtype
+#define RECEIVES call.recvbuf = recvbuf, call.recvcount = recvcount, call.recvtype = recvtype
+#define RECEIVESV                                                                                  \
+    call.recvbuf = recvbuf, call.recvcounts = recvcounts, call.rdispls = rdispls,                  \
+    call.recvtype = recvtype
+#define REDUCES call.sendbuf = sendbuf, call.recvbuf = recvbuf, call.recvtype = type, call.op = op
+#define FIELDS_BARRIER
+#define FIELDS_BCAST                                                                               \
+    call.recvbuf = buffer, call.recvcount = count, call.recvtype = type, call.root = root;
+#define FIELDS_ROOTED SENDS, RECEIVES, call.root = root;
+#define FIELDS_GATHERV SENDS, RECEIVESV, call.root = root;
+#define FIELDS_SCATTERV SENDSV, RECEIVES, call.root = root;
+#define FIELDS_BLOCKS SENDS, RECEIVES;
+#define FIELDS_ALLGATHERV SENDS, RECEIVESV;
+#define FIELDS_ALLTOALLV SENDSV, RECEIVESV;
+#define FIELDS_REDUCE REDUCES, call.recvcount = count, call.root = root;
+#define FIELDS_REDUCED REDUCES, call.recvcount = count;
+#define FIELDS_REDUCE_SCATTER REDUCES, call.recvcounts = counts;
 
-/* A reduction, without its root. */
-static inline struct pl_call reduction(enum pl_function function, const void *sendbuf,
-                                       void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-                                       MPI_Comm comm)
-{
-    struct pl_call call = pl_no_call;
-    call.function = function;
-    call.sendbuf = sendbuf;
-    call.recvbuf = recvbuf;
-    call.recvcount = count;
-    call.recvtype = datatype;
-    call.op = op;
-    call.comm = comm;
-    return call;
-}
+/* MPI_Name, which goes to the library at once where no rule can match: pl_untouched, or `outside`.
+ */
+#define ENTRY(symbol, Name, SHAPE, outside)                                                        \
+    EXPORT int MPI_##Name PL_P_##SHAPE(int, int, )                                                 \
+    {                                                                                              \
+        if (pl_untouched(PL_FN_##symbol, comm) || (outside))                                       \
+            return pl_next.Name PL_G_##SHAPE();                                                    \
+        struct pl_call call = pl_no_call;                                                          \
+        call.function = PL_FN_##symbol;                                                            \
+        FIELDS_##SHAPE call.comm = comm;                                                           \
+        return pl_replace(&call);                                                                  \
+    }
 
-EXPORT int MPI_Barrier(MPI_Comm comm)
-{
-    if (pl_untouched(PL_FN_barrier, comm))
-        return pl_next.Barrier(comm);
-    struct pl_call call = pl_no_call;
-    call.function = PL_FN_barrier;
-    call.comm = comm;
-    return pl_replace(&call);
-}
-
-EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)
-{
-    if (pl_untouched(PL_FN_bcast, comm) || pl_outside(PL_FN_bcast, comm, false, count, datatype))
-        return pl_next.Bcast(buffer, count, datatype, root, comm);
-    struct pl_call call = pl_no_call;
-    call.function = PL_FN_bcast;
-    call.recvbuf = buffer;
-    call.recvcount = count;
-    call.recvtype = datatype;
-    call.root = root;
-    call.comm = comm;
-    return pl_replace(&call);
-}
-
-EXPORT int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                      int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-    if (pl_untouched(PL_FN_gather, comm) ||
-        (pl_is_root(comm, root) ? pl_outside(PL_FN_gather, comm, true, recvcount, recvtype)
-                                : pl_outside(PL_FN_gather, comm, true, sendcount, sendtype)))
-        return pl_next.Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                              comm);
-    struct pl_call call =
-        blocks(PL_FN_gather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    call.root = root;
-    return pl_replace(&call);
-}
-
-EXPORT int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                       int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
-{
-    if (pl_untouched(PL_FN_scatter, comm) ||
-        (pl_is_root(comm, root) ? pl_outside(PL_FN_scatter, comm, true, sendcount, sendtype)
-                                : pl_outside(PL_FN_scatter, comm, true, recvcount, recvtype)))
-        return pl_next.Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root,
-                               comm);
-    struct pl_call call =
-        blocks(PL_FN_scatter, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    call.root = root;
-    return pl_replace(&call);
-}
-
-EXPORT int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                         int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
-{
-    if (pl_untouched(PL_FN_allgather, comm) ||
-        pl_outside(PL_FN_allgather, comm, true, recvcount, recvtype))
-        return pl_next.Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    const struct pl_call call =
-        blocks(PL_FN_allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    return pl_replace(&call);
-}
-
-EXPORT int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                        int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
-{
-    if (pl_untouched(PL_FN_alltoall, comm) ||
-        pl_outside(PL_FN_alltoall, comm, true, recvcount, recvtype))
-        return pl_next.Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    const struct pl_call call =
-        blocks(PL_FN_alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-    return pl_replace(&call);
-}
-
-EXPORT int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                          const int recvcounts[], const int displs[], MPI_Datatype recvtype,
-                          MPI_Comm comm)
-{
-    if (pl_untouched(PL_FN_allgatherv, comm) ||
-        pl_outside_counts(PL_FN_allgatherv, comm, recvcounts, recvtype))
-        return pl_next.Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
-                                  recvtype, comm);
-    struct pl_call call =
-        blocks(PL_FN_allgatherv, sendbuf, sendcount, sendtype, recvbuf, 0, recvtype, comm);
-    call.recvcounts = recvcounts;
-    call.rdispls = displs;
-    return pl_replace(&call);
-}
-
-EXPORT int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-                       const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root,
-                       MPI_Comm comm)
-{
-    if (pl_untouched(PL_FN_gatherv, comm))
-        return pl_next.Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
-                               root, comm);
-    struct pl_call call =
-        blocks(PL_FN_gatherv, sendbuf, sendcount, sendtype, recvbuf, 0, recvtype, comm);
-    call.recvcounts = recvcounts;
-    call.rdispls = displs;
-    call.root = root;
-    return pl_replace(&call);
-}
-
-EXPORT int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[],
-                        MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                        int root, MPI_Comm comm)
-{
-    if (pl_untouched(PL_FN_scatterv, comm))
-        return pl_next.Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype,
-                                root, comm);
-    struct pl_call call =
-        blocks(PL_FN_scatterv, sendbuf, 0, sendtype, recvbuf, recvcount, recvtype, comm);
-    call.sendcounts = sendcounts;
-    call.sdispls = displs;
-    call.root = root;
-    return pl_replace(&call);
-}
-
-EXPORT int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[],
-                         MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-                         const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm)
-{
-    if (pl_untouched(PL_FN_alltoallv, comm))
-        return pl_next.Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
-                                 rdispls, recvtype, comm);
-    struct pl_call call = blocks(PL_FN_alltoallv, sendbuf, 0, sendtype, recvbuf, 0, recvtype, comm);
-    call.sendcounts = sendcounts;
-    call.sdispls = sdispls;
-    call.recvcounts = recvcounts;
-    call.rdispls = rdispls;
-    return pl_replace(&call);
-}
-
-EXPORT int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
-                      MPI_Op op, int root, MPI_Comm comm)
-{
-    if (pl_untouched(PL_FN_reduce, comm) || pl_outside(PL_FN_reduce, comm, false, count, datatype))
-        return pl_next.Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
-    struct pl_call call = reduction(PL_FN_reduce, sendbuf, recvbuf, count, datatype, op, comm);
-    call.root = root;
-    return pl_replace(&call);
-}
-
-EXPORT int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
-                         MPI_Op op, MPI_Comm comm)
-{
-    if (pl_untouched(PL_FN_allreduce, comm) ||
-        pl_outside(PL_FN_allreduce, comm, false, count, datatype))
-        return pl_next.Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
-    const struct pl_call call =
-        reduction(PL_FN_allreduce, sendbuf, recvbuf, count, datatype, op, comm);
-    return pl_replace(&call);
-}
-
-EXPORT int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int count,
-                                    MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
-{
-    if (pl_untouched(PL_FN_reduce_scatter_block, comm) ||
-        pl_outside(PL_FN_reduce_scatter_block, comm, true, count, datatype))
-        return pl_next.Reduce_scatter_block(sendbuf, recvbuf, count, datatype, op, comm);
-    const struct pl_call call =
-        reduction(PL_FN_reduce_scatter_block, sendbuf, recvbuf, count, datatype, op, comm);
-    return pl_replace(&call);
-}
-
-EXPORT int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-                    MPI_Comm comm)
-{
-    if (pl_untouched(PL_FN_scan, comm) || pl_outside(PL_FN_scan, comm, false, count, datatype))
-        return pl_next.Scan(sendbuf, recvbuf, count, datatype, op, comm);
-    const struct pl_call call = reduction(PL_FN_scan, sendbuf, recvbuf, count, datatype, op, comm);
-    return pl_replace(&call);
-}
-
-EXPORT int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
-                      MPI_Op op, MPI_Comm comm)
-{
-    if (pl_untouched(PL_FN_exscan, comm) || pl_outside(PL_FN_exscan, comm, false, count, datatype))
-        return pl_next.Exscan(sendbuf, recvbuf, count, datatype, op, comm);
-    const struct pl_call call =
-        reduction(PL_FN_exscan, sendbuf, recvbuf, count, datatype, op, comm);
-    return pl_replace(&call);
-}
-
-EXPORT int MPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[],
-                              MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
-{
-    if (pl_untouched(PL_FN_reduce_scatter, comm) ||
-        pl_outside_counts(PL_FN_reduce_scatter, comm, recvcounts, datatype))
-        return pl_next.Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-    struct pl_call call = reduction(PL_FN_reduce_scatter, sendbuf, recvbuf, 0, datatype, op, comm);
-    call.recvcounts = recvcounts;
-    return pl_replace(&call);
-}
+ENTRY(barrier, Barrier, BARRIER, false)
+ENTRY(bcast, Bcast, BCAST, pl_outside(PL_FN_bcast, comm, false, count, type))
+ENTRY(gather, Gather, ROOTED,
+      pl_is_root(comm, root) ? pl_outside(PL_FN_gather, comm, true, recvcount, recvtype)
+                             : pl_outside(PL_FN_gather, comm, true, sendcount, sendtype))
+ENTRY(scatter, Scatter, ROOTED,
+      pl_is_root(comm, root) ? pl_outside(PL_FN_scatter, comm, true, sendcount, sendtype)
+                             : pl_outside(PL_FN_scatter, comm, true, recvcount, recvtype))
+ENTRY(allgather, Allgather, BLOCKS, pl_outside(PL_FN_allgather, comm, true, recvcount, recvtype))
+ENTRY(alltoall, Alltoall, BLOCKS, pl_outside(PL_FN_alltoall, comm, true, recvcount, recvtype))
+ENTRY(allgatherv, Allgatherv, ALLGATHERV,
+      pl_outside_counts(PL_FN_allgatherv, comm, recvcounts, recvtype))
+ENTRY(gatherv, Gatherv, GATHERV, false)
+ENTRY(scatterv, Scatterv, SCATTERV, false)
+ENTRY(alltoallv, Alltoallv, ALLTOALLV, false)
+ENTRY(reduce, Reduce, REDUCE, pl_outside(PL_FN_reduce, comm, false, count, type))
+ENTRY(allreduce, Allreduce, REDUCED, pl_outside(PL_FN_allreduce, comm, false, count, type))
+ENTRY(reduce_scatter_block, Reduce_scatter_block, REDUCED,
+      pl_outside(PL_FN_reduce_scatter_block, comm, true, count, type))
+ENTRY(scan, Scan, REDUCED, pl_outside(PL_FN_scan, comm, false, count, type))
+ENTRY(exscan, Exscan, REDUCED, pl_outside(PL_FN_exscan, comm, false, count, type))
+ENTRY(reduce_scatter, Reduce_scatter, REDUCE_SCATTER,
+      pl_outside_counts(PL_FN_reduce_scatter, comm, counts, type))

@@ -28,12 +28,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_as_allreduce = {
-    .name = "reduce_as_allreduce",
-    .function = PL_FN_reduce,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
-    .summary = "Allreduce; the root keeps the result (GL8)",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, reduce, reduce_as_allreduce, run,
+            "Allreduce; the root keeps the result (GL8)", .restrictions = PL_CONTIGUOUS,
+            .scratch_volumes = 2);

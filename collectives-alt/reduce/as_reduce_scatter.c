@@ -34,12 +34,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_as_reduce_scatter = {
-    .name = "reduce_as_reduce_scatter",
-    .function = PL_FN_reduce,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
-    .summary = "Reduce_scatter in which only the root has a result",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, reduce, reduce_as_reduce_scatter, run,
+            "Reduce_scatter in which only the root has a result", .restrictions = PL_CONTIGUOUS,
+            .scratch_volumes = 2);

@@ -22,8 +22,7 @@ static int run(const struct pl_call *call)
     void *all = call->recvbuf;
     if (root && pad)
         all = pl_scratch_elements(call->comm, PL_SLOT_AUX, padded, type);
-    if (!mine || (root && pad && !all))
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, mine && (!root || !pad || all));
 
     PL_TRY(PL_MPI(Reduce_scatter_block)(operands, mine, block, type, call->op, call->comm));
     PL_TRY(PL_MPI(Gather)(mine, block, type, all, block, type, call->root, call->comm));
@@ -33,12 +32,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_as_reduce_scatter_block_plus_gather = {
-    .name = "reduce_as_reduce_scatter_block_plus_gather",
-    .function = PL_FN_reduce,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
-    .summary = "Reduce_scatter_block, then Gather (GL14)",
-    .scratch_volumes = 4,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, reduce, reduce_as_reduce_scatter_block_plus_gather, run,
+            "Reduce_scatter_block, then Gather (GL14)",
+            .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP, .scratch_volumes = 4);

@@ -32,12 +32,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_as_reduce_scatter_plus_gatherv = {
-    .name = "reduce_as_reduce_scatter_plus_gatherv",
-    .function = PL_FN_reduce,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
-    .summary = "Reduce_scatter, then Gatherv",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, reduce, reduce_as_reduce_scatter_plus_gatherv, run,
+            "Reduce_scatter, then Gatherv", .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
+            .scratch_volumes = 1);

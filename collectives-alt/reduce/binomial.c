@@ -8,19 +8,9 @@
  * the result on.
  * Messages: one from every rank but the root, on the private communicator.
  * Scratch: one vector at the root and two on other inner ranks, which keep their send buffer. */
+#include "parameters.h"
 #include "reductions.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_reduce_on_tree(call, 2);
-}
-
-const struct pl_variant pl_reduce_binomial = {
-    .name = "reduce_binomial",
-    .function = PL_FN_reduce,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "binomial tree, ceil(log2 p) rounds (Thakur et al. 2005)",
-    .scratch_volumes = 3,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_binomial, pl_reduce_on_tree,
+            "binomial tree, ceil(log2 p) rounds (Thakur et al. 2005)", .scratch_volumes = 3,
+            .parameters = {PL_FIXED(2)});

@@ -102,14 +102,7 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_chain = {
-    .name = "reduce_chain",
-    .function = PL_FN_reduce,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_BUILTIN_OP,
-    .summary = "segments along a chain of ranks (Open MPI)",
-    .parameters = {PL_SEGMENT_BYTES(32768, "bytes that one message carries", 1024, 4096, 16384,
-                                    65536, 262144)},
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_chain, run, "segments along a chain of ranks (Open MPI)",
+            .restrictions = PL_BUILTIN_OP, .scratch_volumes = 1,
+            .parameters = {PL_SEGMENT_BYTES(32768, "bytes that one message carries", 1024, 4096,
+                                            16384, 65536, 262144)});

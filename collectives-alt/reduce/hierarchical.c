@@ -30,13 +30,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_hierarchical = {
-    .name = "reduce_hierarchical",
-    .function = PL_FN_reduce,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_COMMUTATIVE,
-    .summary = "inside nodes, then between them, on k-nomial trees (Karonis et al. 2000)",
-    .scratch_volumes = 3,
-    .parameters = {PL_LEVELS_RADIX},
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_hierarchical, run,
+            "inside nodes, then between them, on k-nomial trees (Karonis et al. 2000)",
+            .restrictions = PL_COMMUTATIVE, .scratch_volumes = 3, .parameters = {PL_LEVELS_RADIX});

@@ -10,18 +10,6 @@
 #include "parameters.h"
 #include "reductions.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_reduce_on_tree(call, call->values[0]);
-}
-
-const struct pl_variant pl_reduce_knomial = {
-    .name = "reduce_knomial",
-    .function = PL_FN_reduce,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "k-nomial tree, ceil(log_k p) levels (MPICH)",
-    .parameters = {PL_RADIX(4, "k: each level has k - 1 subtrees", 3, 4, 8, 16)},
-    .scratch_volumes = 3,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_knomial, pl_reduce_on_tree,
+            "k-nomial tree, ceil(log_k p) levels (MPICH)", .scratch_volumes = 3,
+            .parameters = {PL_RADIX(4, "k: each level has k - 1 subtrees", 3, 4, 8, 16)});

@@ -91,12 +91,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_linear = {
-    .name = "reduce_linear",
-    .function = PL_FN_reduce,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "the root receives all vectors in turn, the next while it adds one (Open MPI)",
-    .scratch_volumes = 4,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_linear, run,
+            "the root receives all vectors in turn, the next while it adds one (Open MPI)",
+            .scratch_volumes = 4);

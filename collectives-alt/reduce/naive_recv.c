@@ -19,12 +19,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_naive_recv = {
-    .name = "reduce_naive_recv",
-    .function = PL_FN_reduce,
-    .kind = PL_NAIVE,
-    .restrictions = PL_ANY,
-    .summary = "the root receives from one rank after the other and adds (Calotoiu et al. 2012)",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_NAIVE, reduce, reduce_naive_recv, run,
+            "the root receives from one rank after the other and adds (Calotoiu et al. 2012)",
+            .scratch_volumes = 2);

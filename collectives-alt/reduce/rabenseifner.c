@@ -47,12 +47,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_rabenseifner = {
-    .name = "reduce_rabenseifner",
-    .function = PL_FN_reduce,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_BUILTIN_OP,
-    .summary = "recursive halving, then a binomial gather (Rabenseifner 2004)",
-    .scratch_volumes = 3,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_rabenseifner, run,
+            "recursive halving, then a binomial gather (Rabenseifner 2004)",
+            .restrictions = PL_BUILTIN_OP, .scratch_volumes = 3);

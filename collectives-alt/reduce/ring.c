@@ -61,12 +61,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_ring = {
-    .name = "reduce_ring",
-    .function = PL_FN_reduce,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_BUILTIN_OP,
-    .summary = "reduce-scatter on a ring, then Gatherv to the root (case study 2)",
-    .scratch_volumes = 3,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, reduce, reduce_ring, run,
+            "reduce-scatter on a ring, then Gatherv to the root (case study 2)",
+            .restrictions = PL_BUILTIN_OP, .scratch_volumes = 3);

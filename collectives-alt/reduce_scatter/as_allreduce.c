@@ -22,12 +22,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_scatter_as_allreduce = {
-    .name = "reduce_scatter_as_allreduce",
-    .function = PL_FN_reduce_scatter,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
-    .summary = "Allreduce; each rank keeps its own part (GL9)",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, reduce_scatter, reduce_scatter_as_allreduce, run,
+            "Allreduce; each rank keeps its own part (GL9)", .restrictions = PL_CONTIGUOUS,
+            .scratch_volumes = 2);

@@ -30,12 +30,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_scatter_as_reduce_plus_scatterv = {
-    .name = "reduce_scatter_as_reduce_plus_scatterv",
-    .function = PL_FN_reduce_scatter,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
-    .summary = "Reduce to rank 0, then Scatterv (GL17)",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, reduce_scatter, reduce_scatter_as_reduce_plus_scatterv, run,
+            "Reduce to rank 0, then Scatterv (GL17)", .restrictions = PL_CONTIGUOUS,
+            .scratch_volumes = 2);

@@ -59,12 +59,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_scatter_as_reduce_scatter_block = {
-    .name = "reduce_scatter_as_reduce_scatter_block",
-    .function = PL_FN_reduce_scatter,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
-    .summary = "Reduce_scatter_block of blocks padded to one length",
-    .scratch_volumes = 4,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, reduce_scatter, reduce_scatter_as_reduce_scatter_block, run,
+            "Reduce_scatter_block of blocks padded to one length",
+            .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP, .scratch_volumes = 4);

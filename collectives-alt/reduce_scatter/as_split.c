@@ -42,8 +42,7 @@ static int run(const struct pl_call *call)
     void *result = call->recvbuf;
     if (in_place)
         result = pl_scratch_elements(call->comm, PL_SLOT_RECV, mine, type);
-    if (!share || !rows || (in_place && !result))
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, share && rows && (!in_place || result));
 
     for (int j = 0; j < pieces; j++) {
         PL_TRY(take(call, p, pieces, j, rows, share));
@@ -56,13 +55,7 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_scatter_as_split = {
-    .name = "reduce_scatter_as_split",
-    .function = PL_FN_reduce_scatter,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
-    .summary = "several calls on parts of every block (GL2)",
-    .scratch_volumes = 3,
-    .parameters = {PL_PIECES},
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, reduce_scatter, reduce_scatter_as_split, run,
+            "several calls on parts of every block (GL2)",
+            .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP, .scratch_volumes = 3,
+            .parameters = {PL_PIECES});

@@ -10,12 +10,5 @@
  * Scratch: a block; one more in place, and one more if the operation does not commute. */
 #include "reductions.h"
 
-const struct pl_variant pl_reduce_scatter_pairwise = {
-    .name = "reduce_scatter_pairwise",
-    .function = PL_FN_reduce_scatter,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "pairwise exchange in p - 1 steps (Thakur et al. 2005)",
-    .scratch_volumes = 4,
-    .run = pl_reduce_scatter_by_pairs,
-};
+PL_DESCRIBE(PL_ALGORITHM, reduce_scatter, reduce_scatter_pairwise, pl_reduce_scatter_by_pairs,
+            "pairwise exchange in p - 1 steps (Thakur et al. 2005)", .scratch_volumes = 4);

@@ -10,12 +10,6 @@
  * Scratch: two of the largest blocks. */
 #include "reductions.h"
 
-const struct pl_variant pl_reduce_scatter_ring = {
-    .name = "reduce_scatter_ring",
-    .function = PL_FN_reduce_scatter,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_COMMUTATIVE,
-    .summary = "a ring of p - 1 steps (Patarasuk and Yuan 2009)",
-    .scratch_volumes = 3,
-    .run = pl_reduce_scatter_by_ring,
-};
+PL_DESCRIBE(PL_ALGORITHM, reduce_scatter, reduce_scatter_ring, pl_reduce_scatter_by_ring,
+            "a ring of p - 1 steps (Patarasuk and Yuan 2009)", .restrictions = PL_COMMUTATIVE,
+            .scratch_volumes = 3);

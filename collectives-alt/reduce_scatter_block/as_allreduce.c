@@ -23,12 +23,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_scatter_block_as_allreduce = {
-    .name = "reduce_scatter_block_as_allreduce",
-    .function = PL_FN_reduce_scatter_block,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
-    .summary = "Allreduce; each rank keeps its own block",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, reduce_scatter_block, reduce_scatter_block_as_allreduce, run,
+            "Allreduce; each rank keeps its own block", .restrictions = PL_CONTIGUOUS,
+            .scratch_volumes = 2);

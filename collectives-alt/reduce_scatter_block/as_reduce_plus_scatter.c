@@ -24,12 +24,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_scatter_block_as_reduce_plus_scatter = {
-    .name = "reduce_scatter_block_as_reduce_plus_scatter",
-    .function = PL_FN_reduce_scatter_block,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
-    .summary = "Reduce to rank 0, then Scatter (GL15)",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, reduce_scatter_block, reduce_scatter_block_as_reduce_plus_scatter, run,
+            "Reduce to rank 0, then Scatter (GL15)", .restrictions = PL_CONTIGUOUS,
+            .scratch_volumes = 2);

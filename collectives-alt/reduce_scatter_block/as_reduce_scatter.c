@@ -21,11 +21,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_scatter_block_as_reduce_scatter = {
-    .name = "reduce_scatter_block_as_reduce_scatter",
-    .function = PL_FN_reduce_scatter_block,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
-    .summary = "Reduce_scatter with equal counts",
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, reduce_scatter_block, reduce_scatter_block_as_reduce_scatter, run,
+            "Reduce_scatter with equal counts", .restrictions = PL_CONTIGUOUS);

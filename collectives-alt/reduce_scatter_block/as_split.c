@@ -32,13 +32,7 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_reduce_scatter_block_as_split = {
-    .name = "reduce_scatter_block_as_split",
-    .function = PL_FN_reduce_scatter_block,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP,
-    .summary = "several calls on parts of every block (GL2)",
-    .scratch_volumes = 2,
-    .parameters = {PL_PIECES},
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, reduce_scatter_block, reduce_scatter_block_as_split, run,
+            "several calls on parts of every block (GL2)",
+            .restrictions = PL_CONTIGUOUS | PL_BUILTIN_OP, .scratch_volumes = 2,
+            .parameters = {PL_PIECES});

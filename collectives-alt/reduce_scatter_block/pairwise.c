@@ -10,12 +10,6 @@
  * Scratch: a block; one more in place, and one more if the operation does not commute. */
 #include "reductions.h"
 
-const struct pl_variant pl_reduce_scatter_block_pairwise = {
-    .name = "reduce_scatter_block_pairwise",
-    .function = PL_FN_reduce_scatter_block,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "pairwise exchange in p - 1 steps (Thakur et al. 2005)",
-    .scratch_volumes = 4,
-    .run = pl_reduce_scatter_by_pairs,
-};
+PL_DESCRIBE(PL_ALGORITHM, reduce_scatter_block, reduce_scatter_block_pairwise,
+            pl_reduce_scatter_by_pairs, "pairwise exchange in p - 1 steps (Thakur et al. 2005)",
+            .scratch_volumes = 4);

@@ -10,12 +10,6 @@
  * Scratch: two vectors. */
 #include "reductions.h"
 
-const struct pl_variant pl_reduce_scatter_block_recursive_halving = {
-    .name = "reduce_scatter_block_recursive_halving",
-    .function = PL_FN_reduce_scatter_block,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "recursive halving, ceil(log2 p) rounds (Thakur et al. 2005)",
-    .scratch_volumes = 3,
-    .run = pl_reduce_scatter_by_halving,
-};
+PL_DESCRIBE(PL_ALGORITHM, reduce_scatter_block, reduce_scatter_block_recursive_halving,
+            pl_reduce_scatter_by_halving,
+            "recursive halving, ceil(log2 p) rounds (Thakur et al. 2005)", .scratch_volumes = 3);

@@ -25,12 +25,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_scan_as_exscan_plus_reduce_local = {
-    .name = "scan_as_exscan_plus_reduce_local",
-    .function = PL_FN_scan,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_CONTIGUOUS,
-    .summary = "Exscan, then Reduce_local (GL16)",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, scan, scan_as_exscan_plus_reduce_local, run,
+            "Exscan, then Reduce_local (GL16)", .restrictions = PL_CONTIGUOUS,
+            .scratch_volumes = 2);

@@ -29,12 +29,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_scan_linear = {
-    .name = "scan_linear",
-    .function = PL_FN_scan,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "the prefix passes from rank to rank (Open MPI)",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, scan, scan_linear, run, "the prefix passes from rank to rank (Open MPI)",
+            .scratch_volumes = 2);

@@ -15,8 +15,7 @@ static int run(const struct pl_call *call)
     const bool root = rank == call->root, send_in_place = root && pl_dense(call->sendtype);
     char *all =
         send_in_place ? (char *)call->sendbuf : pl_scratch(call->comm, PL_SLOT_RECV, (size_t)n);
-    if (!all && n > 0)
-        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    PL_NEED(call, all || n == 0);
     if (root && !send_in_place && n > 0)
         PL_TRY(pl_pack(call->sendbuf, p * call->sendcount, call->sendtype, all, n, call->comm));
     PL_TRY(PL_MPI(Bcast)(all, n, MPI_BYTE, call->root, call->comm));
@@ -27,12 +26,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_scatter_as_bcast = {
-    .name = "scatter_as_bcast",
-    .function = PL_FN_scatter,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Bcast of all blocks; each rank keeps its own (GL7)",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, scatter, scatter_as_bcast, run,
+            "Bcast of all blocks; each rank keeps its own (GL7)", .scratch_volumes = 2);

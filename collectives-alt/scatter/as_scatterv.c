@@ -22,13 +22,7 @@ static int run(const struct pl_call *call)
         const struct pl_block whole = {call->sendbuf, p * call->sendcount, call->sendtype, n};
         if (n > 0)
             PL_TRY(pl_block_bytes(&whole, PL_SLOT_SEND, call->comm, &all));
-        counts = pl_scratch(call->comm, PL_SLOT_AUX, 2 * (size_t)p * sizeof *counts);
-        PL_NEED(call, counts);
-        first = counts + p;
-        for (int i = 0; i < p; i++) {
-            counts[i] = block;
-            first[i] = i * block;
-        }
+        PL_TRY(pl_equal_tables(call, p, block, &counts, &first));
     }
     PL_TRY(PL_MPI(Scatterv)(all, counts, first, MPI_BYTE, mine, block, MPI_BYTE, call->root,
                             call->comm));
@@ -38,12 +32,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_scatter_as_scatterv = {
-    .name = "scatter_as_scatterv",
-    .function = PL_FN_scatter,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Scatterv with equal counts",
-    .scratch_volumes = 2,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, scatter, scatter_as_scatterv, run, "Scatterv with equal counts",
+            .scratch_volumes = 2);

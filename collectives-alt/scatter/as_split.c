@@ -43,13 +43,6 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_scatter_as_split = {
-    .name = "scatter_as_split",
-    .function = PL_FN_scatter,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "several calls on parts of every block (GL2)",
-    .scratch_volumes = 3,
-    .parameters = {PL_PIECES},
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, scatter, scatter_as_split, run,
+            "several calls on parts of every block (GL2)", .scratch_volumes = 3,
+            .parameters = {PL_PIECES});

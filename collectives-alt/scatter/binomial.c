@@ -8,19 +8,9 @@
  * Messages: one to every rank but the root, at most ceil(log2 p) from a rank.
  * Scratch: the subtree's blocks on inner ranks, at most n/2 bytes; at the root those that cannot be
  * sent from their place (derived type, or a subtree that wraps around rank p - 1), at most n. */
+#include "parameters.h"
 #include "rooted.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_tree_scatter(call, 2);
-}
-
-const struct pl_variant pl_scatter_binomial = {
-    .name = "scatter_binomial",
-    .function = PL_FN_scatter,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "binomial tree, ceil(log2 p) rounds",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, scatter, scatter_binomial, pl_tree_scatter,
+            "binomial tree, ceil(log2 p) rounds", .scratch_volumes = 1,
+            .parameters = {PL_FIXED(2)});

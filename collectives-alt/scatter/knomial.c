@@ -12,18 +12,6 @@
 #include "parameters.h"
 #include "rooted.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_tree_scatter(call, call->values[0]);
-}
-
-const struct pl_variant pl_scatter_knomial = {
-    .name = "scatter_knomial",
-    .function = PL_FN_scatter,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "k-nomial tree, ceil(logk p) levels",
-    .scratch_volumes = 1,
-    .parameters = {PL_TREE_RADIX},
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, scatter, scatter_knomial, pl_tree_scatter,
+            "k-nomial tree, ceil(logk p) levels", .scratch_volumes = 1,
+            .parameters = {PL_TREE_RADIX});

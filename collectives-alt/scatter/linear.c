@@ -6,19 +6,9 @@
  * Messages: one of n/p bytes to every rank but the root. They carry the packed signature and begin
  * behind the root, where scatter_naive_send_recv hands on the users' datatypes from rank 0 on.
  * Scratch: one block on ranks with a derived type. */
+#include "parameters.h"
 #include "rooted.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_window_scatter(call, 1);
-}
-
-const struct pl_variant pl_scatter_linear = {
-    .name = "scatter_linear",
-    .function = PL_FN_scatter,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "the root sends to one rank after the other",
-    .scratch_volumes = 1,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, scatter, scatter_linear, pl_window_scatter,
+            "the root sends to one rank after the other", .scratch_volumes = 1,
+            .parameters = {PL_FIXED(1)});

@@ -10,18 +10,6 @@
 #include "parameters.h"
 #include "rooted.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_window_scatter(call, call->values[0]);
-}
-
-const struct pl_variant pl_scatter_linear_nonblocking = {
-    .name = "scatter_linear_nonblocking",
-    .function = PL_FN_scatter,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "the root keeps a window of sends open",
-    .scratch_volumes = 1,
-    .parameters = {PL_WINDOW},
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, scatter, scatter_linear_nonblocking, pl_window_scatter,
+            "the root keeps a window of sends open", .scratch_volumes = 1,
+            .parameters = {PL_WINDOW});

@@ -10,19 +10,5 @@
  * Scratch: p requests. */
 #include "rooted.h"
 
-#include <limits.h>
-
-static int run(const struct pl_call *call)
-{
-    return pl_direct_nonblocking(call, INT_MAX, true);
-}
-
-const struct pl_variant pl_scatter_naive_isend = {
-    .name = "scatter_naive_isend",
-    .function = PL_FN_scatter,
-    .kind = PL_NAIVE,
-    .restrictions = PL_ANY,
-    .summary = "MPI_Isend for all at the root, and MPI_Irecv (mirror of SKaMPI GatherISWA)",
-    .scratch_volumes = 0,
-    .run = run,
-};
+PL_DESCRIBE(PL_NAIVE, scatter, scatter_naive_isend, pl_direct_naive_nonblocking,
+            "MPI_Isend for all at the root, and MPI_Irecv (mirror of SKaMPI GatherISWA)");

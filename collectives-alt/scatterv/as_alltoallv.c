@@ -9,11 +9,5 @@
  * Scratch: 4 p integers. */
 #include "rooted.h"
 
-const struct pl_variant pl_scatterv_as_alltoallv = {
-    .name = "scatterv_as_alltoallv",
-    .function = PL_FN_scatterv,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Alltoallv in which only the root sends",
-    .run = pl_rooted_alltoallv,
-};
+PL_DESCRIBE(PL_MOCKUP, scatterv, scatterv_as_alltoallv, pl_rooted_alltoallv,
+            "Alltoallv in which only the root sends");

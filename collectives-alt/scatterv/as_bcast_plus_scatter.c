@@ -65,12 +65,5 @@ out:
     return rc;
 }
 
-const struct pl_variant pl_scatterv_as_bcast_plus_scatter = {
-    .name = "scatterv_as_bcast_plus_scatter",
-    .function = PL_FN_scatterv,
-    .kind = PL_MOCKUP,
-    .restrictions = PL_ANY,
-    .summary = "Bcast of the padded length, then Scatter",
-    .scratch_volumes = 4,
-    .run = run,
-};
+PL_DESCRIBE(PL_MOCKUP, scatterv, scatterv_as_bcast_plus_scatter, run,
+            "Bcast of the padded length, then Scatter", .scratch_volumes = 4);

@@ -9,17 +9,5 @@
  * Scratch: none. */
 #include "rooted.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_direct_blocking(call, false);
-}
-
-const struct pl_variant pl_scatterv_linear = {
-    .name = "scatterv_linear",
-    .function = PL_FN_scatterv,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "the root sends to one rank after the other",
-    .scratch_volumes = 0,
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, scatterv, scatterv_linear, pl_direct_in_turn,
+            "the root sends to one rank after the other");

@@ -10,18 +10,5 @@
 #include "parameters.h"
 #include "rooted.h"
 
-static int run(const struct pl_call *call)
-{
-    return pl_direct_nonblocking(call, call->values[0], false);
-}
-
-const struct pl_variant pl_scatterv_linear_nonblocking = {
-    .name = "scatterv_linear_nonblocking",
-    .function = PL_FN_scatterv,
-    .kind = PL_ALGORITHM,
-    .restrictions = PL_ANY,
-    .summary = "the root keeps a window of sends open",
-    .scratch_volumes = 0,
-    .parameters = {PL_WINDOW},
-    .run = run,
-};
+PL_DESCRIBE(PL_ALGORITHM, scatterv, scatterv_linear_nonblocking, pl_direct_window,
+            "the root keeps a window of sends open", .parameters = {PL_WINDOW});

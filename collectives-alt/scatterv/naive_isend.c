@@ -9,19 +9,5 @@
  * Scratch: p requests. */
 #include "rooted.h"
 
-#include <limits.h>
-
-static int run(const struct pl_call *call)
-{
-    return pl_direct_nonblocking(call, INT_MAX, true);
-}
-
-const struct pl_variant pl_scatterv_naive_isend = {
-    .name = "scatterv_naive_isend",
-    .function = PL_FN_scatterv,
-    .kind = PL_NAIVE,
-    .restrictions = PL_ANY,
-    .summary = "MPI_Isend for all at the root, and MPI_Irecv",
-    .scratch_volumes = 0,
-    .run = run,
-};
+PL_DESCRIBE(PL_NAIVE, scatterv, scatterv_naive_isend, pl_direct_naive_nonblocking,
+            "MPI_Isend for all at the root, and MPI_Irecv");

@@ -1,5 +1,7 @@
 #include "clock/fit.h"
 
+#include "ascending.h"
+
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -40,19 +42,13 @@ static double residual(const struct line *line, const struct sample *sample)
     return sample->y - line->y_mean - line->slope * (sample->x - line->x_mean);
 }
 
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* New weights; returns the sum of weighted squares of the residuals, and how many points count. */
 static double reweigh(const struct line *line, struct sample *samples, int count, int *counting)
 {
     double sizes[MOST] = {0}, squares = 0;
     for (int i = 0; i < count; i++)
         sizes[i] = fabs(residual(line, &samples[i])) * sqrt(samples[i].base);
-    qsort(sizes, (size_t)count, sizeof *sizes, by_value);
+    qsort(sizes, (size_t)count, sizeof *sizes, pl_by_real);
     double cut = 4.685 * sizes[count / 2] / 0.6745;
     *counting = 0;
     for (int i = 0; i < count; i++) {
@@ -72,7 +68,7 @@ static void weigh(struct sample *samples, int count)
     double excesses[MOST] = {0};
     for (int i = 0; i < count; i++)
         excesses[i] = samples[i].excess;
-    qsort(excesses, (size_t)count, sizeof *excesses, by_value);
+    qsort(excesses, (size_t)count, sizeof *excesses, pl_by_real);
     for (int i = 0; i < count; i++) {
         samples[i].excess += grain - excesses[0];
         double spread = samples[i].excess + excesses[count / 4] - excesses[0];

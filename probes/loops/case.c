@@ -22,101 +22,85 @@ struct pl_loop_function {
     int (*make)(const struct pl_loop_call *call);
 };
 
-#define CALL(function, ...)                                                                        \
+/* X(function, shape, reduces, arguments…). */
+#define WORLD MPI_COMM_WORLD
+#define FUNCTIONS_OF_MPI(X)                                                                        \
+    X(Barrier, NOTHING, false, WORLD)                                                              \
+    X(Bcast, VECTOR, false, a->recv, a->count, a->type, a->root, WORLD)                            \
+    X(Gather, BLOCKS, false, SENT, a->recv, a->count, a->type, a->root, WORLD)                     \
+    X(Gatherv, PARTS, false, SENT, a->recv, a->counts, a->displs, a->type, a->root, WORLD)         \
+    X(Scatter, BLOCKS, false, SENT, a->recv, a->count, a->type, a->root, WORLD)                    \
+    X(Scatterv, PARTS, false, a->send, a->counts, a->displs, a->type, a->recv, a->count, a->type,  \
+      a->root, WORLD)                                                                              \
+    X(Allgather, BLOCKS, false, SENT, a->recv, a->count, a->type, WORLD)                           \
+    X(Allgatherv, PARTS, false, SENT, a->recv, a->counts, a->displs, a->type, WORLD)               \
+    X(Alltoall, BLOCKS, false, SENT, a->recv, a->count, a->type, WORLD)                            \
+    X(Alltoallv, PARTS, false, a->send, a->counts, a->displs, a->type, a->recv, a->same,           \
+      a->same_displs, a->type, WORLD)                                                              \
+    X(Reduce, VECTOR, true, a->send, a->recv, a->count, a->type, a->op, a->root, WORLD)            \
+    X(Allreduce, VECTOR, true, a->send, a->recv, a->count, a->type, a->op, WORLD)                  \
+    X(Reduce_scatter, PARTS, true, a->send, a->recv, a->counts, a->type, a->op, WORLD)             \
+    X(Reduce_scatter_block, BLOCKS, true, a->send, a->recv, a->count, a->type, a->op, WORLD)       \
+    X(Scan, VECTOR, true, a->send, a->recv, a->count, a->type, a->op, WORLD)                       \
+    X(Exscan, VECTOR, true, a->send, a->recv, a->count, a->type, a->op, WORLD)
+#define SENT a->send, a->count, a->type
+
+#define CALL(function, shape, reduces, ...)                                                        \
     static int function(const struct pl_loop_call *a)                                              \
     {                                                                                              \
         (void)a;                                                                                   \
-        return MPI_##function(__VA_ARGS__, MPI_COMM_WORLD);                                        \
+        return MPI_##function(__VA_ARGS__);                                                        \
     }
-
-static int Barrier(const struct pl_loop_call *a)
-{
-    (void)a;
-    return MPI_Barrier(MPI_COMM_WORLD);
-}
-
-CALL(Bcast, a->recv, a->count, a->type, a->root)
-CALL(Gather, a->send, a->count, a->type, a->recv, a->count, a->type, a->root)
-CALL(Gatherv, a->send, a->count, a->type, a->recv, a->counts, a->displs, a->type, a->root)
-CALL(Scatter, a->send, a->count, a->type, a->recv, a->count, a->type, a->root)
-CALL(Scatterv, a->send, a->counts, a->displs, a->type, a->recv, a->count, a->type, a->root)
-CALL(Allgather, a->send, a->count, a->type, a->recv, a->count, a->type)
-CALL(Allgatherv, a->send, a->count, a->type, a->recv, a->counts, a->displs, a->type)
-CALL(Alltoall, a->send, a->count, a->type, a->recv, a->count, a->type)
-CALL(Alltoallv, a->send, a->counts, a->displs, a->type, a->recv, a->same, a->same_displs, a->type)
-CALL(Reduce, a->send, a->recv, a->count, a->type, a->op, a->root)
-CALL(Allreduce, a->send, a->recv, a->count, a->type, a->op)
-CALL(Reduce_scatter, a->send, a->recv, a->counts, a->type, a->op)
-CALL(Reduce_scatter_block, a->send, a->recv, a->count, a->type, a->op)
-CALL(Scan, a->send, a->recv, a->count, a->type, a->op)
-CALL(Exscan, a->send, a->recv, a->count, a->type, a->op)
+FUNCTIONS_OF_MPI(CALL)
 
 static const struct pl_loop_function functions[] = {
-    {"MPI_Barrier", NOTHING, false, Barrier},
-    {"MPI_Bcast", VECTOR, false, Bcast},
-    {"MPI_Gather", BLOCKS, false, Gather},
-    {"MPI_Gatherv", PARTS, false, Gatherv},
-    {"MPI_Scatter", BLOCKS, false, Scatter},
-    {"MPI_Scatterv", PARTS, false, Scatterv},
-    {"MPI_Allgather", BLOCKS, false, Allgather},
-    {"MPI_Allgatherv", PARTS, false, Allgatherv},
-    {"MPI_Alltoall", BLOCKS, false, Alltoall},
-    {"MPI_Alltoallv", PARTS, false, Alltoallv},
-    {"MPI_Reduce", VECTOR, true, Reduce},
-    {"MPI_Allreduce", VECTOR, true, Allreduce},
-    {"MPI_Reduce_scatter", PARTS, true, Reduce_scatter},
-    {"MPI_Reduce_scatter_block", BLOCKS, true, Reduce_scatter_block},
-    {"MPI_Scan", VECTOR, true, Scan},
-    {"MPI_Exscan", VECTOR, true, Exscan},
-};
+#define FUNCTION(function, shape, reduces, ...) {"MPI_" #function, shape, reduces, function},
+    FUNCTIONS_OF_MPI(FUNCTION)};
 
-enum number { A_BYTE, A_CHAR, AN_INT, A_FLOAT, A_DOUBLE };
+#define NUMBERS(X)                                                                                 \
+    X(A_BYTE, BYTE, char)                                                                          \
+    X(A_CHAR, CHAR, char)                                                                          \
+    X(AN_INT, INT, int)                                                                            \
+    X(A_FLOAT, FLOAT, float)                                                                       \
+    X(A_DOUBLE, DOUBLE, double)
+#define REDUCTIONS(X) X(SUM) X(MAX) X(BOR)
+
+enum number {
+#define NUMBER(number, name, type) number,
+    NUMBERS(NUMBER) TYPES
+};
+enum reduction {
+#define REDUCTION(name) name,
+    REDUCTIONS(REDUCTION) OPS
+};
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
 static const struct {
     const char *name;
     int bytes;
 } types[] = {
-    [A_BYTE] = {"MPI_BYTE", 1},
-    [A_CHAR] = {"MPI_CHAR", 1},
-    [AN_INT] = {"MPI_INT", sizeof(int)},
-    [A_FLOAT] = {"MPI_FLOAT", sizeof(float)},
-    [A_DOUBLE] = {"MPI_DOUBLE", sizeof(double)},
-};
+#define TYPE(number, name, type) {"MPI_" #name, sizeof(type)},
+    NUMBERS(TYPE)};
 
-enum reduction { SUM, MAX, BOR };
-
-static const char *const ops[] = {[SUM] = "MPI_SUM", [MAX] = "MPI_MAX", [BOR] = "MPI_BOR"};
-
-enum { FUNCTIONS = sizeof functions / sizeof *functions };
-enum { TYPES = sizeof types / sizeof *types, OPS = sizeof ops / sizeof *ops };
+static const char *const ops[] = {
+#define OP(name) "MPI_" #name,
+    REDUCTIONS(OP)};
 
 static MPI_Datatype handle_of_type(int type)
 {
-    switch ((enum number)type) {
-    case A_BYTE:
-        return MPI_BYTE;
-    case A_CHAR:
-        return MPI_CHAR;
-    case AN_INT:
-        return MPI_INT;
-    case A_FLOAT:
-        return MPI_FLOAT;
-    case A_DOUBLE:
-        return MPI_DOUBLE;
-    }
+#define IS_TYPE(number, name, type_in_c)                                                           \
+    if (type == number)                                                                            \
+        return MPI_##name;
+    NUMBERS(IS_TYPE)
     return MPI_DATATYPE_NULL;
 }
 
 static MPI_Op handle_of_op(int op)
 {
-    switch ((enum reduction)op) {
-    case SUM:
-        return MPI_SUM;
-    case MAX:
-        return MPI_MAX;
-    case BOR:
-        return MPI_BOR;
-    }
+#define IS_OP(name)                                                                                \
+    if (op == name)                                                                                \
+        return MPI_##name;
+    REDUCTIONS(IS_OP)
     return MPI_OP_NULL;
 }
 
@@ -242,22 +226,16 @@ void pl_loop_free(struct pl_loop_call *call)
 /* Ones: their sums stay small, whatever the type. */
 static void fill(void *buffer, long long elements, int type)
 {
-    for (long long i = 0; i < elements; i++) {
+    for (long long i = 0; i < elements; i++)
         switch ((enum number)type) {
-        case A_BYTE:
-        case A_CHAR:
-            ((char *)buffer)[i] = 1;
+#define FILL(number, name, type_in_c)                                                              \
+    case number:                                                                                   \
+        ((type_in_c *)buffer)[i] = 1;                                                              \
+        break;
+            NUMBERS(FILL)
+        case TYPES:
             break;
-        case AN_INT:
-            ((int *)buffer)[i] = 1;
-            break;
-        case A_FLOAT:
-            ((float *)buffer)[i] = 1;
-            break;
-        case A_DOUBLE:
-            ((double *)buffer)[i] = 1;
         }
-    }
 }
 
 void pl_loop_prepare(const struct pl_loop_case *c, struct pl_loop_call *call)

@@ -1,5 +1,7 @@
 #include "measure/clocks.h"
 
+#include "ascending.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,12 +70,6 @@ bool pl_clocks_open(struct pl_global *global, const struct pl_plan *plan, struct
     return !pl_plan_is_global(plan) || pl_clocks_learn(global, record, error_ns);
 }
 
-static int by_value(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
 /* Why the samples of a case that needs the global clock are no results; false when they are. Starts
  * on the global clock put its error into local times too: who starts first waits for the others
  * inside the call. */
@@ -90,7 +86,7 @@ static bool refusal(const struct pl_plan *plan, struct pl_tally *tally, int64_t 
     }
     if (tally->count == 0)
         return false;
-    qsort(tally->ns, (size_t)tally->count, sizeof *tally->ns, by_value);
+    qsort(tally->ns, (size_t)tally->count, sizeof *tally->ns, pl_by_ns);
     int64_t median = tally->ns[tally->count / 2];
     if (median >= plan->clock_multiple * error_ns)
         return false;

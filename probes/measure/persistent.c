@@ -5,25 +5,14 @@
 
 #include "tools.h"
 
-#define PL_WEAK(name, ...)                                                                         \
-    extern int name(__VA_ARGS__, MPI_Info, MPI_Request *) __attribute__((weak))
-#define PL_INIT(name, ...)                                                                         \
-    PL_WEAK(MPI_##name##_init, __VA_ARGS__);                                                       \
-    PL_WEAK(MPIX_##name##_init, __VA_ARGS__)
-#define PL_BLOCKS const void *, int, MPI_Datatype, void *, int, MPI_Datatype
-#define PL_VECTORS const void *, void *, int, MPI_Datatype, MPI_Op
-
-PL_INIT(Barrier, MPI_Comm);
-PL_INIT(Bcast, void *, int, MPI_Datatype, int, MPI_Comm);
-PL_INIT(Gather, PL_BLOCKS, int, MPI_Comm);
-PL_INIT(Scatter, PL_BLOCKS, int, MPI_Comm);
-PL_INIT(Allgather, PL_BLOCKS, MPI_Comm);
-PL_INIT(Alltoall, PL_BLOCKS, MPI_Comm);
-PL_INIT(Reduce, PL_VECTORS, int, MPI_Comm);
-PL_INIT(Allreduce, PL_VECTORS, MPI_Comm);
-PL_INIT(Reduce_scatter_block, PL_VECTORS, MPI_Comm);
-PL_INIT(Scan, PL_VECTORS, MPI_Comm);
-PL_INIT(Exscan, PL_VECTORS, MPI_Comm);
+#define PL_COLLECTIVE(symbol, name, SHAPE)                                                         \
+    PL_WEAK(MPI_##name##_init, SHAPE)                                                              \
+    PL_WEAK(MPIX_##name##_init, SHAPE)
+#define PL_COLLECTIVE_TABLES(...)
+#define PL_WEAK(name, SHAPE)                                                                       \
+    extern int name PL_P_##SHAPE(int, int, , MPI_Info info, MPI_Request *request)                  \
+        __attribute__((weak));
+#include "collectives.def"
 
 static struct {
     bool there;
@@ -31,45 +20,20 @@ static struct {
     MPI_Request request;
 } kept;
 
-/* MPI_X_init, else MPIX_X_init, else nothing: `found` says which one, `call` NULL asks for no more.
- */
-#define PL_BEGIN(name, ...)                                                                        \
-    if (!call)                                                                                     \
-        return MPI_##name##_init || MPIX_##name##_init ? MPI_SUCCESS : MPI_ERR_ARG;                \
-    if (MPI_##name##_init)                                                                         \
-        return MPI_##name##_init(__VA_ARGS__, MPI_INFO_NULL, request);                             \
-    return MPIX_##name##_init ? MPIX_##name##_init(__VA_ARGS__, MPI_INFO_NULL, request)            \
-                              : MPI_ERR_ARG
-#define PL_THEIR_BLOCKS                                                                            \
-    call->sendbuf, call->sendcount, call->sendtype, call->recvbuf, call->recvcount, call->recvtype
-#define PL_THEIR_VECTORS call->sendbuf, call->recvbuf, call->recvcount, call->recvtype, call->op
-
-/* `call` NULL: only whether the function is there. */
-static int begin(enum pl_function function, const struct pl_call *call, MPI_Request *request)
+/* MPI_X_init, else MPIX_X_init, else nothing. `c` NULL: only whether the function is there. */
+static int begin(enum pl_function function, const struct pl_call *c, MPI_Request *request)
 {
     switch (function) {
-    case PL_FN_barrier:
-        PL_BEGIN(Barrier, call->comm);
-    case PL_FN_bcast:
-        PL_BEGIN(Bcast, call->recvbuf, call->recvcount, call->recvtype, call->root, call->comm);
-    case PL_FN_gather:
-        PL_BEGIN(Gather, PL_THEIR_BLOCKS, call->root, call->comm);
-    case PL_FN_scatter:
-        PL_BEGIN(Scatter, PL_THEIR_BLOCKS, call->root, call->comm);
-    case PL_FN_allgather:
-        PL_BEGIN(Allgather, PL_THEIR_BLOCKS, call->comm);
-    case PL_FN_alltoall:
-        PL_BEGIN(Alltoall, PL_THEIR_BLOCKS, call->comm);
-    case PL_FN_reduce:
-        PL_BEGIN(Reduce, PL_THEIR_VECTORS, call->root, call->comm);
-    case PL_FN_allreduce:
-        PL_BEGIN(Allreduce, PL_THEIR_VECTORS, call->comm);
-    case PL_FN_reduce_scatter_block:
-        PL_BEGIN(Reduce_scatter_block, PL_THEIR_VECTORS, call->comm);
-    case PL_FN_scan:
-        PL_BEGIN(Scan, PL_THEIR_VECTORS, call->comm);
-    case PL_FN_exscan:
-        PL_BEGIN(Exscan, PL_THEIR_VECTORS, call->comm);
+#define PL_COLLECTIVE(symbol, name, SHAPE)                                                         \
+    case PL_FN_##symbol:                                                                           \
+        if (!c)                                                                                    \
+            return MPI_##name##_init || MPIX_##name##_init ? MPI_SUCCESS : MPI_ERR_ARG;            \
+        if (MPI_##name##_init)                                                                     \
+            return MPI_##name##_init(PL_C_##SHAPE, MPI_INFO_NULL, request);                        \
+        return MPIX_##name##_init ? MPIX_##name##_init(PL_C_##SHAPE, MPI_INFO_NULL, request)       \
+                                  : MPI_ERR_ARG;
+#define PL_COLLECTIVE_TABLES(...)
+#include "collectives.def"
     default:
         return MPI_ERR_ARG;
     }

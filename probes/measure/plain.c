@@ -9,7 +9,7 @@
 
 #include "measure/forms.h"
 #include "measure/series.h"
-#include "use/stream.h"
+#include "use/use.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,8 @@
-/* One launch: plan in, records out. */
+/* What the probe does: a launch, plan in and records out; and its other commands. */
 #ifndef PL_RUN_H
 #define PL_RUN_H
+
+#include <stdio.h>
 
 enum pl_exit { PL_EXIT_FINE = 0, PL_EXIT_FAILED = 1, PL_EXIT_USAGE = 2 };
 
@@ -9,6 +11,13 @@ int pl_run(const char *plan_path, const char *out_path);
 
 /* Without MPI: parses a plan and says on stdout what it holds. */
 int pl_check_plan(const char *plan_path);
+
+/* `probe system`: what the machine and the library are, as one JSON object on rank 0's stdout. From
+ * MPI_Init to MPI_Finalize; returns an exit code. */
+int pl_system(void);
+
+/* `probe --list`: what this binary knows, as one JSON object. Needs no MPI_Init. */
+void pl_list(FILE *out);
 
 /* "plan FILE line N: token 'x': why" on stderr. */
 struct pl_plan_error;

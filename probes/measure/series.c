@@ -8,7 +8,7 @@
 #include "measure/settle.h"
 #include "pattern/pattern.h"
 #include "simulated.h"
-#include "use/stream.h"
+#include "use/use.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -1,20 +1,14 @@
 #include "measure/settle.h"
 
+#include "ascending.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-static int by_size(const void *left, const void *right)
-{
-    int64_t a, b;
-    memcpy(&a, left, sizeof a);
-    memcpy(&b, right, sizeof b);
-    return (a > b) - (a < b);
-}
 
 static void sort(int64_t *to, const int64_t *ns, int count)
 {
     memcpy(to, ns, (size_t)count * sizeof *ns);
-    qsort(to, (size_t)count, sizeof *to, by_size);
+    qsort(to, (size_t)count, sizeof *to, pl_by_ns);
 }
 
 /* Of sorted values: all but one in eight of `after` are below all but one in eight of `before`, and

@@ -1,20 +1,16 @@
 #include "nrep/sorted.h"
 
+#include "ascending.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int by_value(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
 
 void pl_sorted_fill(double *sorted, const int64_t *ns, int count)
 {
     for (int i = 0; i < count; i++)
         sorted[i] = (double)ns[i];
-    qsort(sorted, (size_t)count, sizeof *sorted, by_value);
+    qsort(sorted, (size_t)count, sizeof *sorted, pl_by_real);
 }
 
 /* Index of the first value that is greater. */

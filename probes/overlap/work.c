@@ -1,5 +1,6 @@
 #include "overlap/work.h"
 
+#include "ascending.h"
 #include "measure/delay.h"
 
 #include <math.h>
@@ -40,12 +41,6 @@ static int64_t timed(struct pl_work *work, const struct pl_clock *clock, enum pl
     return clock->now_ns() - begin;
 }
 
-static int ascending(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
 /* The least of a few: others may have had the core in some. */
 static int64_t shortest(struct pl_work *work, const struct pl_clock *clock, enum pl_kernel kernel,
                         int64_t units)
@@ -68,7 +63,7 @@ static double rate(struct pl_work *work, const struct pl_clock *clock, enum pl_k
         units *= 2;
     for (int i = 0; i < BATCHES; i++)
         ns[i] = timed(work, clock, kernel, units);
-    qsort(ns, BATCHES, sizeof *ns, ascending);
+    qsort(ns, BATCHES, sizeof *ns, pl_by_ns);
     return (double)units / (double)(ns[BATCHES / 2] > 0 ? ns[BATCHES / 2] : 1);
 }
 

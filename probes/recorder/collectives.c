@@ -1,5 +1,6 @@
 /* The functions that are collectives: blocking, with a request, persistent, and with MPI_Count. */
 #include "halves.h"
+#include "shapes.h"
 
 /* --- data of calls --- */
 
@@ -121,143 +122,88 @@ static MPI_Count total(const void *counts, int number, bool large)
 #else
 #define IF_LARGE(...)
 #endif
-#define COLLECTIVE(name, begun, ...)                                                               \
-    FORMS(name, begun, , int, int, __VA_ARGS__)                                                    \
-    IF_LARGE(FORMS(name, begun, _c, MPI_Count, MPI_Aint, __VA_ARGS__))
+#define COLLECTIVE(name, begun, SHAPE, ...)                                                        \
+    FORMS(name, begun, , int, int, PL_P_##SHAPE, PL_G_##SHAPE, __VA_ARGS__)                        \
+    IF_LARGE(FORMS(name, begun, _c, MPI_Count, MPI_Aint, PL_P_##SHAPE, PL_G_##SHAPE, __VA_ARGS__))
 
-#define SEND(Count) const void *sendbuf, Count sendcount, MPI_Datatype sendtype
-#define SENDV(Count, Displ)                                                                        \
-    const void *sendbuf, const Count sendcounts[], const Displ sdispls[], MPI_Datatype sendtype
-#define RECV(Count) void *recvbuf, Count recvcount, MPI_Datatype recvtype
-#define RECVV(Count, Displ)                                                                        \
-    void *recvbuf, const Count recvcounts[], const Displ rdispls[], MPI_Datatype recvtype
-#define REDUCED(Count) const void *sendbuf, void *recvbuf, Count count, MPI_Datatype type, MPI_Op op
-#define LAST MPI_Comm comm
 #define PLACE(buffer) (IN_PLACE(buffer) ? PL_IN_PLACE : 0)
 
 /* clang-format off */
-#define P_BARRIER(Count, Displ, ...) (MPI_Comm comm __VA_ARGS__)
-#define G_BARRIER(...) (comm __VA_ARGS__)
-FORMS(Barrier, Ibarrier, , , , P_BARRIER, G_BARRIER, 0, -1, MPI_OP_NULL, false, none(), none())
-
-#define P_BCAST(Count, Displ, ...)                                                                 \
-    (void *buffer, Count count, MPI_Datatype type, int root, LAST __VA_ARGS__)
-#define G_BCAST(...) (buffer, count, type, root, comm __VA_ARGS__)
-COLLECTIVE(Bcast, Ibcast, P_BCAST, G_BCAST, 0, root, MPI_OP_NULL, false,
+FORMS(Barrier, Ibarrier, , , , PL_P_BARRIER, PL_G_BARRIER, 0, -1, MPI_OP_NULL, false, none(), none())
+COLLECTIVE(Bcast, Ibcast, BCAST, 0, root, MPI_OP_NULL, false,
            IS_ROOT ? plain(buffer, count, type) : none(), plain(buffer, count, type))
-
-#define P_ROOTED(Count, Displ, ...) (SEND(Count), RECV(Count), int root, LAST __VA_ARGS__)
-#define G_ROOTED(...)                                                                              \
-    (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm __VA_ARGS__)
-COLLECTIVE(Gather, Igather, P_ROOTED, G_ROOTED, PLACE(sendbuf), root, MPI_OP_NULL, false,
+COLLECTIVE(Gather, Igather, ROOTED, PLACE(sendbuf), root, MPI_OP_NULL, false,
            IN_PLACE(sendbuf) ? behind(recvbuf, (MPI_Count)RANK * recvcount, recvcount, recvtype)
                              : plain(sendbuf, sendcount, sendtype),
            IS_ROOT ? blocks(recvbuf, recvcount, recvtype, SIZE) : none())
-COLLECTIVE(Scatter, Iscatter, P_ROOTED, G_ROOTED, PLACE(recvbuf), root, MPI_OP_NULL, false,
+COLLECTIVE(Scatter, Iscatter, ROOTED, PLACE(recvbuf), root, MPI_OP_NULL, false,
            IS_ROOT ? blocks(sendbuf, sendcount, sendtype, SIZE) : none(),
            IN_PLACE(recvbuf) ? behind(sendbuf, (MPI_Count)RANK * sendcount, sendcount, sendtype)
                              : plain(recvbuf, recvcount, recvtype))
-
-#define P_GATHERV(Count, Displ, ...) (SEND(Count), RECVV(Count, Displ), int root, LAST __VA_ARGS__)
-#define G_GATHERV(...)                                                                             \
-    (sendbuf, sendcount, sendtype, recvbuf, recvcounts, rdispls, recvtype, root, comm __VA_ARGS__)
-COLLECTIVE(Gatherv, Igatherv, P_GATHERV, G_GATHERV, PLACE(sendbuf), root, MPI_OP_NULL, false,
+COLLECTIVE(Gatherv, Igatherv, GATHERV, PLACE(sendbuf), root, MPI_OP_NULL, false,
            IN_PLACE(sendbuf) ? behind(recvbuf, rdispls[RANK], recvcounts[RANK], recvtype)
                              : plain(sendbuf, sendcount, sendtype),
            IS_ROOT ? vector(recvbuf, recvcounts, rdispls, recvtype, SIZE) : none())
-
-#define P_SCATTERV(Count, Displ, ...) (SENDV(Count, Displ), RECV(Count), int root, LAST __VA_ARGS__)
-#define G_SCATTERV(...)                                                                            \
-    (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcount, recvtype, root, comm __VA_ARGS__)
-COLLECTIVE(Scatterv, Iscatterv, P_SCATTERV, G_SCATTERV, PLACE(recvbuf), root, MPI_OP_NULL, false,
+COLLECTIVE(Scatterv, Iscatterv, SCATTERV, PLACE(recvbuf), root, MPI_OP_NULL, false,
            IS_ROOT ? vector(sendbuf, sendcounts, sdispls, sendtype, SIZE) : none(),
            IN_PLACE(recvbuf) ? behind(sendbuf, sdispls[RANK], sendcounts[RANK], sendtype)
                              : plain(recvbuf, recvcount, recvtype))
-
-#define P_BLOCKS(Count, Displ, ...) (SEND(Count), RECV(Count), LAST __VA_ARGS__)
-#define G_BLOCKS(...)                                                                              \
-    (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm __VA_ARGS__)
-COLLECTIVE(Allgather, Iallgather, P_BLOCKS, G_BLOCKS, PLACE(sendbuf), -1, MPI_OP_NULL, false,
+COLLECTIVE(Allgather, Iallgather, BLOCKS, PLACE(sendbuf), -1, MPI_OP_NULL, false,
            IN_PLACE(sendbuf) ? behind(recvbuf, (MPI_Count)RANK * recvcount, recvcount, recvtype)
                              : plain(sendbuf, sendcount, sendtype),
            blocks(recvbuf, recvcount, recvtype, SIZE))
-COLLECTIVE(Alltoall, Ialltoall, P_BLOCKS, G_BLOCKS, PLACE(sendbuf), -1, MPI_OP_NULL, false,
+COLLECTIVE(Alltoall, Ialltoall, BLOCKS, PLACE(sendbuf), -1, MPI_OP_NULL, false,
            IN_PLACE(sendbuf) ? blocks(recvbuf, recvcount, recvtype, SIZE)
                              : blocks(sendbuf, sendcount, sendtype, SIZE),
            blocks(recvbuf, recvcount, recvtype, SIZE))
-COLLECTIVE(Neighbor_allgather, Ineighbor_allgather, P_BLOCKS, G_BLOCKS, 0, -1, MPI_OP_NULL, true,
+COLLECTIVE(Neighbor_allgather, Ineighbor_allgather, BLOCKS, 0, -1, MPI_OP_NULL, true,
            plain(sendbuf, sendcount, sendtype), blocks(recvbuf, recvcount, recvtype, call.sources))
-COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall, P_BLOCKS, G_BLOCKS, 0, -1, MPI_OP_NULL, true,
+COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall, BLOCKS, 0, -1, MPI_OP_NULL, true,
            blocks(sendbuf, sendcount, sendtype, call.targets),
            blocks(recvbuf, recvcount, recvtype, call.sources))
-
-#define P_ALLGATHERV(Count, Displ, ...) (SEND(Count), RECVV(Count, Displ), LAST __VA_ARGS__)
-#define G_ALLGATHERV(...)                                                                          \
-    (sendbuf, sendcount, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm __VA_ARGS__)
-COLLECTIVE(Allgatherv, Iallgatherv, P_ALLGATHERV, G_ALLGATHERV, PLACE(sendbuf), -1, MPI_OP_NULL,
-           false,
+COLLECTIVE(Allgatherv, Iallgatherv, ALLGATHERV, PLACE(sendbuf), -1, MPI_OP_NULL, false,
            IN_PLACE(sendbuf) ? behind(recvbuf, rdispls[RANK], recvcounts[RANK], recvtype)
                              : plain(sendbuf, sendcount, sendtype),
            vector(recvbuf, recvcounts, rdispls, recvtype, SIZE))
-COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv, P_ALLGATHERV, G_ALLGATHERV, 0, -1,
-           MPI_OP_NULL, true,
+COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv, ALLGATHERV, 0, -1, MPI_OP_NULL, true,
            plain(sendbuf, sendcount, sendtype),
            vector(recvbuf, recvcounts, rdispls, recvtype, call.sources))
-
-#define P_ALLTOALLV(Count, Displ, ...) (SENDV(Count, Displ), RECVV(Count, Displ), LAST __VA_ARGS__)
-#define G_ALLTOALLV(...)                                                                           \
-    (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype,               \
-     comm __VA_ARGS__)
-COLLECTIVE(Alltoallv, Ialltoallv, P_ALLTOALLV, G_ALLTOALLV, PLACE(sendbuf), -1, MPI_OP_NULL, false,
+COLLECTIVE(Alltoallv, Ialltoallv, ALLTOALLV, PLACE(sendbuf), -1, MPI_OP_NULL, false,
            IN_PLACE(sendbuf) ? vector(recvbuf, recvcounts, rdispls, recvtype, SIZE)
                              : vector(sendbuf, sendcounts, sdispls, sendtype, SIZE),
            vector(recvbuf, recvcounts, rdispls, recvtype, SIZE))
-COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, P_ALLTOALLV, G_ALLTOALLV, 0, -1, MPI_OP_NULL,
-           true,
+COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv, ALLTOALLV, 0, -1, MPI_OP_NULL, true,
            vector(sendbuf, sendcounts, sdispls, sendtype, call.targets),
            vector(recvbuf, recvcounts, rdispls, recvtype, call.sources))
-
-#define P_REDUCE(Count, Displ, ...) (REDUCED(Count), int root, LAST __VA_ARGS__)
-#define G_REDUCE(...) (sendbuf, recvbuf, count, type, op, root, comm __VA_ARGS__)
-COLLECTIVE(Reduce, Ireduce, P_REDUCE, G_REDUCE, PLACE(sendbuf), root, op, false,
+COLLECTIVE(Reduce, Ireduce, REDUCE, PLACE(sendbuf), root, op, false,
            plain(IN_PLACE(sendbuf) ? recvbuf : sendbuf, count, type),
            IS_ROOT ? plain(recvbuf, count, type) : none())
-
-#define P_REDUCED(Count, Displ, ...) (REDUCED(Count), LAST __VA_ARGS__)
-#define G_REDUCED(...) (sendbuf, recvbuf, count, type, op, comm __VA_ARGS__)
-COLLECTIVE(Allreduce, Iallreduce, P_REDUCED, G_REDUCED, PLACE(sendbuf), -1, op, false,
+COLLECTIVE(Allreduce, Iallreduce, REDUCED, PLACE(sendbuf), -1, op, false,
            plain(IN_PLACE(sendbuf) ? recvbuf : sendbuf, count, type), plain(recvbuf, count, type))
-COLLECTIVE(Scan, Iscan, P_REDUCED, G_REDUCED, PLACE(sendbuf), -1, op, false,
+COLLECTIVE(Scan, Iscan, REDUCED, PLACE(sendbuf), -1, op, false,
            plain(IN_PLACE(sendbuf) ? recvbuf : sendbuf, count, type), plain(recvbuf, count, type))
-COLLECTIVE(Exscan, Iexscan, P_REDUCED, G_REDUCED, PLACE(sendbuf), -1, op, false,
+COLLECTIVE(Exscan, Iexscan, REDUCED, PLACE(sendbuf), -1, op, false,
            plain(IN_PLACE(sendbuf) ? recvbuf : sendbuf, count, type),
            RANK == 0 ? none() : plain(recvbuf, count, type))
-COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, P_REDUCED, G_REDUCED, PLACE(sendbuf), -1,
-           op, false,
+COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, REDUCED, PLACE(sendbuf), -1, op, false,
            blocks(IN_PLACE(sendbuf) ? recvbuf : sendbuf, count, type, SIZE),
            plain(recvbuf, count, type))
-
-#define P_REDUCE_SCATTER(Count, Displ, ...)                                                        \
-    (const void *sendbuf, void *recvbuf, const Count counts[], MPI_Datatype type, MPI_Op op,       \
-     LAST __VA_ARGS__)
-#define G_REDUCE_SCATTER(...) (sendbuf, recvbuf, counts, type, op, comm __VA_ARGS__)
-COLLECTIVE(Reduce_scatter, Ireduce_scatter, P_REDUCE_SCATTER, G_REDUCE_SCATTER, PLACE(sendbuf),
-           -1, op, false,
-           plain(IN_PLACE(sendbuf) ? recvbuf : sendbuf,
-                 total(counts, SIZE, IS_LARGE(counts)), type),
+COLLECTIVE(Reduce_scatter, Ireduce_scatter, REDUCE_SCATTER, PLACE(sendbuf), -1, op, false,
+           plain(IN_PLACE(sendbuf) ? recvbuf : sendbuf, total(counts, SIZE, IS_LARGE(counts)), type),
            plain(recvbuf, counts[RANK], type))
 
 /* Each part may have a type of its own: their data are not looked at. */
-#define P_ALLTOALLW(Count, Displ, ...)                                                             \
+#define PL_P_ALLTOALLW(Count, Displ, ...)                                                          \
     (const void *sendbuf, const Count sendcounts[], const Displ sdispls[],                         \
      const MPI_Datatype sendtypes[], void *recvbuf, const Count recvcounts[],                      \
-     const Displ rdispls[], const MPI_Datatype recvtypes[], LAST __VA_ARGS__)
-#define P_NEIGHBOURS(Count, Displ, ...) P_ALLTOALLW(Count, MPI_Aint, __VA_ARGS__)
-#define G_ALLTOALLW(...)                                                                           \
+     const Displ rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm __VA_ARGS__)
+#define PL_P_NEIGHBOURS(Count, Displ, ...) PL_P_ALLTOALLW(Count, MPI_Aint, __VA_ARGS__)
+#define PL_G_ALLTOALLW(...)                                                                        \
     (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes,             \
      comm __VA_ARGS__)
-COLLECTIVE(Alltoallw, Ialltoallw, P_ALLTOALLW, G_ALLTOALLW, PL_UNKNOWN_CONTENT, -1, MPI_OP_NULL,
-           false, none(), none())
-COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw, P_NEIGHBOURS, G_ALLTOALLW, PL_UNKNOWN_CONTENT,
-           -1, MPI_OP_NULL, true, none(), none())
+#define PL_G_NEIGHBOURS PL_G_ALLTOALLW
+COLLECTIVE(Alltoallw, Ialltoallw, ALLTOALLW, PL_UNKNOWN_CONTENT, -1, MPI_OP_NULL, false,
+           none(), none())
+COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw, NEIGHBOURS, PL_UNKNOWN_CONTENT, -1, MPI_OP_NULL,
+           true, none(), none())
 /* clang-format on */

@@ -50,111 +50,70 @@ static void complete(const struct kept *kept, int index, const MPI_Status *statu
         pl_completed(kept->requests[index], status, kept->start, end, own);
 }
 
-EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
-{
-    MPI_Status own = {0};
-    if (!pl_recording())
-        return PMPI_Wait(request, status);
-    const MPI_Request was = *request;
-    const int64_t start = pl_now();
-    status = status == MPI_STATUS_IGNORE ? &own : status;
-    const int rc = PMPI_Wait(request, status);
-    if (was != MPI_REQUEST_NULL)
-        pl_completed(was, status, start, pl_now(), rc);
-    return rc;
-}
-
-EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
-{
-    MPI_Status own = {0};
-    if (!pl_recording())
-        return PMPI_Test(request, flag, status);
-    const MPI_Request was = *request;
-    const int64_t start = pl_now();
-    status = status == MPI_STATUS_IGNORE ? &own : status;
-    const int rc = PMPI_Test(request, flag, status);
-    if (was != MPI_REQUEST_NULL && (rc != MPI_SUCCESS || *flag))
-        pl_completed(was, status, start, pl_now(), rc);
-    return rc;
-}
-
-EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
-{
-    struct kept kept = {0};
-    if (!pl_recording())
-        return PMPI_Waitall(count, requests, statuses);
-    keep(&kept, count, requests, statuses);
-    const int rc = PMPI_Waitall(count, requests, kept.whole ? kept.statuses : statuses);
-    const int64_t end = pl_now();
-    for (int i = 0; kept.whole && i < count; i++)
-        complete(&kept, i, &kept.statuses[i], end, rc);
-    let_go(&kept, statuses);
-    return rc;
-}
-
-EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
-{
-    struct kept kept = {0};
-    if (!pl_recording())
-        return PMPI_Testall(count, requests, flag, statuses);
-    keep(&kept, count, requests, statuses);
-    const int rc = PMPI_Testall(count, requests, flag, kept.whole ? kept.statuses : statuses);
-    const int64_t end = pl_now();
-    for (int i = 0; kept.whole && (rc != MPI_SUCCESS || *flag) && i < count; i++)
-        complete(&kept, i, &kept.statuses[i], end, rc);
-    let_go(&kept, statuses);
-    return rc;
-}
-
-EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
-{
-    struct kept kept = {0};
-    MPI_Status own = {0};
-    if (!pl_recording())
-        return PMPI_Waitany(count, requests, index, status);
-    keep(&kept, count, requests, MPI_STATUSES_IGNORE);
-    status = status == MPI_STATUS_IGNORE ? &own : status;
-    const int rc = PMPI_Waitany(count, requests, index, status);
-    if (kept.whole && *index != MPI_UNDEFINED)
-        complete(&kept, *index, status, pl_now(), rc);
-    let_go(&kept, MPI_STATUSES_IGNORE);
-    return rc;
-}
-
-EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
-{
-    struct kept kept = {0};
-    MPI_Status own = {0};
-    if (!pl_recording())
-        return PMPI_Testany(count, requests, index, flag, status);
-    keep(&kept, count, requests, MPI_STATUSES_IGNORE);
-    status = status == MPI_STATUS_IGNORE ? &own : status;
-    const int rc = PMPI_Testany(count, requests, index, flag, status);
-    if (kept.whole && (rc != MPI_SUCCESS || *flag) && *index != MPI_UNDEFINED)
-        complete(&kept, *index, status, pl_now(), rc);
-    let_go(&kept, MPI_STATUSES_IGNORE);
-    return rc;
-}
-
-#define SOME(name)                                                                                 \
-    EXPORT int MPI_##name(int count, MPI_Request requests[], int *done, int indices[],             \
-                          MPI_Status statuses[])                                                   \
+/* The four functions of a kind; `done`: the call has completed what it was asked for. */
+#define COMPLETE(Wait, FLAG, GIVEN, done)                                                          \
+    EXPORT int MPI_##Wait(MPI_Request *request, FLAG MPI_Status *status)                           \
+    {                                                                                              \
+        MPI_Status own = {0};                                                                      \
+        if (!pl_recording())                                                                       \
+            return PMPI_##Wait(request, GIVEN status);                                             \
+        const MPI_Request was = *request;                                                          \
+        const int64_t start = pl_now();                                                            \
+        status = status == MPI_STATUS_IGNORE ? &own : status;                                      \
+        const int rc = PMPI_##Wait(request, GIVEN status);                                         \
+        if (was != MPI_REQUEST_NULL && (done))                                                     \
+            pl_completed(was, status, start, pl_now(), rc);                                        \
+        return rc;                                                                                 \
+    }                                                                                              \
+    EXPORT int MPI_##Wait##all(int count, MPI_Request requests[], FLAG MPI_Status statuses[])      \
     {                                                                                              \
         struct kept kept = {0};                                                                    \
         if (!pl_recording())                                                                       \
-            return PMPI_##name(count, requests, done, indices, statuses);                          \
+            return PMPI_##Wait##all(count, requests, GIVEN statuses);                              \
         keep(&kept, count, requests, statuses);                                                    \
         const int rc =                                                                             \
-            PMPI_##name(count, requests, done, indices, kept.whole ? kept.statuses : statuses);    \
+            PMPI_##Wait##all(count, requests, GIVEN kept.whole ? kept.statuses : statuses);        \
         const int64_t end = pl_now();                                                              \
-        for (int i = 0; kept.whole && *done != MPI_UNDEFINED && i < *done; i++)                    \
+        for (int i = 0; kept.whole && (done) && i < count; i++)                                    \
+            complete(&kept, i, &kept.statuses[i], end, rc);                                        \
+        let_go(&kept, statuses);                                                                   \
+        return rc;                                                                                 \
+    }                                                                                              \
+    EXPORT int MPI_##Wait##any(int count, MPI_Request requests[], int *index,                      \
+                               FLAG MPI_Status *status)                                            \
+    {                                                                                              \
+        struct kept kept = {0};                                                                    \
+        MPI_Status own = {0};                                                                      \
+        if (!pl_recording())                                                                       \
+            return PMPI_##Wait##any(count, requests, index, GIVEN status);                         \
+        keep(&kept, count, requests, MPI_STATUSES_IGNORE);                                         \
+        status = status == MPI_STATUS_IGNORE ? &own : status;                                      \
+        const int rc = PMPI_##Wait##any(count, requests, index, GIVEN status);                     \
+        if (kept.whole && (done) && *index != MPI_UNDEFINED)                                       \
+            complete(&kept, *index, status, pl_now(), rc);                                         \
+        let_go(&kept, MPI_STATUSES_IGNORE);                                                        \
+        return rc;                                                                                 \
+    }                                                                                              \
+    EXPORT int MPI_##Wait##some(int count, MPI_Request requests[], int *some, int indices[],       \
+                                MPI_Status statuses[])                                             \
+    {                                                                                              \
+        struct kept kept = {0};                                                                    \
+        if (!pl_recording())                                                                       \
+            return PMPI_##Wait##some(count, requests, some, indices, statuses);                    \
+        keep(&kept, count, requests, statuses);                                                    \
+        const int rc = PMPI_##Wait##some(count, requests, some, indices,                           \
+                                         kept.whole ? kept.statuses : statuses);                   \
+        const int64_t end = pl_now();                                                              \
+        for (int i = 0; kept.whole && *some != MPI_UNDEFINED && i < *some; i++)                    \
             complete(&kept, indices[i], &kept.statuses[i], end, rc);                               \
         let_go(&kept, statuses);                                                                   \
         return rc;                                                                                 \
     }
 
-SOME(Waitsome)
-SOME(Testsome)
+#define FLAG int *flag,
+#define FLAG_GIVEN flag,
+COMPLETE(Wait, , , true)
+COMPLETE(Test, FLAG, FLAG_GIVEN, rc != MPI_SUCCESS || *flag)
 
 EXPORT int MPI_Start(MPI_Request *request)
 {

@@ -1,64 +1,6 @@
 /* Functions that receive. Statuses are never ignored: they say who has sent what. */
 #include "recorder.h"
 
-#define WHAT(name, more)                                                                           \
-    {                                                                                              \
-        .kind = PL_RECEIVE, .flags = more, .function = PL_BEGINS_##name, .peer = source,           \
-        .tag = tag, .comm = comm, .site = PL_SITE                                                  \
-    }
-
-#define BLOCKING(suffix, Count)                                                                    \
-    EXPORT int MPI_Recv##suffix(void *buf, Count count, MPI_Datatype datatype, int source,         \
-                                int tag, MPI_Comm comm, MPI_Status *status)                        \
-    {                                                                                              \
-        if (!pl_recording())                                                                       \
-            return PMPI_Recv##suffix(buf, count, datatype, source, tag, comm, status);             \
-        MPI_Status own = {0};                                                                      \
-        const struct pl_data data = {.buffer = buf, .count = count, .type = datatype};             \
-        const struct pl_what what = WHAT(Recv, 0);                                                 \
-        struct pl_slot *slot = pl_receive(&what, &data);                                           \
-        status = status == MPI_STATUS_IGNORE ? &own : status;                                      \
-        const int rc = PMPI_Recv##suffix(buf, count, datatype, source, tag, comm, status);         \
-        pl_end(slot, 0, pl_now(), rc);                                                             \
-        pl_received(slot, &data, status);                                                          \
-        return rc;                                                                                 \
-    }
-
-#define NONBLOCKING(suffix, Count)                                                                 \
-    EXPORT int MPI_Irecv##suffix(void *buf, Count count, MPI_Datatype datatype, int source,        \
-                                 int tag, MPI_Comm comm, MPI_Request *request)                     \
-    {                                                                                              \
-        struct pl_pending pending = {.receives = true};                                            \
-        if (pl_recording()) {                                                                      \
-            const struct pl_data data = {.buffer = buf, .count = count, .type = datatype};         \
-            const struct pl_what what = WHAT(Irecv, PL_NONBLOCKING);                               \
-            pending.data = data;                                                                   \
-            pending.slot = pl_receive(&what, &data);                                               \
-        }                                                                                          \
-        const int rc = PMPI_Irecv##suffix(buf, count, datatype, source, tag, comm, request);       \
-        if (rc == MPI_SUCCESS)                                                                     \
-            pl_remember(*request, &pending);                                                       \
-        else                                                                                       \
-            pl_end(pending.slot, 0, pl_now(), rc);                                                 \
-        return rc;                                                                                 \
-    }
-
-#define PERSISTENT(suffix, Count)                                                                  \
-    EXPORT int MPI_Recv_init##suffix(void *buf, Count count, MPI_Datatype datatype, int source,    \
-                                     int tag, MPI_Comm comm, MPI_Request *request)                 \
-    {                                                                                              \
-        const int rc = PMPI_Recv_init##suffix(buf, count, datatype, source, tag, comm, request);   \
-        if (rc == MPI_SUCCESS && pl_recording()) {                                                 \
-            const struct pl_pending pending = {                                                    \
-                .what = WHAT(Recv_init, PL_NONBLOCKING | PL_PERSISTENT),                           \
-                .data = {.buffer = buf, .count = count, .type = datatype},                         \
-                .persistent = true,                                                                \
-                .receives = true};                                                                 \
-            pl_remember(*request, &pending);                                                       \
-        }                                                                                          \
-        return rc;                                                                                 \
-    }
-
 static struct pl_what matched(MPI_Message message, enum pl_begins function, uint32_t flags,
                               int32_t site)
 {
@@ -77,44 +19,54 @@ static struct pl_what matched(MPI_Message message, enum pl_begins function, uint
     return what;
 }
 
-/* Of a receive behind MPI_Mprobe: which wildcards that had. */
-static void keep_wildcards(struct pl_slot *slot, uint32_t flags)
+static struct pl_slot *receive(const struct pl_what *what, const struct pl_data *data)
 {
     const uint32_t both = PL_ANY_SOURCE | PL_ANY_TAG;
-    if (slot)
-        slot->flags = (slot->flags & ~both) | (flags & both);
+    struct pl_slot *slot = pl_receive(what, data);
+    if (slot && what->flags & PL_MATCHED_PROBE) /* which wildcards the MPI_Mprobe had */
+        slot->flags = (slot->flags & ~both) | (what->flags & both);
+    return slot;
 }
 
-#define MATCHED(suffix, Count)                                                                     \
-    EXPORT int MPI_Mrecv##suffix(void *buf, Count count, MPI_Datatype datatype,                    \
-                                 MPI_Message *message, MPI_Status *status)                         \
+#define PLAIN(Count)                                                                               \
+    void *buf, Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm
+#define PLAIN_GIVEN buf, count, datatype, source, tag, comm
+#define PLAIN_WHAT(name, more)                                                                     \
+    {                                                                                              \
+        .kind = PL_RECEIVE, .flags = more, .function = PL_BEGINS_##name, .peer = source,           \
+        .tag = tag, .comm = comm, .site = PL_SITE                                                  \
+    }
+#define MATCHED(Count) void *buf, Count count, MPI_Datatype datatype, MPI_Message *message
+#define MATCHED_GIVEN buf, count, datatype, message
+#define MATCHED_WHAT(name, more) matched(*message, PL_BEGINS_##name, more, PL_SITE)
+
+#define BLOCKING(name, suffix, ARGUMENTS, Count)                                                   \
+    EXPORT int MPI_##name##suffix(ARGUMENTS(Count), MPI_Status *status)                            \
     {                                                                                              \
         if (!pl_recording())                                                                       \
-            return PMPI_Mrecv##suffix(buf, count, datatype, message, status);                      \
+            return PMPI_##name##suffix(ARGUMENTS##_GIVEN, status);                                 \
         MPI_Status own = {0};                                                                      \
         const struct pl_data data = {.buffer = buf, .count = count, .type = datatype};             \
-        const struct pl_what what = matched(*message, PL_BEGINS_Mrecv, 0, PL_SITE);                \
-        struct pl_slot *slot = pl_receive(&what, &data);                                           \
-        keep_wildcards(slot, what.flags);                                                          \
+        const struct pl_what what = ARGUMENTS##_WHAT(name, 0);                                     \
+        struct pl_slot *slot = receive(&what, &data);                                              \
         status = status == MPI_STATUS_IGNORE ? &own : status;                                      \
-        const int rc = PMPI_Mrecv##suffix(buf, count, datatype, message, status);                  \
+        const int rc = PMPI_##name##suffix(ARGUMENTS##_GIVEN, status);                             \
         pl_end(slot, 0, pl_now(), rc);                                                             \
         pl_received(slot, &data, status);                                                          \
         return rc;                                                                                 \
-    }                                                                                              \
-    EXPORT int MPI_Imrecv##suffix(void *buf, Count count, MPI_Datatype datatype,                   \
-                                  MPI_Message *message, MPI_Request *request)                      \
+    }
+
+#define NONBLOCKING(name, suffix, ARGUMENTS, Count)                                                \
+    EXPORT int MPI_##name##suffix(ARGUMENTS(Count), MPI_Request *request)                          \
     {                                                                                              \
         struct pl_pending pending = {.receives = true};                                            \
         if (pl_recording()) {                                                                      \
             const struct pl_data data = {.buffer = buf, .count = count, .type = datatype};         \
-            const struct pl_what what =                                                            \
-                matched(*message, PL_BEGINS_Imrecv, PL_NONBLOCKING, PL_SITE);                      \
+            const struct pl_what what = ARGUMENTS##_WHAT(name, PL_NONBLOCKING);                    \
             pending.data = data;                                                                   \
-            pending.slot = pl_receive(&what, &data);                                               \
-            keep_wildcards(pending.slot, what.flags);                                              \
+            pending.slot = receive(&what, &data);                                                  \
         }                                                                                          \
-        const int rc = PMPI_Imrecv##suffix(buf, count, datatype, message, request);                \
+        const int rc = PMPI_##name##suffix(ARGUMENTS##_GIVEN, request);                            \
         if (rc == MPI_SUCCESS)                                                                     \
             pl_remember(*request, &pending);                                                       \
         else                                                                                       \
@@ -122,11 +74,27 @@ static void keep_wildcards(struct pl_slot *slot, uint32_t flags)
         return rc;                                                                                 \
     }
 
+#define PERSISTENT(suffix, Count)                                                                  \
+    EXPORT int MPI_Recv_init##suffix(PLAIN(Count), MPI_Request *request)                           \
+    {                                                                                              \
+        const int rc = PMPI_Recv_init##suffix(PLAIN_GIVEN, request);                               \
+        if (rc == MPI_SUCCESS && pl_recording()) {                                                 \
+            const struct pl_pending pending = {                                                    \
+                .what = PLAIN_WHAT(Recv_init, PL_NONBLOCKING | PL_PERSISTENT),                     \
+                .data = {.buffer = buf, .count = count, .type = datatype},                         \
+                .persistent = true,                                                                \
+                .receives = true};                                                                 \
+            pl_remember(*request, &pending);                                                       \
+        }                                                                                          \
+        return rc;                                                                                 \
+    }
+
 #define ALL(suffix, Count)                                                                         \
-    BLOCKING(suffix, Count)                                                                        \
-    NONBLOCKING(suffix, Count)                                                                     \
+    BLOCKING(Recv, suffix, PLAIN, Count)                                                           \
+    NONBLOCKING(Irecv, suffix, PLAIN, Count)                                                       \
     PERSISTENT(suffix, Count)                                                                      \
-    MATCHED(suffix, Count)
+    BLOCKING(Mrecv, suffix, MATCHED, Count)                                                        \
+    NONBLOCKING(Imrecv, suffix, MATCHED, Count)
 
 ALL(, int)
 #ifdef PL_LARGE_COUNTS
@@ -163,7 +131,7 @@ EXPORT int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Dataty
         PMPI_Precv_init(buf, partitions, count, datatype, source, tag, comm, info, request);
     if (rc == MPI_SUCCESS && pl_recording()) {
         const struct pl_pending pending = {
-            .what = WHAT(Precv_init, PL_NONBLOCKING | PL_PERSISTENT | PL_PARTITIONED),
+            .what = PLAIN_WHAT(Precv_init, PL_NONBLOCKING | PL_PERSISTENT | PL_PARTITIONED),
             .data = {.buffer = buf, .count = count * partitions, .type = datatype},
             .persistent = true,
             .whole = true};

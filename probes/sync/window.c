@@ -15,6 +15,7 @@
  * too much: one disturbance is not paid for as long as the launch lasts. What is late only because
  * of the one before, or because a rank lost its core while it waited, says nothing about the
  * window. */
+#include "ascending.h"
 #include "measure/world.h"
 #include "sync/announce.h"
 
@@ -69,12 +70,6 @@ static void begin(struct pl_start *start, int64_t estimate_ns)
     window->index = 0;
 }
 
-static int by_value(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
 /* After a batch of `count` windows: rank 0 widens or narrows the window, and announces the next one
  * further ahead or less far. */
 static void settle(struct pl_start *start, int count)
@@ -91,7 +86,7 @@ static void settle(struct pl_start *start, int count)
     pl_announce_learn(&window->announce, words[2 * count] != 0);
     for (int i = 0; i < count; i++)
         too_short += short_ones[i] != 0;
-    qsort(took_ns, (size_t)count, sizeof *took_ns, by_value);
+    qsort(took_ns, (size_t)count, sizeof *took_ns, pl_by_ns);
     int64_t median = took_ns[count / 2], enough = usual_window(median);
     if (enough < start->least_window_ns)
         enough = start->least_window_ns;

@@ -12,10 +12,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-void pl_factor_kernel(const struct pl_factor_context *context, struct pl_reading *reading)
+PL_READER(kernel)
 {
     struct utsname name;
-    (void)context;
     if (uname(&name) == 0)
         snprintf(reading->value, sizeof reading->value, "%s %s %s %s", name.sysname, name.release,
                  name.version, name.machine);
@@ -24,7 +23,7 @@ void pl_factor_kernel(const struct pl_factor_context *context, struct pl_reading
 }
 
 /* Options at boot that change times; the others name disks and consoles. */
-void pl_factor_kernel_options(const struct pl_factor_context *context, struct pl_reading *reading)
+PL_READER(kernel_options)
 {
     static const char *const wanted[] = {
         "amd_pstate",
@@ -62,7 +61,6 @@ void pl_factor_kernel_options(const struct pl_factor_context *context, struct pl
     };
     char line[4096], *rest = NULL;
     struct pl_words found = {0};
-    (void)context;
 
     int error = pl_sysfile_line("/proc/cmdline", line, sizeof line);
     if (error) {
@@ -80,24 +78,12 @@ void pl_factor_kernel_options(const struct pl_factor_context *context, struct pl
         snprintf(reading->value, sizeof reading->value, "none");
 }
 
-void pl_factor_boot(const struct pl_factor_context *context, struct pl_reading *reading)
-{
-    (void)context;
-    pl_reading_line(reading, "/proc/sys/kernel/random/boot_id", "");
-}
-
-void pl_factor_clocksource(const struct pl_factor_context *context, struct pl_reading *reading)
-{
-    (void)context;
-    pl_reading_line(reading, "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-                    "");
-}
+PL_LINE_READER(boot, "/proc/sys/kernel/random/boot_id", "")
+PL_LINE_READER(clocksource, "/sys/devices/system/clocksource/clocksource0/current_clocksource", "")
 
 /* "always [madvise] never": the one in brackets. */
-void pl_factor_transparent_huge_pages(const struct pl_factor_context *context,
-                                      struct pl_reading *reading)
+PL_READER(transparent_huge_pages)
 {
-    (void)context;
     pl_reading_line(reading, "/sys/kernel/mm/transparent_hugepage/enabled",
                     "the kernel was built without them");
     char *open = strchr(reading->value, '['), *close = strchr(reading->value, ']');
@@ -107,34 +93,20 @@ void pl_factor_transparent_huge_pages(const struct pl_factor_context *context,
     }
 }
 
-void pl_factor_huge_pages(const struct pl_factor_context *context, struct pl_reading *reading)
-{
-    (void)context;
-    pl_reading_line(reading, "/proc/sys/vm/nr_hugepages", "the kernel was built without them");
-}
+PL_LINE_READER(huge_pages, "/proc/sys/vm/nr_hugepages", "the kernel was built without them")
 
-void pl_factor_address_randomisation(const struct pl_factor_context *context,
-                                     struct pl_reading *reading)
+PL_READER(address_randomisation)
 {
-    (void)context;
     pl_reading_line(reading, "/proc/sys/kernel/randomize_va_space", "");
     if (reading->value[0] && (personality(0xffffffff) & ADDR_NO_RANDOMIZE))
         snprintf(reading->value, sizeof reading->value, "0 (for this process)");
 }
 
-void pl_factor_numa_balancing(const struct pl_factor_context *context, struct pl_reading *reading)
-{
-    (void)context;
-    pl_reading_line(reading, "/proc/sys/kernel/numa_balancing", "the kernel was built without it");
-}
+PL_LINE_READER(numa_balancing, "/proc/sys/kernel/numa_balancing", "the kernel was built without it")
 
-void pl_factor_page_bytes(const struct pl_factor_context *context, struct pl_reading *reading)
-{
-    (void)context;
-    snprintf(reading->value, sizeof reading->value, "%ld", sysconf(_SC_PAGESIZE));
-}
+PL_VALUE_READER(page_bytes, "%ld", sysconf(_SC_PAGESIZE))
 
-void pl_factor_scheduling(const struct pl_factor_context *context, struct pl_reading *reading)
+PL_READER(scheduling)
 {
     static const struct {
         int policy;
@@ -144,7 +116,6 @@ void pl_factor_scheduling(const struct pl_factor_context *context, struct pl_rea
                     {SCHED_IDLE, "idle"},
                     {SCHED_FIFO, "fifo"},
                     {SCHED_RR, "rr"}};
-    (void)context;
     int policy = sched_getscheduler(0);
     const char *name = "of another kind";
     if (policy < 0) {
@@ -195,12 +166,11 @@ static const char *mount_of(const char *controllers)
 }
 
 /* The tightest limit from the process's own cgroup up to the root. */
-void pl_factor_cgroup_cpu(const struct pl_factor_context *context, struct pl_reading *reading)
+PL_READER(cgroup_cpu)
 {
     char line[4096], directory[4352];
     double limit = (double)INFINITY;
     bool looked = false;
-    (void)context;
     FILE *file = fopen("/proc/self/cgroup", "re");
     if (!file) {
         pl_reading_missing(reading, "/proc/self/cgroup", errno, "");
@@ -237,10 +207,9 @@ void pl_factor_cgroup_cpu(const struct pl_factor_context *context, struct pl_rea
         snprintf(reading->value, sizeof reading->value, "%g processors", limit);
 }
 
-void pl_factor_locked_memory(const struct pl_factor_context *context, struct pl_reading *reading)
+PL_READER(locked_memory)
 {
     struct rlimit limit;
-    (void)context;
     if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0)
         pl_reading_missing(reading, "getrlimit", errno, "");
     else if (limit.rlim_cur == RLIM_INFINITY)

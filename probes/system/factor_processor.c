@@ -14,20 +14,18 @@ static const char cpuinfo[] = "/proc/cpuinfo";
 static const char no_frequencies[] =
     "the kernel sets no frequencies here (a virtual machine, or the firmware does)";
 
-void pl_factor_cpu_model(const struct pl_factor_context *context, struct pl_reading *reading)
+PL_READER(cpu_model)
 {
     static const char *const keys[] = {"model name", "cpu", "CPU part"}; /* x86, POWER, ARM */
     int error = ENODATA;
-    (void)context;
     for (size_t i = 0; error && i < sizeof keys / sizeof *keys; i++)
         error = pl_sysfile_field(cpuinfo, keys[i], reading->value, sizeof reading->value);
     if (error)
         pl_reading_missing(reading, cpuinfo, error, "");
 }
 
-void pl_factor_microcode(const struct pl_factor_context *context, struct pl_reading *reading)
+PL_READER(microcode)
 {
-    (void)context;
     int error = pl_sysfile_field(cpuinfo, "microcode", reading->value, sizeof reading->value);
     if (error)
         pl_reading_missing(reading, cpuinfo, error, "no line \"microcode\"");
@@ -43,13 +41,12 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-void pl_factor_tsc(const struct pl_factor_context *context, struct pl_reading *reading)
+PL_READER(tsc)
 {
     static const char *const wanted[] = {"constant_tsc", "nonstop_tsc",    "rdtscp",
                                          "tsc",          "tsc_known_freq", "tsc_reliable"};
     char flags[8192];
     struct pl_words found = {0};
-    (void)context;
     int error = pl_sysfile_field(cpuinfo, "flags", flags, sizeof flags);
     if (error) {
         pl_reading_missing(reading, cpuinfo, error, "no line \"flags\"");
@@ -63,9 +60,8 @@ void pl_factor_tsc(const struct pl_factor_context *context, struct pl_reading *r
         snprintf(reading->value, sizeof reading->value, "none");
 }
 
-void pl_factor_hypervisor(const struct pl_factor_context *context, struct pl_reading *reading)
+PL_READER(hypervisor)
 {
-    (void)context;
 #if defined(__x86_64__) || defined(__i386__)
     unsigned eax, signature[3], ecx;
     if (!__get_cpuid(1, &eax, &signature[0], &ecx, &signature[1]) || !(ecx >> 31 & 1)) {
@@ -81,11 +77,7 @@ void pl_factor_hypervisor(const struct pl_factor_context *context, struct pl_rea
 #endif
 }
 
-void pl_factor_smt(const struct pl_factor_context *context, struct pl_reading *reading)
-{
-    (void)context;
-    pl_reading_line(reading, "/sys/devices/system/cpu/smt/control", "");
-}
+PL_LINE_READER(smt, "/sys/devices/system/cpu/smt/control", "")
 
 static void lines(struct pl_reading *reading, const char *pattern)
 {
@@ -94,31 +86,20 @@ static void lines(struct pl_reading *reading, const char *pattern)
         pl_reading_missing(reading, pattern, error, no_frequencies);
 }
 
+#define LINES_READER(name, pattern)                                                                \
+    PL_READER(name)                                                                                \
+    {                                                                                              \
+        lines(reading, pattern);                                                                   \
+    }
 #define CPUFREQ "/sys/devices/system/cpu/cpufreq/policy*/"
 
-void pl_factor_governor(const struct pl_factor_context *context, struct pl_reading *reading)
-{
-    (void)context;
-    lines(reading, CPUFREQ "scaling_governor");
-}
+LINES_READER(governor, CPUFREQ "scaling_governor")
+LINES_READER(frequency_driver, CPUFREQ "scaling_driver")
+LINES_READER(energy_preference, CPUFREQ "energy_performance_preference")
 
-void pl_factor_frequency_driver(const struct pl_factor_context *context, struct pl_reading *reading)
-{
-    (void)context;
-    lines(reading, CPUFREQ "scaling_driver");
-}
-
-void pl_factor_energy_preference(const struct pl_factor_context *context,
-                                 struct pl_reading *reading)
-{
-    (void)context;
-    lines(reading, CPUFREQ "energy_performance_preference");
-}
-
-void pl_factor_frequency_limits(const struct pl_factor_context *context, struct pl_reading *reading)
+PL_READER(frequency_limits)
 {
     struct pl_reading low = {0}, high = {0};
-    (void)context;
     lines(&low, CPUFREQ "scaling_min_freq");
     lines(&high, CPUFREQ "scaling_max_freq");
     if (low.missing[0] || high.missing[0])
@@ -129,12 +110,11 @@ void pl_factor_frequency_limits(const struct pl_factor_context *context, struct 
 }
 
 /* The slowest and the fastest processor at this moment, MHz. */
-void pl_factor_frequency_now(const struct pl_factor_context *context, struct pl_reading *reading)
+PL_READER(frequency_now)
 {
     double low = 0, high = 0;
     char *line = NULL;
     size_t room = 0;
-    (void)context;
     FILE *file = fopen(cpuinfo, "re");
     while (file && getline(&line, &room, file) > 0) {
         double here;
@@ -152,7 +132,7 @@ void pl_factor_frequency_now(const struct pl_factor_context *context, struct pl_
         snprintf(reading->value, sizeof reading->value, "%.0f to %.0f MHz", low, high);
 }
 
-void pl_factor_turbo(const struct pl_factor_context *context, struct pl_reading *reading)
+PL_READER(turbo)
 {
     static const struct {
         const char *path;
@@ -161,7 +141,6 @@ void pl_factor_turbo(const struct pl_factor_context *context, struct pl_reading 
                     {"/sys/devices/system/cpu/cpufreq/boost", '1'}};
     char text[16];
     int error = ENOENT;
-    (void)context;
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
         error = pl_sysfile_line(switches[i].path, text, sizeof text);
         if (error == 0) {
@@ -173,10 +152,9 @@ void pl_factor_turbo(const struct pl_factor_context *context, struct pl_reading 
     pl_reading_missing(reading, "intel_pstate/no_turbo, cpufreq/boost", error, no_frequencies);
 }
 
-void pl_factor_idle_driver(const struct pl_factor_context *context, struct pl_reading *reading)
+PL_READER(idle_driver)
 {
     char governor[64];
-    (void)context;
     pl_reading_line(reading, "/sys/devices/system/cpu/cpuidle/current_driver", "");
     size_t used = strlen(reading->value);
     if (used && (pl_sysfile_line("/sys/devices/system/cpu/cpuidle/current_governor_ro", governor,

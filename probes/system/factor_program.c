@@ -6,41 +6,22 @@
 #include <gnu/libc-version.h>
 #include <string.h>
 
-void pl_factor_compiler(const struct pl_factor_context *context, struct pl_reading *reading)
-{
-    (void)context;
-#ifdef __clang__
-    snprintf(reading->value, sizeof reading->value, "%s", __VERSION__);
-#elif defined(__INTEL_COMPILER) || defined(__NVCOMPILER)
-    snprintf(reading->value, sizeof reading->value, "%s", __VERSION__);
+#if defined(__clang__) || defined(__INTEL_COMPILER) || defined(__NVCOMPILER)
+PL_VALUE_READER(compiler, "%s", __VERSION__)
 #else
-    snprintf(reading->value, sizeof reading->value, "gcc %s", __VERSION__);
+PL_VALUE_READER(compiler, "gcc %s", __VERSION__)
 #endif
-}
+PL_VALUE_READER(compiler_flags, "%s", *PL_BUILD_FLAGS ? PL_BUILD_FLAGS : "none")
+PL_VALUE_READER(libc, "glibc %s", gnu_get_libc_version())
 
-void pl_factor_compiler_flags(const struct pl_factor_context *context, struct pl_reading *reading)
+PL_READER(hwloc)
 {
-    (void)context;
-    snprintf(reading->value, sizeof reading->value, "%s",
-             *PL_BUILD_FLAGS ? PL_BUILD_FLAGS : "none");
-}
-
-void pl_factor_libc(const struct pl_factor_context *context, struct pl_reading *reading)
-{
-    (void)context;
-    snprintf(reading->value, sizeof reading->value, "glibc %s", gnu_get_libc_version());
-}
-
-void pl_factor_hwloc(const struct pl_factor_context *context, struct pl_reading *reading)
-{
-    (void)context;
     pl_topology_library(reading->value, sizeof reading->value, reading->missing,
                         sizeof reading->missing);
 }
 
-void pl_factor_papi(const struct pl_factor_context *context, struct pl_reading *reading)
+PL_READER(papi)
 {
-    (void)context;
 #ifdef PL_PAPI
     snprintf(reading->value, sizeof reading->value, "%d.%d.%d", PAPI_VERSION_MAJOR(PAPI_VERSION),
              PAPI_VERSION_MINOR(PAPI_VERSION), PAPI_VERSION_REVISION(PAPI_VERSION));
@@ -50,15 +31,13 @@ void pl_factor_papi(const struct pl_factor_context *context, struct pl_reading *
 #endif
 }
 
-void pl_factor_hardware_counters(const struct pl_factor_context *context,
-                                 struct pl_reading *reading)
+PL_READER(hardware_counters)
 {
     pl_counters_hardware(context->counters, reading->value, sizeof reading->value, reading->missing,
                          sizeof reading->missing);
 }
 
-void pl_factor_migration_counter(const struct pl_factor_context *context,
-                                 struct pl_reading *reading)
+PL_READER(migration_counter)
 {
     pl_counters_migrations(context->counters, reading->value, sizeof reading->value,
                            reading->missing, sizeof reading->missing);

@@ -23,6 +23,22 @@ typedef void pl_factor_reader(const struct pl_factor_context *context, struct pl
 #include "system/factors.def"
 #undef PL_FACTOR
 
+/* Defines one: PL_READER(name) { … }. */
+#define PL_READER(name)                                                                            \
+    void pl_factor_##name(const struct pl_factor_context *context __attribute__((unused)),         \
+                          struct pl_reading *reading)
+/* Those that read one line of a file, or print one value. */
+#define PL_LINE_READER(name, path, why)                                                            \
+    PL_READER(name)                                                                                \
+    {                                                                                              \
+        pl_reading_line(reading, path, why);                                                       \
+    }
+#define PL_VALUE_READER(name, ...)                                                                 \
+    PL_READER(name)                                                                                \
+    {                                                                                              \
+        snprintf(reading->value, sizeof reading->value, __VA_ARGS__);                              \
+    }
+
 /* On rank 0: readings[host * pl_factor_count + factor]; elsewhere NULL. */
 struct pl_factors {
     int hosts;

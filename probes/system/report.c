@@ -1,6 +1,5 @@
-#include "system/report.h"
-
 #include "measure/run.h"
+
 #include "system/cvar.h"
 #include "system/factors.h"
 #include "system/facts.h"

@@ -3,15 +3,9 @@
  * leave the barrier at different times, and who waits for the last one counts that. */
 #include "use/use.h"
 
-static const struct pl_sync *scheme(const struct pl_sync *own)
-{
-    (void)own;
-    return &pl_sync_barrier;
-}
-
 const struct pl_use pl_use_after_barrier = {
     .name = "after_barrier",
     .summary = "MPI_Barrier before each call; the largest of the ranks' own times",
-    .scheme = scheme,
+    .scheme = &pl_sync_barrier,
     .span = PL_SPAN_LONGEST,
 };

@@ -4,15 +4,9 @@
  * without a root it is the time of rank 0. */
 #include "use/use.h"
 
-static const struct pl_sync *scheme(const struct pl_sync *own)
-{
-    (void)own;
-    return &pl_sync_barrier;
-}
-
 const struct pl_use pl_use_at_root = {
     .name = "at_root",
     .summary = "MPI_Barrier before each call; the time of the root alone",
-    .scheme = scheme,
+    .scheme = &pl_sync_barrier,
     .span = PL_SPAN_ROOT,
 };

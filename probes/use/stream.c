@@ -2,8 +2,6 @@
  * timer around the rest, as Intel MPI Benchmarks did before 2019 and mpptest does. A rank that is
  * through goes on to the next call, so that calls overlap; where a root sends and does not wait, it
  * runs ahead. A sample is the largest of the ranks' times, divided by the number of calls. */
-#include "use/stream.h"
-
 #include "measure/delay.h"
 #include "use/use.h"
 
@@ -22,16 +20,10 @@ int64_t pl_stream_run(const struct pl_clock *clock, const struct pl_case *c,
     return end - begin;
 }
 
-static const struct pl_sync *scheme(const struct pl_sync *own)
-{
-    (void)own;
-    return &pl_sync_barrier;
-}
-
 const struct pl_use pl_use_stream = {
     .name = "stream",
     .summary = "calls back to back, one timer around all; the largest time, by call",
-    .scheme = scheme,
+    .scheme = &pl_sync_barrier,
     .span = PL_SPAN_LONGEST,
     .stream = true,
 };

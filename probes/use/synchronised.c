@@ -5,14 +5,8 @@
  * starts on the global clock too, by that scheme. */
 #include "use/use.h"
 
-static const struct pl_sync *scheme(const struct pl_sync *own)
-{
-    return own->global_clock ? own : &pl_sync_window;
-}
-
 const struct pl_use pl_use_synchronised = {
     .name = "synchronised",
     .summary = "starts on the global clock; from the first start to the last end",
-    .scheme = scheme,
     .span = PL_SPAN_FIRST_TO_LAST,
 };

@@ -19,8 +19,10 @@ PL_BY_NAME(struct pl_use, pl_use_by_name, pl_uses, pl_use_count)
 struct pl_way pl_way_of(const struct pl_plan *plan, const struct pl_case *c)
 {
     const struct pl_use *use = c->use ? c->use : plan->use;
-    if (use)
-        return (struct pl_way){use->scheme(plan->sync), use->span, use->stream};
+    if (use) {
+        const struct pl_sync *global = plan->sync->global_clock ? plan->sync : &pl_sync_window;
+        return (struct pl_way){use->scheme ? use->scheme : global, use->span, use->stream};
+    }
     bool global = plan->runtime == PL_RUNTIME_GLOBAL;
     return (struct pl_way){plan->sync, global ? PL_SPAN_FIRST_TO_LAST : PL_SPAN_LONGEST, false};
 }

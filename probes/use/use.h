@@ -19,8 +19,9 @@ enum pl_span {
 struct pl_use {
     const char *name;
     const char *summary;
-    /* How repetitions start, in a plan whose own start scheme is `own`. */
-    const struct pl_sync *(*scheme)(const struct pl_sync *own);
+    /* How repetitions start; NULL: by the plan's own scheme if that starts on the global clock,
+     * else in windows. */
+    const struct pl_sync *scheme;
     enum pl_span span;
     bool
         stream; /* a series is one start, calls that are not timed, and one timer around the rest */
@@ -38,6 +39,11 @@ struct pl_way {
 };
 
 struct pl_way pl_way_of(const struct pl_plan *plan, const struct pl_case *c);
+
+/* `count` calls of a case, `wait` rounds of its planted delay after each and nothing else between
+ * them: what they take together on this rank's timer. Failed calls are added to `failures`. */
+int64_t pl_stream_run(const struct pl_clock *clock, const struct pl_case *c,
+                      const struct pl_call *call, int64_t wait, int count, int64_t *failures);
 
 static inline bool pl_span_is_global(enum pl_span span)
 {

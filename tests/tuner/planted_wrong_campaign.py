@@ -107,11 +107,11 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def plant(prefix: Path, one: Planted) -> None:
     for other in PLANTED.values():
         shutil.copy2(ROOT / other.source, prefix / other.source)
-    head, found, tail = (ROOT / one.source).read_text().partition("const struct pl_variant")
-    assert found and ".run = run," in tail
+    head, found, tail = (ROOT / one.source).read_text().partition("PL_DESCRIBE(")
+    assert found and ", run," in tail
     planted = f"static int planted(const struct pl_call *call)\n{{\n{one.body}\n}}\n\n"
     (prefix / one.source).write_text(
-        head + planted + found + tail.replace(".run = run,", ".run = planted,")
+        head + planted + found + tail.replace(", run,", ", planted,")
     )
     (build,) = (prefix / "libexec/plumbline").iterdir()
     for room in ("collectives-alt", "probes"):

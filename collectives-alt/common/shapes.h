@@ -1,0 +1,70 @@
+/* The arguments of collectives, by shape (collectives.def):
+ * PL_P_SHAPE(Count, Displ, more): the parameters of the C function, with what comes behind them;
+ * PL_G_SHAPE(more): these as arguments;
+ * PL_C_SHAPE: arguments out of a call `c`. */
+#ifndef PL_SHAPES_H
+#define PL_SHAPES_H
+
+/* clang-format off */
+#define PL_P_SEND(Count) const void *sendbuf, Count sendcount, MPI_Datatype sendtype
+#define PL_P_SENDV(Count, Displ)                                                                   \
+    const void *sendbuf, const Count sendcounts[], const Displ sdispls[], MPI_Datatype sendtype
+#define PL_P_RECV(Count) void *recvbuf, Count recvcount, MPI_Datatype recvtype
+#define PL_P_RECVV(Count, Displ)                                                                   \
+    void *recvbuf, const Count recvcounts[], const Displ rdispls[], MPI_Datatype recvtype
+#define PL_G_SEND sendbuf, sendcount, sendtype
+#define PL_G_SENDV sendbuf, sendcounts, sdispls, sendtype
+#define PL_G_RECV recvbuf, recvcount, recvtype
+#define PL_G_RECVV recvbuf, recvcounts, rdispls, recvtype
+#define PL_C_SEND c->sendbuf, c->sendcount, c->sendtype
+#define PL_C_SENDV c->sendbuf, c->sendcounts, c->sdispls, c->sendtype
+#define PL_C_RECV c->recvbuf, c->recvcount, c->recvtype
+#define PL_C_RECVV c->recvbuf, c->recvcounts, c->rdispls, c->recvtype
+
+#define PL_P_BARRIER(Count, Displ, ...) (MPI_Comm comm __VA_ARGS__)
+#define PL_G_BARRIER(...) (comm __VA_ARGS__)
+#define PL_C_BARRIER c->comm
+#define PL_P_BCAST(Count, Displ, ...)                                                              \
+    (void *buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm __VA_ARGS__)
+#define PL_G_BCAST(...) (buffer, count, type, root, comm __VA_ARGS__)
+#define PL_C_BCAST PL_C_RECV, c->root, c->comm
+#define PL_P_ROOTED(Count, Displ, ...)                                                             \
+    (PL_P_SEND(Count), PL_P_RECV(Count), int root, MPI_Comm comm __VA_ARGS__)
+#define PL_G_ROOTED(...) (PL_G_SEND, PL_G_RECV, root, comm __VA_ARGS__)
+#define PL_C_ROOTED PL_C_SEND, PL_C_RECV, c->root, c->comm
+#define PL_P_GATHERV(Count, Displ, ...)                                                            \
+    (PL_P_SEND(Count), PL_P_RECVV(Count, Displ), int root, MPI_Comm comm __VA_ARGS__)
+#define PL_G_GATHERV(...) (PL_G_SEND, PL_G_RECVV, root, comm __VA_ARGS__)
+#define PL_C_GATHERV PL_C_SEND, PL_C_RECVV, c->root, c->comm
+#define PL_P_SCATTERV(Count, Displ, ...)                                                           \
+    (PL_P_SENDV(Count, Displ), PL_P_RECV(Count), int root, MPI_Comm comm __VA_ARGS__)
+#define PL_G_SCATTERV(...) (PL_G_SENDV, PL_G_RECV, root, comm __VA_ARGS__)
+#define PL_C_SCATTERV PL_C_SENDV, PL_C_RECV, c->root, c->comm
+#define PL_P_BLOCKS(Count, Displ, ...)                                                             \
+    (PL_P_SEND(Count), PL_P_RECV(Count), MPI_Comm comm __VA_ARGS__)
+#define PL_G_BLOCKS(...) (PL_G_SEND, PL_G_RECV, comm __VA_ARGS__)
+#define PL_C_BLOCKS PL_C_SEND, PL_C_RECV, c->comm
+#define PL_P_ALLGATHERV(Count, Displ, ...)                                                         \
+    (PL_P_SEND(Count), PL_P_RECVV(Count, Displ), MPI_Comm comm __VA_ARGS__)
+#define PL_G_ALLGATHERV(...) (PL_G_SEND, PL_G_RECVV, comm __VA_ARGS__)
+#define PL_C_ALLGATHERV PL_C_SEND, PL_C_RECVV, c->comm
+#define PL_P_ALLTOALLV(Count, Displ, ...)                                                          \
+    (PL_P_SENDV(Count, Displ), PL_P_RECVV(Count, Displ), MPI_Comm comm __VA_ARGS__)
+#define PL_G_ALLTOALLV(...) (PL_G_SENDV, PL_G_RECVV, comm __VA_ARGS__)
+#define PL_C_ALLTOALLV PL_C_SENDV, PL_C_RECVV, c->comm
+
+#define PL_P_OPERANDS(Counts) const void *sendbuf, void *recvbuf, Counts, MPI_Datatype type, MPI_Op op
+#define PL_P_REDUCE(Count, Displ, ...)                                                             \
+    (PL_P_OPERANDS(Count count), int root, MPI_Comm comm __VA_ARGS__)
+#define PL_G_REDUCE(...) (sendbuf, recvbuf, count, type, op, root, comm __VA_ARGS__)
+#define PL_C_REDUCE c->sendbuf, PL_C_RECV, c->op, c->root, c->comm
+#define PL_P_REDUCED(Count, Displ, ...) (PL_P_OPERANDS(Count count), MPI_Comm comm __VA_ARGS__)
+#define PL_G_REDUCED(...) (sendbuf, recvbuf, count, type, op, comm __VA_ARGS__)
+#define PL_C_REDUCED c->sendbuf, PL_C_RECV, c->op, c->comm
+#define PL_P_REDUCE_SCATTER(Count, Displ, ...)                                                     \
+    (PL_P_OPERANDS(const Count counts[]), MPI_Comm comm __VA_ARGS__)
+#define PL_G_REDUCE_SCATTER(...) (sendbuf, recvbuf, counts, type, op, comm __VA_ARGS__)
+#define PL_C_REDUCE_SCATTER c->sendbuf, c->recvbuf, c->recvcounts, c->recvtype, c->op, c->comm
+/* clang-format on */
+
+#endif
