@@ -5,6 +5,7 @@ between the two the difference changes evenly."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 import msgspec
 import numpy as np
@@ -47,10 +48,6 @@ def clocks(files: Sequence[RankFile]) -> list[Clock]:
         for at in (0, 1):
             candidates = [file.offsets[at] for file in same if len(file.offsets) > at]
             if candidates:
-                chosen.append(min(candidates, key=_round_trip))
+                chosen.append(min(candidates, key=attrgetter("round_trip_ns")))
         known[boot] = Clock(tuple(chosen))
     return [known[file.boot] for file in files]
-
-
-def _round_trip(offset: Offset) -> int:
-    return offset.round_trip_ns

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from plumbline.detect import core
 from plumbline.detect.atoms import Atoms
-from plumbline.detect.classes import WAYS, Looked, classes_of
+from plumbline.detect.classes import WAYS, classes_of
 from plumbline.detect.columns import Indices, Rows, classes
 from plumbline.detect.groups import components, partition
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order, messages_of
@@ -111,15 +111,17 @@ def personal(traffic: Traffic, candidates: Deliveries) -> list[Instance]:
     communicator as a whole."""
     found: list[Instance] = []
     taken = np.zeros(len(traffic), bool)
-    looked = Looked()
+    looked: set[int] = set()  # another way to see it often gives the same classes
     for shared in WAYS:
         left = np.flatnonzero(~candidates.messages.with_any(taken))
         first = candidates.first[left]
         rows = classes_of(traffic, first, shared)
         for row in range(len(rows)):
             members = left[rows[row]]
-            if not looked.first_time(members):
+            own = hash(members.tobytes())
+            if own in looked:
                 continue
+            looked.add(own)
             comm = int(traffic.comm[candidates.first[members[0]]])
             new = _of_class(_Class(traffic, candidates, comm, members))
             found += new

@@ -9,7 +9,7 @@ from plumbline.detect.assumed import ENOUGH, assumed
 from plumbline.detect.columns import Indices, Rows
 from plumbline.detect.combined import Combined
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
-from plumbline.detect.phased import MessageClass
+from plumbline.detect.knowledge import MessageClass
 
 
 def rings(which: MessageClass) -> list[Instance]:
