@@ -9,11 +9,9 @@ from operator import attrgetter
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from plumbline.detect.columns import Indices
 from plumbline.detect.record_file import Offset, RankFile
-
-Times = npt.NDArray[np.int64]
 
 
 class Clock(msgspec.Struct, frozen=True):
@@ -26,7 +24,7 @@ class Clock(msgspec.Struct, frozen=True):
         """Half of the longer round trip: messages may have taken all of it one way."""
         return max((offset.round_trip_ns // 2 for offset in self.offsets), default=0)
 
-    def on_rank_0(self, times: Times) -> Times:
+    def on_rank_0(self, times: Indices) -> Indices:
         if not self.offsets:
             return times
         first, last = self.offsets[0], self.offsets[-1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from plumbline.detect.assumed import ENOUGH, assumed
 from plumbline.detect.columns import Indices, Rows
@@ -26,7 +25,7 @@ def rings(which: MessageClass) -> list[Instance]:
     place[list(group)] = np.arange(size)
     order = np.argsort(place[traffic.source[messages]], kind="stable")
     # By rank's place, time and step.
-    turns: npt.NDArray[np.int64] = messages[order].reshape(size, -1, steps)
+    turns: Indices = messages[order].reshape(size, -1, steps)
     senders = traffic.source[turns]
     if (senders != np.array(group)[:, None, None]).any():
         return []

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from plumbline.detect.calls import plain_name
+from plumbline.detect.columns import Indices
 from plumbline.detect.kinds import Flag, Kind
 from plumbline.detect.recording import Recording
 from plumbline.detect.steps import TraceCall, steps
@@ -61,7 +61,7 @@ class _Rank(msgspec.Struct):
 
     recording: Recording
     name: int
-    tags: npt.NDArray[np.int64]
+    tags: Indices
     instead: Mapping[int, Instead]
     left_out: dict[str, int]
     done: set[int] = set()
@@ -96,7 +96,7 @@ def write(
     return Written(folder / LIST, count, left_out)
 
 
-def _numbers(recording: Recording) -> npt.NDArray[np.int64]:
+def _numbers(recording: Recording) -> Indices:
     """By event the number of its message among those of its source and target: what stands as tag,
     as `wait` knows a request by source, target and tag alone. -1: no message."""
     events, messages = recording.events, recording.messages
