@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
@@ -34,24 +33,11 @@ MODULES = (
 Files = Callable[[Bundle], dict[str, str]]
 
 
-class Exporter(Protocol):
+class Exporter(msgspec.Struct, frozen=True):
     """`files` is pure: file name -> text, empty when the winners give this format nothing to say.
     `needs` are formats whose files this one refers to; those of other families are left out.
     `family` is the one it is for, or empty. A text that starts with #! is a program."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def summary(self) -> str: ...
-    @property
-    def needs(self) -> tuple[str, ...]: ...
-    @property
-    def files(self) -> Files: ...
-    @property
-    def family(self) -> str: ...
-
-
-class _Registered(msgspec.Struct, frozen=True):
     name: str
     summary: str
     needs: tuple[str, ...]
@@ -70,7 +56,7 @@ def exporter(
     def register(files: Files) -> Files:
         if name in _registered:
             raise ValueError(f"two exporters are called {name}")
-        _registered[name] = _Registered(name, summary, needs, files, family)
+        _registered[name] = Exporter(name, summary, needs, files, family)
         return files
 
     return register

@@ -7,13 +7,16 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from plumbline.launch import platforms
-from plumbline.launch.platforms import Links, Topology
+from plumbline.launch import simulation
+from plumbline.launch.simulation import Simulation, Topology
+from plumbline.system.placement import Placement
 
 SOURCE = Path(__file__).with_name("hops.c")
-LINKS = Links(
+LINKS = Simulation(
+    library="ompi",
     latency_seconds=1e-5,
     bandwidth_bytes_per_second=1e12,
     switch_latency_seconds=5e-6,
@@ -39,7 +42,10 @@ LINKS = Links(
     ],
 )
 def test_shapes(topology: Topology, shape: list[int], nodes: int, message: str | None) -> None:
-    why = platforms.problem(topology, shape, nodes)
+    try:
+        why = simulation.problem(Simulation(library="ompi", topology=topology, shape=shape), nodes)
+    except ValueError as error:
+        why = str(error)
     assert why is None if message is None else why is not None and message in why
 
 
@@ -71,8 +77,9 @@ def test_a_message_takes_as_long_as_its_links(
 ) -> None:
     nodes = len(links) + 1
     platform, hosts = tmp_path / "platform.xml", tmp_path / "hosts"
-    platform.write_text(platforms.platform(topology, shape, LINKS, nodes, 2))
-    hosts.write_text(platforms.hostfile(nodes, 1) + "node-0\n")
+    machine = msgspec.structs.replace(LINKS, topology=topology, shape=shape)
+    platform.write_text(simulation.platform(machine, Placement(nodes=nodes, ppn=2)))
+    hosts.write_text(simulation.hostfile(machine, Placement(nodes=nodes, ppn=1)) + "node-0\n")
     words = ["smpirun", "-quiet", "-np", str(nodes + 1), "-platform", str(platform)]
     words += ["-hostfile", str(hosts), "--log=root.thresh:error"]
     words += ["--cfg=smpi/simulate-computation:no", "--cfg=smpi/lat-factor:0:1", str(program)]

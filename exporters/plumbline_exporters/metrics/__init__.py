@@ -4,31 +4,12 @@ Sizes are not labels: the table of a campaign is on the page and in the database
 up here that grows with the number of launches or verdicts: the database keeps it (cost, coverage).
 """
 
-from plumbline_exporters.metrics import (
-    campaigns,
-    database,
-    guidelines,
-    launches,
-    places,
-    regressions,
-    tables,
-    watch,
-    winners,
-)
+import importlib
+import pkgutil
+
 from plumbline_exporters.metrics.scrape import MOST_SERIES, DatabaseCollector, Scrape, collector
 
-__all__ = [
-    "MOST_SERIES",
-    "DatabaseCollector",
-    "Scrape",
-    "campaigns",
-    "collector",
-    "database",
-    "guidelines",
-    "launches",
-    "places",
-    "regressions",
-    "tables",
-    "watch",
-    "winners",
-]
+__all__ = ["MOST_SERIES", "DatabaseCollector", "Scrape", "collector"]
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")

@@ -3,7 +3,7 @@ a place are right or not there; what is of no place is always told."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from prometheus_client.core import Metric
 from prometheus_client.samples import Sample
@@ -31,17 +31,14 @@ def limited(metrics: Sequence[Metric], most: int) -> tuple[list[Metric], int]:
     room = most - counts.pop(None, 0)
     kept: set[Labels | None] = {None}
     left_out = 0
-    for place in sorted(_places(counts), key=lambda each: (-newest.get(each, 0.0), each)):
+    places = [place for place in counts if place is not None]
+    for place in sorted(places, key=lambda each: (-newest.get(each, 0.0), each)):
         if counts[place] <= room:
             room -= counts[place]
             kept.add(place)
         else:
             room, left_out = 0, left_out + counts[place]
     return [_part(metric, kept) for metric in metrics], left_out
-
-
-def _places(counts: Iterable[Labels | None]) -> list[Labels]:
-    return [place for place in counts if place is not None]
 
 
 def _place(sample: Sample) -> Labels | None:

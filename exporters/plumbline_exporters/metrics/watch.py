@@ -70,33 +70,19 @@ def watch(scrape: Scrape) -> Iterator[Metric]:
 
 def _times(found: Watch) -> Iterator[Metric]:
     """Those that there are."""
-    started = GaugeMetricFamily(
-        "plumbline_watch_started_timestamp_seconds", "When it was started, in Unix time."
-    )
-    stepped = GaugeMetricFamily(
-        "plumbline_watch_stepped_timestamp_seconds", "When its last step ended, in Unix time."
-    )
-    failed = GaugeMetricFamily(
-        "plumbline_watch_failed_timestamp_seconds", "When a step failed last, in Unix time."
-    )
-    due = GaugeMetricFamily(
-        "plumbline_watch_next_canary_timestamp_seconds",
-        "When the next canary is due, in Unix time.",
-    )
-    read = GaugeMetricFamily(
-        "plumbline_watch_configuration_read_timestamp_seconds",
-        "When its configuration was read, in Unix time.",
-    )
-    for metric, time in (
-        (started, found.started),
-        (stepped, found.stepped),
-        (failed, found.failed),
-        (due, found.next_canary),
-        (read, found.read),
+    for name, what, time in (
+        ("started", "When it was started", found.started),
+        ("stepped", "When its last step ended", found.stepped),
+        ("failed", "When a step failed last", found.failed),
+        ("next_canary", "When the next canary is due", found.next_canary),
+        ("configuration_read", "When its configuration was read", found.read),
     ):
         if time:
-            metric.add_metric((), unix(time))
-            yield metric
+            yield GaugeMetricFamily(
+                f"plumbline_watch_{name}_timestamp_seconds",
+                f"{what}, in Unix time.",
+                value=unix(time),
+            )
 
 
 @collector("watch_days")

@@ -50,12 +50,12 @@ class Atoms(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @functools.cached_property
     def passed(self) -> core.Passed:
-        passed = _Passed()
-        for name in _COLUMNS.split():
-            passed.keep(name, getattr(self, name))
-        passed.nest("messages", self.messages.passed)
-        passed.nest("groups", self.groups.passed)
-        return passed
+        """`struct pl_atoms`."""
+        return core.Passed(
+            **{name: getattr(self, name) for name in _COLUMNS.split()},
+            messages=self.messages.passed,
+            groups=self.groups.passed,
+        )
 
     def in_order(self, traffic: Traffic, which: Indices) -> Indices:
         """By their first sends, and by address of those that set out together."""
@@ -66,32 +66,11 @@ class Atoms(msgspec.Struct, frozen=True, eq=False, dict=True):
 _COLUMNS = "item origin low high address group keepers keeper"
 
 
-class _Passed(core.Passed):
-    """`struct pl_atoms`."""
-
-    _fields_ = (
-        *core.fields("", _COLUMNS),
-        ("messages", core.Rows),
-        ("groups", core.Rows),
-    )
-
-
 def atoms(traffic: Traffic, provenance: Provenance) -> Atoms:
     """In the order of their items' first sends."""
     items = provenance.items
     *columns, first, at, group_first, group_at = core.call(
         "pl_cut", traffic.passed, provenance.parts.passed, len(items), items.address
     )
-    item, origin, low, high, address, group, keepers, keeper = columns
-    return Atoms(
-        item=item,
-        origin=origin,
-        low=low,
-        high=high,
-        address=address,
-        group=group,
-        keepers=keepers,
-        keeper=keeper,
-        messages=Rows(first, at),
-        groups=Rows(group_first, group_at),
-    )
+    named = dict(zip(_COLUMNS.split(), columns, strict=True))
+    return Atoms(**named, messages=Rows(first, at), groups=Rows(group_first, group_at))

@@ -9,7 +9,7 @@ import numpy as np
 from plumbline.detect.classes import Search, Shared, in_classes
 from plumbline.detect.columns import Indices, Mask, Rows
 from plumbline.detect.instances import Instance
-from plumbline.detect.knowledge import Way, phases
+from plumbline.detect.knowledge import MessageClass, Way
 from plumbline.detect.traffic import Traffic
 
 # A message of so few bytes, that says the same each time, is a signal.
@@ -31,7 +31,7 @@ def barriers(traffic: Traffic, messages: Indices) -> list[Instance]:
 def _of_group(
     traffic: Traffic, comm: int, group: tuple[int, ...], messages: Indices
 ) -> list[Instance]:
-    every = phases(traffic, messages, group, Way.BARRIER)
+    every = MessageClass(traffic, comm, group, messages).good(Way.BARRIER)
     if every is None:
         return []
     rows = every.messages

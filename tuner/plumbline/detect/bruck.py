@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from plumbline.detect.classes import WAYS, Search, in_classes
 from plumbline.detect.columns import Indices
@@ -19,7 +18,7 @@ from plumbline.detect.traffic import Traffic
 
 _UNPROVED = "by partners and sizes: contents of more than 64 bytes cannot prove it"
 
-Turns = npt.NDArray[np.int64]  # shape (ranks, times, steps): messages, by who sends them
+Turns = Indices  # shape (ranks, times, steps): messages, by who sends them
 
 
 def alltoalls(traffic: Traffic, messages: Indices) -> list[Instance]:
@@ -49,7 +48,7 @@ def _of_group(
         )
 
 
-def _blocks(size: int) -> npt.NDArray[np.int64]:
+def _blocks(size: int) -> Indices:
     """By step: how many blocks go on."""
     distances = np.arange(size)
     return np.array([(distances >> step & 1).sum() for step in range((size - 1).bit_length())])

@@ -46,19 +46,6 @@ def classes_of(traffic: Traffic, messages: Indices, shared: Shared) -> Rows:
     )
 
 
-class Looked:
-    """Which classes were looked at: another way to see it often gives the same ones."""
-
-    def __init__(self) -> None:
-        self._seen: set[int] = set()
-
-    def first_time(self, members: Indices) -> bool:
-        own = hash(members.tobytes())
-        is_new = own not in self._seen
-        self._seen.add(own)
-        return is_new
-
-
 def in_classes(
     traffic: Traffic,
     messages: Indices,

@@ -5,14 +5,13 @@ between the two the difference changes evenly."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from plumbline.detect.columns import Indices
 from plumbline.detect.record_file import Offset, RankFile
-
-Times = npt.NDArray[np.int64]
 
 
 class Clock(msgspec.Struct, frozen=True):
@@ -25,7 +24,7 @@ class Clock(msgspec.Struct, frozen=True):
         """Half of the longer round trip: messages may have taken all of it one way."""
         return max((offset.round_trip_ns // 2 for offset in self.offsets), default=0)
 
-    def on_rank_0(self, times: Times) -> Times:
+    def on_rank_0(self, times: Indices) -> Indices:
         if not self.offsets:
             return times
         first, last = self.offsets[0], self.offsets[-1]
@@ -47,10 +46,6 @@ def clocks(files: Sequence[RankFile]) -> list[Clock]:
         for at in (0, 1):
             candidates = [file.offsets[at] for file in same if len(file.offsets) > at]
             if candidates:
-                chosen.append(min(candidates, key=_round_trip))
+                chosen.append(min(candidates, key=attrgetter("round_trip_ns")))
         known[boot] = Clock(tuple(chosen))
     return [known[file.boot] for file in files]
-
-
-def _round_trip(offset: Offset) -> int:
-    return offset.round_trip_ns

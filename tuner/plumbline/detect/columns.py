@@ -61,8 +61,9 @@ class Rows(msgspec.Struct, frozen=True, eq=False):
         return [tuple(numbers[at:end]) for at, end in itertools.pairwise([0, *ends])]
 
     @property
-    def passed(self) -> core.Rows:
-        return core.rows(self.first, self.at)
+    def passed(self) -> core.Passed:
+        """`struct pl_rows`."""
+        return core.Passed(count=len(self), first=self.first, at=self.at)
 
 
 def starts(lengths: Indices) -> Indices:

@@ -32,53 +32,38 @@ class _Answer(ctypes.Structure):
 _ANSWERS = ctypes.POINTER(_Answer)
 
 
-class Passed(ctypes.Structure):
-    """A structure of pointers to columns, which it keeps."""
+class Passed:
+    """A structure of the core: numbers, columns (int64, or bytes where the core reads these) and
+    structures within it, in C's order. It keeps the columns."""
 
-    kept: list[npt.NDArray[np.generic]]
+    structure: ctypes.Structure
 
-    def keep(self, name: str, column: npt.NDArray[np.generic]) -> None:
-        """int64, or bytes where the core reads these."""
-        dtype = np.uint8 if column.dtype == np.uint8 else np.int64
-        given = np.ascontiguousarray(column, dtype)
-        self.kept = [*getattr(self, "kept", []), given]
-        setattr(self, name, _address(given))
-
-    def nest(self, name: str, inner: Passed) -> None:
-        """A structure within this one."""
-        self.kept = [*getattr(self, "kept", []), *inner.kept]
-        setattr(self, name, inner)
-
-
-class Rows(Passed):
-    """`struct pl_rows`."""
-
-    _fields_ = (
-        ("count", ctypes.c_int64),
-        ("first", ctypes.c_void_p),
-        ("at", ctypes.c_void_p),
-    )
+    def __init__(self, **given: int | npt.NDArray[np.generic] | Passed) -> None:
+        self._kept: list[object] = []
+        fields: dict[str, Any] = {}
+        for name, value in given.items():
+            if isinstance(value, Passed):
+                self._kept.append(value)
+                fields[name] = value.structure
+            elif isinstance(value, int):
+                fields[name] = ctypes.c_int64(value)
+            else:
+                dtype = np.uint8 if value.dtype == np.uint8 else np.int64
+                column = np.ascontiguousarray(value, dtype)
+                self._kept.append(column)
+                fields[name] = ctypes.c_void_p(_address(column))
+        kind = _structure(tuple((name, type(field)) for name, field in fields.items()))
+        self.structure = kind(*fields.values())
 
 
-def rows(first: Column, at: Column) -> Rows:
-    passed = Rows()
-    passed.count = len(first) - 1
-    passed.keep("first", first)
-    passed.keep("at", at)
-    return passed
+@functools.cache
+def _structure(fields: tuple[tuple[str, type], ...]) -> type[ctypes.Structure]:
+    return type("_Structure", (ctypes.Structure,), {"_fields_": fields})
 
 
-class Records(Passed):
+def records(array: npt.NDArray[np.void]) -> Passed:
     """Structures as a file or a recording has them, one behind the other."""
-
-    _fields_ = (("count", ctypes.c_int64), ("at", ctypes.c_void_p))
-
-
-def records(array: npt.NDArray[np.void]) -> Records:
-    passed = Records()
-    passed.count = len(array)
-    passed.keep("at", np.ascontiguousarray(array).view(np.uint8))
-    return passed
+    return Passed(count=len(array), at=np.ascontiguousarray(array).view(np.uint8))
 
 
 def call(name: str, *given: int | Column | npt.NDArray[np.bool_] | Passed) -> list[Column]:
@@ -89,7 +74,7 @@ def call(name: str, *given: int | Column | npt.NDArray[np.bool_] | Passed) -> li
         if isinstance(each, int):
             passed.append(ctypes.c_int64(each))
         elif isinstance(each, Passed):
-            passed.append(ctypes.byref(each))
+            passed.append(ctypes.byref(each.structure))
         else:
             kept.append(np.ascontiguousarray(each, np.int64))
             passed.append(ctypes.c_void_p(_address(kept[-1])))
@@ -142,11 +127,3 @@ def _library() -> ctypes.CDLL:
     library.pl_release.restype = library.pl_keep_memory.restype = None
     library.pl_release.argtypes = [ctypes.POINTER(_Answer)]
     return library
-
-
-def fields(numbers: str, columns: str) -> list[tuple[str, type]]:
-    """Of a structure: numbers, then pointers to columns, as in C."""
-    return [
-        *((name, ctypes.c_int64) for name in numbers.split()),
-        *((name, ctypes.c_void_p) for name in columns.split()),
-    ]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 import numpy as np
 
-from plumbline.detect.answers import Answers
+from plumbline.detect import core
 from plumbline.detect.atoms import Atoms, atoms
 from plumbline.detect.barriers import SIGNAL, barriers
 from plumbline.detect.bruck import alltoalls
@@ -113,7 +113,7 @@ def _broadcasts(
     if not len(spreads):
         return []
     again = _again(state.traffic, found, spreads, partial)
-    answered = Answers(state.traffic, found).most(spreads.messages).tolist()
+    answered = _is_answered(state.traffic, found, spreads).tolist()
     instances = broadcasts(state.traffic, spreads, again)
     kept = [
         None if is_answered else instance
@@ -137,6 +137,16 @@ def _is_exchanged(traffic: Traffic, found: Provenance, spreads: Spreads) -> Mask
     sent_on = np.bincount(messages.owners[elsewhere], minlength=len(spreads)) > 0
     met = 2 * messages.sums(traffic.crossed) > messages.lengths
     return np.asarray((met & ~sent_on) | messages.with_any(found.is_mixed(traffic)))
+
+
+def _is_answered(traffic: Traffic, found: Provenance, spreads: Spreads) -> Mask:
+    """Whether more than half of its messages were answered at once, by as much of the receiver's
+    own: pairs of ranks that play ping-pong. The same content sent to one partner after the other in
+    this way is no broadcast."""
+    # 1 of messages after which their sender's next thing of their communicator, tag and kind is to
+    # receive from their receiver what that one has by himself.
+    answered = core.call("pl_answered_at_once", traffic.passed, found.all_own(traffic))[0]
+    return np.asarray(2 * spreads.messages.sums(answered) > spreads.messages.lengths)
 
 
 def _again(

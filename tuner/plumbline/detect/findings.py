@@ -17,7 +17,7 @@ from plumbline.detect.groups import components, described, split
 from plumbline.detect.instances import Instance
 from plumbline.detect.kinds import Flag
 from plumbline.detect.patterns import HandPattern, patterns
-from plumbline.detect.recording import Frame
+from plumbline.detect.recording import Frame, Recording
 from plumbline.detect.savings import Saving, SimulatedSaving
 from plumbline.detect.traffic import Traffic
 from plumbline.detect.work import between_ns, work_seconds
@@ -159,7 +159,7 @@ def _finding(
     return HandMade(
         category="incomplete" if first.missing else "collective",
         function=function_of(first),
-        communicator=_name(traffic, first.comm),
+        communicator=name_of(traffic.recording, first.comm),
         nprocs=traffic.recording.nprocs,
         groups=tuple(described(group) for group in groups),
         group_size=len(first.group),
@@ -207,7 +207,7 @@ def described_messages(
     return HandMade(
         category=category,
         function=function,
-        communicator=_name(traffic, comm),
+        communicator=name_of(traffic.recording, comm),
         nprocs=traffic.recording.nprocs,
         groups=(described(group),),
         group_size=len(group),
@@ -225,8 +225,9 @@ def described_messages(
     )
 
 
-def _name(traffic: Traffic, comm: int) -> str:
-    known = traffic.recording.communicators[comm]
+def name_of(recording: Recording, comm: int) -> str:
+    """Of a communicator."""
+    known = recording.communicators[comm]
     return known.name or ("MPI_COMM_WORLD" if comm == 0 else f"{known.size} ranks")
 
 

@@ -1,9 +1,9 @@
 """What the recorder computes of a message's content, as it is defined, and what follows of several.
 
 `poly` is a polynomial modulo the prime 2^61 − 1 (Karp and Rabin, 1987): Σ vᵢ·BASEⁱ over a message's
-values. It survives concatenation (`joined`), splitting (`without_head`) and sums of integers
-(`added`). `sketch` is linear (two random projections and the L1 norm) and survives sums of floating
-numbers to within rounding. probes/recorder/hash.c computes the same in fewer steps."""
+values. It survives concatenation and splitting behind whole values, and sums of integers that do
+not overflow. `sketch` is linear (two random projections and the L1 norm) and survives sums of
+floating numbers to within rounding. probes/recorder/hash.c computes the same in fewer steps."""
 
 from __future__ import annotations
 
@@ -33,18 +33,10 @@ _NARROW = {
 _FLOATING = {Element.FLOAT32, Element.FLOAT64, Element.COMPLEX64, Element.COMPLEX128}
 _ORDERED = set(_NARROW) | {Element.INT64, Element.UINT64, Element.FLOAT64}
 
-Numbers = npt.NDArray[np.uint64]
-
 
 def width(element: int) -> int:
     """Bytes of a value of the polynomial: an integer's own width, 4 of float, else 8."""
     return _NARROW.get(Element(element), 8)
-
-
-def values(nbytes: int, element: int) -> int:
-    """How many values the polynomial has. Two polynomials can be joined where the left one ends
-    with a whole value."""
-    return -(-nbytes // width(element))
 
 
 def poly(content: bytes, element: int) -> int:
@@ -58,41 +50,6 @@ def poly(content: bytes, element: int) -> int:
         value = int.from_bytes(padded[at : at + size], "little", signed=signed)
         total = (total * BASE + value) % PRIME
     return total
-
-
-def power(exponent: int) -> int:
-    return pow(BASE, exponent, PRIME)
-
-
-def joined(left: int, left_values: int, right: int) -> int:
-    """The polynomial of one content behind another."""
-    return (left + power(left_values) * right) % PRIME
-
-
-def without_head(whole: int, head: int, head_values: int) -> int:
-    """The polynomial of what follows `head` in `whole`."""
-    return (whole - head) * pow(power(head_values), -1, PRIME) % PRIME
-
-
-def added(*polys: int) -> int:
-    """The polynomial of the sum of contents, element by element, of integers that do not
-    overflow."""
-    return sum(polys) % PRIME
-
-
-def multiply(left: Numbers, right: Numbers) -> Numbers:
-    """Products modulo PRIME of numbers below it, element by element."""
-    low, high = left & np.uint64(0x7FFFFFFF), left >> np.uint64(31)
-    other_low, other_high = right & np.uint64(0x7FFFFFFF), right >> np.uint64(31)
-    middle = low * other_high + high * other_low
-    total = (
-        np.uint64(2) * high * other_high
-        + low * other_low
-        + (middle >> np.uint64(30))
-        + ((middle & np.uint64(0x3FFFFFFF)) << np.uint64(31))
-    )
-    total = (total & np.uint64(PRIME)) + (total >> np.uint64(61))
-    return np.asarray(np.where(total >= PRIME, total - np.uint64(PRIME), total))
 
 
 def sketch(content: bytes, element: int) -> npt.NDArray[np.float64]:

@@ -57,29 +57,23 @@ def shown(traffic: Traffic, instances: Sequence[Instance], work_seconds: float) 
     moments = np.concatenate([2 * which, 2 * which + 1])
     # At one time what has ended comes first.
     order = np.lexsort((1 - moments % 2, times))
-    given = _Run()
-    given.moments, given.ranks, given.events = len(moments), recording.nprocs, len(gone)
-    for name, column in (
-        ("at", moments[order]),
-        ("rank", columns["rank"]),
-        ("post", columns["post_ns"]),
-        ("start", columns["start_ns"]),
-        ("end", columns["end_ns"]),
-        ("behind", _behind(traffic)),
-        ("gone", gone),
-        ("begins", np.array([rank.begin_ns for rank in recording.ranks], np.int64)),
-        ("ends", np.array([rank.end_ns for rank in recording.ranks], np.int64)),
-    ):
-        given.keep(name, column)
-    (ends,) = core.call("pl_shortened", given)
+    recorded_run = core.Passed(
+        moments=len(moments),
+        ranks=recording.nprocs,
+        events=len(gone),
+        at=moments[order],
+        rank=columns["rank"],
+        post=columns["post_ns"],
+        start=columns["start_ns"],
+        end=columns["end_ns"],
+        behind=_behind(traffic),
+        gone=gone,
+        begins=np.array([rank.begin_ns for rank in recording.ranks], np.int64),
+        ends=np.array([rank.end_ns for rank in recording.ranks], np.int64),
+    )
+    (ends,) = core.call("pl_shortened", recorded_run)
     shorter = int(ends[0] - ends[1]) / 1e9
     return min(1.0, max(0.0, shorter / work_seconds)) if work_seconds > 0 else 0.0
-
-
-class _Run(core.Passed):
-    """`struct recorded_run`."""
-
-    _fields_ = core.fields("moments ranks events", "at rank post start end behind gone begins ends")
 
 
 def _behind(traffic: Traffic) -> Indices:

@@ -4,7 +4,6 @@ reductions and barriers are made of. Followed in tuner/detection/phases.c."""
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -43,16 +42,37 @@ class Phases(msgspec.Struct, frozen=True, eq=False):
         return len(self.messages)
 
 
-def phases(traffic: Traffic, messages: Indices, group: Sequence[int], way: Way) -> Phases | None:
-    """The good phases of a class of messages; None: they are too little of it, or of what it begins
-    with.
+class MessageClass(msgspec.Struct, frozen=True, eq=False):
+    """Messages of a group that have something in common (size and call site, or tag), and may go
+    round in phases."""
 
-    Linear in messages, times the group's size in machine words."""
-    places = np.concatenate([traffic.sent[messages], traffic.received[messages]])
-    ranks = np.array(group, np.int64)
-    asked = (messages, np.argsort(places), len(messages), ranks, len(group), int(way))
-    found = core.call("pl_phases", traffic.passed, *asked)
-    if not found:
-        return None
-    first, told, known, overlaps, last, set_sizes, set_bits = found
-    return Phases(Rows(first, told), known, overlaps != 0, last, set_sizes, set_bits)
+    traffic: Traffic
+    comm: int
+    group: tuple[int, ...]
+    messages: Indices
+
+    @property
+    def says_one_thing(self) -> bool:
+        content = self.traffic.content[self.messages]
+        return bool((content == content[0]).all())
+
+    def good(self, way: Way) -> Phases | None:
+        """The good phases; None: they are too little of it, or of what it begins with.
+
+        Linear in messages, times the group's size in machine words."""
+        traffic, messages, ranks = self.traffic, self.messages, np.array(self.group, np.int64)
+        places = np.concatenate([traffic.sent[messages], traffic.received[messages]])
+        asked = (messages, np.argsort(places), len(messages), ranks, len(ranks), int(way))
+        found = core.call("pl_phases", traffic.passed, *asked)
+        if not found:
+            return None
+        first, told, known, overlaps, last, set_sizes, set_bits = found
+        return Phases(Rows(first, told), known, overlaps != 0, last, set_sizes, set_bits)
+
+    def distinct(self, values: Indices, good: Phases) -> Indices:
+        """By phase: how many different ones there are among the values of its messages."""
+        order = np.lexsort((values, good.messages.owners))
+        new = np.ones(len(values), np.int64)
+        new[1:] = values[order[1:]] != values[order[:-1]]
+        new[good.messages.first[:-1]] = 1
+        return np.add.reduceat(new, good.messages.first[:-1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -128,10 +129,7 @@ def _saving(finding: HandMade, costs: Callable[[int], _Costs | None]) -> Saving 
     if known is None:
         return None
     sizes = []
-    counts: dict[int, int] = {}
-    for size in finding.instance_bytes:
-        counts[size] = counts.get(size, 0) + 1
-    for size, instances in sorted(counts.items()):
+    for size, instances in sorted(Counter(finding.instance_bytes).items()):
         cost = _at(known.cells, finding.function, volume(finding, size))
         if cost is not None:
             sizes.append(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plumbline.detect.columns import by_owner, numbered, ranges
+from plumbline.detect.columns import Indices, Mask, by_owner, numbered, ranges
 from plumbline.detect.kinds import Flag, Kind
 from plumbline.detect.recording import MESSAGE, Events, Messages
 
@@ -52,7 +52,7 @@ def _columns(events: Events) -> _Columns:
     return {name: np.ascontiguousarray(events[name]) for name in names}
 
 
-def _sides(events: _Columns) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _sides(events: _Columns) -> tuple[Indices, Indices]:
     """Sends, and receives that have taken one or hold the place of one."""
     kinds = np.ascontiguousarray(events["kind"])
     real = ((events["flags"] & Flag.CANCELLED) == 0) & (events["peer"] >= 0) & (events["tag"] >= 0)
@@ -60,21 +60,17 @@ def _sides(events: _Columns) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int6
     return np.flatnonzero(sends), np.flatnonzero(receives)
 
 
-def _channels(
-    events: _Columns, indices: npt.NDArray[np.int64], source: str, target: str, ranks: int
-) -> npt.NDArray[np.int64]:
+def _channels(events: _Columns, indices: Indices, source: str, target: str, ranks: int) -> Indices:
     """A number for each (communicator, source, target)."""
     comm = events["comm"][indices].astype(np.int64)
     return np.asarray((comm * ranks + events[source][indices]) * ranks + events[target][indices])
 
 
-def _known(events: _Columns, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _known(events: _Columns, indices: Indices) -> Mask:
     return np.asarray((events["flags"][indices] & _NO_CONTENT) == 0)
 
 
-def _equal(
-    events: _Columns, left: npt.NDArray[np.int64], right: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
+def _equal(events: _Columns, left: Indices, right: Indices) -> Mask:
     same = (events["content"][left] == events["content"][right]) & (
         events["bytes"][left] == events["bytes"][right]
     )
@@ -83,10 +79,10 @@ def _equal(
 
 def _mended(
     events: _Columns,
-    left: npt.NDArray[np.int64],
-    right: npt.NDArray[np.int64],
-    group: npt.NDArray[np.int64],
-) -> npt.NDArray[np.int64]:
+    left: Indices,
+    right: Indices,
+    group: Indices,
+) -> Indices:
     """Receives anew, where pairs whose contents are known and differ can change partners within
     their group."""
     known = _known(events, left) & _known(events, right)

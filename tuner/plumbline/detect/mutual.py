@@ -7,8 +7,7 @@ import numpy as np
 from plumbline.detect import core, operators
 from plumbline.detect.columns import Indices, Rows, first_of_each, numbered, starts
 from plumbline.detect.instances import Instance
-from plumbline.detect.knowledge import Phases, Way
-from plumbline.detect.phased import MessageClass
+from plumbline.detect.knowledge import MessageClass, Phases, Way
 from plumbline.detect.traffic import Traffic
 
 _IDEMPOTENT = frozenset({"MAX", "MIN", "BAND", "BOR", "LAND", "LOR", "MAXLOC", "MINLOC"})
@@ -91,7 +90,6 @@ def halving(which: MessageClass) -> list[Instance]:
             group,
             own,
             int(traffic.bytes[list(own)].min()),
-            operation="",
             evidence="assumed",
         )
         for own in good.messages.tuples()

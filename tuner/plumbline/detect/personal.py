@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from plumbline.detect import core
 from plumbline.detect.atoms import Atoms
-from plumbline.detect.classes import WAYS, Looked, classes_of
-from plumbline.detect.columns import Indices, Rows, classes
+from plumbline.detect.classes import WAYS, classes_of
+from plumbline.detect.columns import Indices, Mask, Rows, classes
 from plumbline.detect.groups import components, partition
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order, messages_of
 from plumbline.detect.places import Arrangement, layouts
@@ -111,15 +111,17 @@ def personal(traffic: Traffic, candidates: Deliveries) -> list[Instance]:
     communicator as a whole."""
     found: list[Instance] = []
     taken = np.zeros(len(traffic), bool)
-    looked = Looked()
+    looked: set[int] = set()  # another way to see it often gives the same classes
     for shared in WAYS:
         left = np.flatnonzero(~candidates.messages.with_any(taken))
         first = candidates.first[left]
         rows = classes_of(traffic, first, shared)
         for row in range(len(rows)):
             members = left[rows[row]]
-            if not looked.first_time(members):
+            own = hash(members.tobytes())
+            if own in looked:
                 continue
+            looked.add(own)
             comm = int(traffic.comm[candidates.first[members[0]]])
             new = _of_class(_Class(traffic, candidates, comm, members))
             found += new
@@ -166,7 +168,7 @@ def _exchanges(which: _Class) -> Iterator[Instance]:
             yield _exchange(which, group, blocks[time], kinds)
 
 
-def _are_in_turn(sent: Indices, ranks: int) -> npt.NDArray[np.bool_]:
+def _are_in_turn(sent: Indices, ranks: int) -> Mask:
     """By time, of all pairs in order: whether each rank sends to the one 1, 2, 3 … further, up or
     down, or by the bits in which they differ: a loop does that."""
     given = np.full((len(sent), ranks, ranks), -1)
@@ -188,12 +190,12 @@ def _is_all(which: _Class, group: tuple[int, ...]) -> bool:
     return int(both.sum()) == len(np.unique(mine))
 
 
-def is_uneven(sizes: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+def is_uneven(sizes: Indices | npt.NDArray[np.float64]) -> Mask:
     """Along the last axis."""
     return np.asarray(sizes.max(axis=-1) >= UNEVEN * sizes.min(axis=-1))
 
 
-def _of_neighbours(sizes: Indices, ranks: int) -> npt.NDArray[np.bool_]:
+def _of_neighbours(sizes: Indices, ranks: int) -> Mask:
     """By time, of all pairs in order: whether each gives what it gets, and some much more than
     others."""
     given = np.zeros((len(sizes), ranks, ranks), np.int64)

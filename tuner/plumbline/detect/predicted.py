@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Literal
 
-from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS
+from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS
 from plumbline.detect.findings import HandMade
 from plumbline.detect.savings import Saved, Saving, SizeSaving
 from plumbline.verify.statistics import paired_shift
@@ -26,7 +26,7 @@ def volume(finding: HandMade, size: int) -> int:
         return 0
     if finding.function in MESSAGE_FUNCTIONS_IN_BLOCKS:
         return size * finding.group_size
-    if finding.function in FUNCTIONS_IN_PARTS and finding.function == "MPI_Alltoallv":
+    if finding.function == "MPI_Alltoallv":
         return -(-size // finding.group_size)
     return size
 

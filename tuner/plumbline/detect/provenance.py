@@ -48,17 +48,8 @@ class Parts(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @functools.cached_property
     def passed(self) -> core.Passed:
-        passed = _PassedParts()
-        passed.keep("first", self.first)
-        passed.keep("count", self.count)
-        passed.keep("at", self.at)
-        return passed
-
-
-class _PassedParts(core.Passed):
-    """`struct pl_parts`."""
-
-    _fields_ = core.fields("", "first count at")
+        """`struct pl_parts`."""
+        return core.Passed(first=self.first, count=self.count, at=self.at)
 
 
 class Provenance(msgspec.Struct, frozen=True, eq=False):
@@ -105,15 +96,10 @@ def provenance(traffic: Traffic, without: Mask) -> Provenance:
     )
 
 
-class _PassedSites(core.Passed):
-    """`struct pl_sites`."""
-
-    _fields_ = (("functions", core.Rows), ("nearest", core.Rows), *core.fields("", "outermost"))
-
-
 def _passed_sites(call_sites: tuple[CallSite, ...]) -> core.Passed:
-    """Names of the functions on each call site, but the outermost, where they are known; of the two
-    innermost ones; and its outermost frame, where that is not the only one."""
+    """`struct pl_sites`: names of the functions on each call site, but the outermost, where they
+    are known; of the two innermost ones; and its outermost frame, where that is not the only
+    one."""
     names: dict[str, int] = {}
     frames: dict[tuple[str, int], int] = {}
     functions: list[list[int]] = []
@@ -126,8 +112,8 @@ def _passed_sites(call_sites: tuple[CallSite, ...]) -> core.Passed:
         nearest.append(sorted(set(own[:2])))
         last = (site.frames[-1].module, site.frames[-1].address) if len(site.frames) > 1 else None
         outermost.append(-1 if last is None else frames.setdefault(last, len(frames)))
-    passed = _PassedSites()
-    passed.nest("functions", rows(functions).passed)
-    passed.nest("nearest", rows(nearest).passed)
-    passed.keep("outermost", np.array(outermost, np.int64))
-    return passed
+    return core.Passed(
+        functions=rows(functions).passed,
+        nearest=rows(nearest).passed,
+        outermost=np.array(outermost, np.int64),
+    )

@@ -69,7 +69,7 @@ def read(folder: Path) -> Recording:
         messages=matching.match(events),
         communicators=tuple(common.communicators),
         functions=files[0].functions,
-        call_sites=tuple(common.sites),
+        call_sites=tuple(CallSite(tuple(Frame(*frame) for frame in own)) for own in common.sites),
         ranks=tuple(_rank(file, clock, zero) for file, clock in zip(files, times, strict=True)),
         library=files[0].library,
         command=tuple(about(folder).command),
@@ -118,36 +118,18 @@ class _Common:
     """Numbers of communicators and call sites that hold for all ranks."""
 
     def __init__(self) -> None:
-        self.communicators: list[Communicator] = []
-        self.sites: list[CallSite] = []
-        self._known: dict[Communicator, int] = {}
-        self._known_sites: dict[tuple[tuple[str, int], ...], int] = {}
+        self.communicators: dict[Communicator, int] = {}
+        self.sites: dict[tuple[tuple[str, int], ...], int] = {}
 
     def communicator(self, members: Members) -> int:
         """The group with the lower first rank is the first one of an inter-communicator."""
         groups = sorted([members.ranks, members.remote]) if members.remote else [members.ranks, ()]
-        return _index(
-            self._known,
-            self.communicators,
-            Communicator(groups[0], groups[1], members.number),
-        )
+        communicator = Communicator(groups[0], groups[1], members.number)
+        return self.communicators.setdefault(communicator, len(self.communicators))
 
     def site(self, frames: tuple[tuple[str, int], ...]) -> int:
         """Without frames of the MPI library and below main."""
-        own = _own(frames)
-        if own not in self._known_sites:
-            self._known_sites[own] = len(self.sites)
-            self.sites.append(CallSite(tuple(Frame(module, address) for module, address in own)))
-        return self._known_sites[own]
-
-
-def _index(
-    known: dict[Communicator, int], listed: list[Communicator], communicator: Communicator
-) -> int:
-    if communicator not in known:
-        known[communicator] = len(listed)
-        listed.append(communicator)
-    return known[communicator]
+        return self.sites.setdefault(_own(frames), len(self.sites))
 
 
 def _own(frames: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
@@ -175,34 +157,24 @@ class _Numbers:
         self.common_sites = [-1, *(common.site(file.sites[key]) for key in self.sites[1:])]
 
     def passed(self, file: RankFile, zero: int, events: Events) -> core.Passed:
-        passed = _Conversion()
-        passed.rank, passed.zero = file.rank, zero
-        passed.comms_count, passed.sites_count = len(self.comms), len(self.sites)
-        for name in ("comms", "common_comms", "is_inter", "sites", "common_sites"):
-            passed.keep(name, np.array(getattr(self, name), np.int64))
-        passed.keep("events", events.view(np.uint8))
-        passed.nest("slots", core.records(file.slots))
-        passed.nest("peers", self.peers.passed)
-        return passed
+        """`struct conversion` (tuner/detection/events.c)."""
+        names = ("comms", "common_comms", "is_inter", "sites", "common_sites")
+        return core.Passed(
+            rank=file.rank,
+            zero=zero,
+            comms_count=len(self.comms),
+            sites_count=len(self.sites),
+            **{name: np.array(getattr(self, name), np.int64) for name in names},
+            events=events.view(np.uint8),
+            slots=core.records(file.slots),
+            peers=self.peers.passed,
+        )
 
 
 def _targets(members: Members) -> list[int]:
     """World ranks. The other side of a message on an inter-communicator is in its other group."""
     targets = members.remote or members.ranks
     return [*targets, *[-1] * (len(members.ranks) - len(targets))]
-
-
-class _Conversion(core.Passed):
-    """`struct conversion` (tuner/detection/events.c)."""
-
-    _fields_ = (
-        *core.fields(
-            "rank zero comms_count sites_count",
-            "comms common_comms is_inter sites common_sites events",
-        ),
-        ("slots", core.Records),
-        ("peers", core.Rows),
-    )
 
 
 def _fill(events: Events, file: RankFile, numbers: _Numbers, clock: Clock, zero: int) -> None:

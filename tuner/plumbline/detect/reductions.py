@@ -13,8 +13,8 @@ from plumbline.detect.classes import Search, Shared, in_classes
 from plumbline.detect.columns import Indices
 from plumbline.detect.instances import Instance
 from plumbline.detect.kinds import Element
+from plumbline.detect.knowledge import MessageClass
 from plumbline.detect.mutual import halving, mutual
-from plumbline.detect.phased import MessageClass
 from plumbline.detect.rings import rings
 from plumbline.detect.rooted import rooted
 from plumbline.detect.traffic import Traffic

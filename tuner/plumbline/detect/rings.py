@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from plumbline.detect.assumed import ENOUGH, assumed
 from plumbline.detect.columns import Indices, Rows
 from plumbline.detect.combined import Combined
 from plumbline.detect.instances import SMALLEST_GROUP, Instance, in_order
-from plumbline.detect.phased import MessageClass
+from plumbline.detect.knowledge import MessageClass
 
 
 def rings(which: MessageClass) -> list[Instance]:
@@ -26,7 +25,7 @@ def rings(which: MessageClass) -> list[Instance]:
     place[list(group)] = np.arange(size)
     order = np.argsort(place[traffic.source[messages]], kind="stable")
     # By rank's place, time and step.
-    turns: npt.NDArray[np.int64] = messages[order].reshape(size, -1, steps)
+    turns: Indices = messages[order].reshape(size, -1, steps)
     senders = traffic.source[turns]
     if (senders != np.array(group)[:, None, None]).any():
         return []

@@ -11,8 +11,7 @@ from plumbline.detect.assumed import ENOUGH, assumed
 from plumbline.detect.columns import Mask
 from plumbline.detect.combined import Combined, combined
 from plumbline.detect.instances import Instance
-from plumbline.detect.knowledge import Phases, Way
-from plumbline.detect.phased import MessageClass
+from plumbline.detect.knowledge import MessageClass, Phases, Way
 from plumbline.detect.traffic import Traffic
 
 

@@ -3,7 +3,7 @@ hand, the same way on any number of ranks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 
@@ -54,9 +54,11 @@ SHAPES: dict[str, Callable[[int], Edges]] = {
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """`gathers`: messages go to the root; `apart`: they are begun and waited for."""
+    """`bytes`: of each message; `gathers`: they go to the root; `apart`: they are begun and waited
+    for."""
 
     name: str
+    bytes: int
     gathers: bool
     apart: bool
 
@@ -76,26 +78,29 @@ def shape_of(pattern: HandPattern) -> Shape | None:
                     return None
     if pattern.root < 0 or len(sizes) != 1:
         return None
+    (size,) = sizes
     seen = {((a - pattern.root) % nprocs, (b - pattern.root) % nprocs) for a, b in edges}
     apart = any("isend" in steps or "issend" in steps for steps in pattern.steps)
     for name, of_ranks in SHAPES.items():
         there = set(of_ranks(nprocs))
         if seen == there:
-            return Shape(name, False, apart)
+            return Shape(name, size, False, apart)
         if seen == {(b, a) for a, b in there}:
-            return Shape(name, True, apart)
+            return Shape(name, size, True, apart)
     return None
 
 
 def on(pattern: HandPattern, shape: Shape, nprocs: int) -> HandPattern:
     """Messages as long, of the same root as far as there is one so high."""
     root = pattern.root % nprocs
-    size = _size(pattern)
+    edges = SHAPES[shape.name](nprocs)
+    if shape.gathers:
+        edges = [(target, source) for source, target in reversed(edges)]
     steps: list[list[str]] = [[] for _ in range(nprocs)]
-    for source, target in _ordered(SHAPES[shape.name](nprocs), shape.gathers):
+    for source, target in edges:
         sender, receiver = (source + root) % nprocs, (target + root) % nprocs
-        steps[sender].append(f"{'i' if shape.apart else ''}send:{receiver}:{size}:0")
-        steps[receiver].append(f"recv:{sender}:{size}:0")
+        steps[sender].append(f"{'i' if shape.apart else ''}send:{receiver}:{shape.bytes}:0")
+        steps[receiver].append(f"recv:{sender}:{shape.bytes}:0")
     for own in steps:
         own += [f"wait:{at}" for at in range(sum("isend" in step for step in own))]
     return msgspec.structs.replace(
@@ -103,17 +108,4 @@ def on(pattern: HandPattern, shape: Shape, nprocs: int) -> HandPattern:
         group=tuple(range(nprocs)),
         root=root,
         steps=tuple(",".join(own) for own in steps),
-    )
-
-
-def _ordered(edges: Sequence[tuple[int, int]], gathers: bool) -> Edges:
-    return [(b, a) for a, b in reversed(edges)] if gathers else list(edges)
-
-
-def _size(pattern: HandPattern) -> int:
-    return next(
-        int(step.split(":")[2])
-        for steps in pattern.steps
-        for step in steps.split(",")
-        if "send" in step
     )

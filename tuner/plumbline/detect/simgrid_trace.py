@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from plumbline.detect.calls import plain_name
+from plumbline.detect.columns import Indices
 from plumbline.detect.kinds import Flag, Kind
 from plumbline.detect.recording import Recording
 from plumbline.detect.steps import TraceCall, steps
@@ -20,13 +20,18 @@ LIST = "simgrid.txt"
 _TAGS = 1 << 20
 FLOPS = 1e9  # a second of computation, on a host of 1 Gf/s
 
-_BY_BYTES = {"Bcast": "bcast", "Reduce": "reduce", "Allreduce": "allreduce", "Scan": "scan"} | {
-    "Exscan": "exscan",
-    "Gather": "gather",
-    "Scatter": "scatter",
-    "Allgather": "allgather",
-    "Alltoall": "alltoall",
+# By bytes of a rank's input and output, and of the part that each rank has of these.
+_ACTIONS = {
     "Barrier": "barrier",
+    "Bcast": "bcast {got} {root}",
+    "Reduce": "reduce {given} 0 {root}",
+    "Allreduce": "allreduce {given} 0",
+    "Scan": "scan {given} 0",
+    "Exscan": "exscan {given} 0",
+    "Gather": "gather {given} {gathered} {root}",
+    "Scatter": "scatter {scattered} {got} {root}",
+    "Allgather": "allgather {given} {part_got}",
+    "Alltoall": "alltoall {part_given} {part_got}",
 }
 
 
@@ -51,21 +56,19 @@ class Instead(msgspec.Struct, frozen=True):
         return self.by_rank[rank] if self.by_rank else (self.action,)
 
 
-class _Rank:
+class _Rank(msgspec.Struct):
     """What is needed to write a rank's actions. `rank` was recorded, and is written as `name`."""
 
-    def __init__(
-        self,
-        recording: Recording,
-        name: int,
-        tags: npt.NDArray[np.int64],
-        instead: Mapping[int, Instead],
-        left_out: dict[str, int],
-    ) -> None:
-        self.recording, self.rank, self.tags = recording, name % recording.nprocs, tags
-        self.name = name
-        self.instead, self.left_out = instead, left_out
-        self.done: set[int] = set()
+    recording: Recording
+    name: int
+    tags: Indices
+    instead: Mapping[int, Instead]
+    left_out: dict[str, int]
+    done: set[int] = set()
+
+    @property
+    def rank(self) -> int:
+        return self.name % self.recording.nprocs
 
 
 def write(
@@ -93,7 +96,7 @@ def write(
     return Written(folder / LIST, count, left_out)
 
 
-def _numbers(recording: Recording) -> npt.NDArray[np.int64]:
+def _numbers(recording: Recording) -> Indices:
     """By event the number of its message among those of its source and target: what stands as tag,
     as `wait` knows a request by source, target and tag alone. -1: no message."""
     events, messages = recording.events, recording.messages
@@ -131,7 +134,7 @@ def _actions(own: _Rank, step: TraceCall) -> Iterator[str]:
             if event["kind"] == Kind.SEND or index in step.completed:
                 yield from _once(own, index)
         elif event["kind"] == Kind.INPUT:
-            yield from _collective(recording, index, rank, own.left_out)
+            yield from _collective(own, index)
         elif event["kind"] != Kind.OUTPUT and tags[index] >= 0:
             apart = both or event["flags"] & Flag.NONBLOCKING
             word = "send" if event["kind"] == Kind.SEND else "recv"
@@ -156,34 +159,19 @@ def _once(own: _Rank, index: int) -> Iterator[str]:
         yield from (f"{own.name} {action}" for action in collective.of(own.name))
 
 
-def _collective(
-    recording: Recording, index: int, rank: int, left_out: dict[str, int]
-) -> Iterator[str]:
-    event = recording.events[index]
+def _collective(own: _Rank, index: int) -> Iterator[str]:
+    recording, event = own.recording, own.recording.events[index]
     name = recording.functions[event["function"]]
-    action = _BY_BYTES.get(plain_name(name))
+    action = _ACTIONS.get(plain_name(name))
     if action is None or event["comm"] != 0:
-        left_out[name] = left_out.get(name, 0) + 1
+        own.left_out[name] = own.left_out.get(name, 0) + 1
         return
     given, got = int(event["bytes"]), _output_bytes(recording, index)
-    root = max(int(event["peer"]), 0)
-    count = recording.nprocs
-    if action == "barrier":
-        yield f"{rank} barrier"
-    elif action == "bcast":
-        yield f"{rank} bcast {got} {root}"
-    elif action == "reduce":
-        yield f"{rank} reduce {given} 0 {root}"
-    elif action in ("allreduce", "scan", "exscan"):
-        yield f"{rank} {action} {given} 0"
-    elif action == "gather":
-        yield f"{rank} gather {given} {got // count or given} {root}"
-    elif action == "scatter":
-        yield f"{rank} scatter {given // count or got} {got} {root}"
-    elif action == "allgather":
-        yield f"{rank} allgather {given} {got // count}"
-    else:
-        yield f"{rank} alltoall {given // count} {got // count}"
+    part_given, part_got = given // recording.nprocs, got // recording.nprocs
+    sizes = {"given": given, "got": got, "part_given": part_given, "part_got": part_got}
+    # The root alone has all blocks.
+    sizes |= {"gathered": part_got or given, "scattered": part_given or got}
+    yield f"{own.name} {action.format(root=max(int(event['peer']), 0), **sizes)}"
 
 
 def _output_bytes(recording: Recording, index: int) -> int:

@@ -86,7 +86,7 @@ def spreads(traffic: Traffic, provenance: Provenance, atoms: Atoms, which: Indic
         traffic.passed,
         provenance.parts.passed,
         atoms.passed,
-        core.rows(alike.first, which[alike.at]),
+        Rows(alike.first, which[alike.at]).passed,
     )
     found = Spreads(atoms, Rows(first, at), Rows(message_first, messages))
     firsts = messages[message_first[:-1]]

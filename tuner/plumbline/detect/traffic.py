@@ -5,7 +5,7 @@ sent."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 import numpy as np
@@ -21,7 +21,6 @@ from plumbline.detect.columns import (
     first_of_each,
     numbered,
     rows,
-    starts,
 )
 from plumbline.detect.kinds import Element, Flag
 from plumbline.detect.recording import EVENT, Frame, Recording
@@ -99,19 +98,20 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @functools.cached_property
     def passed(self) -> core.Passed:
-        """For the core."""
-        passed = _Passed()
-        passed.count, passed.ranks = len(self), self.nprocs
-        passed.event_bytes, passed.payload = EVENT.itemsize, _PAYLOAD_AT
-        passed.keep("width", _WIDTHS[self.element])
-        passed.keep("events", np.ascontiguousarray(self.recording.events).view(np.uint8))
-        passed.keep("crossed", self.crossed.view(np.uint8))
-        for name in _COLUMNS.split():
-            passed.keep(name, getattr(self, name))
-        return passed
+        """`struct pl_traffic`."""
+        return core.Passed(
+            count=len(self),
+            ranks=self.nprocs,
+            event_bytes=EVENT.itemsize,
+            payload=_PAYLOAD_AT,
+            **{name: getattr(self, name) for name in _COLUMNS.split()},
+            width=_WIDTHS[self.element],
+            events=np.ascontiguousarray(self.recording.events).view(np.uint8),
+            crossed=self.crossed.view(np.uint8),
+        )
 
     @functools.cached_property
-    def ranks_of_comms(self) -> core.Rows:
+    def ranks_of_comms(self) -> core.Passed:
         """By communicator; for the core."""
         return rows(comm.ranks for comm in self.recording.communicators).passed
 
@@ -162,14 +162,6 @@ class Traffic(msgspec.Struct, frozen=True, eq=False, dict=True):
         firsts = messages.first[:-1]
         return np.minimum.reduceat(begins, firsts), np.maximum.reduceat(ends, firsts)
 
-    def begin_ns(self, messages: Sequence[int]) -> int:
-        """When the first of them was begun to be sent, or to be received."""
-        return int(self.spans_ns(_one_row(messages))[0][0])
-
-    def end_ns(self, messages: Sequence[int]) -> int:
-        """When the last of them was completed on both sides."""
-        return int(self.spans_ns(_one_row(messages))[1][0])
-
 
 # As pl_messages answers them.
 _ANSWERED = (
@@ -177,16 +169,6 @@ _ANSWERED = (
     "send_site receive_site poly sent received sent_as"
 )
 _COLUMNS = f"{_ANSWERED} points send_event"
-
-
-class _Passed(core.Passed):
-    """`struct pl_traffic`."""
-
-    _fields_ = core.fields("count ranks event_bytes payload", f"{_COLUMNS} width events crossed")
-
-
-def _one_row(messages: Sequence[int]) -> Rows:
-    return Rows(starts(np.array([len(messages)])), np.asarray(messages, np.int64))
 
 
 def traffic(recording: Recording) -> Traffic:

@@ -8,7 +8,7 @@ import numpy as np
 
 from plumbline.detect.calls import Calls, collective_calls
 from plumbline.detect.columns import Indices, Mask, classes
-from plumbline.detect.findings import HandMade, Site
+from plumbline.detect.findings import HandMade, Site, name_of
 from plumbline.detect.groups import described
 from plumbline.detect.kinds import Kind
 from plumbline.detect.recording import Recording
@@ -176,7 +176,7 @@ def _finding(calls: Calls, times: Indices, better: str, text: str) -> HandMade:
     return HandMade(
         category="use",
         function=recording.functions[int(calls.function[first])],
-        communicator=known.name or ("MPI_COMM_WORLD" if comm == 0 else f"{known.size} ranks"),
+        communicator=name_of(recording, comm),
         nprocs=recording.nprocs,
         groups=(described(ranks),),
         group_size=known.size,

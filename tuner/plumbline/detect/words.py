@@ -64,11 +64,9 @@ def of(finding: HandMade, number: int) -> list[str]:
 
 def _saving(finding: HandMade) -> list[str]:
     saving = finding.saving
-    if saving is None and finding.category == "use":
-        return [f"without waiting it takes {seconds(finding.work_seconds)} a run"]
-    if saving is None:
-        return []
     told = [f"without waiting it takes {seconds(finding.work_seconds)} a run"]
+    if saving is None:
+        return told if finding.category == "use" else []
     if saving.replayed_seconds is not None:
         told[0] += f", replayed {seconds(saving.replayed_seconds)}"
     told.append(_saved(saving.default, "MPI's own collective"))

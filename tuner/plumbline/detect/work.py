@@ -6,13 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from plumbline.detect.columns import Rows, classes, rows, starts
+from plumbline.detect.columns import Indices, Rows, classes, rows, starts
 from plumbline.detect.instances import Instance
 from plumbline.detect.traffic import Traffic
-
-Numbers = npt.NDArray[np.int64]
 
 _NEAR = 32  # instances on each side of the middle one
 
@@ -35,7 +32,7 @@ def work_seconds(traffic: Traffic, instances: Sequence[Instance], messages: Rows
     return _covered(begin - first + apart, end - first + apart) / len(place) / 1e9
 
 
-def _last_to_come(number: Numbers, rank: Numbers, post_ns: Numbers) -> Numbers:
+def _last_to_come(number: Indices, rank: Indices, post_ns: Indices) -> Indices:
     """By instance: when the last of its ranks had begun its first call."""
     calls = classes(number, rank)
     firsts = np.minimum.reduceat(post_ns[calls.at], calls.first[:-1])
@@ -45,7 +42,7 @@ def _last_to_come(number: Numbers, rank: Numbers, post_ns: Numbers) -> Numbers:
     return np.maximum.reduceat(firsts[order], begins)
 
 
-def _covered(begin: Numbers, end: Numbers) -> int:
+def _covered(begin: Indices, end: Indices) -> int:
     """The length of the union of intervals; empty ones have their end before their begin."""
     order = np.argsort(begin, kind="stable")
     begin, end = begin[order], end[order]

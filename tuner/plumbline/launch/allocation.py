@@ -93,7 +93,8 @@ def _pbs(environment: Mapping[str, str]) -> Allocation | None:
         names = Path(path).read_text(encoding="utf-8").split()
     except (OSError, ValueError) as error:
         raise UsageError(f"PBS_NODEFILE names {path}, which cannot be read: {error}") from error
-    return _of_slots("PBS", names)
+    counts = Counter(names)
+    return Allocation("PBS", list(counts), min(counts.values())) if counts else None
 
 
 def _lsf(environment: Mapping[str, str]) -> Allocation | None:
@@ -120,11 +121,6 @@ def _flux(environment: Mapping[str, str]) -> Allocation | None:
         f"FLUX_URI is set, but flux resource list shows no nodes: {done.stderr.strip()[-200:]}; "
         f"{IGNORED}=ignore starts ranks here"
     )
-
-
-def _of_slots(scheduler: str, names: list[str]) -> Allocation | None:
-    counts = Counter(names)
-    return Allocation(scheduler, list(counts), min(counts.values())) if counts else None
 
 
 def expanded(text: str) -> list[str]:

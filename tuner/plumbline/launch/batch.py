@@ -304,6 +304,16 @@ def ask(*words: str) -> str:
     return done.stdout
 
 
+def of_jobs(words: Sequence[str], unknown: str) -> str | None:
+    """What a command says of jobs; None: it does not answer. A complaint that matches `unknown` is
+    of a job that the scheduler does not know."""
+    done = process.run(words, timeout_seconds=COMMAND_SECONDS)
+    complaints = [line for line in done.stderr.splitlines() if line.strip()]
+    if not all(re.search(unknown, line) for line in complaints):
+        return None
+    return None if done.status != 0 and not complaints else done.stdout
+
+
 class Pause:
     """Longer and longer pauses."""
 

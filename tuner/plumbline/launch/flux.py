@@ -19,7 +19,15 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
 from . import Job, launcher
-from .batch import COMMAND_SECONDS, Queue, SchedulerTable, ask, machine_of, refuse_all_but_words
+from .batch import (
+    COMMAND_SECONDS,
+    Queue,
+    SchedulerTable,
+    ask,
+    machine_of,
+    of_jobs,
+    refuse_all_but_words,
+)
 from .job_files import KILL_SECONDS, Submission
 from .under_way import JobState
 
@@ -27,7 +35,7 @@ _OURS = {"job-name", "output", "error", "env", "env-file", "nodes", "nslots", "t
 _OURS |= {"exclusive", "queue", "bank", "wrap", "dry-run", "cc", "bcc", "input"}
 _OPTION = re.compile(r"--([a-z][a-z0-9-]*)(=[^\x00-\x1f]+)?\Z")
 _FORMAT = "--format={id.f58}|{state}|{result}|{exception.type}"
-
+_JOBS = ("flux", "jobs", "--no-header", _FORMAT)
 
 RESOURCES = (
     *("flux", "resource", "list", "--states=all", "--no-header"),
@@ -135,20 +143,13 @@ class Flux(Queue[FluxTable]):
         return [id]
 
     def named(self, name: str) -> dict[int, str] | None:
-        done = self._jobs("-a", f"--name={name}")
+        words = [*_JOBS, "-a", f"--name={name}"]
+        done = process.run(words, timeout_seconds=COMMAND_SECONDS)
         return None if done.status != 0 else dict(enumerate(list(_states(done.stdout))[:1]))
 
     def states(self, jobs: Sequence[Submission]) -> dict[str, JobState] | None:
-        done = self._jobs(*(job.id for job in jobs))
-        complaints = [line for line in done.stderr.splitlines() if line.strip()]
-        if not all("unknown" in line for line in complaints):
-            return None
-        return None if done.status != 0 and not complaints else _states(done.stdout)
-
-    def _jobs(self, *words: str) -> process.Finished:
-        return process.run(
-            ["flux", "jobs", "--no-header", _FORMAT, *words], timeout_seconds=COMMAND_SECONDS
-        )
+        said = of_jobs([*_JOBS, *(job.id for job in jobs)], "unknown")
+        return None if said is None else _states(said)
 
     def cancel(self, jobs: Sequence[Submission]) -> None:
         ids = [job.id for job in jobs]

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from plumbline.core import guidelines
 from plumbline.core.variant_spec import variant_name
 
-from .parts import Record, case_lines
+from .parts import Record, case_lines, words_of
 
 Key = tuple[str, ...]
 
@@ -48,10 +48,12 @@ def keys(plan: str, command: Sequence[str], profile: str) -> dict[int, Key]:
         for line in plan.splitlines()
         if not line.startswith("case ")
     )
-    return {
-        number: (*command, *head, line, *rules_of(profile, *_function_and_variant(line)))
-        for number, line in case_lines(plan).items()
-    }
+    found = {}
+    for number, line in case_lines(plan).items():
+        case = words_of(line)
+        rules = rules_of(profile, case["function"], case.get("variant", "default"))
+        found[number] = (*command, *head, line, *rules)
+    return found
 
 
 def rules_of(profile: str, function: str, variant: str) -> list[str]:
@@ -61,8 +63,8 @@ def rules_of(profile: str, function: str, variant: str) -> list[str]:
     if reached is None:
         return rules
     while True:
-        met = [line for line in rules if _words(line)["function"] in reached]
-        more = [calls(_words(line)["function"], _words(line)["variant"]) for line in met]
+        met = [line for line in rules if words_of(line)["function"] in reached]
+        more = [calls(words_of(line)["function"], words_of(line)["variant"]) for line in met]
         further = {call for calls_ in more for call in calls_ or ()} - set(reached)
         if any(cases is None for cases in more):
             return rules
@@ -86,12 +88,3 @@ def _mockups() -> dict[str, list[str]]:
         for pattern in guidelines.load().patterns
         if pattern.variant != "default"
     }
-
-
-def _function_and_variant(line: str) -> tuple[str, str]:
-    words = _words(line)
-    return words["function"], words.get("variant", "default")
-
-
-def _words(line: str) -> dict[str, str]:
-    return dict(word.split("=", 1) for word in line.split() if "=" in word)

@@ -11,18 +11,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from plumbline.core.unmeasured import Unmeasured
-from plumbline.system import process
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Machine
 
 from . import Job, launcher
 from .batch import (
-    COMMAND_SECONDS,
     Queue,
     SchedulerTable,
     ask,
     machine_of,
+    of_jobs,
     refuse_all_but_words,
 )
 from .job_files import KILL_SECONDS, Submission
@@ -136,11 +135,7 @@ class Lsf(Queue[LsfTable]):
         """What bjobs says of jobs, those that are over too; None: it does not answer. One that it
         does not know is a complaint, and no row."""
         words = ("bjobs", "-a", "-noheader", "-o", _FIELDS, *words)
-        done = process.run(words, timeout_seconds=COMMAND_SECONDS)
-        complaints = [line for line in done.stderr.splitlines() if line.strip()]
-        if not all("is not found" in line or "No " in line for line in complaints):
-            return None
-        return None if done.status != 0 and not complaints else done.stdout
+        return of_jobs(words, "is not found|No ")
 
     def cancel(self, jobs: Sequence[Submission]) -> None:
         self.cancel_each(jobs, "bjobs", "bkill", gone="already finished|No matching")

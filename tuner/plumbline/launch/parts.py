@@ -72,8 +72,8 @@ def _shares(cases: list[tuple[int, int, str]]) -> list[list[tuple[int, int, str]
 
 
 def words_of(line: str) -> dict[str, str]:
-    """The keys of a case's line."""
-    return dict(word.split("=", 1) for word in line.split())
+    """The keys of a line."""
+    return dict(word.split("=", 1) for word in line.split() if "=" in word)
 
 
 def too_much(plan: str, number: int) -> set[int]:

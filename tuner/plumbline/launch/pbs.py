@@ -24,6 +24,7 @@ from .batch import (
     SchedulerTable,
     ask,
     machine_of,
+    of_jobs,
     refuse_all_but_words,
 )
 from .job_files import KILL_SECONDS, Submission
@@ -130,14 +131,8 @@ class Pbs(Queue[PbsTable]):
     def states(self, jobs: Sequence[Submission]) -> dict[str, JobState] | None:
         past = [] if self._torque else ["-x"]
         ids = [job.id for job in jobs]
-        done = process.run(["qstat", *past, "-f", *ids], timeout_seconds=COMMAND_SECONDS)
-        unknown = ("Unknown Job Id", "Job has finished")
-        complaints = [line for line in done.stderr.splitlines() if line.strip()]
-        if not all(any(part in line for part in unknown) for line in complaints):
-            return None
-        if done.status != 0 and not complaints:
-            return None
-        return _states(done.stdout, {job.name for job in jobs})
+        said = of_jobs(["qstat", *past, "-f", *ids], "Unknown Job Id|Job has finished")
+        return None if said is None else _states(said, {job.name for job in jobs})
 
     def cancel(self, jobs: Sequence[Submission]) -> None:
         self.cancel_each(jobs, "qstat", "qdel", gone="Unknown Job Id|has finished|[Ii]nvalid state")

@@ -1,27 +1,36 @@
 """A simulated machine in a few numbers: what SimGrid is told of it, and who it is in the database.
 
-Numbers, or somebody's platform file, in, text out. What the topologies look like is in
-platforms.py, how it is started in launch/simulated.py, which library is re-created on it in
-libraries/simgrid; docs/simulated.md says what all of it is worth."""
+Numbers, or somebody's platform file, in, text out. How it is started is in launch/simulated.py,
+which library is re-created on it in libraries/simgrid; docs/simulated.md says what all of it is
+worth."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 import msgspec
 
 from plumbline.core.unmeasured import Unmeasured
-from plumbline.launch import platforms
-from plumbline.launch.platforms import Links, Topology
 from plumbline.libraries.simgrid import SELECTORS, Selector
 from plumbline.system.placement import Placement
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Machine
 
 NPROCS = 32
+
+Topology = Literal["cluster", "fat-tree", "dragonfly", "torus"]
+
+# By topology: what its shape is, in words and in numbers.
+_FORMS: dict[Topology, tuple[str, int]] = {
+    "cluster": ("[]", 0),
+    "fat-tree": ("[nodes a leaf switch, leaf switches, switches above]", 3),
+    "dragonfly": ("[groups, chassis a group, routers a chassis, nodes a router]", 4),
+    "torus": ("[nodes along each dimension, …]", 0),
+}
 
 
 class Simulation(
@@ -30,7 +39,7 @@ class Simulation(
     """The table `simulate` of a campaign file. `library` is the library whose decisions are
     re-created. The machine has nodes with a core for each of their ranks; a link has
     `latency_seconds` and `bandwidth_bytes_per_second` in each direction. How links join the nodes:
-    `topology` and `shape` (platforms.py). A cluster is one from every node to a switch, which never
+    `topology` and `shape` (_FORMS). A cluster is one from every node to a switch, which never
     blocks and adds `switch_latency_seconds`. A message inside a node takes `near_latency_seconds`
     and has `near_bandwidth_bytes_per_second`, whatever else is under way there. `platform`: a
     file of SimGrid's in place of all this. A message takes its sender `send_seconds` and its
@@ -80,7 +89,7 @@ class Simulation(
         for key, (fine, what) in legal.items():
             if not fine:
                 raise ValueError(f"{key} = {getattr(self, key)!r}: it must be {what}")
-        why = platforms.problem(self.topology, self.shape)
+        why = problem(self)
         if why is not None:
             raise ValueError(why)
 
@@ -96,14 +105,35 @@ def known(selector: str) -> Selector:
 def nodes(simulation: Simulation, nprocs: int) -> int:
     """How many nodes the ranks are spread over where nobody says: those of the shape; else a node
     a rank."""
-    return platforms.nodes_of(simulation.topology, simulation.shape) if simulation.shape else nprocs
+    return _nodes_of(simulation) if simulation.shape else nprocs
 
 
-def problem(simulation: Simulation, nodes: int) -> str | None:
-    """Why this machine has no place for so many nodes; None where it has."""
-    if simulation.platform:
+def _nodes_of(simulation: Simulation) -> int:
+    """How many the shape has; a cluster has any number."""
+    shape = simulation.shape
+    return math.prod(shape[:2] if simulation.topology == "fat-tree" else shape)
+
+
+def problem(simulation: Simulation, nodes: int | None = None) -> str | None:
+    """Why there is no such machine (with place for so many nodes); None where there is."""
+    topology, shape = simulation.topology, simulation.shape
+    form, count = _FORMS[topology]
+    if any(extent < 1 for extent in shape):
+        return f"shape = {shape}: numbers from 1 on"
+    if len(shape) < 1 if topology == "torus" else len(shape) != count:
+        return f'shape of topology = "{topology}" is {form}, not {shape}'
+    if topology == "cluster":
         return None
-    return platforms.problem(simulation.topology, simulation.shape, nodes)
+    if topology == "dragonfly" and shape[0] > shape[2]:
+        # SimGrid's way to a group goes through the router of that number; without one it aborts.
+        return (
+            f"shape = {shape}: {shape[0]} groups want {shape[0]} routers a chassis or more, each "
+            f"has the link to one group; there are {shape[2]}"
+        )
+    held = _nodes_of(simulation)
+    if nodes not in (None, held) and not simulation.platform:
+        return f"shape = {shape} has {held} nodes, and the ranks are spread over {nodes}"
+    return None
 
 
 def overheads(simulation: Simulation) -> list[str]:
@@ -118,16 +148,44 @@ def overheads(simulation: Simulation) -> list[str]:
 
 
 def platform(simulation: Simulation, placement: Placement) -> str:
-    """The platform file of SimGrid. Raises UsageError where it is somebody's and cannot be read."""
-    if not simulation.platform:
-        links = Links(**{name: getattr(simulation, name) for name in Links.__struct_fields__})
-        return platforms.platform(
-            simulation.topology, simulation.shape, links, placement.nodes, placement.ppn
-        )
-    try:
-        return Path(simulation.platform).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"platform = {simulation.platform}: {error}") from error
+    """The platform file of SimGrid, whose nodes have a core for each of their ranks: numbered
+    through in the order in which the topology has them, filled by ranks one after the other. Raises
+    UsageError where it is somebody's and cannot be read."""
+    if simulation.platform:
+        try:
+            return Path(simulation.platform).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"platform = {simulation.platform}: {error}") from error
+    # The near ones are of messages that stay inside a node; with one rank, of those to itself.
+    return f"""<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <cluster id="cluster" prefix="node-" suffix="" radical="0-{placement.nodes - 1}" speed="1Gf"
+           bw="{simulation.bandwidth_bytes_per_second!r}Bps" lat="{simulation.latency_seconds!r}s"
+           {_middle(simulation, placement.nodes)}
+           core="{placement.ppn}" loopback_lat="{simulation.near_latency_seconds!r}s"\
+ loopback_bw="{simulation.near_bandwidth_bytes_per_second!r}Bps"/>
+</platform>
+"""
+
+
+def _middle(simulation: Simulation, nodes: int) -> str:
+    """What joins the links of the nodes."""
+    match simulation.topology, simulation.shape:
+        case "fat-tree", [of_leaf, leaves, above]:  # every leaf switch has a link to all above
+            name, parameters = "FAT_TREE", f"2;{of_leaf},{leaves};1,{above};1,1"
+        case "dragonfly", [groups, chassis, routers, own]:  # one link between any two of each kind
+            name, parameters = "DRAGONFLY", f"{groups},1;{chassis},1;{routers},1;{own}"
+        case "torus", shape:
+            name, parameters = "TORUS", ",".join(map(str, shape))
+        case _:
+            # The switch is as fast as all links together, and what passes it never shares.
+            switch = nodes * simulation.bandwidth_bytes_per_second
+            return (
+                f'bb_bw="{switch!r}Bps" bb_lat="{simulation.switch_latency_seconds!r}s"\n'
+                '           bb_sharing_policy="FATPIPE"'
+            )
+    return f'topology="{name}" topo_parameters="{parameters}"'
 
 
 # Names of hosts in a platform file.
@@ -138,7 +196,7 @@ _CLUSTER = re.compile(r"<cluster\s[^>]*>")
 def hostfile(simulation: Simulation, placement: Placement) -> str:
     """A line a rank, node after node. Raises UsageError where a file of somebody's has too few."""
     if not simulation.platform:
-        return platforms.hostfile(placement.nodes, placement.ppn)
+        return "".join(f"node-{node}\n" * placement.ppn for node in range(placement.nodes))
     names = hosts(platform(simulation, placement))
     if len(names) < placement.nodes:
         raise UsageError(

@@ -15,15 +15,15 @@ from plumbline_db import scratch
 from plumbline_db.records import Machine
 
 from . import Job
-
-NAME = "typed"
+from .local import here
 
 
 class Typed:
     """`words`: those before the program; `shared`: a folder that all hosts see, if one is known to
     be."""
 
-    name = NAME
+    name = "typed"
+    alone = staticmethod(here)
 
     def __init__(self, words: Sequence[str], shared: Path) -> None:
         self._words = list(words)
@@ -46,9 +46,3 @@ class Typed:
         del family, installation
         words = [*self._words, *job.program]
         return process.run(words, timeout_seconds=job.timeout_seconds, environment=job.environment)
-
-    def alone(
-        self, installation: Installation, program: list[str], seconds: float
-    ) -> process.Finished:
-        del installation
-        return process.run(program, timeout_seconds=seconds)

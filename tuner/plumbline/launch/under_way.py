@@ -207,7 +207,7 @@ class UnderWay:
     def _again(self, kind: str, text: str) -> None:
         """The cluster has ended it: the next attempt, if there is one."""
         before = sum(
-            event.kind in ("launch lost", "launch interrupted") for event in self._events()
+            event.kind in ("launch lost", "launch interrupted") for event in self.files.events()
         )
         if before >= self._table.resubmissions:
             self.forget()
@@ -221,7 +221,7 @@ class UnderWay:
 
     def _cancelled(self) -> None:
         text = f"job {self.sure.id} was cancelled"
-        if sum(event.kind == "launch cancelled" for event in self._events()) >= CANCELS_MOST:
+        if sum(event.kind == "launch cancelled" for event in self.files.events()) >= CANCELS_MOST:
             self.forget()
             raise PlumblineError(
                 f"{self.job.id}: {text}, as the one before; the same command goes on with it"
@@ -232,9 +232,6 @@ class UnderWay:
     def _next(self) -> None:
         self.forget()
         self.attempt += 1
-
-    def _events(self) -> list[Event]:
-        return self.files.events()
 
     def _event(self, kind: str, text: str) -> None:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")

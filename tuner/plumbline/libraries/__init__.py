@@ -9,10 +9,10 @@ import importlib
 import os
 import pkgutil
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -64,13 +64,14 @@ class Family(Protocol):
     used only where that is asked for. `reports_all`: `knobs` finds every parameter, so that a
     search space that has another is wrong. `untried`: what of it was never run against the real
     library; empty where all was. `launcher_prefixes`: beginnings of the variables of what starts
-    its ranks."""
+    its ranks. `complaints`: lines by which the library says that it did not take a setting."""
 
     name: str
-    simulates: bool
-    reports_all: bool
-    untried: str
-    launcher_prefixes: tuple[str, ...]
+    simulates: bool = False
+    reports_all: bool = True
+    untried: str = ""
+    launcher_prefixes: tuple[str, ...] = ()
+    complaints: re.Pattern[str]
 
     def find(
         self, prefix: Path | None, added: Mapping[str, str] | None = None
@@ -107,8 +108,9 @@ class Family(Protocol):
         ...
 
     def complaint(self, stderr: str) -> str | None:
-        """The first line by which the library says that it did not take a setting."""
-        ...
+        """The first such line."""
+        lines = (line for line in stderr.splitlines() if self.complaints.search(line))
+        return next((line.strip() for line in lines), None)
 
 
 @runtime_checkable
@@ -199,6 +201,7 @@ class Simulates(Protocol):
         ...
 
 
+_F = TypeVar("_F", bound=Family)
 _FAMILIES: dict[str, Family] = {}
 
 
@@ -215,14 +218,13 @@ def beside(
     return dict(environment) | added
 
 
-def family(name: str) -> Callable[[type], type]:
-    def register(implementation: type) -> type:
-        if name in _FAMILIES:
-            raise ValueError(f"library family {name} is registered twice")
-        _FAMILIES[name] = implementation()
-        return implementation
-
-    return register
+def family(implementation: type[_F]) -> type[_F]:
+    """Registers a family under its name."""
+    known = implementation()
+    if known.name in _FAMILIES:
+        raise ValueError(f"library family {known.name} is registered twice")
+    _FAMILIES[known.name] = known
+    return implementation
 
 
 @cache

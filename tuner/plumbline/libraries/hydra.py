@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from plumbline.core.reach import Reach
-from plumbline.libraries import Installation, preloaded
+from plumbline.libraries import Family, Installation, preloaded
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 
@@ -49,7 +49,7 @@ def mpich_binding(placement: Placement) -> list[str]:
     return found
 
 
-class Started:
+class Started(Family):
     """A family whose ranks hydra starts."""
 
     launcher_prefixes: tuple[str, ...] = ("HYDRA_",)

@@ -1,18 +1,33 @@
-"""MVAPICH 3 and 4, which are made from MPICH."""
+"""MVAPICH 3 and 4, which are made from MPICH. Their shell file is the same as for MVAPICH2, with
+MPICH's variables."""
 
 from __future__ import annotations
 
+from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.families import Family, Linting
 from plumbline_exporters.family import hydra
 from plumbline_exporters.family.mpich import lint_variables as variables
-from plumbline_exporters.family.mvapich import env
-from plumbline_exporters.family.mvapich2 import question
-from plumbline_exporters.family.mvapich2.env import variables as in_environment
+from plumbline_exporters.family.mvapich2 import env, question
+from plumbline_exporters.registry import exporter
+
+SCRIPT = "mvapich-env"
+
+
+@exporter(
+    SCRIPT,
+    "shell file to source before mpiexec",
+    needs=("profile",),
+    family="mvapich",
+)
+def files(bundle: Bundle) -> dict[str, str]:
+    remark = "MPIR_CVAR_ENABLE_DYNAMIC_TUNING is left as it is: what is set here is not tuned."
+    return env.sourced(bundle, "MVAPICH", remark)
+
 
 FAMILY = Family(
     prefixes=("MVP_",),
-    script=env.SCRIPT,
-    variables=in_environment,
+    script=SCRIPT,
+    variables=env.variables,
     question=question,
     lint=Linting(
         versions=((4, 0, 0),),

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from plumbline_db.records import Library
 from plumbline_exporters.families import Family, Linting, ParameterFile
-from plumbline_exporters.family.openmpi import env, lint, mca_params, tuned
+from plumbline_exporters.family.openmpi import (
+    env,
+    lint_han_rules,
+    lint_mca_file,
+    lint_parameters,
+    lint_rules,
+    lint_rules_json,
+    mca_params,
+    tuned,
+)
 from plumbline_exporters.installed import Question
 
 
@@ -32,11 +41,16 @@ FAMILY = Family(
     lint=Linting(
         versions=((4, 1, 0), (4, 1, 7), (4, 1, 8), (5, 0, 0), (5, 0, 6), (5, 0, 11)),
         variables=mca_params.PREFIX,
-        findings=lint.FINDINGS,
+        findings=lint_parameters.of_variables,
         refusal=("ignored", "is not taken: the default stays"),
         own_decision=("0", "ignore"),
-        files={mca_params.PREFIX + name: missing for name, missing in lint.FILES.items()},
+        files={mca_params.PREFIX + name: what for name, what in lint_parameters.FILES.items()},
         options=dict.fromkeys(("--mca", "-mca"), mca_params.PREFIX),
-        formats=lint.FORMATS,
+        formats={
+            "ompi-json": lint_rules_json,
+            "ompi-han-rules": lint_han_rules,
+            "ompi-rules": lint_rules,
+            "mca-params": lint_mca_file,
+        },
     ),
 )

@@ -55,44 +55,32 @@ def findings(text: str, context: Context) -> Iterator[Finding]:
             "components by numbers", "leave the file out: coll/tuned answers there",
         )  # fmt: skip
         return
-    found: list[Finding] = []
-    reader = _Reader(words, found)
     try:
-        reader.file()
+        yield from _Reader(words).file()
     except _Wrong as wrong:
-        found.append(
-            Finding(
-                wrong.line,
-                "ignored",
-                "dropped",
-                f"{wrong}: coll/han drops the whole file; coll_base_verbose alone says so",
-                wrong.repair,
-            )
-        )
-    yield from found
+        yield Finding(
+            wrong.line, "ignored", "dropped",
+            f"{wrong}: coll/han drops the whole file; coll_base_verbose alone says so",
+            wrong.repair,
+        )  # fmt: skip
 
 
 class _Reader:
-    """In the library's order, word by word; `found` gets what is legal and does nothing."""
+    """In the library's order, word by word. Findings are what is legal and does nothing."""
 
-    def __init__(self, words: list[_Word], found: list[Finding]) -> None:
+    def __init__(self, words: list[_Word]) -> None:
         self._words = words
         self._at = 0
-        self._found = found
 
-    def file(self) -> None:
+    def file(self) -> Iterator[Finding]:
         for _ in range(self._count("the number of collectives", 1)):
-            self._collective()
+            yield from self._collective()
         if self._at < len(self._words):
-            self._found.append(
-                Finding(
-                    self._words[self._at].line,
-                    "ignored",
-                    "left-over",
-                    "nothing is read from here on: the counts before are too small",
-                    "write how many collectives, levels, communicator sizes and rules there are",
-                )
-            )
+            yield Finding(
+                self._words[self._at].line, "ignored", "left-over",
+                "nothing is read from here on: the counts before are too small",
+                "write how many collectives, levels, communicator sizes and rules there are",
+            )  # fmt: skip
 
     def _next(self, what: str) -> _Word:
         if self._at == len(self._words):
@@ -106,11 +94,11 @@ class _Reader:
 
     def _number(self, what: str, least: int = 0) -> tuple[int, int]:
         word = self._next(what)
-        if not re.fullmatch(r"[0-9]{1,18}", word.text) or int(word.text) < least:
+        if not _NUMBER.match(word.text) or int(word.text) < least:
             raise _Wrong(word.line, f"{word.text!r} stands where {what} is wanted")
         return int(word.text), word.line
 
-    def _collective(self) -> None:
+    def _collective(self) -> Iterator[Finding]:
         word = self._next("a collective")
         name = word.text
         if _NUMBER.match(name) and int(name) < COLLECTIVES:
@@ -120,15 +108,11 @@ class _Reader:
         elif name != name.lower() or not re.fullmatch(r"[a-z_]+", name):
             raise _Wrong(word.line, f"there is no collective {name!r}", "write it in lower case")
         if name not in _OWNED:
-            self._found.append(
-                Finding(
-                    word.line,
-                    "ignored",
-                    "no-rules",
-                    f"coll/han does not answer {word.text}: these rules are never looked at",
-                    "leave them out; rules of coll/tuned decide it",
-                )
-            )
+            yield Finding(
+                word.line, "ignored", "no-rules",
+                f"coll/han does not answer {word.text}: these rules are never looked at",
+                "leave them out; rules of coll/tuned decide it",
+            )  # fmt: skip
         for _ in range(self._count("the number of levels")):
             level = self._next("a level")
             known = _LEVELS.get(level.text.lower(), level.text)
@@ -138,9 +122,9 @@ class _Reader:
                 )
             sizes: list[int] = []
             for _ in range(self._count("the number of communicator sizes")):
-                self._block(int(known), sizes)
+                yield from self._block(int(known), sizes)
 
-    def _block(self, level: int, sizes: list[int]) -> None:
+    def _block(self, level: int, sizes: list[int]) -> Iterator[Finding]:
         size, line = self._number("a communicator size", 1)
         if not sizes and size > 1:
             raise _Wrong(
@@ -148,18 +132,18 @@ class _Reader:
                 "put a block for 1 in front: one rule, 0 han",
             )  # fmt: skip
         if sizes and size <= max(sizes):
-            self._found.append(_order(line, "communicator", size, max(sizes)))
+            yield _order(line, "communicator", size, max(sizes))
         sizes.append(size)
         messages: list[int] = []
         for _ in range(self._count("the number of message sizes")):
-            self._rule(level, messages)
+            yield from self._rule(level, messages)
 
-    def _rule(self, level: int, messages: list[int]) -> None:
+    def _rule(self, level: int, messages: list[int]) -> Iterator[Finding]:
         size, line = self._number("a message size")
         if not messages and size > 1:
             raise _Wrong(line, f"the first rule is for {size} bytes, and must be for 0")
         if messages and size <= max(messages):
-            self._found.append(_order(line, "message", size, max(messages)))
+            yield _order(line, "message", size, max(messages))
         messages.append(size)
         component = self._next("a component")
         if _NUMBER.match(component.text):
@@ -176,31 +160,22 @@ class _Reader:
                 f"write one of {', '.join(COMPONENTS)}",
             )  # fmt: skip
         if component.text == "han" and level != han.WHOLE_COMMUNICATOR:
-            self._found.append(
-                Finding(
-                    component.line,
-                    "misread",
-                    "han-within-han",
-                    "coll/han answers for the communicator as a whole alone (level 2)",
-                    "name another component for this level",
-                )
-            )
-        self._extras(component)
+            yield Finding(
+                component.line, "misread", "han-within-han",
+                "coll/han answers for the communicator as a whole alone (level 2)",
+                "name another component for this level",
+            )  # fmt: skip
+        yield from self._extras(component)
 
-    def _extras(self, component: _Word) -> None:
+    def _extras(self, component: _Word) -> Iterator[Finding]:
         while self._at < len(self._words) and self._words[self._at].text[0] in "@[":
             extra = self._next("")
             if extra.text[0] == "@" and component.text != "han":
-                self._found.append(
-                    Finding(
-                        extra.line,
-                        "misread",
-                        "algorithm-of-another",
-                        f"{extra.text} after {component.text} is passed over, but for digits, "
-                        "which are the next number: han alone has algorithms here",
-                        "leave it out",
-                    )
-                )
+                yield Finding(
+                    extra.line, "misread", "algorithm-of-another",
+                    f"{extra.text} after {component.text} is passed over, but for digits, which "
+                    "are the next number: han alone has algorithms here", "leave it out",
+                )  # fmt: skip
 
 
 def _order(line: int, what: str, size: int, before: int) -> Finding:

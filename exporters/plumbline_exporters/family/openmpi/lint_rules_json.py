@@ -110,43 +110,37 @@ def _of_collective(key: str, node: Node, target: LintTarget) -> Iterator[Finding
         yield _dropped(node.line, f"{key}: a list of communicator sizes is wanted")
         return
     free = [(2, MOST_RANKS)]  # communicators that no entry so far serves: the first match wins
-    found: list[Finding] = []
     for entry in node.items:
-        _of_entry(_KEYS[key], entry, free, found, target)
-    yield from found
+        yield from _of_entry(_KEYS[key], entry, free, target)
 
 
-def _of_entry(
-    function: str, entry: Node, free: Ranges, found: list[Finding], target: LintTarget
-) -> None:
+def _of_entry(function: str, entry: Node, free: Ranges, target: LintTarget) -> Iterator[Finding]:
     """What one entry of a collective serves is taken from `free`, which is what is left."""
-    found += _of_members(entry, _OF_RANKS, "an entry of a collective")
+    yield from _of_members(entry, _OF_RANKS, "an entry of a collective")
     bounds = _bounds(entry, "comm_size_min", "comm_size_max", MOST_RANKS)
     rules = entry.get("rules")
     if isinstance(bounds, str):
-        found.append(_dropped(entry.line, f'{bounds} is neither a number nor "inf"'))
+        yield _dropped(entry.line, f'{bounds} is neither a number nor "inf"')
         return
     if rules is None or rules.kind != "array":
-        found.append(_dropped(entry.line, 'a list of rules is wanted under "rules"'))
+        yield _dropped(entry.line, 'a list of rules is wanted under "rules"')
         return
     where = entry.get("comm_rank_distribution")
     if where is not None and where.value not in _DISTRIBUTIONS:
-        found.append(
-            Finding(
-                where.line,
-                "misread",
-                "unknown-distribution",
-                f'{where.value!r} is no distribution of ranks, and is taken for "any"',
-                f"write one of {', '.join(_DISTRIBUTIONS)}",
-            )
-        )
+        yield Finding(
+            where.line, "misread", "unknown-distribution",
+            f'{where.value!r} is no distribution of ranks, and is taken for "any"',
+            f"write one of {', '.join(_DISTRIBUTIONS)}",
+        )  # fmt: skip
     served = _common(free, bounds)
     if not served:
-        found.append(_unreached(entry.line, "no communicator"))
+        yield _unreached(entry.line, "no communicator")
         return
+    found: list[Finding] = []
     choices = _choices(function, rules, found, target)
+    yield from found
     for least, most in served[:2]:  # the first may be for 2 ranks alone; the others are like these
-        found += check(Group(function, entry.line, least, most, choices), target)
+        yield from check(Group(function, entry.line, least, most, choices), target)
     if where is None or where.value not in _DISTRIBUTIONS[1:]:
         _take(free, bounds)
 

@@ -86,23 +86,18 @@ class RulesFile(msgspec.Struct):
         blocks = [s.blocks for s in self.sections if s.collective == collective]
         if self.error or not blocks or not blocks[-1]:
             return [0, 0, 0, 0]
-        rules = blocks[-1][look_up([block.nprocs for block in blocks[-1]], nprocs)].rules
+        rules = blocks[-1][looking_up([block.nprocs for block in blocks[-1]])(nprocs)].rules
         if not rules:
             return [0, 0, 0, 0]
-        one = rules[look_up([rule.size for rule in rules], size)]
+        one = rules[looking_up([rule.size for rule in rules])(size)]
         if not one.algorithm:
             return [0, 0, 0, 0]
         return [one.algorithm, one.fanout, one.segment_bytes, one.max_requests or 0]
 
 
-def look_up(sizes: Sequence[int], wanted: int) -> int:
-    """Which of `sizes` the library takes: the last that is not above `wanted`, before the first
-    that is; the first of all where that one is above already."""
-    return looking_up(sizes)(wanted)
-
-
 def looking_up(sizes: Sequence[int]) -> Callable[[int], int]:
-    """The same for many that are wanted of the same sizes."""
+    """Which of `sizes` the library takes, by the one that is wanted: the last that is not above it,
+    before the first that is; the first of all where that one is above already."""
     largest = list(accumulate(sizes, max))
     return lambda wanted: max(bisect_right(largest, wanted) - 1, 0)
 

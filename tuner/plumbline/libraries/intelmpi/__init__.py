@@ -27,8 +27,10 @@ FALLBACKS_FAIL = "I_MPI_ADJUST_FAILURE_ON_COLL_FALLBACK"
 # always fits.
 LOUD = {FALLBACKS_FAIL: "1", f"{ADJUST}BARRIER": "1"}
 NO_SUCH_PRESET = "99"
-_COMPLAINT = re.compile(
-    r"MPI startup\(\): .*(will be ignored|not supported|has been removed from the product)"
+# That it drops a canary's preset is none: whether a call comes to it is the question.
+_COMPLAINTS = re.compile(
+    rf"^(?!.*={NO_SUCH_PRESET}, )"
+    r".*MPI startup\(\): .*(will be ignored|not supported|has been removed from the product)"
 )
 # Everything that may be searched, and what the exported files preload with.
 _SETTINGS = re.compile(
@@ -43,12 +45,10 @@ _DEFAULT = re.compile(r"^ \| (\w+) *\| (.*?) *\| MPI_(\w+) *\|?$", re.MULTILINE)
 _NOT_DEFINED = "not defined"
 
 
-@family("intelmpi")
+@family
 class IntelMpi(hydra.Started):
     name = "intelmpi"
-    simulates = False
-    reports_all = True
-    untried = ""
+    complaints = _COMPLAINTS
 
     def find(
         self, prefix: Path | None, added: Mapping[str, str] | None = None
@@ -158,13 +158,6 @@ class IntelMpi(hydra.Started):
     def settings_in(self, environment: dict[str, str]) -> list[str]:
         ours = preloaded.VARIABLES
         return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
-
-    def complaint(self, stderr: str) -> str | None:
-        """That it drops a canary's preset is none: whether a call comes to it is the question."""
-        for line in stderr.splitlines():
-            if _COMPLAINT.search(line) and f"={NO_SUCH_PRESET}, " not in line:
-                return line.strip()
-        return None
 
 
 def corrupted(value: str) -> str:

@@ -21,12 +21,10 @@ from plumbline_db.records import Library
 from plumbline_exporters.family.mpich import coll, selection
 
 FALLBACK = "MPIR_CVAR_COLLECTIVE_FALLBACK"
-_COMPLAINTS = (
-    "User set collective algorithm is not usable",
-    "Unable to open collective tuning file",
-    "unrecognized key ",
+_COMPLAINTS = re.compile(
+    "User set collective algorithm is not usable|Unable to open collective tuning file"
+    "|unrecognized key |Invalid (character|value) .*MPIR_CVAR_"
 )
-_INVALID = re.compile(r"Invalid (character|value) .*MPIR_CVAR_")
 # What a site needs to send messages at all: networks, providers, interfaces, ports. The search may
 # try another network; where the site has named one, that is the default.
 OF_THE_SITE = (
@@ -41,12 +39,10 @@ _MPIRUNS = ("mpirun.mpich", "mpiexec.mpich", "mpirun", "mpiexec", "mpiexec.hydra
 _SYSTEM_CAP_BYTES = 4 * 1024 * 1024  # `probe system` prints 200 KB
 
 
-@family("mpich")
+@family
 class Mpich(hydra.Started):
     name = "mpich"
-    simulates = False
-    reports_all = True
-    untried = ""
+    complaints = _COMPLAINTS
 
     def find(
         self, prefix: Path | None, added: Mapping[str, str] | None = None
@@ -126,12 +122,6 @@ class Mpich(hydra.Started):
     def settings_in(self, environment: dict[str, str]) -> list[str]:
         ours = preloaded.VARIABLES
         return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
-
-    def complaint(self, stderr: str) -> str | None:
-        for line in stderr.splitlines():
-            if any(part in line for part in _COMPLAINTS) or _INVALID.search(line):
-                return line.strip()
-        return None
 
 
 def _in(folder: Path, environment: Mapping[str, str]) -> Installation | None:

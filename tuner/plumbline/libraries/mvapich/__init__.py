@@ -23,10 +23,9 @@ _SETTINGS = re.compile(rf"(MPIR_CVAR|MPIR_PARAM|MPICH|MVP)_(?!{OF_THE_SITE})")
 NO_SUCH_VALUE = "canary"
 
 
-@family("mvapich")
+@family
 class Mvapich(Mpich):
     name = "mvapich"
-    reports_all = True
     untried = (
         "MVAPICH 3 and 4 were never run by Plumbline. What is MPICH's was run there; its own "
         "algorithms and parameters are from its documentation"

@@ -40,7 +40,6 @@ CVARS = {
     "MV2_INTER_REDUCE_TUNING": "MPIR_CVAR_REDUCE_COLLECTIVE_ALGORITHM",
     "MV2_INTER_SCATTER_TUNING": "MPIR_CVAR_SCATTER_COLLECTIVE_ALGORITHM",
 }
-_COMPLAINTS = ("No IB device found", "Invalid value for MPIR_CVAR")
 _COLLECTIVE = "ALLGATHER|ALLGATHERV|ALLREDUCE|ALLTOALL|ALLTOALLV|BCAST|GATHER|REDUCE|SCATTER"
 # What decides how messages are sent, not what a site needs to send any (adapters, ports, binding).
 _SETTINGS = re.compile(
@@ -59,11 +58,11 @@ _LEVELS = {"core": "core", "socket": "socket", "numa": "numanode"}
 _POLICIES = {"core": "bunch", "socket": "scatter", "numa": "scatter", "node": "bunch", "": ""}
 
 
-@family("mvapich2")
+@family
 class Mvapich2(hydra.Started):
     name = "mvapich2"
-    simulates = False
     reports_all = False
+    complaints = re.compile("No IB device found|Invalid value for MPIR_CVAR")
     untried = (
         "MVAPICH2 was run by Plumbline as 2.3.7 on one node without an adapter: what it does "
         "between nodes, and what other versions do, follows their source"
@@ -136,12 +135,6 @@ class Mvapich2(hydra.Started):
     def settings_in(self, environment: dict[str, str]) -> list[str]:
         ours = {*hydra.OURS, REFUSES}
         return sorted(name for name in environment if _SETTINGS.match(name) or name in ours)
-
-    def complaint(self, stderr: str) -> str | None:
-        for line in stderr.splitlines():
-            if any(part in line for part in _COMPLAINTS):
-                return line.strip()
-        return None
 
 
 def _function(name: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from plumbline.core.reach import Reach
-from plumbline.libraries import Installation, Knob, ParameterFiles, family, preloaded
+from plumbline.libraries import Family, Installation, Knob, ParameterFiles, family, preloaded
 from plumbline.libraries.canary import Canary, in_copy
 from plumbline.libraries.openmpi.info import SETTINGS, folders, installed, reported, say
 from plumbline.system.placement import Placement
@@ -18,11 +18,9 @@ from plumbline_exporters.family.openmpi import mca_params, tuned
 from plumbline_exporters.family.openmpi.site import MARK
 
 _NO_SUCH_VALUE = "An invalid value was supplied for an enum variable"
-_COMPLAINTS = (
-    _NO_SUCH_VALUE,
-    "is an unrecognized parameter",
-    "The following MCA parameter has been",
-    "was unable to open the rules file",
+_COMPLAINTS = re.compile(
+    f"{_NO_SUCH_VALUE}|is an unrecognized parameter|The following MCA parameter has been"
+    "|was unable to open the rules file"
 )
 RULES = mca_params.PREFIX + mca_params.RULES
 NO_SUCH_ALGORITHM = "99"
@@ -41,12 +39,10 @@ _SELECTED = re.compile(
 _CHOSEN = re.compile(r"^\[[^]]+\] select: component (\w+) selected$", re.MULTILINE)
 
 
-@family("openmpi")
-class OpenMpi:
+@family
+class OpenMpi(Family):
     name = "openmpi"
-    simulates = False
-    reports_all = True
-    untried = ""
+    complaints = _COMPLAINTS
     launcher_prefixes: tuple[str, ...] = ("PMIX_MCA_", "PRTE_MCA_")
     rank_lists: ClassVar[tuple[str, ...]] = ("OMPI_MCA_mca_base_env_list",)
     counts: ClassVar[str] = "pml_monitoring_enable"
@@ -204,12 +200,6 @@ class OpenMpi:
         """Of the layer for messages: pml/cm alone may look for devices for 0.2 s."""
         chosen = set(_CHOSEN.findall(stderr))
         return {"OMPI_MCA_pml": chosen.pop()} if len(chosen) == 1 else {}
-
-    def complaint(self, stderr: str) -> str | None:
-        for line in stderr.splitlines():
-            if any(part in line for part in _COMPLAINTS):
-                return line.strip()
-        return None
 
 
 def _to_hosts(placement: Placement, reach: Reach) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from plumbline.core.reach import Reach
-from plumbline.libraries import Installation, Knob, built, family, preloaded
+from plumbline.libraries import Family, Installation, Knob, built, family, preloaded
 from plumbline.libraries.canary import Canary
 from plumbline.libraries.said import by
 from plumbline.system import process
@@ -39,13 +39,12 @@ _SELECTOR = "smpi/coll-selector"
 _VERSION = re.compile(r"SimGrid version (\d+\.\d+)")
 
 
-@family("simgrid")
-class SimGrid:
+@family
+class SimGrid(Family):
     name = "simgrid"
     simulates = True
-    reports_all = True
-    untried = ""
-    launcher_prefixes: tuple[str, ...] = ()
+    # A setting that SimGrid does not know ends the launch, so that none is ignored.
+    complaints = re.compile("(?!)")
 
     def find(
         self, prefix: Path | None, added: Mapping[str, str] | None = None
@@ -134,11 +133,6 @@ class SimGrid:
 
     def settings_in(self, environment: dict[str, str]) -> list[str]:
         return sorted(environment.keys() & {*preloaded.VARIABLES, OPTIONS})
-
-    def complaint(self, stderr: str) -> str | None:
-        """A setting that SimGrid does not know ends the launch, so that none is ignored."""
-        del stderr
-        return None
 
 
 def options_in(environment: Mapping[str, str]) -> list[str]:
