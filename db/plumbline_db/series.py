@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline_db import shapes
+from plumbline_db import columns, shapes
 from plumbline_db.blobs import packed, unpacked
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import Samples
@@ -66,7 +66,7 @@ def put(db: Statements, rows: Mapping[int, int], records: Iterable[Samples]) -> 
     numbers: dict[str, int] = {}
     values = []
     for case, blocks in sorted(by_case.items(), key=lambda taken: rows[taken[0]]):
-        blocks.sort(key=_number)
+        blocks.sort(key=lambda record: record.block)
         layout, notes = shapes.laid_out(blocks)
         text = shapes.text_of(layout)
         if text not in numbers:
@@ -84,15 +84,7 @@ def put(db: Statements, rows: Mapping[int, int], records: Iterable[Samples]) -> 
                 "notes": notes,
             }
         )
-    db.many(
-        """INSERT INTO series VALUES (:measurement, :shape, :warmup_least_ns, :warmup, :least_ns,
-                                      :samples, :notes)""",
-        values,
-    )
-
-
-def _number(record: Samples) -> int:
-    return record.block
+    columns.put_rows(db, "series", values)
 
 
 def _shape(db: Statements, text: str) -> int:
@@ -116,18 +108,12 @@ def of(db: Statements, measurements: Sequence[int]) -> dict[int, Series]:
     if len(found) < len(set(measurements)):
         _require_kept(db, key)
     layouts = _layouts(db, {row[1] for row in found})
-    return {number: _series(layouts[shape], *rest) for number, shape, *rest in found}
-
-
-def _series(
-    layout: Layout, warmup_least: int, warmup: bytes, least: int, samples: bytes, notes: bytes
-) -> Series:
-    return Series(
-        layout,
-        unpacked(warmup_least, warmup, layout.warmups),
-        unpacked(least, samples, layout.samples),
-        notes,
-    )
+    result = {}
+    for number, shape, warmup_least, warmup, least, samples, notes in found:
+        layout = layouts[shape]
+        before = unpacked(warmup_least, warmup, layout.warmups)
+        result[number] = Series(layout, before, unpacked(least, samples, layout.samples), notes)
+    return result
 
 
 def _layouts(db: Statements, shapes_: set[int]) -> dict[int, Layout]:
