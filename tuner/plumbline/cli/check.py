@@ -7,16 +7,16 @@ from types import ModuleType
 
 import click
 
+from plumbline.campaign import as_started, in_force
+from plumbline.check import acceptance, document, installed
 from plumbline.system.placement import BINDS
 from plumbline_db.errors import UsageError
 
-from . import base, common, options, progress
+from . import base, check_tables, common, options, progress
 from .base import Program
 
 
 def _usual() -> ModuleType:
-    from plumbline.check import acceptance
-
     return acceptance
 
 
@@ -64,11 +64,6 @@ def command(
       plumbline check
       plumbline check --functions MPI_Allreduce,MPI_Bcast --json
     """
-    from plumbline.campaign import as_started, in_force
-    from plumbline.check import acceptance, document, installed
-
-    from . import check_tables
-
     pairs = acceptance.PAIRS if launches is None else launches
     if pairs < acceptance.LEAST_PAIRS:
         raise UsageError(

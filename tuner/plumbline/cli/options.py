@@ -197,7 +197,6 @@ class NewFile(click.Path):
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         try:
             if path.is_dir():
@@ -241,7 +240,6 @@ class NewFolder(click.Path):
         super().__init__(path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         try:
             _try_folder(

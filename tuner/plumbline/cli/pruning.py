@@ -5,25 +5,21 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from plumbline.system.words import counted
+from plumbline_db import connection, old_samples
+from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
+from plumbline_db.old_samples import Policy, Pruned
 
 from . import common
 from .base import Program
 
-if TYPE_CHECKING:
-    from plumbline_db.connection import Database
-    from plumbline_db.old_samples import Policy, Pruned
-
 
 def policy_of(words: Sequence[str]) -> Policy:
     """`90d` and `10`, as people type them. Raises UsageError."""
-    from plumbline_db.old_samples import Policy
-
     days: list[int] = []
     last: list[int] = []
     for word in words:
@@ -45,8 +41,6 @@ def by_policy(db: Database, policy: Policy) -> None:
 
 def done(db: Database, policy: Policy) -> list[Pruned]:
     """One campaign after the other, each for good before the next one."""
-    from plumbline_db import connection, old_samples
-
     now = datetime.datetime.now(datetime.UTC)
     found = [
         old_samples.prune(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
@@ -59,8 +53,6 @@ def done(db: Database, policy: Policy) -> list[Pruned]:
 
 def look(db: Database, policy: Policy) -> list[Pruned]:
     """What `done` would do."""
-    from plumbline_db import old_samples
-
     now = datetime.datetime.now(datetime.UTC)
     return [
         old_samples.would_go(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
