@@ -10,7 +10,6 @@ from typing import Any
 import click
 import msgspec
 from rich.console import RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from plumbline.core import forms, guidelines
@@ -77,14 +76,20 @@ def command(
     else:
         for text in _shown(advised, raced, now):
             common.show(text)
-    best = advised.best
-    answer = raced.answer if raced else best.answer if best else None
+    answer = _answer(advised, raced)
     if answer is None or answer.way is None:
         return UNKNOWN
     return 0 if answer.way == "library" else NOT_THE_LIBRARY
 
 
 _OTHERS = 3  # other libraries and machines that get a line
+
+
+def _answer(advised: Advised, raced: Raced | None) -> Answer | None:
+    """What was measured now, else the best of what is stored."""
+    if raced is not None:
+        return raced.answer
+    return advised.best.answer if advised.best else None
 
 
 def _race(program: Program, advised: Advised) -> Raced:
@@ -97,7 +102,7 @@ def _shown(
 ) -> Iterator[RenderableType]:
     """What was measured now stands before what is stored."""
     best = advised.best
-    answer = raced.answer if raced else best.answer if best else None
+    answer = _answer(advised, raced)
     question = advised.question
     call = f"{question.function}, {question.bytes} B, {counted(question.nprocs, 'rank')}"
     yield Text(f"{call}: {TAKE[answer.way if answer else None]}", style="bold")
@@ -128,12 +133,8 @@ def _shown(
 
 
 def _table(answer: Answer) -> RenderableType:
-    table = Table(box=None, pad_edge=False)
-    for name in ("", "way"):
-        table.add_column(name, no_wrap=True)
-    for name in ("µs", "launches", "time over the library's own"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("by", no_wrap=True)
+    names = ("", "way", "µs", "launches", "time over the library's own", "by")
+    table = common.table(*names, left=("", "way", "by"), wrap=False)
     for choice in answer.choices:
         mark = "→" if choice is answer.of(answer.way) else ""
         seconds = "" if choice.seconds is None else f"{1e6 * choice.seconds:.2f}"
@@ -174,8 +175,7 @@ def _raced(raced: Raced) -> str:
 
 def _document(advised: Advised, raced: Raced | None, now: datetime.datetime) -> dict[str, Any]:
     known = [_known(each, now) for each in advised.known]
-    best = advised.best
-    answer = raced.answer if raced else best.answer if best else None
+    answer = _answer(advised, raced)
     return {
         **msgspec.to_builtins(advised.question),
         "way": answer.way if answer else None,

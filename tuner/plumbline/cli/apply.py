@@ -71,8 +71,7 @@ def command(
         family, installation = fits.installed(loaded.library, program.mpi)
     except PlumblineError as error:
         raise PlumblineError(f"campaign {found.id} is not applied: {error}") from error
-    if choice.note:
-        click.echo(f"plumbline: {choice.note}", err=True)
+    common.remark(choice.note)
     place = places.place(scope, family, installation, modules, store)
     wish = applying.Wish(
         source=Source(found, loaded.winners, loaded.site_rules, loaded.started),
@@ -107,16 +106,14 @@ def show(done: AppliedOutcome, *, as_json: bool) -> int:
     for change in done.changes:
         past = {"create": "made", "change": "changed", "remove": "removed"}[change.action]
         link = f" (a link to {change.real})" if change.real else ""
-        click.echo(f"plumbline: {change.path}{link} {would or 'was '}{past}", err=True)
-    for text in [*done.left_out, *done.notes]:
-        click.echo(f"plumbline: {text}", err=True)
-    for text in done.not_in_force:
-        click.echo(f"plumbline: NOT IN FORCE: {text}", err=True)
+        common.remark(f"{change.path}{link} {would or 'was '}{past}")
+    common.remark(*done.left_out, *done.notes)
+    common.remark(*(f"NOT IN FORCE: {text}" for text in done.not_in_force))
     campaigns = ", ".join(done.campaigns) or "nothing"
     if not done.changes:
         said = "nothing to change; in force is"
     else:
         said = "in force would be" if done.dry_run else "in force is"
     number = f" (generation {done.generation} of {done.name})" if done.generation else ""
-    click.echo(f"plumbline: {said} {campaigns}{number}", err=True)
+    common.remark(f"{said} {campaigns}{number}")
     return status

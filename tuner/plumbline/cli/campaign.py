@@ -24,23 +24,14 @@ SEARCHING = (*Searching.__struct_fields__, "output", "check")
     told={"sizes": options.told("sizes")},
 )
 @options.keys("budget_seconds", "rounds")
-@options.option(
-    "--output",
-    type=options.NewFolder(),
-    unset="beside the database",
-    help="Folder of the exported files.",
-)
+@options.exported
 @options.keys("variants", "all", "settings", "unsafe")
 @click.option(
     "--check",
     is_flag=True,
     help="Then check the winners by programs that are not the campaign's own (plumbline check).",
 )
-@click.argument(
-    "campaign_file",
-    required=False,
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-)
+@options.campaign_file
 @options.keys("guidelines", "functions", "profile", "use", "sync", "launches", "launches_max")
 @options.new
 def command(program: Program, output: Path | None, check: bool, **asked: Any) -> int:
@@ -70,7 +61,7 @@ def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:
     """The exit code of an acceptance test of a campaign's winners, which is shown."""
     files = in_force.files(database, campaign, mpi_prefix)
     if not files.winners or files.settings.ranks.simulate is not None:
-        click.echo(f"plumbline: {campaign} has no winners that a program could check", err=True)
+        common.remark(f"{campaign} has no winners that a program could check")
         return 0
     programs = installed.programs(files, None, None, acceptance.ITERATIONS)
     with progress.Bar() as bar:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
 
 import click
 
@@ -16,10 +15,6 @@ from . import base, check_tables, common, options, progress
 from .base import Program
 
 
-def _usual() -> ModuleType:
-    return acceptance
-
-
 @base.command(
     "check",
     takes="mpi db json campaign bind seed",
@@ -27,8 +22,8 @@ def _usual() -> ModuleType:
     told={"bind": {"unset": "as the campaign was asked for, else plain"}},
 )
 @options.option("--functions", type=options.Functions(), unset="all", help="Only winners of these.")
-@options.launches("Pairs of launches.", unset=lambda: _usual().PAIRS)
-@options.reps("Calls that each loop times.", unset=lambda: _usual().ITERATIONS)
+@options.launches("Pairs of launches.", unset=str(acceptance.PAIRS))
+@options.reps("Calls that each loop times.", unset=str(acceptance.ITERATIONS))
 @click.option(
     "--osu",
     type=click.Path(path_type=Path),
@@ -73,12 +68,10 @@ def command(
         raise UsageError(f"--bind {bind}: it is one of {', '.join(BINDS)}")
     iterations = reps or acceptance.ITERATIONS
     files = in_force.files(program.database, campaign, program.mpi)
-    if files.note:
-        click.echo(f"plumbline: {files.note}", err=True)
+    common.remark(files.note)
     programs = installed.programs(files, osu, imb, iterations)
     if not no_proof and files.winners:
-        for statement in as_started.proven(files, in_force.environment(files)):
-            click.echo(f"plumbline: {statement}", err=True)
+        common.remark(*as_started.proven(files, in_force.environment(files)))
     with progress.Bar() as bar:
         found = acceptance.run(
             files,

@@ -57,6 +57,12 @@ def write_records(folder: Path | None, name: str, raw: Sequence[Sequence[ProbeRe
         write(target, b"".join(msgspec.json.encode(record) + b"\n" for record in records))
 
 
+def remark(*texts: str) -> None:
+    """What is not the answer, a line each, on stderr; nothing of what is empty."""
+    for text in filter(None, texts):
+        click.echo(f"plumbline: {text}", err=True)
+
+
 def data_of(settings: Settings) -> Data:
     return Data(settings.cases.type, settings.cases.op, settings.cases.root)
 

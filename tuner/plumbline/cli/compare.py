@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plumbline.results import compare, comparison_chart, sides
-from plumbline.results.compare import ComparedCell, How, SideComparison
+from plumbline.results.compare import ComparedCell, SideComparison
 from plumbline.results.sides import Side
 from plumbline.system.words import counted, with_interval
 from plumbline_db.connection import Database
@@ -23,11 +23,7 @@ from .base import Program
 
 def _option(name: str, **more: Any) -> options.Wrap:
     """With the default that the comparison has."""
-    return options.option(f"--{name}", unset=lambda: _usual(name), **more)
-
-
-def _usual(name: str) -> object:
-    return getattr(How(), name)
+    return options.option(f"--{name}", unset=str(getattr(compare.How(), name)), **more)
 
 
 @base.command(

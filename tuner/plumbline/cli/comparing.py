@@ -68,8 +68,7 @@ def run(
     sizes = asked.pop("sizes", None)
     if sizes and min(sizes) < 1:
         raise click.UsageError("--sizes: each of 1 byte or more")
-    given = {name: value for name, value in asked.items() if value is not None}
-    settings = campaign_file.load(None, given)
+    settings = campaign_file.load(None, asked)
     if sizes:
         settings = settings.but(sizes=sorted(set(sizes)))
     with (

@@ -41,5 +41,5 @@ def command(program: Program, form: str, recording: Path, output: Path) -> int:
         return 0
     click.echo(f"{trace.path}: {trace.actions} actions of {found.nprocs} ranks")
     for name, count in sorted(trace.left_out.items()):
-        click.echo(f"plumbline: {count} calls of {name} are left out", err=True)
+        common.remark(f"{count} calls of {name} are left out")
     return 0

@@ -119,7 +119,7 @@ def prune(program: Program, keep: tuple[str, ...], listing: bool) -> None:
     Database.open(path).close()  # one that is missing is not made
     before = path.stat().st_size
     with Database.open(path, write=not listing) as db:
-        found = pruning.look(db, policy) if listing else pruning.done(db, policy)
+        found = pruning.pruned(db, policy, listing=listing)
     pruning.show(program, policy, found, before, listing=listing)
 
 
@@ -188,8 +188,7 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
         document = {"path": str(program.database), **taken._asdict()}
         common.print_json(document)
         return
-    for lacking in taken.missing:
-        click.echo(f"plumbline: {source} lacks {lacking}", err=True)
+    common.remark(*(f"{source} lacks {lacking}" for lacking in taken.missing))
     there = "" if taken.new else ", which is there already"
     left = f"; left out: {', '.join(taken.left_out)}" if taken.left_out else ""
     click.echo(

@@ -113,8 +113,7 @@ def command(
     if output is not None:
         _write(output, found)
     failures += _keep(program, recorded, recording, found, replayed=replay)
-    for failure in failures:
-        click.echo(f"plumbline: {failure}", err=True)
+    common.remark(*failures)
     if program.json:
         common.print_json(found)
         return 0

@@ -83,10 +83,9 @@ def command(
             preload_library=paths.layout().preload(paths.build_id(library)),
             unsafe=unsafe,
         )
-    if choice.note:
-        click.echo(f"plumbline: {choice.note}", err=True)
+    common.remark(choice.note)
     if not bundle.winners:
-        click.echo(f"plumbline: campaign {found.id} has no winners to put in force", err=True)
+        common.remark(f"campaign {found.id} has no winners to put in force")
     written = write(bundle, formats, force=force)
     if program.json:
         common.print_json(written)
@@ -94,4 +93,4 @@ def command(
     for file in written:
         click.echo(file.path)
     if not written:
-        click.echo("plumbline: no winner has anything to say in this format", err=True)
+        common.remark("no winner has anything to say in this format")

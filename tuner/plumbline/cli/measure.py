@@ -164,8 +164,7 @@ def command(
         raw = unkept.records(store)
     common.write_records(output, "measure", raw)
     told = conditions.of_starts(settling.starts(raw), simulated=simulated)
-    for weakness in [*conditions.of_records(raw), *told]:
-        click.echo(f"plumbline: {weakness.text}", err=True)
+    common.remark(*(weakness.text for weakness in [*conditions.of_records(raw), *told]))
     _show(program, lines, added, axis, tested=not simulated)
     return 0 if all(line.outcome == "ok" for line in lines) else 1
 

@@ -73,7 +73,7 @@ def _axis(number: int, unit: int) -> str:
     takes="mpi db json nprocs nodes bind map_by sizes seed",
     invoke_without_command=True,
     context_settings={"default_map": options.usual("seed")},
-    told={"nprocs": RANKS, "sizes": {"unset": lambda: _axis(0, 1)}},
+    told={"nprocs": RANKS, "sizes": {"unset": _axis(0, 1)}},
 )
 @click.option(
     "--campaign-file",
@@ -86,7 +86,7 @@ def _axis(number: int, unit: int) -> str:
 @options.option(
     "--work",
     type=options.Numbers(least=1, most=limits.MOST),
-    unset=lambda: _axis(1, 1000),
+    unset=_axis(1, 1000),
     help="Microseconds of work, with commas between.",
 )
 @options.option(
@@ -195,8 +195,7 @@ def command(
         row, found, weak, threshold = _measured(db, settings, toolchain, starter, where, new=new)
     known = classes.of(found)
     said = words.of_library(known, threshold)
-    for weakness in weak:
-        click.echo(f"plumbline: {weakness.text}", err=True)
+    common.remark(*(weakness.text for weakness in weak))
     if picture is not None:
         title = suite.title(toolchain.installation.library, settings)
         common.draw(picture, sheet.of_one(title, found, dots=dots))
@@ -245,7 +244,7 @@ def _measured(
     if row.state == "finished":
         found = suite.read(db, row, settings)
     else:
-        click.echo(f"plumbline: {suite.announced(settings)}", err=True)
+        common.remark(suite.announced(settings))
         settings_of.require_in_force(starter, settings.knobs)
         with progress.Bar() as bar:
             store = LaunchStore(db, row.id, starter, bar)

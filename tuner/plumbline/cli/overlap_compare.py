@@ -105,7 +105,7 @@ def _draw_sheet(
 ) -> None:
     rows = [
         (
-            f"{measured.stored.name} ({measured.stored.campaign.id})",
+            measured.stored.label,
             [cell for cell in measured.cells if not chosen or cell.bench in chosen],
         )
         for measured in found
@@ -115,10 +115,7 @@ def _draw_sheet(
 
 
 def _draw_difference(file: Path, compared: Between) -> None:
-    names = [
-        f"{measured.stored.name} ({measured.stored.campaign.id})"
-        for measured in (compared.a, compared.b)
-    ]
+    names = compared.a.stored.label, compared.b.stored.label
     common.draw(file, difference_maps.sheet(compared.found, *names))
 
 

@@ -61,12 +61,7 @@ BUDGET_SECONDS = 600.0
     unset=f"{BUDGET_SECONDS:g}",
     help="Seconds in launches after which nothing is begun.",
 )
-@options.option(
-    "--output",
-    type=options.NewFolder(),
-    unset="beside the database",
-    help="Folder of the exported files.",
-)
+@options.exported
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -130,7 +125,7 @@ def _run(
     toolchain = toolchains.find_toolchain(program.mpi, settings=settings, beside=database.parent)
     starter = starting.starter(toolchain, settings)
     starter.require(tune.pilot_plan(asked, settings).text())
-    tune.check(toolchain, asked, settings)
+    tune.tried(toolchain, asked, settings)  # refused where they cannot be
     with Database.open(database, write=True) as db:
         campaign = tune.begin(db, toolchain, asked, settings, new=new)
         starter.keep_apart(campaign)

@@ -19,9 +19,7 @@ from .base import Program
 
 
 @base.command("platform", takes="mpi db json nprocs nodes simulate")
-@click.argument(
-    "campaign_file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
+@options.campaign_file
 @click.option("--output", type=options.NewFile(), help="File to write in place of the terminal.")
 @click.option("--fit", help="Instead: fit a machine to the ping-pongs of this campaign.")
 def command(

@@ -46,9 +46,8 @@ def command(program: Program, application: tuple[str, ...], output: Path) -> int
     write(output, found)
     console = common.console(stderr=True)
     console.print(_table(found))
-    for line in _remarks(found):
-        click.echo(f"plumbline: {line}", err=True)
-    click.echo(f"plumbline: {output}: {counted(len(found.calls), 'kind')} of calls", err=True)
+    kinds = counted(len(found.calls), "kind")
+    common.remark(*_remarks(found), f"{output}: {kinds} of calls")
     return 0 if _is_recording(application) else found.status
 
 

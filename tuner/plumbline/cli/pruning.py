@@ -34,30 +34,23 @@ def policy_of(words: Sequence[str]) -> Policy:
 
 def by_policy(db: Database, policy: Policy) -> None:
     """As the settings of a campaign that has ended ask for it."""
-    found = done(db, policy)
+    found = pruned(db, policy)
     if found:
-        click.echo(f"plumbline: {said(found)}; {policy.said}", err=True)
+        common.remark(f"{said(found)}; {policy.said}")
 
 
-def done(db: Database, policy: Policy) -> list[Pruned]:
-    """One campaign after the other, each for good before the next one."""
+def pruned(db: Database, policy: Policy, *, listing: bool = False) -> list[Pruned]:
+    """One campaign after the other, each for good before the next one; with `listing` nothing goes:
+    what would."""
     now = datetime.datetime.now(datetime.UTC)
+    prune = old_samples.would_go if listing else old_samples.prune
     found = [
-        old_samples.prune(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
+        prune(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
         for campaign in old_samples.old(db, policy, now)
     ]
-    if found:
+    if found and not listing:
         connection.release(db)
     return found
-
-
-def look(db: Database, policy: Policy) -> list[Pruned]:
-    """What `done` would do."""
-    now = datetime.datetime.now(datetime.UTC)
-    return [
-        old_samples.would_go(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
-        for campaign in old_samples.old(db, policy, now)
-    ]
 
 
 def said(found: list[Pruned]) -> str:

@@ -51,8 +51,7 @@ def command(program: Program, application: tuple[str, ...], output: Path, limit:
     if program.json:
         common.print_json(found)
     else:
-        for line in _lines(found):
-            click.echo(f"plumbline: {line}", err=True)
+        common.remark(*_lines(found))
     return about.status
 
 

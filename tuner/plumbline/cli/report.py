@@ -48,7 +48,7 @@ def command(program: Program, campaigns: tuple[str, ...], output: Path) -> None:
         printed.write(written.first, pdf)
     except PlumblineError as error:
         missing = str(error)
-        click.echo(f"plumbline: {missing}", err=True)
+        common.remark(missing)
     if program.json:
         common.print_json(
             {

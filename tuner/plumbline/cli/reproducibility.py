@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,19 +32,13 @@ _ESTIMATORS = {
 }
 
 
-def _standing(name: str) -> Callable[[], str]:
+def _standing(name: str) -> str:
     """What the help says of a setting: with --quick too, where that has another one."""
-
-    def text() -> str:
-        full, short = (
-            ",".join(f"{number:g}" for number in value) if isinstance(value, list) else str(value)
-            for value in (
-                getattr(said, name) for said in (ReproducibilitySettings(), quick_settings())
-            )
-        )
-        return full if full == short else f"{full}; with --quick {short}"
-
-    return text
+    full, short = (
+        ",".join(f"{number:g}" for number in value) if isinstance(value, list) else str(value)
+        for value in (getattr(said, name) for said in (ReproducibilitySettings(), quick_settings()))
+    )
+    return full if full == short else f"{full}; with --quick {short}"
 
 
 @base.command(
@@ -139,9 +133,8 @@ def _shown(report: Report) -> Iterator[RenderableType]:
     ranks = ", ".join(str(nproc) for nproc in report.settings.nprocs)
     yield Text(f"{library.version_string}, {machine.cpu_model}, {ranks} ranks", style="bold")
     yield Text()
-    yield _title(
-        f"Spread over {report.spread.trials} trials: largest over smallest result, minus one"
-    )
+    spread = f"Spread over {report.spread.trials} trials: largest over smallest result, minus one"
+    yield Text(spread, style="bold")
     yield _spread(report.spread)
     if report.spread.trials < report.settings.trials:
         yield Text(
@@ -153,7 +146,8 @@ def _shown(report: Report) -> Iterator[RenderableType]:
         if number == 0:
             yield Text("\n".join(["", *_false_alarm_lines(report.settings, table)]))
         yield Text()
-        yield _title(f"Planted slow-downs: share of cells found ({_ESTIMATORS[name]})")
+        head = f"Planted slow-downs: share of cells found ({_ESTIMATORS[name]})"
+        yield Text(head, style="bold")
         yield _power(table)
     if report.effects:
         yield Text(_power_note(report.settings))
@@ -240,10 +234,7 @@ def _power(table: EffectTable) -> Table:
             if (power.nprocs, power.size_class) == (row.nprocs, row.size_class)
         }
         shares = [
-            f"{100 * of[effect].share:.0f} % (+{of[effect].realised:.1f} %)"
-            if of[effect].realised >= 0
-            else f"{100 * of[effect].share:.0f} % ({of[effect].realised:.1f} %)"
-            for effect in effects
+            f"{100 * of[effect].share:.0f} % ({of[effect].realised:+.1f} %)" for effect in effects
         ]
         least = "none" if row.effect is None else f"{row.effect:g} % and more"
         cells = max(power.cells for power in of.values())
@@ -281,7 +272,3 @@ def _seconds(report: Report) -> Iterator[str]:
         f"One result takes {seconds.ours / sets:.1f} s of launches with ours, {plain} with the "
         f"plain schemes. {total:.0f} s in all."
     )
-
-
-def _title(text: str) -> Text:
-    return Text(text, style="bold")

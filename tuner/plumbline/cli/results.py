@@ -71,8 +71,7 @@ def command(
         wanted = _wanted(db, campaign_file, campaign)
         found = [report.read(db, campaign) for campaign in wanted]
         if campaign is None:
-            for note in _in_use(db, wanted):
-                click.echo(f"plumbline: {note}", err=True)
+            common.remark(*_in_use(db, wanted))
     if explain or measure:
         explanations.show(program.database, found, picture, all_rows, measure, program.json)
         return

@@ -56,15 +56,14 @@ def command(
     if binary is None:
         raise common.no_program(application[0])
     files = in_force.files(program.database, campaign, program.mpi)
-    _say(files.note)
+    common.remark(files.note)
     environment = in_force.environment(files)
     start = ranks_asked.of(application, os.environ, Path(binary))
     shown = as_started.unproven(start)
     if not no_proof:
         shown = as_started.shown(files, environment, start, program.database.absolute().parent)
-    for statement in (*shown.statements, as_started.applying(files, environment, shown)):
-        _say(statement)
-    _say(in_force.elsewhere(files, application))
+    common.remark(*shown.statements, as_started.applying(files, environment, shown))
+    common.remark(in_force.elsewhere(files, application))
     environment = in_force.for_program(environment, Path(binary))
     if output is None:
         os.execve(binary, list(application), environment)  # noqa: S606 - becomes the user's command
@@ -88,8 +87,7 @@ def _recorded(
     saved = saving.of_finished(program.database, files.campaign.id, found)
     if program.json:
         common.print_json(saved)
-    for line in _lines(saved, files):
-        _say(line)
+    common.remark(*_lines(saved, files))
     return found.status
 
 
@@ -124,8 +122,3 @@ def _by_function(rows: Sequence[SavedCalls]) -> Iterator[tuple[str, str]]:
 def _few(words: Sequence[str]) -> str:
     more = f" and {len(words) - _MOST_NAMED} more" if len(words) > _MOST_NAMED else ""
     return ", ".join(words[:_MOST_NAMED]) + more
-
-
-def _say(line: str) -> None:
-    if line:
-        click.echo(f"plumbline: {line}", err=True)

@@ -41,22 +41,12 @@ class Ran(msgspec.Struct, frozen=True):
     failures: list[str] = []
     prefixes: list[Path | None] = []
 
-    def reports(self) -> list[Report]:
-        with Database.open(self.database) as db:
-            return [report.read(db, one) for one in self.ids]
-
-    def require_all(self) -> None:
-        """Raises PlumblineError when one could not be run."""
-        if self.failures:
-            raise PlumblineError(
-                "not run to the end: " + "; ".join(self.failures) + " (the same command goes on)"
-            )
-
 
 def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Report]:
     """Prints what the campaigns found, and returns it; `all_rows` None: it is about the search.
     Raises PlumblineError when one could not be run."""
-    found = ran.reports()
+    with Database.open(ran.database) as db:
+        found = [report.read(db, id) for id in ran.ids]
     if program.json:
         common.print_json(report.documents(found, all_cells=all_rows is not None))
     elif len(found) == 1 and all_rows is None:
@@ -64,7 +54,9 @@ def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Re
             click.echo(line)
     elif found:
         common.show(*tables.of_all(found, guidelines.load(), all_rows=bool(all_rows)))
-    ran.require_all()
+    if ran.failures:
+        failed = "; ".join(ran.failures)
+        raise PlumblineError(f"not run to the end: {failed} (the same command goes on)")
     return found
 
 
@@ -99,7 +91,7 @@ def run(
             _one(task, new=new, database=database, output=output, begun=begun)
             prefixes.append(task.mpi_prefix)
         except PlumblineError as error:
-            click.echo(f"plumbline: {task.label}: {error}", err=True)
+            common.remark(f"{task.label}: {error}")
             failures.append(f"{task.label}: {error}")
             prefixes += [task.mpi_prefix] * (len(ids) - len(prefixes))
     return Ran(ids, database, failures, prefixes)
@@ -125,10 +117,9 @@ def _one(
     ranks = starting.starter(toolchain, settings)
     loop.check(toolchain, settings, ranks)
     for function, ids in identity.beside(toolchain, settings).items():
-        click.echo(
-            f"plumbline: {function} is measured as well: {', '.join(ids)} is about it, and "
-            "`functions` adds to what `guidelines` name",
-            err=True,
+        common.remark(
+            f"{function} is measured as well: {', '.join(ids)} is about it, and "
+            "`functions` adds to what `guidelines` name"
         )
     with Database.open(database, write=True) as db:
         campaign = identity.begin(db, toolchain, settings, new=new)
@@ -146,20 +137,18 @@ def _one(
             output = None if output is None else output / campaign.id
         if campaign.state == "finished":
             if output is not None:
-                click.echo(
-                    f"plumbline: campaign {campaign.id} is finished already; its files are written "
+                common.remark(
+                    f"campaign {campaign.id} is finished already; its files are written "
                     f"elsewhere with `plumbline export env json --campaign {campaign.id} "
-                    f"--output {output}`",
-                    err=True,
+                    f"--output {output}`"
                 )
             return campaign.id
         folder = output or export_folder.claim(db, database, campaign)
         if campaign.oversubscribed:
-            click.echo(
-                f"plumbline: {campaign.nprocs} ranks on "
+            common.remark(
+                f"{campaign.nprocs} ranks on "
                 f"{counted(toolchain.machine.processing_units, 'processing unit')}: "
-                f"oversubscribed, and marked as such{_held(ranks)}",
-                err=True,
+                f"oversubscribed, and marked as such{_held(ranks)}"
             )
         try:
             with _bar(settings) as bar:
@@ -168,9 +157,7 @@ def _one(
         except KeyboardInterrupt:
             kept = counted(len(runs.listing(db, campaign.id)), "launch")
             with contextlib.suppress(OSError):  # the terminal may be gone
-                click.echo(
-                    f"plumbline: campaign {campaign.id}: {kept} kept in {database}", err=True
-                )
+                common.remark(f"campaign {campaign.id}: {kept} kept in {database}")
             raise
         if output is None:
             export_folder.release(folder)

@@ -40,16 +40,12 @@ class ServedSite(NamedTuple):
         Database.open(self.database).close()  # a missing or foreign file is said first
         access = None if self.web_config is None else Access(self.web_config)
         address = web.Address(self.host, self.port, self.names, access)
-        told = metrics(self.most_series)
+        told = web.Metrics(collectors(), self.most_series)
         server = web.Server(self.database, address, rooms.every(self.database), told)
         say(f"{address.url} serves {self.database}")
         if not _is_loopback(self.host) and not (access and access.asks_who):
             say("whoever reaches it may read it: a web configuration asks who")
         return server
-
-
-def metrics(most_series: int) -> web.Metrics:
-    return web.Metrics(collectors(), most_series)
 
 
 def collectors() -> Mapping[str, Collect]:

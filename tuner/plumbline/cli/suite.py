@@ -51,11 +51,9 @@ def command(
     if name is None:
         raise UsageError("name a suite file, or one that ships (`plumbline suite --list`)")
     found = description.named(name)
-    given = {key: value for key, value in asked.items() if value is not None}
-    settings = campaign_file.load(None, given)
+    settings = campaign_file.load(None, asked)
     ran = running_suites.run(program, settings, found.title or name, found.suite, new=new)
-    for weakness in ran.conditions:
-        click.echo(f"plumbline: {weakness.text}", err=True)
+    common.remark(*(weakness.text for weakness in ran.conditions))
     _show(program, ran)
     if picture is not None:
         _draw(ran, picture)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import click
-
 from plumbline.measure import tables
 from plumbline.settings import campaign_file as files
 from plumbline.settings import toolchain as toolchains
@@ -67,8 +65,8 @@ def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked
     ran = running_suites.run(there, settings, "sizes of a violation table", suites, new=new)
     added = _added(ran.suites)
     for size, why in added.items():
-        click.echo(f"plumbline: {size} B is added: {why}", err=True)
-    click.echo(f"plumbline: {len(added)} sizes were added by run {ran.campaign.id}", err=True)
+        common.remark(f"{size} B is added: {why}")
+    common.remark(f"{len(added)} sizes were added by run {ran.campaign.id}")
     cases = settings.cases
     if isinstance(cases.sizes, list) and not cases.block_sizes and cases.sizes != sorted(SIZES):
         return sorted({*cases.sizes, *added})

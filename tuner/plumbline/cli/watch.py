@@ -187,9 +187,8 @@ def _named(noisy: list[NoisyCell]) -> str:
 
 
 def _alarms(alarms: list[CellAlarm]) -> Table:
-    table = Table(title="alarms", title_justify="left")
-    for name in ("found", "cell", "largest", "state", "detail"):
-        table.add_column(name)
+    heads = ("found", "cell", "largest", "state", "detail")
+    table = Table(*heads, title="alarms", title_justify="left")
     for alarm in alarms:
         table.add_row(
             alarm.found,
