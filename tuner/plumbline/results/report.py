@@ -83,11 +83,11 @@ class Report(msgspec.Struct, frozen=True):
     def remaining(self) -> list[tuple[Verdict, str]]:
         """Violations that are left, each with what its search found, and why it was not enough."""
         found = {(search.function, search.bytes): search for search in self.searches}
+        left = [verdict for verdict in self.after or [] if verdict.verdict == "violated"]
         if self.of_benchmarks():
             whole = found.get((EVERY_FUNCTION, 0))
             why = "not searched" if whole is None else whole.reason
-            return [(verdict, why) for verdict in self.after or [] if verdict.verdict == "violated"]
-        left = [verdict for verdict in self.after or [] if verdict.verdict == "violated"]
+            return [(verdict, why) for verdict in left]
         return [
             (verdict, self._reason(verdict, found.get((verdict.function, verdict.bytes))))
             for verdict in left
