@@ -14,8 +14,7 @@ from plumbline.foreign.table import volume
 from plumbline_db.errors import UsageError
 
 from .cells import ProgramCell
-from .programs import Seconds, Wanted, printed
-from .sizes import powers
+from .programs import Seconds, Wanted, powers, printed
 
 COLUMN = "osu_*"
 _WARMUP = 10

@@ -14,8 +14,6 @@ from rich.table import Table
 from rich.text import Text
 
 from plumbline.core.forms import name_of
-from plumbline.core.plan import Data
-from plumbline.settings import Settings
 from plumbline.settings.toolchain import Catalogue
 from plumbline.system import chart, mistakes
 from plumbline.system.words import with_interval
@@ -61,10 +59,6 @@ def remark(*texts: str) -> None:
     """What is not the answer, a line each, on stderr; nothing of what is empty."""
     for text in filter(None, texts):
         click.echo(f"plumbline: {text}", err=True)
-
-
-def data_of(settings: Settings) -> Data:
-    return Data(settings.cases.type, settings.cases.op, settings.cases.root)
 
 
 class Reasons:

@@ -119,13 +119,10 @@ def command(
         return 0
     for line in words.lines(found):
         click.echo(line)
-    if not replay and any(_unknown(finding) for finding in found):
+    unknown = [each for each in found if each.category == "collective" and each.saving is None]
+    if unknown and not replay:
         click.echo("\nwhat MPI's own would save no campaign tells: --replay measures it")
     return 0
-
-
-def _unknown(finding: HandMade) -> bool:
-    return finding.category == "collective" and finding.saving is None
 
 
 def _predicted(program: Program, recording: Recording, found: Sequence[HandMade]) -> list[HandMade]:

@@ -50,7 +50,7 @@ def command(
     if program.mpi is not None:
         if library:
             raise click.UsageError("--library and --mpi both say whom the files are for")
-        library = _installed(program.mpi)
+        library = libraries.find(program.mpi)[1].library.id
     if library:
         check_library(library)
     context = Context(library, known_parameters.known(paths.layout().search_spaces))
@@ -61,10 +61,6 @@ def command(
         for checked in linted:
             _show(checked)
     return common.VIOLATIONS_FOUND if any(checked.findings for checked in linted) else 0
-
-
-def _installed(prefix: Path) -> str:
-    return libraries.find(prefix)[1].library.id
 
 
 def _show(one: Linted) -> None:

@@ -117,7 +117,7 @@ def command(
         )
     ]
     simulated = all_settings.ranks.simulate is not None
-    data = common.data_of(all_settings)
+    data = all_settings.cases.data
     nprocs = all_settings.ranks.placement(toolchain.launcher.processing_units()).nprocs
     axis = Axis("ranks" if refine and len(sizes) == 1 else "bytes", nprocs)
     if axis.name == "ranks":

@@ -76,7 +76,7 @@ def command(
     toolchain = toolchains.find_toolchain(program.mpi)
     functions = tuple(common.functions(toolchain.catalogue, functions))
     settings = campaign_file.load(None, asked)
-    data = common.data_of(settings)
+    data = settings.cases.data
     cases = [
         PlanCase(function, size)
         for function in dict.fromkeys(functions)

@@ -72,13 +72,17 @@ def command(
     if picture is not None and sheet:
         _draw_sheet(picture, found, chosen, dots=dots)
     elif picture is not None and compared is not None:
-        _draw_difference(picture, compared)
+        names = compared.a.stored.label, compared.b.stored.label
+        common.draw(picture, difference_maps.sheet(compared.found, *names))
     if program.json:
         every = {"campaigns": [about(measured.stored) for measured in found]}
         common.print_json(every if compared is None else document(compared))
         return
     if compared is not None:
-        _say(compared)
+        for text in _heading(compared):
+            click.echo(text)
+        common.show(_table(compared.found.totals))
+        click.echo(_summary(compared))
     if picture is not None:
         click.echo(picture)
 
@@ -114,11 +118,6 @@ def _draw_sheet(
     common.draw(file, sheets.of_several(title, rows, dots=dots))
 
 
-def _draw_difference(file: Path, compared: Between) -> None:
-    names = compared.a.stored.label, compared.b.stored.label
-    common.draw(file, difference_maps.sheet(compared.found, *names))
-
-
 def _list(program: Program) -> None:
     with Database.open(program.database) as db:
         every = stored_overlap.every(db)
@@ -146,13 +145,6 @@ def _listing(every: Sequence[Stored]) -> Table:
         )
         table.add_row(*map(Text, words))
     return table
-
-
-def _say(compared: Between) -> None:
-    for text in _heading(compared):
-        click.echo(text)
-    common.show(_table(compared.found.totals))
-    click.echo(_summary(compared))
 
 
 def _heading(compared: Between) -> Iterator[str]:

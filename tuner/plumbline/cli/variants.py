@@ -117,7 +117,7 @@ def _best(
     launches: int | None,
 ) -> list[BestOfCell]:
     simulated = settings.ranks.simulate is not None
-    data = common.data_of(settings)
+    data = settings.cases.data
     candidate_space = CandidateSpace.of(toolchain, settings.ranks.nprocs, unsafe=True)
     first = 1 if simulated else FIRST
     finals = launches or (1 if simulated else LAUNCHES)

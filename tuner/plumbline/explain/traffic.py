@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from plumbline.core.configuration import Configuration
-from plumbline.core.plan import Data, Plan, PlanCase
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.explain.basis import SUITE
 from plumbline.libraries import CountsMessages, Family
 from plumbline.measure.launches import LaunchStore
@@ -130,7 +130,7 @@ def _launched(
         name=own.name,
         seed=settings.sampling.seed,
         cases=(case,),
-        data=Data(settings.cases.type, settings.cases.op, settings.cases.root),
+        data=settings.cases.data,
         blocks=1,
         reps=CALLS,
         warmup=0,

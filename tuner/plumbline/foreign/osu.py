@@ -13,9 +13,9 @@ from .table import (
     GivenTable,
     GivenTime,
     is_number,
-    moved,
     needed,
     seconds,
+    volume,
     whole,
 )
 
@@ -104,7 +104,7 @@ def _table(title: str, lines: list[str], first: int, nprocs: int) -> GivenTable:
         for name, value in given.items():
             if name.endswith("(us)"):
                 row = GivenTime(
-                    moved(function, size, nprocs, TOTALS), seconds(value, 1e6, number), n
+                    volume(function, size, nprocs, TOTALS), seconds(value, 1e6, number), n
                 )
                 columns.add(_short(name), row, number)
     reduces = function.replace("MPI_I", "MPI_") in REDUCTIONS
