@@ -61,8 +61,8 @@ class Program(Protocol):
         ...
 
     def prepare(self, offered: Sequence[ProgramCell], folder: Path) -> None:
-        """Writes the files that its arguments name."""
-        ...
+        """Writes the files that its arguments name: most name none."""
+        del offered, folder
 
     def read(self, words: Sequence[str], folder: Path, stdout: str) -> Seconds:
         """Seconds of one call, by the program's own statistic. Raises Unreadable."""

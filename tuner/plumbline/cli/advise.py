@@ -71,11 +71,7 @@ def command(
             advised = advice_stored.read(db, question, host=socket.gethostname())
     raced = _race(program, advised) if measure else None
     now = datetime.datetime.now(datetime.UTC)
-    if program.json:
-        common.print_json(_document(advised, raced, now))
-    else:
-        for text in _shown(advised, raced, now):
-            common.show(text)
+    common.answer(program, _document(advised, raced, now), _shown(advised, raced, now))
     answer = _answer(advised, raced)
     if answer is None or answer.way is None:
         return UNKNOWN

@@ -83,8 +83,5 @@ def command(
             programs=programs,
             progress=bar,
         )
-    if program.json:
-        common.print_json(document.of(found))
-    else:
-        common.show(*check_tables.of(found))
+    common.answer(program, document.of(found), check_tables.of(found))
     return common.VIOLATIONS_FOUND if found.slower() else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from plumbline.verify.table import natural_width
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.probe_records import ProbeRecord
 
+from .base import Program
 from .fitting import fitted
 
 VIOLATIONS_FOUND = 3
@@ -125,6 +126,14 @@ def print_json(value: object) -> None:
 
         text = json.dumps(msgspec.to_builtins(value)).encode()
     click.echo(msgspec.json.format(text, indent=2).decode())
+
+
+def answer(program: Program, document: object, shown: Iterable[RenderableType]) -> None:
+    """The document with --json, else what is shown of it."""
+    if program.json:
+        print_json(document)
+    else:
+        show(*shown)
 
 
 def console(*, stderr: bool = False) -> Console:

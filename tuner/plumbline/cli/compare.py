@@ -163,13 +163,7 @@ def _short(side: Side) -> str:
 
 def _heading(found: SideComparison, a: Side, b: Side) -> Iterator[str]:
     for letter, side in (("A", a), ("B", b)):
-        header = side.launches[0].header
-        crowded = " (oversubscribed)" if header.oversubscribed else ""
-        yield (
-            f"{letter}  {side.name.text}: {side.library.version_string} on {side.machine.host}, "
-            f"{header.nprocs} ranks{crowded}, {len(side.launches)} launches of "
-            f"{', '.join(side.suites)}"
-        )
+        yield f"{differences.headed(letter, side)} of {', '.join(side.suites)}"
     yield f"test: {found.test}, {found.how.alternative}; {found.why}"
     if not found.together:
         yield from differences.apart(found.a, found.b)

@@ -103,12 +103,7 @@ def show(found: MeasuredComparison) -> None:
 
 def _heading(found: MeasuredComparison) -> Iterator[str]:
     for letter, side in (("A", found.a), ("B", found.b)):
-        header = side.launches[0].header
-        crowded = " (oversubscribed)" if header.oversubscribed else ""
-        yield (
-            f"{letter}  {side.name.text}: {side.library.version_string} on {side.machine.host}, "
-            f"{header.nprocs} ranks{crowded}, {len(side.launches)} launches"
-        )
+        yield differences.headed(letter, side)
     claim = found.claim
     promised, least = f"{100 * (1 - claim.alpha):g} %", f"{100 * claim.tolerance:g} %"
     yield (

@@ -133,8 +133,7 @@ def compact(program: Program) -> None:
     """
     before, after = connection.compact(program.database)
     if program.json:
-        document = {"path": str(program.database), "bytes_before": before, "bytes": after}
-        common.print_json(document)
+        common.print_json({"path": str(program.database), "bytes_before": before, "bytes": after})
     else:
         click.echo(f"{program.database}: {megabytes(before)} -> {megabytes(after)}")
 
@@ -185,8 +184,7 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
 
     taken = storing.take(program.database, source, nprocs)
     if program.json:
-        document = {"path": str(program.database), **taken._asdict()}
-        common.print_json(document)
+        common.print_json({"path": str(program.database), **taken._asdict()})
         return
     common.remark(*(f"{source} lacks {lacking}" for lacking in taken.missing))
     there = "" if taken.new else ", which is there already"
@@ -200,8 +198,7 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
 
 def _show(program: Program, path: Path, moved: Sequence[Moved]) -> None:
     if program.json:
-        document = {"path": str(path), "runs": [each._asdict() for each in moved]}
-        common.print_json(document)
+        common.print_json({"path": str(path), "runs": [each._asdict() for each in moved]})
         return
     for each in moved:
         there = "" if each.new else ", which is there already"

@@ -7,8 +7,19 @@ from collections.abc import Iterator, Sequence
 
 from plumbline.results.compare import Difference
 from plumbline.results.side_conditions import SideConditions, load_differences
+from plumbline.results.sides import Side
 
 _LONGEST = 90  # characters of a factor's value; --json has all of it
+
+
+def headed(letter: str, side: Side) -> str:
+    """What a side is, and on how many launches it rests."""
+    header = side.launches[0].header
+    crowded = " (oversubscribed)" if header.oversubscribed else ""
+    return (
+        f"{letter}  {side.name.text}: {side.library.version_string} on {side.machine.host}, "
+        f"{header.nprocs} ranks{crowded}, {len(side.launches)} launches"
+    )
 
 
 def differing(differences: Sequence[Difference], *, together: bool) -> Iterator[str]:

@@ -71,10 +71,8 @@ def command(
         else:
             with progress.Bar(in_all=launches) as bar:
                 found = pingpong.run(LaunchStore(db, row.id, starter, bar), row, settings)
-    if program.json:
-        common.print_json({"id": row.id, "nprocs": ranks, "pairs": found})
-    else:
-        common.show(_lines(found), "", _times(found))
+    document = {"id": row.id, "nprocs": ranks, "pairs": found}
+    common.answer(program, document, (_lines(found), "", _times(found)))
     return 0
 
 

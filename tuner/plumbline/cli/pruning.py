@@ -67,14 +67,15 @@ def show(
 ) -> None:
     after = program.database.stat().st_size
     if program.json:
-        document = {
-            "path": str(program.database),
-            "pruned_now": not listing,
-            "pruned": found,
-            "bytes_before": before,
-            "bytes": after,
-        }
-        common.print_json(document)
+        common.print_json(
+            {
+                "path": str(program.database),
+                "pruned_now": not listing,
+                "pruned": found,
+                "bytes_before": before,
+                "bytes": after,
+            }
+        )
         return
     for pruned in found:
         click.echo(f"{pruned.campaign}: {pruned.samples} samples of {pruned.series} cases")

@@ -82,19 +82,13 @@ def _run(program: Program, file: Path | None, *, once: bool) -> int:
 
 def _status(program: Program) -> int:
     found = daemon_status.read(program.database, utc_now())
-    if program.json:
-        common.print_json(found)
-    else:
-        common.show(*of_status(found))
+    common.answer(program, found, of_status(found))
     return 0
 
 
 def _check(program: Program, file: Path | None) -> int:
     found = planned.read(program.database, file, utc_now)
-    if program.json:
-        common.print_json(found)
-    else:
-        common.show(*_of_plan(found))
+    common.answer(program, found, _of_plan(found))
     return 0
 
 

@@ -100,7 +100,7 @@ def _table(title: str, lines: list[str], first: int, nprocs: int) -> GivenTable:
             continue  # a table of another kind
         given = dict(zip(names, values, strict=True))
         size = whole(given["Size"], number) if "Size" in given else 0
-        n = _iterations(given, number)
+        n = max(1, whole(given.get("Iterations", "1"), number))
         for name, value in given.items():
             if name.endswith("(us)"):
                 row = GivenTime(
@@ -109,10 +109,6 @@ def _table(title: str, lines: list[str], first: int, nprocs: int) -> GivenTable:
                 columns.add(_short(name), row, number)
     reduces = function.replace("MPI_I", "MPI_") in REDUCTIONS
     return GivenTable(function, nprocs, columns.found, type, "MPI_SUM" if reduces else "")
-
-
-def _iterations(given: dict[str, str], line: int) -> int:
-    return max(1, whole(given["Iterations"], line)) if "Iterations" in given else 1
 
 
 def _short(name: str) -> str:

@@ -36,15 +36,12 @@ def of(
     """The most urgent ones first."""
     if not known:
         return [NextStep("The database holds no campaign yet.", "plumbline campaign")]
+    now = now or datetime.datetime.now(datetime.UTC)
     return [
         *_watched(db),
         *_under_way(known),
-        *(step for place in places for step in _of_place(db, place, now or _now())),
+        *(step for place in places for step in _of_place(db, place, now)),
     ]
-
-
-def _now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
 
 
 def _watched(db: Database) -> list[NextStep]:
