@@ -54,7 +54,7 @@ def command(program: Program, output: Path | None, check: bool, **asked: Any) ->
     if not check:
         return status
     pairs = zip(ran.ids, ran.prefixes, strict=True)
-    return max(status, *(_check(id, prefix, ran.database) for id, prefix in pairs))
+    return max(status, *(_check(id, prefix, program.database) for id, prefix in pairs))
 
 
 def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:

@@ -162,13 +162,8 @@ def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> l
         notes = [f"{event.kind}: {event.said}" for event in events.get(db, campaign.id)]
         files = exports.get(db, campaign.id)
     for guideline in found:
-        table.add_row(
-            guideline.guideline,
-            guideline.bench,
-            str(guideline.bytes),
-            guideline.lhs,
-            *_cells(guideline.before),
-        )
+        about = (guideline.guideline, guideline.bench, str(guideline.bytes), guideline.lhs)
+        table.add_row(*about, *_cells(guideline.before))
         if kept and guideline.after is not None:
             table.add_row("", "", "", "  after", *_cells(guideline.after))
     texts = [f"search: {search.reason}" for search in tried] + notes

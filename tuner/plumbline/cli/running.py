@@ -37,7 +37,6 @@ class Ran(msgspec.Struct, frozen=True):
     end, each with its label; `prefixes`: where the library of each campaign was looked for."""
 
     ids: list[str]
-    database: Path
     failures: list[str] = []
     prefixes: list[Path | None] = []
 
@@ -45,7 +44,7 @@ class Ran(msgspec.Struct, frozen=True):
 def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Report]:
     """Prints what the campaigns found, and returns it; `all_rows` None: it is about the search.
     Raises PlumblineError when one could not be run."""
-    with Database.open(ran.database) as db:
+    with Database.open(program.database) as db:
         found = [report.read(db, id) for id in ran.ids]
     if program.json:
         common.print_json(report.documents(found, all_cells=all_rows is not None))
@@ -75,7 +74,7 @@ def run(
     tasks = files.tasks(campaign_file, given, program.mpi)
     if len(tasks) == 1:
         id = _one(tasks[0], new=new, database=database, output=output)
-        return Ran([id], database, prefixes=[tasks[0].mpi_prefix])
+        return Ran([id], prefixes=[tasks[0].mpi_prefix])
     ids: list[str] = []
     prefixes: list[Path | None] = []
     failures: list[str] = []
@@ -94,7 +93,7 @@ def run(
             common.remark(f"{task.label}: {error}")
             failures.append(f"{task.label}: {error}")
             prefixes += [task.mpi_prefix] * (len(ids) - len(prefixes))
-    return Ran(ids, database, failures, prefixes)
+    return Ran(ids, failures, prefixes)
 
 
 def _one(

@@ -19,7 +19,7 @@ from plumbline.daemon.signals import Signals
 from plumbline.daemon.status import CampaignStatus, NoisyCell, Status
 from plumbline.system import ending
 from plumbline.system.words import counted
-from plumbline_db.watch_records import CellAlarm
+from plumbline_db.watch_records import CellAlarm, Watch
 
 from . import base, common, progress
 from .base import Program
@@ -100,8 +100,7 @@ def of_status(status: Status) -> Iterator[RenderableType]:
     if watch is None:
         yield Text("nothing was ever watched here: plumbline watch --example")
         return
-    who = f"watched by {status.holder.named}" if status.holder else _ended(status)
-    yield Text(who)
+    yield Text(f"watched by {status.holder.named}" if status.holder else _ended(watch))
     if watch.stepped:
         yield Text(f"last step: {watch.step}, {watch.stepped}")
     for label, text in (
@@ -133,9 +132,8 @@ def of_status(status: Status) -> Iterator[RenderableType]:
         yield Text(f"{text}. {retuning.detail}" if retuning.detail else text)
 
 
-def _ended(status: Status) -> str:
-    watch = status.watch
-    if watch is None or watch.state == "stopped":
+def _ended(watch: Watch) -> str:
+    if watch.state == "stopped":
         return "nobody watches now; the last one has stopped"
     return f"nobody watches now; process {watch.pid} on {watch.host} ended without a word"
 

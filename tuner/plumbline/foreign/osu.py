@@ -52,23 +52,22 @@ class Osu:
         left_out: list[str] = []
         missing: list[str] = []
         version = ""
-        parts: list[tuple[int, list[str]]] = []
+        parts: list[tuple[int, str, list[str]]] = []
         for number, line in enumerate(text.splitlines(), 1):
-            if _TITLE.match(line):
-                parts.append((number, []))
+            begun = _TITLE.match(line)
+            if begun:
+                version = begun[2] or version
+                parts.append((number, begun[1], []))
             if parts:
-                parts[-1][1].append(line)
-        for first, lines in parts:
-            title = _TITLE.match(lines[0])
-            assert title is not None  # noqa: S101 - it begins the part
-            version = title[2] or version
-            table = _table(title[1], lines, first, count)
+                parts[-1][2].append(line)
+        for first, title, lines in parts:
+            table = _table(title, lines, first, count)
             if table.columns:
                 tables.append(table)
             elif any(is_number(line.split()) for line in lines):
-                left_out.append(title[1] or "Latency")
+                left_out.append(title or "Latency")
             else:
-                missing.append(f"all numbers of {title[1] or 'Latency'}")
+                missing.append(f"all numbers of {title or 'Latency'}")
         return GivenOutput(version, tables, left_out=left_out, missing=missing)
 
 

@@ -82,7 +82,7 @@ def picture(visit: Visit) -> Response:
         text = curve.csv_of(found).encode()
         return drawn.download(visit, "curves", ".csv", text, "text/csv; charset=utf-8")
     if suffix == ".json":
-        return drawn.download(visit, "curves", ".json", drawn.encoded({"curves": found}))
+        return drawn.download(visit, "curves", ".json", msgspec.json.encode({"curves": found}))
     spec = curves_chart.specification(
         found, x=asked.x, y=asked.y, ratios=asked.show == "ratios", zoom=suffix == ".spec"
     )
