@@ -28,9 +28,6 @@ Wrap = Callable[[Any], Any]  # what stands above a command's function, after an 
 _Param = click.Parameter | None
 _Context = click.Context | None
 
-# Names of keys of a campaign file on the command line; the others are as in the file.
-_NAMES = {"budget_seconds": ("--budget",)}
-
 
 class Option(click.Option):
     """`unset`: what is taken where there is no default of its own, for the help. `shared`: of the
@@ -296,8 +293,8 @@ def key(name: str, **more: Any) -> Wrap:
         more["metavar"] = found.takes.replace(", ", "|")
     if name == "functions":
         more["type"] = Functions()
-    names = _NAMES.get(name, (f"--{name.replace('_', '-')}",))
-    return option(name, *names, **({"help": f"{words}."} | more))
+    word = "budget" if name == "budget_seconds" else name  # all others are as in the file
+    return option(name, f"--{word.replace('_', '-')}", **({"help": f"{words}."} | more))
 
 
 def of_plan(name: str, help: str, **more: Any) -> Wrap:
