@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from plumbline.campaign.circumstances import REDUCED
 from plumbline.check.cells import ProgramCell, cells, place_of, whole
-from plumbline.check.programs import Wanted
-from plumbline.check.sizes import powers, volume
+from plumbline.check.programs import Wanted, powers, volume
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
 from tests.db import build
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from plumbline.overlap.difference import ideal, regret
 from plumbline.overlap.metric import Ratio
-from plumbline.overlap.regret import ideal, regret
 
 
 def of(communication: float, computation: float, both: float) -> Ratio:

@@ -68,7 +68,7 @@ def other_uses(settings: Settings, *, crowded: bool) -> list[str]:
 
 
 def _data(settings: Settings, case: PlanCase) -> Iterator[Data]:
-    own = Data(settings.cases.type, settings.cases.op, settings.cases.root)
+    own = settings.cases.data
     yield own
     reduces = case.function in REDUCTIONS
     others = REDUCED if reduces else ((_MOVED, settings.cases.op),)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from .acceptance import Acceptance
-from .judge import CellSeen, SpeedUp, WinnerInLoop
+from .judge import CellSeen, WinnerInLoop
 
 
 def of(found: Acceptance) -> dict[str, Any]:
@@ -51,8 +51,8 @@ def _in_loop(one: WinnerInLoop) -> dict[str, Any]:
     return {
         "loop": one.loop,
         "word": one.word,
-        **_speedup(one.seen),
-        "again": None if one.again is None else _speedup(one.again),
+        **msgspec.to_builtins(one.seen),
+        "again": msgspec.to_builtins(one.again),
         "cells": one.cells,
         "worst": msgspec.to_builtins(one.worst) | {"speedup": one.worst_speedup},
         "slower": [msgspec.to_builtins(cell) for cell in one.slower],
@@ -65,11 +65,6 @@ def _cell(one: CellSeen) -> dict[str, Any]:
         "loop": one.loop,
         **msgspec.to_builtins(one.cell),
         "word": one.word,
-        **_speedup(one.seen),
-        "again": None if one.again is None else _speedup(one.again),
+        **msgspec.to_builtins(one.seen),
+        "again": msgspec.to_builtins(one.again),
     }
-
-
-def _speedup(one: SpeedUp) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.to_builtins(one)
-    return found

@@ -14,8 +14,7 @@ from plumbline.foreign.table import volume
 from plumbline_db.errors import UsageError
 
 from .cells import ProgramCell
-from .programs import FOLDER, Seconds, Wanted, printed
-from .sizes import powers
+from .programs import FOLDER, Seconds, Wanted, powers, printed
 
 COLUMN = "IMB"
 NAME = "IMB-MPI1"

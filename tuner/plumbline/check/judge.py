@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics as numbers
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Literal
 
 import msgspec
@@ -109,20 +109,17 @@ def suspects(logs: Logs, winners: Sequence[Winner]) -> list[Reading]:
     """What must be measured again: cells whose interval lies wholly above 1, uncorrected, and all
     cells of a winner whose mean does."""
     slow = {key for key, values in logs.items() if _above(paired_ratio(values))}
-    return [
-        key
-        for key in logs
-        if isinstance(key, Reading)
-        and (key in slow or (place_of(winners, key.cell), key.loop) in slow)
-    ]
+    return _readings(logs, slow, winners)
 
 
 def slower_again(logs: Logs, again: Logs, winners: Sequence[Winner]) -> list[Reading]:
     """What must be measured a third time: cells that are slower, and all cells of a winner whose
     mean is."""
     judged = judge(logs, again, winners)
-    cells = {Reading(cell.loop, cell.cell) for cell in judged.cells if cell.word == "slower"}
-    means = {
+    slow: set[Key] = {
+        Reading(cell.loop, cell.cell) for cell in judged.cells if cell.word == "slower"
+    }
+    slow |= {
         (winner.winner, winner.loop)
         for winner in judged.winners
         if winner.again
@@ -130,11 +127,14 @@ def slower_again(logs: Logs, again: Logs, winners: Sequence[Winner]) -> list[Rea
         and winner.again.high < 1
         and winner.again.adjusted_p < ALPHA
     }
+    return _readings(logs, slow, winners)
+
+
+def _readings(logs: Logs, slow: Set[Key], winners: Sequence[Winner]) -> list[Reading]:
+    """Those that are slow, and all of a winner and loop that are."""
+    readings = [key for key in logs if isinstance(key, Reading)]
     return [
-        key
-        for key in logs
-        if isinstance(key, Reading)
-        and (key in cells or (place_of(winners, key.cell), key.loop) in means)
+        key for key in readings if key in slow or (place_of(winners, key.cell), key.loop) in slow
     ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from .cells import ProgramCell
-from .programs import FOLDER, Reading, Seconds, Unreadable, Wanted
+from .programs import FOLDER, Program, Reading, Seconds, Unreadable, Wanted
 
 # The loops as the program calls them -> the columns of a table.
 COLUMNS = {
@@ -36,7 +36,7 @@ class _Line(msgspec.Struct):
     us: float | None
 
 
-class Loops:
+class Loops(Program):
     name = "loops"
     loops: Sequence[str] = tuple(COLUMNS)
 
@@ -55,9 +55,6 @@ class Loops:
         chosen = [word for loop in loops for word in ("--loop", loop)]
         cases = [_text(cell) for cell in offered]
         return [[str(self._program), *self._options, "--seed", str(seed), *chosen, *cases]]
-
-    def prepare(self, offered: Sequence[ProgramCell], folder: Path) -> None:
-        del offered, folder
 
     def read(self, words: Sequence[str], folder: Path, stdout: str) -> Seconds:
         del words, stdout

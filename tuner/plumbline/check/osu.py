@@ -14,8 +14,7 @@ from plumbline.foreign.table import volume
 from plumbline_db.errors import UsageError
 
 from .cells import ProgramCell
-from .programs import Seconds, Wanted, printed
-from .sizes import powers
+from .programs import Program, Seconds, Wanted, powers, printed
 
 COLUMN = "osu_*"
 _WARMUP = 10
@@ -25,7 +24,7 @@ def program_of(function: str) -> str:
     return "osu_" + function.removeprefix("MPI_").lower()
 
 
-class Osu:
+class Osu(Program):
     name = "OSU"
     loops: Sequence[str] = (COLUMN,)
 
@@ -51,9 +50,6 @@ class Osu:
             for function in dict.fromkeys(cell.function for cell in offered)
             for low, high in self._runs(function, offered)
         ]
-
-    def prepare(self, offered: Sequence[ProgramCell], folder: Path) -> None:
-        del offered, folder
 
     def read(self, words: Sequence[str], folder: Path, stdout: str) -> Seconds:
         del words, folder

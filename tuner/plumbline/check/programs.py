@@ -1,19 +1,21 @@
-"""What a benchmark program has to offer here, and what it hands back."""
+"""What a benchmark program has to offer here, which sizes of winners it measures, and what it hands
+back."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
+from plumbline.core.plan import REDUCTIONS
 from plumbline.foreign.osu import FUNCTIONS
-from plumbline.foreign.table import OutputFormat
+from plumbline.foreign.table import OutputFormat, volume
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
 
-from .cells import ProgramCell
+from .cells import ProgramCell, place_of
 
 
 class Reading(msgspec.Struct, frozen=True, order=True):
@@ -59,8 +61,8 @@ class Program(Protocol):
         ...
 
     def prepare(self, offered: Sequence[ProgramCell], folder: Path) -> None:
-        """Writes the files that its arguments name."""
-        ...
+        """Writes the files that its arguments name: most name none."""
+        del offered, folder
 
     def read(self, words: Sequence[str], folder: Path, stdout: str) -> Seconds:
         """Seconds of one call, by the program's own statistic. Raises Unreadable."""
@@ -68,6 +70,23 @@ class Program(Protocol):
 
 
 FOLDER = "{folder}"
+_LEAST_REDUCED = 4  # a float; smaller sizes are nothing to programs that reduce floats
+
+
+def powers(function: str, wanted: Wanted, *, totals: frozenset[str]) -> Iterator[int]:
+    """The sizes that such a program measures of a function, powers of two, at whose volumes a
+    winner is in force, up to what the campaign has measured. Barrier has the size 0."""
+    if function == "MPI_Barrier":
+        if place_of(wanted.winners, ProgramCell(function, 0)) is not None:
+            yield 0
+        return
+    size = _LEAST_REDUCED if function in REDUCTIONS else 1
+    while (moved := volume(function, size, wanted.nprocs, totals=totals)) <= wanted.most.get(
+        function, 0
+    ):
+        if moved and place_of(wanted.winners, ProgramCell(function, moved)) is not None:
+            yield size
+        size *= 2
 
 
 def printed(

@@ -93,7 +93,7 @@ class Sides:
         self._progress.step(
             f"{program.name}, {what}: {counted(len(offered), 'cell')}, {count} pairs of launches"
         )
-        times = Times(tuned=[], plain=[])
+        times = Times()
         order = random.Random(seed)  # noqa: S311 - no secret
         for pair in range(count):
             sides: list[Side] = list(get_args(Side))

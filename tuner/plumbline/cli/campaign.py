@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
+from plumbline.campaign import in_force
+from plumbline.check import acceptance, installed
 from plumbline.settings.search import Searching
 
-from . import base, common, options, progress, running
+from . import base, check_tables, common, options, progress, running
 from .base import Program
 
 # What `verify` does not have: it is this command without its search.
@@ -22,23 +24,14 @@ SEARCHING = (*Searching.__struct_fields__, "output", "check")
     told={"sizes": options.told("sizes")},
 )
 @options.keys("budget_seconds", "rounds")
-@options.option(
-    "--output",
-    type=options.NewFolder(),
-    unset="beside the database",
-    help="Folder of the exported files.",
-)
+@options.exported
 @options.keys("variants", "all", "settings", "unsafe")
 @click.option(
     "--check",
     is_flag=True,
     help="Then check the winners by programs that are not the campaign's own (plumbline check).",
 )
-@click.argument(
-    "campaign_file",
-    required=False,
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-)
+@options.campaign_file
 @options.keys("guidelines", "functions", "profile", "use", "sync", "launches", "launches_max")
 @options.new
 def command(program: Program, output: Path | None, check: bool, **asked: Any) -> int:
@@ -61,19 +54,14 @@ def command(program: Program, output: Path | None, check: bool, **asked: Any) ->
     if not check:
         return status
     pairs = zip(ran.ids, ran.prefixes, strict=True)
-    return max(status, *(_check(id, prefix, ran.database) for id, prefix in pairs))
+    return max(status, *(_check(id, prefix, program.database) for id, prefix in pairs))
 
 
 def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:
     """The exit code of an acceptance test of a campaign's winners, which is shown."""
-    from plumbline.campaign import in_force
-    from plumbline.check import acceptance, installed
-
-    from . import check_tables
-
     files = in_force.files(database, campaign, mpi_prefix)
     if not files.winners or files.settings.ranks.simulate is not None:
-        click.echo(f"plumbline: {campaign} has no winners that a program could check", err=True)
+        common.remark(f"{campaign} has no winners that a program could check")
         return 0
     programs = installed.programs(files, None, None, acceptance.ITERATIONS)
     with progress.Bar() as bar:

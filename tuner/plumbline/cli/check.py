@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
 
 import click
 
+from plumbline.campaign import as_started, in_force
+from plumbline.check import acceptance, document, installed
 from plumbline.system.placement import BINDS
 from plumbline_db.errors import UsageError
 
-from . import base, common, options, progress
+from . import base, check_tables, common, options, progress
 from .base import Program
-
-
-def _usual() -> ModuleType:
-    from plumbline.check import acceptance
-
-    return acceptance
 
 
 @base.command(
@@ -27,8 +22,8 @@ def _usual() -> ModuleType:
     told={"bind": {"unset": "as the campaign was asked for, else plain"}},
 )
 @options.option("--functions", type=options.Functions(), unset="all", help="Only winners of these.")
-@options.launches("Pairs of launches.", unset=lambda: _usual().PAIRS)
-@options.reps("Calls that each loop times.", unset=lambda: _usual().ITERATIONS)
+@options.launches("Pairs of launches.", unset=str(acceptance.PAIRS))
+@options.reps("Calls that each loop times.", unset=str(acceptance.ITERATIONS))
 @click.option(
     "--osu",
     type=click.Path(path_type=Path),
@@ -64,11 +59,6 @@ def command(
       plumbline check
       plumbline check --functions MPI_Allreduce,MPI_Bcast --json
     """
-    from plumbline.campaign import as_started, in_force
-    from plumbline.check import acceptance, document, installed
-
-    from . import check_tables
-
     pairs = acceptance.PAIRS if launches is None else launches
     if pairs < acceptance.LEAST_PAIRS:
         raise UsageError(
@@ -78,12 +68,10 @@ def command(
         raise UsageError(f"--bind {bind}: it is one of {', '.join(BINDS)}")
     iterations = reps or acceptance.ITERATIONS
     files = in_force.files(program.database, campaign, program.mpi)
-    if files.note:
-        click.echo(f"plumbline: {files.note}", err=True)
+    common.remark(files.note)
     programs = installed.programs(files, osu, imb, iterations)
     if not no_proof and files.winners:
-        for statement in as_started.proven(files, in_force.environment(files)):
-            click.echo(f"plumbline: {statement}", err=True)
+        common.remark(*as_started.proven(files, in_force.environment(files)))
     with progress.Bar() as bar:
         found = acceptance.run(
             files,
@@ -95,8 +83,5 @@ def command(
             programs=programs,
             progress=bar,
         )
-    if program.json:
-        common.print_json(document.of(found))
-    else:
-        common.show(*check_tables.of(found))
+    common.answer(program, document.of(found), check_tables.of(found))
     return common.VIOLATIONS_FOUND if found.slower() else 0

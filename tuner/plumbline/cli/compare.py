@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import msgspec
+from rich.table import Table
+from rich.text import Text
 
+from plumbline.results import compare, comparison_chart, sides
+from plumbline.results.compare import ComparedCell, SideComparison
+from plumbline.results.sides import Side
 from plumbline.system.words import counted, with_interval
+from plumbline_db.connection import Database
 
 from . import base, common, comparing, differences, options
 from .base import Program
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from plumbline.results.compare import ComparedCell, SideComparison
-    from plumbline.results.sides import Side
-
 
 def _option(name: str, **more: Any) -> options.Wrap:
     """With the default that the comparison has."""
-    return options.option(f"--{name}", unset=lambda: _usual(name), **more)
-
-
-def _usual(name: str) -> object:
-    from plumbline.results.compare import How
-
-    return getattr(How(), name)
+    return options.option(f"--{name}", unset=str(getattr(compare.How(), name)), **more)
 
 
 @base.command(
@@ -132,9 +127,6 @@ def command(
       plumbline compare openmpi-4.1.4-4s1c6c2f/modes@send_recv \\
         openmpi-4.1.4-4s1c6c2f/modes@ssend_recv
     """
-    from plumbline.results import compare, comparison_chart, sides
-    from plumbline_db.connection import Database
-
     of_how = {name: asked.pop(name) for name in compare.How.__struct_fields__ if name in asked}
     how = compare.How(**{name: value for name, value in of_how.items() if value is not None})
     if measure:
@@ -171,13 +163,7 @@ def _short(side: Side) -> str:
 
 def _heading(found: SideComparison, a: Side, b: Side) -> Iterator[str]:
     for letter, side in (("A", a), ("B", b)):
-        header = side.launches[0].header
-        crowded = " (oversubscribed)" if header.oversubscribed else ""
-        yield (
-            f"{letter}  {side.name.text}: {side.library.version_string} on {side.machine.host}, "
-            f"{header.nprocs} ranks{crowded}, {len(side.launches)} launches of "
-            f"{', '.join(side.suites)}"
-        )
+        yield f"{differences.headed(letter, side)} of {', '.join(side.suites)}"
     yield f"test: {found.test}, {found.how.alternative}; {found.why}"
     if not found.together:
         yield from differences.apart(found.a, found.b)
@@ -185,8 +171,6 @@ def _heading(found: SideComparison, a: Side, b: Side) -> Iterator[str]:
 
 
 def _table(found: SideComparison) -> Table:
-    from rich.text import Text
-
     variants = any(line.cell.variant not in ("", "default") for line in found.lines)
     settings = any(line.cell.settings for line in found.lines)
     on_ranks = any(line.cell.ranks for line in found.lines)
@@ -251,8 +235,6 @@ def _summary(found: SideComparison) -> str:
 
 
 def _document(found: SideComparison, a: Side, b: Side) -> dict[str, Any]:
-    import msgspec
-
     def side(one: Side) -> dict[str, Any]:
         header = one.launches[0].header
         return {

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from rich.text import Text
 
+from plumbline.results import compare, compared_now, comparison_files, regressions
+from plumbline.results.compare import How
+from plumbline.results.compared_now import MeasuredComparison
+from plumbline.results.comparison_files import summary, words_of
+from plumbline.settings import campaign_file
 from plumbline.system.words import counted
+from plumbline.verify import design
+from plumbline_db.connection import Database
 
 from . import common, differences, progress
 from .base import Program
-
-if TYPE_CHECKING:
-    from plumbline.results.compare import How
-    from plumbline.results.compared_now import MeasuredComparison
 
 LAUNCHES, FIRST = 40, 12  # of each side: at most, and before the first look
 TOLERANCE = 0.05
@@ -52,11 +56,6 @@ def run(
     **asked: Any,
 ) -> int:
     """Exit code 3 where B is slower somewhere, or has no result any more."""
-    from plumbline.results import compared_now, comparison_files, regressions
-    from plumbline.settings import campaign_file
-    from plumbline.verify import design
-    from plumbline_db.connection import Database
-
     if output is not None:
         comparison_files.require(output)
     names = (compared_now.parse(a), compared_now.parse(b))
@@ -69,8 +68,7 @@ def run(
     sizes = asked.pop("sizes", None)
     if sizes and min(sizes) < 1:
         raise click.UsageError("--sizes: each of 1 byte or more")
-    given = {name: value for name, value in asked.items() if value is not None}
-    settings = campaign_file.load(None, given)
+    settings = campaign_file.load(None, asked)
     if sizes:
         settings = settings.but(sizes=sorted(set(sizes)))
     with (
@@ -90,10 +88,6 @@ def run(
 
 
 def show(found: MeasuredComparison) -> None:
-    from rich.text import Text
-
-    from plumbline.results.comparison_files import words_of
-
     for text in _heading(found):
         click.echo(text)
     words = ("function", "bytes", "A µs", "B µs", "launches", "B against A")
@@ -108,15 +102,8 @@ def show(found: MeasuredComparison) -> None:
 
 
 def _heading(found: MeasuredComparison) -> Iterator[str]:
-    from plumbline.results import compare
-
     for letter, side in (("A", found.a), ("B", found.b)):
-        header = side.launches[0].header
-        crowded = " (oversubscribed)" if header.oversubscribed else ""
-        yield (
-            f"{letter}  {side.name.text}: {side.library.version_string} on {side.machine.host}, "
-            f"{header.nprocs} ranks{crowded}, {len(side.launches)} launches"
-        )
+        yield differences.headed(letter, side)
     claim = found.claim
     promised, least = f"{100 * (1 - claim.alpha):g} %", f"{100 * claim.tolerance:g} %"
     yield (
@@ -127,8 +114,6 @@ def _heading(found: MeasuredComparison) -> Iterator[str]:
 
 
 def _summary(found: MeasuredComparison) -> str:
-    from plumbline.results.comparison_files import summary
-
     counts = summary(found.cells)
     text = (
         f"of {counted(counts['cells'], 'cell')} B is slower in {counts['slower']}, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import click
 from click.shell_completion import CompletionItem
@@ -29,43 +29,51 @@ def campaigns(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     return _beginning(names, incomplete)
 
 
-def functions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from plumbline.core import guidelines as guideline_file
+def _of(known: Callable[[], Mapping[str, str | None]]) -> Complete:
+    """Of names, with what they say."""
 
-    del ctx, param
-    known = guideline_file.load(None).lhs_functions()
-    return _beginning(sorted(known), incomplete)
+    def complete(
+        ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        del ctx, param
+        names = known()
+        return _beginning(names, incomplete, names.get)
 
-
-def guidelines(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """With what they say."""
-    from plumbline.core import guidelines as guideline_file
-
-    del ctx, param
-    known = {rule.id: rule.name for rule in guideline_file.load(None).entries()}
-    return _beginning(known, incomplete, known.get)
+    return complete
 
 
-def formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def _functions() -> Mapping[str, str | None]:
+    from plumbline.core import guidelines
+
+    return dict.fromkeys(sorted(guidelines.load(None).lhs_functions()))
+
+
+def _guidelines() -> Mapping[str, str | None]:
+    from plumbline.core import guidelines
+
+    return {rule.id: rule.name for rule in guidelines.load(None).entries()}
+
+
+def _formats() -> Mapping[str, str | None]:
     from plumbline_exporters.registry import exporters
 
-    del ctx, param
-    return _beginning(exporters(), incomplete, lambda name: exporters()[name].summary)
+    return {name: exporter.summary for name, exporter in exporters().items()}
 
 
-def linted(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from plumbline_exporters.lint.formats import formats as known
+def _linted() -> Mapping[str, str | None]:
+    from plumbline_exporters.lint.formats import formats
 
-    del ctx, param
-    return _beginning(known(), incomplete)
+    return dict.fromkeys(formats())
 
+
+functions, formats = _of(_functions), _of(_formats)
 
 # Of options, by their names.
 OF_OPTIONS: dict[str, Complete] = {
     "campaign": campaigns,
-    "format_name": linted,
+    "format_name": _of(_linted),
     "functions": functions,
-    "guidelines": guidelines,
+    "guidelines": _of(_guidelines),
 }
 
 

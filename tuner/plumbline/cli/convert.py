@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from plumbline.detect import call_sites, otf2_trace, read, simgrid_trace
+
 from . import base, common, options
 from .base import Program
 
@@ -25,8 +27,6 @@ def command(program: Program, form: str, recording: Path, output: Path) -> int:
       plumbline convert simgrid my-recording my-trace
       smpirun -np 4 -platform p.xml -hostfile hosts -replay my-trace/simgrid.txt
     """
-    from plumbline.detect import call_sites, otf2_trace, read, simgrid_trace
-
     found = call_sites.resolved(read.read(recording))
     if form == "otf2":
         archive = otf2_trace.write(found, output)
@@ -41,5 +41,5 @@ def command(program: Program, form: str, recording: Path, output: Path) -> int:
         return 0
     click.echo(f"{trace.path}: {trace.actions} actions of {found.nprocs} ranks")
     for name, count in sorted(trace.left_out.items()):
-        click.echo(f"plumbline: {count} calls of {name} are left out", err=True)
+        common.remark(f"{count} calls of {name} are left out")
     return 0

@@ -5,17 +5,20 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from plumbline.foreign import storing
+from plumbline.settings import identity
 from plumbline.system.words import counted
+from plumbline_db import connection, flat_tables, restoring, schema, transfer, way_back
+from plumbline_db.connection import Database
+from plumbline_db.transfer import Moved
+from plumbline_exporters import table_files
 
-from . import base, common, completing, options
+from . import base, common, completing, options, pruning
 from .base import Program
-
-if TYPE_CHECKING:
-    from plumbline_db.transfer import Moved
+from .pruning import megabytes
 
 
 @click.group("db", cls=base.Group)
@@ -36,8 +39,6 @@ def check(program: Program) -> int:
     Example:
       plumbline db check --json
     """
-    from plumbline_db import connection, way_back
-
     path = program.database
     problems = connection.check(path)
     if program.json:
@@ -59,8 +60,6 @@ def backup(program: Program, target: Path) -> None:
     Example:
       plumbline db backup /safe/plumbline.db
     """
-    from plumbline_db import connection
-
     connection.backup(program.database, target)
     common.print_json({"path": str(target)}) if program.json else click.echo(str(target))
 
@@ -73,9 +72,6 @@ def restore(program: Program) -> None:
     Example:
       plumbline db check || plumbline db restore
     """
-
-    from plumbline_db import restoring
-
     done = restoring.restore(program.database, datetime.datetime.now(datetime.UTC))
     if program.json:
         common.print_json(
@@ -118,16 +114,12 @@ def prune(program: Program, keep: tuple[str, ...], listing: bool) -> None:
     Example:
       plumbline db prune --keep 90d --keep 10 --list
     """
-    from plumbline_db.connection import Database
-
-    from . import pruning
-
     policy = pruning.policy_of(keep)
     path = program.database
     Database.open(path).close()  # one that is missing is not made
     before = path.stat().st_size
     with Database.open(path, write=not listing) as db:
-        found = pruning.look(db, policy) if listing else pruning.done(db, policy)
+        found = pruning.pruned(db, policy, listing=listing)
     pruning.show(program, policy, found, before, listing=listing)
 
 
@@ -139,14 +131,9 @@ def compact(program: Program) -> None:
     Example:
       plumbline db compact
     """
-    from plumbline_db import connection
-
-    from .pruning import megabytes
-
     before, after = connection.compact(program.database)
     if program.json:
-        document = {"path": str(program.database), "bytes_before": before, "bytes": after}
-        common.print_json(document)
+        common.print_json({"path": str(program.database), "bytes_before": before, "bytes": after})
     else:
         click.echo(f"{program.database}: {megabytes(before)} -> {megabytes(after)}")
 
@@ -163,9 +150,6 @@ def export(program: Program, target: Path, runs: tuple[str, ...]) -> None:
     Example:
       plumbline db export ours.plumbline openmpi-4.1.4-4x6a3a03
     """
-    from plumbline.settings import identity
-    from plumbline_db import transfer
-
     moved = transfer.export(program.database, target, runs, identity.now())
     _show(program, target, moved)
 
@@ -192,22 +176,17 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
       plumbline db import ours.plumbline
       plumbline db import osu_allreduce.txt --nprocs 4
     """
-    from plumbline_db import schema, transfer
-
     if schema.is_database(source):
         if nprocs is not None:
             raise click.UsageError("--nprocs: a file of `plumbline db export` says it itself")
         _show(program, program.database, transfer.take(program.database, source))
         return
-    from plumbline.foreign import storing
 
     taken = storing.take(program.database, source, nprocs)
     if program.json:
-        document = {"path": str(program.database), **taken._asdict()}
-        common.print_json(document)
+        common.print_json({"path": str(program.database), **taken._asdict()})
         return
-    for lacking in taken.missing:
-        click.echo(f"plumbline: {source} lacks {lacking}", err=True)
+    common.remark(*(f"{source} lacks {lacking}" for lacking in taken.missing))
     there = "" if taken.new else ", which is there already"
     left = f"; left out: {', '.join(taken.left_out)}" if taken.left_out else ""
     click.echo(
@@ -219,8 +198,7 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
 
 def _show(program: Program, path: Path, moved: Sequence[Moved]) -> None:
     if program.json:
-        document = {"path": str(path), "runs": [each._asdict() for each in moved]}
-        common.print_json(document)
+        common.print_json({"path": str(path), "runs": [each._asdict() for each in moved]})
         return
     for each in moved:
         there = "" if each.new else ", which is there already"
@@ -244,10 +222,6 @@ def table(program: Program, what: str, runs: tuple[str, ...], output: Path | Non
     Example:
       plumbline db table medians --output medians.csv
     """
-    from plumbline_db import flat_tables
-    from plumbline_db.connection import Database
-    from plumbline_exporters import table_files
-
     if output is not None:
         table_files.require(output)
     with Database.open(program.database) as db, db.snapshot():

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from plumbline.results.compare import Difference
-    from plumbline.results.side_conditions import SideConditions
+from plumbline.results.compare import Difference
+from plumbline.results.side_conditions import SideConditions, load_differences
+from plumbline.results.sides import Side
 
 _LONGEST = 90  # characters of a factor's value; --json has all of it
+
+
+def headed(letter: str, side: Side) -> str:
+    """What a side is, and on how many launches it rests."""
+    header = side.launches[0].header
+    crowded = " (oversubscribed)" if header.oversubscribed else ""
+    return (
+        f"{letter}  {side.name.text}: {side.library.version_string} on {side.machine.host}, "
+        f"{header.nprocs} ranks{crowded}, {len(side.launches)} launches"
+    )
 
 
 def differing(differences: Sequence[Difference], *, together: bool) -> Iterator[str]:
@@ -28,8 +37,6 @@ def differing(differences: Sequence[Difference], *, together: bool) -> Iterator[
 
 def apart(a: SideConditions, b: SideConditions) -> Iterator[str]:
     """Of sides that were not measured together: what p does not know, and what is known of it."""
-    from plumbline.results.side_conditions import load_differences
-
     yield (
         "not paired: the sides were measured at different times; what changed in the machine "
         "between them is in these ratios, and no p and no interval knows of it"

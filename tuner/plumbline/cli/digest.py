@@ -123,5 +123,4 @@ def _wrapped(line: str, width: int) -> list[str]:
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
-        drop_whitespace=True,
     ) or [""]

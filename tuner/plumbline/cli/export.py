@@ -6,7 +6,14 @@ from pathlib import Path
 
 import click
 
+from plumbline.libraries import fits
+from plumbline.settings import default_campaign, identity
+from plumbline.system import paths
+from plumbline_db import machines
+from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
+from plumbline_exporters.bundle import load_bundle
+from plumbline_exporters.registry import exporters, write
 
 from . import base, common, completing, options
 from .base import Program
@@ -41,14 +48,6 @@ def command(
     Example:
       plumbline export env --output ~/plumbline && . ~/plumbline/plumbline.sh
     """
-    from plumbline.libraries import fits
-    from plumbline.settings import default_campaign, identity
-    from plumbline.system import paths
-    from plumbline_db import machines
-    from plumbline_db.connection import Database
-    from plumbline_exporters.bundle import load_bundle
-    from plumbline_exporters.registry import exporters, write
-
     if listing and program.json:
         common.print_json(
             [
@@ -84,10 +83,9 @@ def command(
             preload_library=paths.layout().preload(paths.build_id(library)),
             unsafe=unsafe,
         )
-    if choice.note:
-        click.echo(f"plumbline: {choice.note}", err=True)
+    common.remark(choice.note)
     if not bundle.winners:
-        click.echo(f"plumbline: campaign {found.id} has no winners to put in force", err=True)
+        common.remark(f"campaign {found.id} has no winners to put in force")
     written = write(bundle, formats, force=force)
     if program.json:
         common.print_json(written)
@@ -95,4 +93,4 @@ def command(
     for file in written:
         click.echo(file.path)
     if not written:
-        click.echo("plumbline: no winner has anything to say in this format", err=True)
+        common.remark("no winner has anything to say in this format")

@@ -18,7 +18,8 @@ from plumbline.verify.drawing import FoldingTable
 from plumbline.verify.table import natural_width
 
 _INDENT = 4
-_WIDE = 10_000
+# On which nothing has to be narrow.
+_WIDE = Console(file=io.StringIO(), width=10_000, markup=False, emoji=False, highlight=False)
 
 
 class _Width(msgspec.Struct, frozen=True):
@@ -55,7 +56,7 @@ def _of_table(table: Table, width: int) -> Iterator[RenderableType]:
 
 
 def _narrowed(table: Table, width: int) -> Iterator[RenderableType]:
-    widths = [_width_of(column, _console(_WIDE)) for column in table.columns]
+    widths = [_width_of(column) for column in table.columns]
     # What stands between columns is the same whatever the widths are.
     between = natural_width(table) - sum(each.most for each in widths)
     beside = between / max(1, len(widths) - 1)
@@ -112,10 +113,10 @@ def _with(
     return found
 
 
-def _width_of(column: Column, console: Console) -> _Width:
+def _width_of(column: Column) -> _Width:
     least = most = 0
     for cell in (column.header, *column.cells):
-        measured = console.measure(cell)
+        measured = _WIDE.measure(cell)
         least = max(least, measured.maximum if column.no_wrap else measured.minimum)
         most = max(most, measured.maximum)
     return _Width(least, most)
@@ -145,7 +146,3 @@ def _breaks(line: str, width: int, indent: int) -> Iterator[int]:
             yield word.start() + blank
             used, wanted = indent, wanted - blank
         used += wanted
-
-
-def _console(width: int) -> Console:
-    return Console(file=io.StringIO(), width=width, markup=False, emoji=False, highlight=False)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from plumbline import libraries
+from plumbline.libraries import known_parameters
+from plumbline.system import paths
+from plumbline_exporters.finding import Context, check_library
+from plumbline_exporters.lint import files as disk
+from plumbline_exporters.lint.files import Linted
+from plumbline_exporters.lint.formats import formats
+
 from . import base, common, options
 from .base import Program
-
-if TYPE_CHECKING:
-    from plumbline_exporters.lint.files import Linted
 
 
 @base.command("lint", takes="mpi json")
@@ -37,12 +41,6 @@ def command(
     Example:
       plumbline lint --library openmpi-5.0.11 decision.file ~/.openmpi/mca-params.conf
     """
-    from plumbline.libraries import known_parameters
-    from plumbline.system import paths
-    from plumbline_exporters.finding import Context, check_library
-    from plumbline_exporters.lint import files as disk
-    from plumbline_exporters.lint.formats import formats
-
     if listing:
         for format in formats().values():
             click.echo(f"{format.name:15} {format.summary}")
@@ -52,7 +50,7 @@ def command(
     if program.mpi is not None:
         if library:
             raise click.UsageError("--library and --mpi both say whom the files are for")
-        library = _installed(program.mpi)
+        library = libraries.find(program.mpi)[1].library.id
     if library:
         check_library(library)
     context = Context(library, known_parameters.known(paths.layout().search_spaces))
@@ -63,12 +61,6 @@ def command(
         for checked in linted:
             _show(checked)
     return common.VIOLATIONS_FOUND if any(checked.findings for checked in linted) else 0
-
-
-def _installed(prefix: Path) -> str:
-    from plumbline import libraries
-
-    return libraries.find(prefix)[1].library.id
 
 
 def _show(one: Linted) -> None:

@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 Wrap = Callable[[Any], Any]  # what stands above a command's function, after an @
 
-# Names of keys of a campaign file on the command line; the others are as in the file.
-_NAMES = {"budget_seconds": ("--budget",)}
+_Param = click.Parameter | None
+_Context = click.Context | None
 
 
 class Option(click.Option):
-    """`unset`: what is taken where there is no default of its own; for the help, and called for it
-    alone. `shared`: of the program, for several commands."""
+    """`unset`: what is taken where there is no default of its own, for the help. `shared`: of the
+    program, for several commands."""
 
     def __init__(
         self,
         *args: Any,
-        unset: str | Callable[[], object] = "",
+        unset: str = "",
         shared: bool = False,
         **more: Any,
     ) -> None:
@@ -58,8 +58,7 @@ class Option(click.Option):
             del extra["default"]
         extra.pop("range", None)  # what is no slip of the keyboard lies in it
         if self.unset and "default" not in extra:
-            unset = self.unset
-            extra["default"] = unset if isinstance(unset, str) else str(unset())
+            extra["default"] = self.unset
         return extra
 
 
@@ -75,18 +74,14 @@ class Words(click.ParamType[Any]):
 
     name = "words"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> list[str]:
+    def convert(self, value: Any, param: _Param, ctx: _Context) -> list[str]:
         return [word.strip() for word in value.split(",")] if isinstance(value, str) else value
 
 
 class Functions(Words):
     """`MPI_Gather`, and what is meant by `gather`."""
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> list[str]:
+    def convert(self, value: Any, param: _Param, ctx: _Context) -> list[str]:
         from plumbline.core import guidelines
         from plumbline.core.forms import name_of
 
@@ -98,7 +93,7 @@ class Functions(Words):
 class AllOrWords(Words):
     """True in place of `all`."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: Any, param: _Param, ctx: _Context) -> Any:
         words = super().convert(value, param, ctx)
         return True if words == ["all"] else words
 
@@ -120,9 +115,7 @@ class Real(click.FloatRange):
     def __init__(self, least: float = 0, most: float = LARGEST, **ends: bool) -> None:
         super().__init__(least, most, **ends)
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
+    def convert(self, value: Any, param: _Param, ctx: _Context) -> float:
         found = super().convert(value, param, ctx)
         if math.isnan(found):  # it is in every range
             self.fail(f"{value} is no number.", param, ctx)
@@ -142,7 +135,7 @@ class Bytes(click.ParamType[int]):
 
     name = "bytes"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def convert(self, value: Any, param: _Param, ctx: _Context) -> int:
         try:
             found = number_of_bytes(str(value))
         except ValueError:
@@ -169,9 +162,7 @@ class Numbers(click.ParamType[Any]):
         self.one_or_more = one_or_more
         self.name = "number" if one_or_more else "numbers"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> list[Any]:
+    def convert(self, value: Any, param: _Param, ctx: _Context) -> list[Any]:
         if not isinstance(value, str):
             return list(value)
         name = param.opts[-1] if param is not None else ""
@@ -196,8 +187,7 @@ class NewFile(click.Path):
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-
+    def convert(self, value: Any, param: _Param, ctx: _Context) -> Path:
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         try:
             if path.is_dir():
@@ -220,7 +210,7 @@ class NewFile(click.Path):
 class PictureFile(NewFile):
     """A file whose ending says which kind of picture it will hold."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+    def convert(self, value: Any, param: _Param, ctx: _Context) -> Path:
         from plumbline.system.chart import ENDINGS
 
         path = super().convert(value, param, ctx)
@@ -240,8 +230,7 @@ class NewFolder(click.Path):
     def __init__(self) -> None:
         super().__init__(path_type=Path)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-
+    def convert(self, value: Any, param: _Param, ctx: _Context) -> Path:
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         try:
             _try_folder(
@@ -304,8 +293,8 @@ def key(name: str, **more: Any) -> Wrap:
         more["metavar"] = found.takes.replace(", ", "|")
     if name == "functions":
         more["type"] = Functions()
-    names = _NAMES.get(name, (f"--{name.replace('_', '-')}",))
-    return option(name, *names, **({"help": f"{words}."} | more))
+    word = "budget" if name == "budget_seconds" else name  # all others are as in the file
+    return option(name, f"--{word.replace('_', '-')}", **({"help": f"{words}."} | more))
 
 
 def of_plan(name: str, help: str, **more: Any) -> Wrap:
@@ -409,6 +398,15 @@ def told(name: str) -> dict[str, object]:
 
 # --- options that several commands define ---------------------------------------------------------
 
+campaign_file = click.argument(
+    "campaign_file", required=False, type=click.Path(path_type=Path, dir_okay=False, exists=True)
+)
+exported = option(
+    "--output",
+    type=NewFolder(),
+    unset="beside the database",
+    help="Folder of the exported files.",
+)
 new = option("--new", is_flag=True, help="Start afresh, though this was asked for before.")
 no_proof = option("--no-proof", is_flag=True, help="Do not spend a second on the canaries.")
 unsafe = option("--unsafe", is_flag=True, help="Also what some legal programs cannot bear.")

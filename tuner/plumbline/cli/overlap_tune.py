@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+from rich.console import RenderableType
+from rich.text import Text
 
+from plumbline.campaign import export_folder
 from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import benches as names
-from plumbline.overlap import place
+from plumbline.overlap import place, tune, tuned
 from plumbline.overlap.tune import Asked
+from plumbline.overlap.tuned import TimedVerdict, TunedGuideline
 from plumbline.search.outcome import label
 from plumbline.settings import Settings, starting
+from plumbline.settings import campaign_file as files
+from plumbline.settings import toolchain as toolchains
 from plumbline.settings.sampling import Sampling
 from plumbline.system.words import with_interval
 from plumbline_db import events, exports, searches, winners
@@ -23,11 +29,6 @@ from plumbline_db.records import Campaign
 from . import base, common, options, progress
 from .base import Program
 from .overlap import MEASURING, RANKS
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from plumbline.overlap.tuned import TimedVerdict, TunedGuideline
 
 _BENCHES = "sender,receiver,both,vector,structure"
 _SIZES = "4096,16384,65536,262144,1048576"
@@ -60,12 +61,7 @@ BUDGET_SECONDS = 600.0
     unset=f"{BUDGET_SECONDS:g}",
     help="Seconds in launches after which nothing is begun.",
 )
-@options.option(
-    "--output",
-    type=options.NewFolder(),
-    unset="beside the database",
-    help="Folder of the exported files.",
-)
+@options.exported
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -113,29 +109,23 @@ def command(
 
 
 def _settings(file: Path | None, given: dict[str, Any]) -> Settings:
-    from plumbline.settings import campaign_file
-
-    source = campaign_file.read(file)
+    source = files.read(file)
     standing = {"nprocs": place.NPROCS, "budget_seconds": BUDGET_SECONDS}
     given = given | {"guidelines": ["OV1", "OV2"]}
-    return place.bound(campaign_file.of(source, standing | source.values, given))
+    return place.bound(files.of(source, standing | source.values, given))
 
 
 def _run(
     asked: Asked, settings: Settings, program: Program, output: Path | None, *, new: bool
 ) -> tuple[Campaign, list[TunedGuideline]]:
     """To the end; from the database where it is there already."""
-    from plumbline.campaign import export_folder
-    from plumbline.overlap import tune, tuned
-    from plumbline.settings.toolchain import find_toolchain
-
     database = program.database
     if settings.ranks.simulate is not None:
         raise UsageError("a simulated machine has no computation to overlap with")
-    toolchain = find_toolchain(program.mpi, settings=settings, beside=database.parent)
+    toolchain = toolchains.find_toolchain(program.mpi, settings=settings, beside=database.parent)
     starter = starting.starter(toolchain, settings)
     starter.require(tune.pilot_plan(asked, settings).text())
-    tune.check(toolchain, asked, settings)
+    tune.tried(toolchain, asked, settings)  # refused where they cannot be
     with Database.open(database, write=True) as db:
         campaign = tune.begin(db, toolchain, asked, settings, new=new)
         starter.keep_apart(campaign)
@@ -161,8 +151,6 @@ def _document(database: Path, campaign: Campaign, found: list[TunedGuideline]) -
 
 
 def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> list[RenderableType]:
-    from rich.text import Text
-
     table = common.table(
         *("guideline", "benchmark", "bytes", "left side", "T µs", "ratio", "left/right", ""),
         left=("guideline", "benchmark", "left side", "left/right", ""),
@@ -174,13 +162,8 @@ def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> l
         notes = [f"{event.kind}: {event.said}" for event in events.get(db, campaign.id)]
         files = exports.get(db, campaign.id)
     for guideline in found:
-        table.add_row(
-            guideline.guideline,
-            guideline.bench,
-            str(guideline.bytes),
-            guideline.lhs,
-            *_cells(guideline.before),
-        )
+        about = (guideline.guideline, guideline.bench, str(guideline.bytes), guideline.lhs)
+        table.add_row(*about, *_cells(guideline.before))
         if kept and guideline.after is not None:
             table.add_row("", "", "", "  after", *_cells(guideline.after))
     texts = [f"search: {search.reason}" for search in tried] + notes

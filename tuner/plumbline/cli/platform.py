@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from rich.table import Table
+
+from plumbline.launch import simulation
+from plumbline.libraries.simgrid import Selector
+from plumbline.results import simulated_pingpong, twin
+from plumbline.results.twin import Twin
+from plumbline.settings import campaign_file as files
+from plumbline_db.connection import Database
 
 from . import base, common, options
 from .base import Program
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from plumbline.libraries.simgrid import Selector
-    from plumbline.results.twin import Twin
-
 
 @base.command("platform", takes="mpi db json nprocs nodes simulate")
-@click.argument(
-    "campaign_file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
+@options.campaign_file
 @click.option("--output", type=options.NewFile(), help="File to write in place of the terminal.")
 @click.option("--fit", help="Instead: fit a machine to the ping-pongs of this campaign.")
 def command(
@@ -44,9 +43,6 @@ def command(
       plumbline platform campaign.toml --output fat-tree.xml
       plumbline pingpong && plumbline platform --fit openmpi-4.1.4-2pp3f2a
     """
-    from plumbline.launch import simulation
-    from plumbline.settings import campaign_file as files
-
     if fit is not None:
         selector = simulation.known(simulate or "ompi")
         return _fit(program, fit, selector, output)
@@ -78,9 +74,6 @@ def _out(output: Path | None, text: str) -> None:
 
 
 def _fit(program: Program, campaign: str, selector: Selector, output: Path | None) -> int:
-    from plumbline.results import simulated_pingpong, twin
-    from plumbline_db.connection import Database
-
     with Database.open(program.database) as db:
         found = simulated_pingpong.twin_of(db, campaign, selector, program.mpi)
     if output is not None:

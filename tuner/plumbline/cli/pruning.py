@@ -5,25 +5,21 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from plumbline.system.words import counted
+from plumbline_db import connection, old_samples
+from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
+from plumbline_db.old_samples import Policy, Pruned
 
 from . import common
 from .base import Program
 
-if TYPE_CHECKING:
-    from plumbline_db.connection import Database
-    from plumbline_db.old_samples import Policy, Pruned
-
 
 def policy_of(words: Sequence[str]) -> Policy:
     """`90d` and `10`, as people type them. Raises UsageError."""
-    from plumbline_db.old_samples import Policy
-
     days: list[int] = []
     last: list[int] = []
     for word in words:
@@ -38,34 +34,23 @@ def policy_of(words: Sequence[str]) -> Policy:
 
 def by_policy(db: Database, policy: Policy) -> None:
     """As the settings of a campaign that has ended ask for it."""
-    found = done(db, policy)
+    found = pruned(db, policy)
     if found:
-        click.echo(f"plumbline: {said(found)}; {policy.said}", err=True)
+        common.remark(f"{said(found)}; {policy.said}")
 
 
-def done(db: Database, policy: Policy) -> list[Pruned]:
-    """One campaign after the other, each for good before the next one."""
-    from plumbline_db import connection, old_samples
-
+def pruned(db: Database, policy: Policy, *, listing: bool = False) -> list[Pruned]:
+    """One campaign after the other, each for good before the next one; with `listing` nothing goes:
+    what would."""
     now = datetime.datetime.now(datetime.UTC)
+    prune = old_samples.would_go if listing else old_samples.prune
     found = [
-        old_samples.prune(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
+        prune(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
         for campaign in old_samples.old(db, policy, now)
     ]
-    if found:
+    if found and not listing:
         connection.release(db)
     return found
-
-
-def look(db: Database, policy: Policy) -> list[Pruned]:
-    """What `done` would do."""
-    from plumbline_db import old_samples
-
-    now = datetime.datetime.now(datetime.UTC)
-    return [
-        old_samples.would_go(db, campaign.id, policy.said, now.isoformat(timespec="seconds"))
-        for campaign in old_samples.old(db, policy, now)
-    ]
 
 
 def said(found: list[Pruned]) -> str:
@@ -82,14 +67,15 @@ def show(
 ) -> None:
     after = program.database.stat().st_size
     if program.json:
-        document = {
-            "path": str(program.database),
-            "pruned_now": not listing,
-            "pruned": found,
-            "bytes_before": before,
-            "bytes": after,
-        }
-        common.print_json(document)
+        common.print_json(
+            {
+                "path": str(program.database),
+                "pruned_now": not listing,
+                "pruned": found,
+                "bytes_before": before,
+                "bytes": after,
+            }
+        )
         return
     for pruned in found:
         click.echo(f"{pruned.campaign}: {pruned.samples} samples of {pruned.series} cases")

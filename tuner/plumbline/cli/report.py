@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from plumbline_db import campaigns as stored
+from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 
 from . import base, common, completing, options
@@ -29,8 +31,6 @@ def command(program: Program, campaigns: tuple[str, ...], output: Path) -> None:
       plumbline report --output report
     """
     from plumbline.pages import frozen, printed
-    from plumbline_db import campaigns as stored
-    from plumbline_db.connection import Database
 
     with Database.open(program.database) as db:
         names = [stored.get(db, name).id for name in dict.fromkeys(campaigns or (None,))]
@@ -48,7 +48,7 @@ def command(program: Program, campaigns: tuple[str, ...], output: Path) -> None:
         printed.write(written.first, pdf)
     except PlumblineError as error:
         missing = str(error)
-        click.echo(f"plumbline: {missing}", err=True)
+        common.remark(missing)
     if program.json:
         common.print_json(
             {

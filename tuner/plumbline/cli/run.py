@@ -6,16 +6,18 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from plumbline.campaign import as_started, in_force
+from plumbline.campaign.in_force import Files
+from plumbline.core.application import write
+from plumbline.results import profiling, saving
+from plumbline.results.saving import SavedCalls, Saving
+from plumbline.settings import ranks_asked
+
 from . import base, common, options
 from .base import Program
-
-if TYPE_CHECKING:
-    from plumbline.campaign.in_force import Files
-    from plumbline.results.saving import SavedCalls, Saving
 
 _MOST_NAMED = 4  # functions, or volumes that nobody has measured, in a line
 
@@ -50,22 +52,18 @@ def command(
       plumbline run -- mpirun -np 4 ./application
       plumbline run --output calls.json -- srun -n 64 ./application
     """
-    from plumbline.campaign import as_started, in_force
-    from plumbline.settings import ranks_asked
-
     binary = shutil.which(application[0])
     if binary is None:
         raise common.no_program(application[0])
     files = in_force.files(program.database, campaign, program.mpi)
-    _say(files.note)
+    common.remark(files.note)
     environment = in_force.environment(files)
     start = ranks_asked.of(application, os.environ, Path(binary))
     shown = as_started.unproven(start)
     if not no_proof:
         shown = as_started.shown(files, environment, start, program.database.absolute().parent)
-    for statement in (*shown.statements, as_started.applying(files, environment, shown)):
-        _say(statement)
-    _say(in_force.elsewhere(files, application))
+    common.remark(*shown.statements, as_started.applying(files, environment, shown))
+    common.remark(in_force.elsewhere(files, application))
     environment = in_force.for_program(environment, Path(binary))
     if output is None:
         os.execve(binary, list(application), environment)  # noqa: S606 - becomes the user's command
@@ -80,9 +78,6 @@ def _recorded(
     environment: dict[str, str],
 ) -> int:
     """Runs it to its end, and says what was saved; the application's exit status."""
-    from plumbline.core.application import write
-    from plumbline.results import profiling, saving
-
     toolchain = files.toolchain
     beside = output.absolute().parent
     found = profiling.profile_with(
@@ -92,8 +87,7 @@ def _recorded(
     saved = saving.of_finished(program.database, files.campaign.id, found)
     if program.json:
         common.print_json(saved)
-    for line in _lines(saved, files):
-        _say(line)
+    common.remark(*_lines(saved, files))
     return found.status
 
 
@@ -128,8 +122,3 @@ def _by_function(rows: Sequence[SavedCalls]) -> Iterator[tuple[str, str]]:
 def _few(words: Sequence[str]) -> str:
     more = f" and {len(words) - _MOST_NAMED} more" if len(words) > _MOST_NAMED else ""
     return ", ".join(words[:_MOST_NAMED]) + more
-
-
-def _say(line: str) -> None:
-    if line:
-        click.echo(f"plumbline: {line}", err=True)

@@ -6,23 +6,30 @@ import contextlib
 import datetime
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
 
+from plumbline.campaign import export_folder, going_on, loop
+from plumbline.core import guidelines
+from plumbline.launch import launcher_for
+from plumbline.launch.starter import Starter
+from plumbline.measure.launches import LaunchStore
+from plumbline.results import report
+from plumbline.results.report import Report
+from plumbline.settings import Settings, identity, starting
+from plumbline.settings import campaign_file as files
+from plumbline.settings import toolchain as toolchains
+from plumbline.settings.campaign_file import Task
+from plumbline.settings.toolchain import OUT, set_by_site
 from plumbline.system.words import counted
+from plumbline_db import batches, runs
+from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 
-from . import common, progress, pruning
+from . import common, digest, progress, pruning, tables
 from .base import Program
-
-if TYPE_CHECKING:
-    from plumbline.launch.starter import Starter
-    from plumbline.results.report import Report
-    from plumbline.settings import Settings
-    from plumbline.settings.campaign_file import Task
-    from plumbline_db.connection import Database
 
 
 class Ran(msgspec.Struct, frozen=True):
@@ -30,34 +37,15 @@ class Ran(msgspec.Struct, frozen=True):
     end, each with its label; `prefixes`: where the library of each campaign was looked for."""
 
     ids: list[str]
-    database: Path
     failures: list[str] = []
     prefixes: list[Path | None] = []
-
-    def reports(self) -> list[Report]:
-        from plumbline.results import report
-        from plumbline_db.connection import Database
-
-        with Database.open(self.database) as db:
-            return [report.read(db, one) for one in self.ids]
-
-    def require_all(self) -> None:
-        """Raises PlumblineError when one could not be run."""
-        if self.failures:
-            raise PlumblineError(
-                "not run to the end: " + "; ".join(self.failures) + " (the same command goes on)"
-            )
 
 
 def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Report]:
     """Prints what the campaigns found, and returns it; `all_rows` None: it is about the search.
     Raises PlumblineError when one could not be run."""
-    from plumbline.core import guidelines
-    from plumbline.results import report
-
-    from . import digest, tables
-
-    found = ran.reports()
+    with Database.open(program.database) as db:
+        found = [report.read(db, id) for id in ran.ids]
     if program.json:
         common.print_json(report.documents(found, all_cells=all_rows is not None))
     elif len(found) == 1 and all_rows is None:
@@ -65,7 +53,9 @@ def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Re
             click.echo(line)
     elif found:
         common.show(*tables.of_all(found, guidelines.load(), all_rows=bool(all_rows)))
-    ran.require_all()
+    if ran.failures:
+        failed = "; ".join(ran.failures)
+        raise PlumblineError(f"not run to the end: {failed} (the same command goes on)")
     return found
 
 
@@ -79,15 +69,12 @@ def run(
 ) -> Ran:
     """Runs or continues the campaigns that are asked for, one after the other. Where there are
     several, one that cannot be run does not keep the others from it."""
-    from plumbline.settings import campaign_file as files
-    from plumbline_db import batches
-
     database = program.database
     given = {name: value for name, value in asked.items() if value is not None}
     tasks = files.tasks(campaign_file, given, program.mpi)
     if len(tasks) == 1:
         id = _one(tasks[0], new=new, database=database, output=output)
-        return Ran([id], database, prefixes=[tasks[0].mpi_prefix])
+        return Ran([id], prefixes=[tasks[0].mpi_prefix])
     ids: list[str] = []
     prefixes: list[Path | None] = []
     failures: list[str] = []
@@ -103,10 +90,10 @@ def run(
             _one(task, new=new, database=database, output=output, begun=begun)
             prefixes.append(task.mpi_prefix)
         except PlumblineError as error:
-            click.echo(f"plumbline: {task.label}: {error}", err=True)
+            common.remark(f"{task.label}: {error}")
             failures.append(f"{task.label}: {error}")
             prefixes += [task.mpi_prefix] * (len(ids) - len(prefixes))
-    return Ran(ids, database, failures, prefixes)
+    return Ran(ids, failures, prefixes)
 
 
 def _one(
@@ -119,15 +106,9 @@ def _one(
 ) -> str:
     """Runs or continues one campaign; returns its id. Of several, each has its own folder in
     `output`."""
-    from plumbline.campaign import export_folder, going_on, loop
-    from plumbline.launch import launcher_for
-    from plumbline.measure.launches import LaunchStore
-    from plumbline.settings import identity, starting
-    from plumbline.settings.toolchain import OUT, find_toolchain, set_by_site
-    from plumbline_db import runs
-    from plumbline_db.connection import Database
-
-    toolchain = find_toolchain(task.mpi_prefix, settings=task.settings, beside=database.parent)
+    toolchain = toolchains.find_toolchain(
+        task.mpi_prefix, settings=task.settings, beside=database.parent
+    )
     settings = task.settings.on(toolchain.launcher.processing_units())
     site = set_by_site(toolchain)
     if site:
@@ -135,10 +116,9 @@ def _one(
     ranks = starting.starter(toolchain, settings)
     loop.check(toolchain, settings, ranks)
     for function, ids in identity.beside(toolchain, settings).items():
-        click.echo(
-            f"plumbline: {function} is measured as well: {', '.join(ids)} is about it, and "
-            "`functions` adds to what `guidelines` name",
-            err=True,
+        common.remark(
+            f"{function} is measured as well: {', '.join(ids)} is about it, and "
+            "`functions` adds to what `guidelines` name"
         )
     with Database.open(database, write=True) as db:
         campaign = identity.begin(db, toolchain, settings, new=new)
@@ -156,20 +136,18 @@ def _one(
             output = None if output is None else output / campaign.id
         if campaign.state == "finished":
             if output is not None:
-                click.echo(
-                    f"plumbline: campaign {campaign.id} is finished already; its files are written "
+                common.remark(
+                    f"campaign {campaign.id} is finished already; its files are written "
                     f"elsewhere with `plumbline export env json --campaign {campaign.id} "
-                    f"--output {output}`",
-                    err=True,
+                    f"--output {output}`"
                 )
             return campaign.id
         folder = output or export_folder.claim(db, database, campaign)
         if campaign.oversubscribed:
-            click.echo(
-                f"plumbline: {campaign.nprocs} ranks on "
+            common.remark(
+                f"{campaign.nprocs} ranks on "
                 f"{counted(toolchain.machine.processing_units, 'processing unit')}: "
-                f"oversubscribed, and marked as such{_held(ranks)}",
-                err=True,
+                f"oversubscribed, and marked as such{_held(ranks)}"
             )
         try:
             with _bar(settings) as bar:
@@ -178,9 +156,7 @@ def _one(
         except KeyboardInterrupt:
             kept = counted(len(runs.listing(db, campaign.id)), "launch")
             with contextlib.suppress(OSError):  # the terminal may be gone
-                click.echo(
-                    f"plumbline: campaign {campaign.id}: {kept} kept in {database}", err=True
-                )
+                common.remark(f"campaign {campaign.id}: {kept} kept in {database}")
             raise
         if output is None:
             export_folder.release(folder)

@@ -7,12 +7,15 @@ import threading
 from collections.abc import Callable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from plumbline.daemon.configuration import Configuration, Serve
-    from plumbline_exporters import web
-    from plumbline_exporters.metrics.scrape import Collect
+from plumbline.applied.told import applied
+from plumbline.daemon.configuration import Configuration, Serve
+from plumbline.daemon.texts import host_port
+from plumbline.results.told import guideline_names
+from plumbline_db.connection import Database
+from plumbline_exporters import web
+from plumbline_exporters.metrics.scrape import Collect
 
 Say = Callable[[str], None]
 
@@ -32,14 +35,12 @@ class ServedSite(NamedTuple):
         """It listens already. Raises PlumblineError for the database, the web configuration or the
         address."""
         from plumbline.pages import rooms
-        from plumbline_db.connection import Database
-        from plumbline_exporters import web
         from plumbline_exporters.access import Access
 
         Database.open(self.database).close()  # a missing or foreign file is said first
         access = None if self.web_config is None else Access(self.web_config)
         address = web.Address(self.host, self.port, self.names, access)
-        told = metrics(self.most_series)
+        told = web.Metrics(collectors(), self.most_series)
         server = web.Server(self.database, address, rooms.every(self.database), told)
         say(f"{address.url} serves {self.database}")
         if not _is_loopback(self.host) and not (access and access.asks_who):
@@ -47,17 +48,8 @@ class ServedSite(NamedTuple):
         return server
 
 
-def metrics(most_series: int) -> web.Metrics:
-    from plumbline_exporters import web
-
-    return web.Metrics(collectors(), most_series)
-
-
 def collectors() -> Mapping[str, Collect]:
     """Those of other rooms than the exporters'."""
-    from plumbline.applied.told import applied
-    from plumbline.results.told import guideline_names
-
     return {"applied": applied(), "guideline_names": guideline_names}
 
 
@@ -72,13 +64,9 @@ class Beside:
 
     def begin(self, configuration: Configuration) -> None:
         """Raises PlumblineError where it cannot listen."""
-
-        from plumbline.daemon.texts import host_port
-
         self._table = table = configuration.serve
         if not table.listen:
             return
-        from plumbline_db.connection import Database
 
         Database.open(self._database, write=True).close()  # there from the first start on
         host, port = host_port("serve.listen", table.listen)

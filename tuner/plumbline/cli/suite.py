@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import msgspec
 
+from plumbline.settings import campaign_file
+from plumbline.suites import description, report
+from plumbline.suites.description import Description
+from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 
-from . import base, common, options
+from . import base, common, options, running_suites
 from .base import Program
-
-if TYPE_CHECKING:
-    from plumbline.suites.description import Description
-
-    from .running_suites import SuitesRan
+from .running_suites import SuitesRan
 
 
 @base.command("suite", takes="mpi db json nprocs simulate")
@@ -44,22 +45,15 @@ def command(
       plumbline suite gather-over-bytes --nprocs 4 --picture gather.svg
       plumbline suite my-suites.toml --json
     """
-    from plumbline.settings import campaign_file
-    from plumbline.suites import description
-
-    from . import running_suites
-
     if listing:
         _list(program, description.standard())
         return 0
     if name is None:
         raise UsageError("name a suite file, or one that ships (`plumbline suite --list`)")
     found = description.named(name)
-    given = {key: value for key, value in asked.items() if value is not None}
-    settings = campaign_file.load(None, given)
+    settings = campaign_file.load(None, asked)
     ran = running_suites.run(program, settings, found.title or name, found.suite, new=new)
-    for weakness in ran.conditions:
-        click.echo(f"plumbline: {weakness.text}", err=True)
+    common.remark(*(weakness.text for weakness in ran.conditions))
     _show(program, ran)
     if picture is not None:
         _draw(ran, picture)
@@ -69,8 +63,6 @@ def command(
 
 
 def _list(program: Program, known: dict[str, Description]) -> None:
-    import msgspec
-
     if program.json:
         common.print_json(msgspec.to_builtins(known))
         return
@@ -82,8 +74,6 @@ def _list(program: Program, known: dict[str, Description]) -> None:
 
 
 def _show(program: Program, ran: SuitesRan) -> None:
-    from plumbline.suites import report
-
     row = ran.campaign
     if program.json:
         common.print_json(ran.document())
@@ -99,7 +89,6 @@ def _draw(ran: SuitesRan, picture: Path) -> None:
     """A picture a suite, one below the other; of one with the times of ranks, one a size, rank by
     rank."""
     from plumbline.pages import curve, curves_chart, offered
-    from plumbline_db.connection import Database
 
     panels = []
     with Database.open(ran.database) as db:

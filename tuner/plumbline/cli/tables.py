@@ -147,7 +147,11 @@ def side_by_side(
 ) -> Iterator[RenderableType]:
     """Campaigns of one file: libraries and layouts beside each other, then what each has cost."""
     columns = [
-        Column(column_head(report), report.before, report.after if report.winners else None)
+        Column(
+            f"{report.library.id} {_layout(report)}",
+            report.before,
+            report.after if report.winners else None,
+        )
         for report in reports
     ]
     machines = ", ".join(dict.fromkeys(f"{report.machine.host}" for report in reports))
@@ -170,10 +174,6 @@ def side_by_side(
         )
     yield table
     yield Text("one of them: plumbline results --campaign CAMPAIGN")
-
-
-def column_head(report: Report) -> str:
-    return f"{report.library.id} {_layout(report)}"
 
 
 def _layout(report: Report) -> str:

@@ -26,7 +26,7 @@ from plumbline.model.costs import deviation, formula, hockney, loggp, middle_dev
 from plumbline.model.names import Followed, followed
 from plumbline.model.schedules import Shape
 from plumbline.results.report import Report
-from plumbline.search.outcome import deciding, first_of, label
+from plumbline.search.outcome import deciding, first_of, is_of, label
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.stored import settings_of
@@ -252,13 +252,10 @@ class _Cells:
         )
 
     def _won(self, winner: Winner, trials: Sequence[Trial], default: float) -> Won:
-        same = [
-            trial for trial in trials if (trial.variant, trial.knobs) == _of(winner) and trial.ratio
-        ]
-        seconds = default * same[0].ratio if same and same[0].ratio else None
+        seen = next((trial.ratio for trial in trials if is_of(trial, winner) and trial.ratio), None)
         return Won(
             label(winner.variant, winner.configuration),
-            default / winner.speedup if seconds is None else seconds,
+            default / winner.speedup if seen is None else default * seen,
             winner.speedup,
             winner.speedup_low,
             winner.speedup_high,
@@ -327,10 +324,6 @@ class _Cells:
             loggp_seconds=fine,
             off=off,
         )
-
-
-def _of(winner: Winner) -> tuple[str, dict[str, str]]:
-    return winner.variant, winner.configuration
 
 
 def _defaults(db: Database, report: Report) -> dict[Target, float]:

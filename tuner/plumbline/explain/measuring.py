@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.core.plan import Data, Plan, PlanCase, RoundTrips, least_bytes
+from plumbline.core.plan import Plan, PlanCase, RoundTrips, least_bytes
 from plumbline.explain import traffic
 from plumbline.explain.basis import FLOODS, INSIDE, SUITE
 from plumbline.libraries import CountsMessages
@@ -33,7 +33,7 @@ _TRIPS = 50
 
 def plan(settings: Settings) -> Plan:
     """One launch."""
-    data = Data(settings.cases.type, settings.cases.op, settings.cases.root)
+    data = settings.cases.data
     floods = [
         PlanCase(function, least_bytes(function, settings.ranks.nprocs, data), variant)
         for function, variant in FLOODS.values()
@@ -55,13 +55,9 @@ def plan(settings: Settings) -> Plan:
     return msgspec.structs.replace(settled, warmup=found.warmup)  # round trips have no other
 
 
-def settings_of(campaign: Campaign) -> Settings:
-    return stored.settings_of(campaign.settings)
-
-
 def launches(campaign: Campaign) -> int:
     """How many there are in all."""
-    return LAUNCHES if settings_of(campaign).ranks.simulate is None else 1
+    return LAUNCHES if stored.settings_of(campaign.settings).ranks.simulate is None else 1
 
 
 def measure(
@@ -69,7 +65,7 @@ def measure(
 ) -> None:
     """Launches what is missing, and stores the lines that are fitted to it. Raises UsageError where
     the library that is found here is not the campaign's."""
-    settings = settings_of(campaign)
+    settings = stored.settings_of(campaign.settings)
     prefix = Path(machines.library(db, campaign.library_fingerprint).prefix)
     toolchain = toolchains.find_toolchain(prefix, settings=settings, beside=beside)
     here, library = toolchain.installation.library, campaign.library_fingerprint

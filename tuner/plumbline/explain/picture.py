@@ -54,8 +54,11 @@ def _panel(function: str, sizes: Sequence[int], shown: Sequence[str]) -> dict[st
     if sizes[0] > 0:
         bytes_axis = chart.log_bytes(sizes)
     series = {"field": "series", "type": "nominal"}
-    domain = {"domain": shown}
     legend = {"title": None, "orient": "top", "columns": 3, "labelLimit": 300, "symbolSize": 90}
+    colours, dashes, shapes = (
+        {"scale": {"domain": shown, "range": [_SERIES[name][place] for name in shown]}}
+        for place in range(3)
+    )
     encoding = {
         "x": {"field": "bytes"} | bytes_axis,
         "y": {
@@ -65,21 +68,9 @@ def _panel(function: str, sizes: Sequence[int], shown: Sequence[str]) -> dict[st
             "title": "run time, µs",
         },
         "detail": [{"field": "configuration"}, {"field": "piece"}],
-        "color": series
-        | {"scale": domain | {"range": [_SERIES[name][0] for name in shown]}, "legend": legend},
+        "color": series | colours | {"legend": legend},
     }
-    dashes = series | {
-        "scale": domain | {"range": [_SERIES[name][1] for name in shown]},
-        "legend": None,
-    }
-    shapes = series | {
-        "scale": domain | {"range": [_SERIES[name][2] for name in shown]},
-        "legend": legend,
-    }
-    back, front = (
-        {"filter": f"datum.series == '{OTHERS}'"},
-        {"filter": f"datum.series != '{OTHERS}'"},
-    )
+    back, front = ({"filter": f"datum.series {sign} '{OTHERS}'"} for sign in ("==", "!="))
     points = {"type": "point", "filled": True, "size": 45}
     layers = [
         {"transform": [back], "mark": {"type": "line", "strokeWidth": 1}, "encoding": encoding},
@@ -87,9 +78,13 @@ def _panel(function: str, sizes: Sequence[int], shown: Sequence[str]) -> dict[st
         {
             "transform": [front],
             "mark": {"type": "line", "strokeWidth": 2},
-            "encoding": encoding | {"strokeDash": dashes},
+            "encoding": encoding | {"strokeDash": series | dashes | {"legend": None}},
         },
-        {"transform": [front], "mark": points, "encoding": encoding | {"shape": shapes}},
+        {
+            "transform": [front],
+            "mark": points,
+            "encoding": encoding | {"shape": series | shapes | {"legend": legend}},
+        },
     ]
     return {
         "title": {"text": function, "anchor": "middle"},

@@ -8,11 +8,12 @@ whose time is nearest to the default's, until one sends the same."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from plumbline.core.configuration import Configuration
-from plumbline.core.plan import Data, Plan, PlanCase
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.explain.basis import SUITE
 from plumbline.libraries import CountsMessages, Family
 from plumbline.measure.launches import LaunchStore
@@ -20,7 +21,7 @@ from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline_db import runs
 from plumbline_db.connection import Database
-from plumbline_db.records import Run, Suite, Trial
+from plumbline_db.records import Suite, Trial
 
 CALLS = 16
 MOST_RANKS = 16  # what is printed grows with their square
@@ -130,7 +131,7 @@ def _launched(
         name=own.name,
         seed=settings.sampling.seed,
         cases=(case,),
-        data=Data(settings.cases.type, settings.cases.op, settings.cases.root),
+        data=settings.cases.data,
         blocks=1,
         reps=CALLS,
         warmup=0,
@@ -148,13 +149,6 @@ def _launched(
 
 
 def _stored(family: CountsMessages, db: Database, campaign: str, name: str) -> Matrix | None:
-    return agreed(family, (run.stderr for run in _finished(db, campaign, name)))
-
-
-def _finished(db: Database, campaign: str, name: str) -> Iterator[Run]:
-    for sequence in range(TRIES):
-        run = runs.get(db, campaign, name, sequence)
-        if run is None:
-            return
-        if run.finished:
-            yield run
+    launched = (runs.get(db, campaign, name, sequence) for sequence in range(TRIES))
+    there = itertools.takewhile(lambda run: run is not None, launched)
+    return agreed(family, (run.stderr for run in there if run and run.finished))

@@ -17,10 +17,10 @@ from .table import (
     GivenTime,
     UnreadableError,
     is_number,
-    moved,
     plain,
     ranks,
     seconds,
+    volume,
     whole,
 )
 
@@ -52,36 +52,33 @@ class Imb:
         version = found[1].strip(" ,") if found else ""
         totals = OLD_TOTALS if int(version[:4] or 0) < _FIRST_OF_BLOCKS else frozenset[str]()
         facts: dict[str, str] = {}
-        tables: list[GivenTable] = []
+        sections: list[_Section] = []
         missing: list[str] = []
-        section: _Section | None = None
+        section: _Section | None = None  # the one that goes on
         listed: list[str] = []  # what is still to come
         lists = False
         for number, line in enumerate(text.splitlines(), 1):
             fact, named, to_come = _FACT.match(line), _SECTION.match(line), _LISTED.match(line)
             if _TITLE.search(line):
                 missing += _not_reached(section, listed)
-                tables += [section.table(facts)] if section else []
                 section, listed, lists = None, [], False
             elif _LIST.match(line):
                 lists = True
             elif _END.match(line):
-                tables += [section.table(facts)] if section else []
                 section, listed = None, []
             elif lists and to_come and not section:
                 listed.append(to_come[1])
             elif fact:
                 facts.setdefault(fact[1], fact[2].strip())
             elif named:
-                tables += [section.table(facts)] if section else []
                 section, lists = _Section(named[1], totals), False
+                sections.append(section)
                 listed = [name for name in listed if name != named[1]]
             elif section:
                 section.line(line, number)
         missing += _not_reached(section, listed)
-        tables += [section.table(facts)] if section else []
         started = _time(facts.get("Date", ""))
-        tables = [table for table in tables if table.columns]
+        tables = [table for each in sections if (table := each.table(facts)).columns]
         return GivenOutput(version, tables, started, missing=missing)
 
 
@@ -115,13 +112,13 @@ class _Section:
     def _row(self, given: dict[str, str], number: int) -> None:
         if self._nprocs is None:
             raise UnreadableError(number, f"{self.name} does not say on how many ranks it ran")
-        size = whole(given.get("#bytes", "0"), number)
+        given_size = whole(given.get("#bytes", "0"), number)
         n = max(1, whole(given.get("#repetitions", "1"), number))
-        volume = moved(self._function, size, self._nprocs, self._totals)
+        size = volume(self._function, given_size, self._nprocs, self._totals)
         for name, value in given.items():
             column = _COLUMN.match(name)
             if column:
-                row = GivenTime(volume, seconds(value, 1e6, number), n)
+                row = GivenTime(size, seconds(value, 1e6, number), n)
                 self._columns.add(column[1].lower(), row, number)
 
     def table(self, facts: dict[str, str]) -> GivenTable:

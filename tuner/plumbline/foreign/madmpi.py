@@ -35,32 +35,29 @@ class Madmpi:
 
     def read(self, text: str, nprocs: int | None) -> GivenOutput:
         version = _VERSION.search(text)
-        tables: list[GivenTable] = []
+        benches: list[tuple[str, GivenColumns]] = []
         missing: list[str] = []
-        columns: GivenColumns | None = None
-        name = ""
+        name = ""  # of the bench that goes on
         for number, line in enumerate(text.splitlines(), 1):
             begun = _BEGIN.match(line)
             words = line.replace("|", " ").split()
             if begun or _END.match(line):
                 missing += _unended(name if begun else "")
-                tables += _closed(name, columns, nprocs)
-                columns, name = (GivenColumns(), begun[1]) if begun else (None, "")
-            elif columns is not None and is_number(words):
-                _row(words, number, columns)
+                name = begun[1] if begun else ""
+                benches += [(name, GivenColumns())] if begun else []
+            elif name and is_number(words):
+                _row(words, number, benches[-1][1])
         missing += _unended(name)
-        tables += _closed(name, columns, nprocs)
+        tables = [
+            GivenTable(f"madmpi-{plain(bench)}", nprocs or _RANKS, columns.found)
+            for bench, columns in benches
+            if columns.found
+        ]
         return GivenOutput(version[1] if version else "", tables, missing=missing)
 
 
 def _unended(name: str) -> list[str]:
     return [f"the end of bench {plain(name)}"] if name else []
-
-
-def _closed(name: str, columns: GivenColumns | None, nprocs: int | None) -> list[GivenTable]:
-    if columns is None or not columns.found:
-        return []
-    return [GivenTable(f"madmpi-{plain(name)}", nprocs or _RANKS, columns.found)]
 
 
 def _row(words: list[str], number: int, columns: GivenColumns) -> None:

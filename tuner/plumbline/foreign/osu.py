@@ -13,9 +13,9 @@ from .table import (
     GivenTable,
     GivenTime,
     is_number,
-    moved,
     needed,
     seconds,
+    volume,
     whole,
 )
 
@@ -52,23 +52,22 @@ class Osu:
         left_out: list[str] = []
         missing: list[str] = []
         version = ""
-        parts: list[tuple[int, list[str]]] = []
+        parts: list[tuple[int, str, list[str]]] = []
         for number, line in enumerate(text.splitlines(), 1):
-            if _TITLE.match(line):
-                parts.append((number, []))
+            begun = _TITLE.match(line)
+            if begun:
+                version = begun[2] or version
+                parts.append((number, begun[1], []))
             if parts:
-                parts[-1][1].append(line)
-        for first, lines in parts:
-            title = _TITLE.match(lines[0])
-            assert title is not None  # noqa: S101 - it begins the part
-            version = title[2] or version
-            table = _table(title[1], lines, first, count)
+                parts[-1][2].append(line)
+        for first, title, lines in parts:
+            table = _table(title, lines, first, count)
             if table.columns:
                 tables.append(table)
             elif any(is_number(line.split()) for line in lines):
-                left_out.append(title[1] or "Latency")
+                left_out.append(title or "Latency")
             else:
-                missing.append(f"all numbers of {title[1] or 'Latency'}")
+                missing.append(f"all numbers of {title or 'Latency'}")
         return GivenOutput(version, tables, left_out=left_out, missing=missing)
 
 
@@ -100,19 +99,15 @@ def _table(title: str, lines: list[str], first: int, nprocs: int) -> GivenTable:
             continue  # a table of another kind
         given = dict(zip(names, values, strict=True))
         size = whole(given["Size"], number) if "Size" in given else 0
-        n = _iterations(given, number)
+        n = max(1, whole(given.get("Iterations", "1"), number))
         for name, value in given.items():
             if name.endswith("(us)"):
                 row = GivenTime(
-                    moved(function, size, nprocs, TOTALS), seconds(value, 1e6, number), n
+                    volume(function, size, nprocs, TOTALS), seconds(value, 1e6, number), n
                 )
                 columns.add(_short(name), row, number)
     reduces = function.replace("MPI_I", "MPI_") in REDUCTIONS
     return GivenTable(function, nprocs, columns.found, type, "MPI_SUM" if reduces else "")
-
-
-def _iterations(given: dict[str, str], line: int) -> int:
-    return max(1, whole(given["Iterations"], line)) if "Iterations" in given else 1
 
 
 def _short(name: str) -> str:

@@ -12,11 +12,11 @@ from .table import (
     GivenTable,
     GivenTime,
     UnreadableError,
-    moved,
     needed,
     plain,
     ranks,
     seconds,
+    volume,
     whole,
 )
 
@@ -85,7 +85,7 @@ def _line(
     if size is None:
         raise UnreadableError(number, "there is no count and no msize")
     extent = whole(facts.get("datatype_extent_bytes", "1"), number, 4096)
-    bytes = moved(function, whole(size, number, 2**40) * extent, nprocs)
+    bytes = volume(function, whole(size, number, 2**40) * extent, nprocs)
     n = max(1, whole(given.get("valid_nrep", given.get("total_nrep", "1")), number))
     for name, value in given.items():
         if not _TIME.match(name):

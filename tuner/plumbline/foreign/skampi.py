@@ -11,11 +11,11 @@ from .table import (
     GivenTable,
     GivenTime,
     UnreadableError,
-    moved,
     needed,
     plain,
     ranks,
     seconds,
+    volume,
     whole,
 )
 
@@ -37,25 +37,26 @@ class Skampi:
 
     def read(self, text: str, nprocs: int | None) -> GivenOutput:
         version = _VERSION.search(text)
-        tables: list[GivenTable] = []
+        results: list[tuple[str, dict[int, GivenColumns]]] = []
         missing: list[str] = []
-        name: str | None = None
-        rows: dict[int, GivenColumns] = {}
+        name: str | None = None  # of the result that goes on
         for number, line in enumerate(text.splitlines(), 1):
             begun = _BEGIN.match(line)
             if begun:
-                if name is not None:
-                    tables += _tables(name, rows)
-                    missing.append(f"the end of result {plain(name)}")
-                name, rows = begun[1] or begun[2], {}
+                missing += _unended(name)
+                name = begun[1] or begun[2]
+                results.append((name, {}))
             elif _END.match(line):
-                tables += _tables(name, rows)
                 name = None
             elif name is not None and line.strip() and not line.lstrip().startswith("#"):
-                _line(name, line, number, nprocs, rows)
-        if name is not None:
-            tables += _tables(name, rows)
-            missing.append(f"the end of result {plain(name)}")
+                _line(name, line, number, nprocs, results[-1][1])
+        missing += _unended(name)
+        tables = [
+            GivenTable(_named(result), count, columns.found)
+            for result, rows in results
+            for count, columns in rows.items()
+            if columns.found
+        ]
         return GivenOutput(version[1] if version else "", tables, missing=missing)
 
 
@@ -64,12 +65,8 @@ def _named(name: str) -> str:
     return found[1] if found else f"skampi-{plain(name)}"
 
 
-def _tables(name: str | None, rows: dict[int, GivenColumns]) -> list[GivenTable]:
-    return [
-        GivenTable(_named(name), count, columns.found)
-        for count, columns in rows.items()
-        if name is not None and columns.found
-    ]
+def _unended(name: str | None) -> list[str]:
+    return [] if name is None else [f"the end of result {plain(name)}"]
 
 
 def _line(
@@ -86,6 +83,6 @@ def _line(
         size = "0"
     if len(values) < 3:
         raise UnreadableError(number, "time, standard error and repetitions are wanted")
-    volume = moved(function, whole(size, number), count)
-    row = GivenTime(volume, seconds(values[0], 1e6, number), max(1, whole(values[2], number)))
+    bytes = volume(function, whole(size, number), count)
+    row = GivenTime(bytes, seconds(values[0], 1e6, number), max(1, whole(values[2], number)))
     rows.setdefault(count, GivenColumns()).add("mean", row, number)

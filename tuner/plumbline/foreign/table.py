@@ -45,7 +45,6 @@ class GivenOutput(msgspec.Struct, frozen=True):
     version: str
     tables: list[GivenTable]
     started: str = ""
-    library: str = ""
     left_out: list[str] = []
     missing: list[str] = []
 
@@ -102,21 +101,16 @@ def needed(nprocs: int | None, title: str) -> int:
     return nprocs
 
 
-def volume(function: str, size: int, nprocs: int, *, totals: frozenset[str]) -> int:
+def volume(function: str, size: int, nprocs: int, totals: frozenset[str] = frozenset()) -> int:
     """The volume of a size of OSU or IMB, which is the vector of one process, or the block that one
-    process has for another; of `totals` a size is the volume already, cut to whole blocks."""
-    if function in totals:
-        blocks = function in MESSAGE_FUNCTIONS_IN_BLOCKS
-        return size // nprocs * nprocs if blocks else size
-    divided = function in MESSAGE_FUNCTIONS_IN_BLOCKS | FUNCTIONS_IN_PARTS
-    return size * nprocs if divided else size
-
-
-def moved(function: str, size: int, nprocs: int, totals: frozenset[str] = frozenset()) -> int:
-    """The volume of a size; a non-blocking function has that of its blocking sister."""
+    process has for another; of `totals` a size is the volume already, cut to whole blocks. A
+    non-blocking function has that of its blocking sister."""
     bare = function.removeprefix("MPI_I")
     sister = f"MPI_{bare.capitalize()}" if function.startswith("MPI_I") and bare else function
-    return volume(sister, size, nprocs, totals=totals)
+    blocks = sister in MESSAGE_FUNCTIONS_IN_BLOCKS
+    if sister in totals:
+        return size // nprocs * nprocs if blocks else size
+    return size * nprocs if blocks or sister in FUNCTIONS_IN_PARTS else size
 
 
 def plain(name: str) -> str:

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from plumbline.core.guidelines import Guidelines
-from plumbline.core.plan import Data, Plan, PlanCase, least_bytes, measurable, part_bytes
+from plumbline.core.plan import Plan, PlanCase, least_bytes, measurable, part_bytes
 from plumbline.measure import factors
 from plumbline.measure.experiment import Arm, looks, take_turns
 from plumbline.measure.launches import LaunchStore
@@ -30,7 +30,7 @@ from plumbline_db.records import Medians, Suite, Verdict
 
 def sizes_of(guidelines: Guidelines, settings: Settings) -> dict[str, list[int]]:
     """The measured sizes of every function on a left side, and of those asked for besides."""
-    data = Data(settings.cases.type, settings.cases.op, settings.cases.root)
+    data = settings.cases.data
     return {
         function: measurable(function, settings.sizes_of(function), settings.ranks.nprocs, data)
         for function in dict.fromkeys(
@@ -50,7 +50,7 @@ def cases(guidelines: Guidelines, settings: Settings) -> list[PlanCase]:
         for variant in (pattern.lhs_variant, pattern.variant)
         for size in sizes[pattern.lhs]
     ]
-    data = Data(settings.cases.type, settings.cases.op, settings.cases.root)
+    data = settings.cases.data
     for function, those in sizes.items():
         least = least_bytes(function, settings.ranks.nprocs, data)
         found += [
@@ -83,7 +83,7 @@ def plan(settings: Settings, of: Iterable[PlanCase]) -> Plan:
         name="",
         seed=settings.sampling.seed,
         cases=tuple(of),
-        data=Data(settings.cases.type, settings.cases.op, settings.cases.root),
+        data=settings.cases.data,
         blocks=settings.sampling.blocks,
         reps=settings.sampling.reps,
         sync=settings.start_scheme,

@@ -4,7 +4,6 @@ of the machine. Nothing is started here."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,14 +13,12 @@ from plumbline.launch.starter import THREADS
 from plumbline.libraries.space import Progress
 from plumbline.overlap import benches
 from plumbline.overlap.benches import Aid
+from plumbline.overlap.settings import OverlapSettings
+from plumbline.settings import Settings as CampaignSettings
+from plumbline.settings.toolchain import Toolchain
 from plumbline.system.machine import processing_units
 from plumbline.system.words import counted
 from plumbline_db.errors import UsageError
-
-if TYPE_CHECKING:
-    from plumbline.overlap.settings import OverlapSettings
-    from plumbline.settings import Settings as CampaignSettings
-    from plumbline.settings.toolchain import Toolchain
 
 HELPERS = ("helper", "spare")  # a thread of the probe
 

@@ -3,7 +3,11 @@
 Both are looked at, for a ratio alone misleads: beside a message that takes ten times as long, more
 can be hidden. The campaigns were measured apart: what changed in the machine between them is in
 the differences, and no interval knows of it (compare.py). So no side is called faster here; what is
-counted are cells whose intervals do not touch."""
+counted are cells whose intervals do not touch.
+
+The overhead ratio is of a configuration's own message: one that makes the message slow hides it
+well. Regret is of time: T_measured over max(T_comm, w), where T_comm is the shortest message alone
+among all configurations and w the shortest work alone. 1 is perfect overlap of the best message."""
 
 from __future__ import annotations
 
@@ -15,7 +19,6 @@ import msgspec
 
 from plumbline.overlap.benches import LOAD
 from plumbline.overlap.metric import Ratio
-from plumbline.overlap.regret import regret
 from plumbline.overlap.suite import OverlapResult
 from plumbline_db.errors import UsageError
 
@@ -24,7 +27,7 @@ class CellDifference(msgspec.Struct, frozen=True):
     """A cell of both sides. `overlap`: ratio of A less that of B; of the benchmark `load` the
     slowdown of A over that of B. `times`: time of communication and computation together, A over B.
     `…_told`: the 95 % intervals do not touch, and no side is noisy. `measured`: on both sides, not
-    inferred. `regret_…`: what each side takes beside the better message and work (regret.py)."""
+    inferred. `regret_…`: what each side takes beside the better message and work."""
 
     bench: str
     bytes: int
@@ -119,6 +122,17 @@ def _line(ours: OverlapResult, a: Ratio, theirs: OverlapResult, b: Ratio) -> Cel
         regret_b=regret_b,
         measured=ours.launches > 0 and theirs.launches > 0,
     )
+
+
+def ideal(cell: Sequence[Ratio]) -> float:
+    """Seconds that the same cell would take at best, by several configurations. ValueError: there
+    are none."""
+    return max(min(ratio.communication for ratio in cell), min(ratio.computation for ratio in cell))
+
+
+def regret(cell: Sequence[Ratio]) -> list[float]:
+    """Of each configuration, in the same cell."""
+    return [ratio.both / ideal(cell) for ratio in cell]
 
 
 Interval = tuple[float | None, float | None]

@@ -103,7 +103,7 @@ def pages(db_path: Path) -> Pages:
     def differences(request: Request) -> Response:
         compared, state = pair(request)
         sides = [compared.a.stored, compared.b.stored]
-        names = [f"{side.name} ({side.campaign.id})" for side in sides]
+        names = [side.label for side in sides]
         drawn = pictures.get(
             state, lambda: chart.render(difference_maps.sheet(compared.found, *names))
         )

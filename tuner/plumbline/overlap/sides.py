@@ -6,6 +6,7 @@ how, and how much work."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -24,7 +25,7 @@ from plumbline_db.records import Case, Medians
 Place = tuple[str, int]  # a benchmark as people name it, bytes
 
 
-class Times(msgspec.Struct, frozen=True):
+class Times(NamedTuple):
     """Seconds of one cell in one launch: medians over triples, on the rank that took longest."""
 
     communication: float
@@ -150,7 +151,7 @@ def _times(records: Iterable[object]) -> Measured:
             continue
         key = (name_of(record), record.bytes, record.work_ns)
         mine, theirs = _of_rank(record, empty_ns), found.get(key)
-        found[key] = mine if theirs is None else _longest(mine, theirs)
+        found[key] = mine if theirs is None else Times(*map(max, mine, theirs))
     return found
 
 
@@ -174,14 +175,6 @@ def _of_rank(cell: Overlap, empty_ns: float) -> Times:
         (communication - off) / cell.halves / 1e9,
         computation / 1e9,
         (both - off) / cell.halves / 1e9,
-    )
-
-
-def _longest(one: Times, other: Times) -> Times:
-    return Times(
-        max(one.communication, other.communication),
-        max(one.computation, other.computation),
-        max(one.both, other.both),
     )
 
 

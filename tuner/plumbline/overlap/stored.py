@@ -15,21 +15,8 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign, Library, Machine
 
-# Settings that say how much was measured, not how.
-_EXTENT = frozenset(
-    {
-        "nprocs",
-        "benches",
-        "sizes",
-        "work_ns",
-        "triples",
-        "launches",
-        "seed",
-        "command",
-        "adaptive",
-        "loads",
-    }
-)
+# Settings that say how something was measured, not how much; knobs do too.
+_HOW = ("kernel", "aid", "test_ns")
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -45,6 +32,11 @@ class Stored(msgspec.Struct, frozen=True):
         crowded = " (oversubscribed)" if self.campaign.oversubscribed else ""
         return ", ".join([self.library.id, ranks + crowded, *self.configuration()])
 
+    @property
+    def label(self) -> str:
+        """The same with its id."""
+        return f"{self.name} ({self.campaign.id})"
+
     def configuration(self) -> list[str]:
         """The settings that other campaigns may have otherwise."""
         usual = how(OverlapSettings(self.campaign.nprocs))
@@ -54,14 +46,7 @@ class Stored(msgspec.Struct, frozen=True):
 
 def how(settings: OverlapSettings) -> dict[str, str]:
     """Each setting that is not about how much is measured, as text; a knob is one."""
-    found: dict[str, str] = {}
-    for name in settings.__struct_fields__:
-        value = getattr(settings, name)
-        if name == "knobs":
-            found |= settings.knobs.as_dict()
-        elif name not in _EXTENT:
-            found[name] = str(value)
-    return found
+    return {name: str(getattr(settings, name)) for name in _HOW} | settings.knobs.as_dict()
 
 
 class _Asked(msgspec.Struct):

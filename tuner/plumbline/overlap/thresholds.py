@@ -62,11 +62,8 @@ def begin(
     new: bool,
 ) -> Campaign:
     """The row that the launches of these settings belong to."""
-    return identity.enter(db, toolchain, _text(settings), placement, new=new, mark="et")
-
-
-def _text(settings: ThresholdSettings) -> str:
-    return msgspec.json.encode(settings).decode()
+    text = msgspec.json.encode(settings).decode()
+    return identity.enter(db, toolchain, text, placement, new=new, mark="et")
 
 
 def first(settings: ThresholdSettings) -> Plan:

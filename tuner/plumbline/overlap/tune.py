@@ -62,15 +62,11 @@ def pilot_plan(asked: Asked, settings: Settings) -> Plan:
     return plan(sides.pilot(asked.benches, asked.sizes, asked.triples), settings.sampling.seed)
 
 
-def check(toolchain: Toolchain, asked: Asked, settings: Settings) -> None:
-    """Raises UsageError for settings that cannot be tried."""
-    tried(toolchain, asked, settings)
-
-
 def tried(
     toolchain: Toolchain, asked: Asked, settings: Settings
 ) -> tuple[list[Configuration], list[str]]:
-    """The values of a search, and the knobs that need a core that is not there."""
+    """The values of a search, and the knobs that need a core that is not there. Raises UsageError
+    for settings that cannot be tried."""
     return candidates.values(
         toolchain.space,
         toolchain.knobs,
@@ -128,7 +124,7 @@ class Objective(SettingsRace[Side]):
         )
         self._grid = grid
         self._wanted = frozenset(wanted)
-        self._plan = plan_of(grid, settings.sampling.seed)
+        self._plan = plan(grid.cells(), settings.sampling.seed)
         self._measured = frozenset(grid.measured())
 
     def plan(self, value: Configuration) -> Plan:
@@ -204,14 +200,15 @@ class Loop:
             self._grid = self._measured_grid()
             store.progress.step("overlap: measuring the library as it is")
             own = Suite("before")
-            first = plan_of(self._grid, settings.sampling.seed)
+            first = plan(self._grid.cells(), settings.sampling.seed)
             take_turns(store, [Arm(own, first)], settings.sampling.launches)
             self._before = decide(store, self._grid, self._guidelines, settings, "before", own, {})
             self._after = self._before
             verdicts.put(store.db, store.campaign, "before", self._before)
             return
         violated = [verdict for verdict in self._before if verdict.verdict == "violated"]
-        objective = Objective(store, settings, self._grid, _wanted(violated))
+        slow = [Side(verdict.function, verdict.lhs, verdict.bytes) for verdict in violated]
+        objective = Objective(store, settings, self._grid, slow)
         if step is Step.SETTINGS:
             self._searched = True
             self._winners = self._search(objective, violated)
@@ -360,10 +357,6 @@ def plan(cells: Sequence[OverlapCell], seed: int) -> Plan:
     return Plan("overlap", seed, (), overlaps=tuple(cells), blocks=1)
 
 
-def plan_of(grid: OverlapGrid, seed: int) -> Plan:
-    return plan(grid.cells(), seed)
-
-
 def named(verdict: Verdict) -> str:
     """`OV1@1048576 (vector)`, as a winner that is about all functions names what it removes."""
     return f"{verdict.guideline}@{verdict.bytes} ({verdict.function})"
@@ -411,10 +404,3 @@ def decide(
 
 def _side(one: Medians) -> Side:
     return Side(one.case.function, one.case.variant, one.case.bytes)
-
-
-def _wanted(violated: Sequence[Verdict]) -> list[Side]:
-    """The left sides that are too slow."""
-    return list(
-        dict.fromkeys(Side(verdict.function, verdict.lhs, verdict.bytes) for verdict in violated)
-    )

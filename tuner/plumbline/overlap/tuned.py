@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
 
 import msgspec
 
@@ -82,7 +81,7 @@ def _state(
     times = [
         medians[key] for _, medians in sides.read(db, campaign, verdict.suites) if key in medians
     ]
-    middle = _middle(times)
+    middle = Times(*map(statistics.median, zip(*times, strict=True))) if times else None
     return TimedVerdict(
         verdict.verdict,
         middle.both if middle else None,
@@ -93,17 +92,6 @@ def _state(
         verdict.ratio_low,
         verdict.ratio_high,
         verdict.reason,
-    )
-
-
-def _middle(times: Sequence[Times]) -> Times | None:
-    """Medians over launches."""
-    if not times:
-        return None
-    return Times(
-        statistics.median(time.communication for time in times),
-        statistics.median(time.computation for time in times),
-        statistics.median(time.both for time in times),
     )
 
 

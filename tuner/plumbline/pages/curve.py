@@ -29,6 +29,8 @@ from plumbline_db.records import Campaign, Case, Medians
 _BAR = "|"
 EVERYWHERE = (0, 2**63 - 1)
 
+_Parts = tuple[str, str, str]  # side, function, configuration
+
 # What the axis of a curve is: `rank` has the times of single ranks at one size.
 CurveAxis = Literal["bytes", "ranks", "rank"]
 
@@ -80,20 +82,6 @@ def configuration_of(variant: str, knobs: dict[str, str], ranks: int) -> str:
     return label(variant, knobs) + (f" on {ranks} ranks" if ranks else "")
 
 
-class _Read(msgspec.Struct, frozen=True):
-    """Seconds by launch number, by place."""
-
-    name: str
-    run: str
-    side: str
-    function: str
-    configuration: str
-    nprocs: int
-    axis: CurveAxis
-    places: dict[int, dict[int, float]]
-    why: dict[int, str]
-
-
 class _Taken(msgspec.Struct, frozen=True):
     """All that launches of a side say of some functions: a time of a launch each. `place`: of the
     axis; `configuration` does not name what the axis varies."""
@@ -136,16 +124,35 @@ def read(
         )
         for side, wanted in functions.items()
     }
-    found = [
-        _read(name, parts[name], sources[parts[name][0]], taken[parts[name][0]], bounds, at)
-        for name in names
-    ]
-    texts = _texts(found)
-    under = next((each for each in found if each.name == base), None)
-    return [_curve(each, text, under) for each, text in zip(found, texts, strict=True)]
+    places = {name: _places(parts[name], taken[parts[name][0]], bounds, at) for name in parts}
+    under = places.get(base, {})
+    curves = []
+    for (name, (side, function, configuration)), text in zip(
+        parts.items(), _texts(list(parts.values())), strict=True
+    ):
+        source = sources[side]
+        why = source.why if at is None else {}
+        curves.append(
+            Curve(
+                name=name,
+                text=text,
+                run=source.campaign.id,
+                side=side,
+                function=function,
+                configuration=configuration,
+                nprocs=source.campaign.nprocs,
+                is_base=name == base,
+                points=[
+                    _point(place, seconds, under.get(place, {}), why.get(place, ""))
+                    for place, seconds in places[name].items()
+                ],
+                axis=source.axis if at is None else "rank",
+            )
+        )
+    return curves
 
 
-def _parts(name: str) -> tuple[str, str, str]:
+def _parts(name: str) -> _Parts:
     parts = name.split(_BAR)
     if len(parts) != 3 or not all(parts):
         raise HTTPException(400, f"curve: {name!r} is not SIDE|FUNCTION|CONFIGURATION")
@@ -207,14 +214,10 @@ def _taken_by_rank(db: Database, of: _Source, at: int) -> Iterator[_Taken]:
             yield _Taken(found.function, configuration, found.rank, found.launch, found.seconds)
 
 
-def _read(
-    name: str,
-    parts: tuple[str, str, str],
-    of: _Source,
-    taken: Sequence[_Taken],
-    bounds: tuple[int, int],
-    at: int | None,
-) -> _Read:
+def _places(
+    parts: _Parts, taken: Sequence[_Taken], bounds: tuple[int, int], at: int | None
+) -> dict[int, dict[int, float]]:
+    """Seconds by launch number, by place."""
     side, function, configuration = parts
     places: dict[int, dict[int, float]] = {}
     known = False
@@ -227,55 +230,27 @@ def _read(
         raise HTTPException(404, f"at: {side} has no times of ranks of {function} at {at} B")
     if not known:
         raise HTTPException(404, f"curve: {side} has no {function} with {configuration}")
-    return _Read(
-        name,
-        of.campaign.id,
-        side,
-        function,
-        configuration,
-        of.campaign.nprocs,
-        of.axis if at is None else "rank",
-        dict(sorted(places.items())),
-        of.why if at is None else {},
-    )
+    return dict(sorted(places.items()))
 
 
-def _texts(found: Sequence[_Read]) -> list[str]:
+def _texts(parts: Sequence[_Parts]) -> list[str]:
     """What tells them apart; the function always."""
-    rest = [(each.side, each.configuration) for each in found]
-    parted = [len({parts[place] for parts in rest}) > 1 for place in range(2)]
-    texts = []
-    for each, parts in zip(found, rest, strict=True):
-        words = [part for part, differs in zip(parts, parted, strict=True) if differs]
-        texts.append(", ".join([each.function, *words]))
-    return texts
+    apart = [len({part[place] for part in parts}) > 1 for place in (0, 2)]
+    return [
+        ", ".join(
+            [
+                function,
+                *(word for word, differs in zip((side, rest), apart, strict=True) if differs),
+            ]
+        )
+        for side, function, rest in parts
+    ]
 
 
-def _curve(found: _Read, text: str, base: _Read | None) -> Curve:
-    return Curve(
-        name=found.name,
-        text=text,
-        run=found.run,
-        side=found.side,
-        function=found.function,
-        configuration=found.configuration,
-        nprocs=found.nprocs,
-        is_base=found is base,
-        points=[
-            _point(place, seconds, base.places.get(place, {}) if base else {}, found.why)
-            for place, seconds in found.places.items()
-        ],
-        axis=found.axis,
-    )
-
-
-def _point(
-    place: int, seconds: dict[int, float], base: dict[int, float], why: dict[int, str]
-) -> Point:
+def _point(place: int, seconds: dict[int, float], base: dict[int, float], why: str) -> Point:
     middle = median_interval(list(seconds.values()))
-    factor = _factor(seconds, base)
     times = middle.value, middle.low, middle.high
-    return Point(place, len(seconds), *times, factor, why.get(place, ""))
+    return Point(place, len(seconds), *times, _factor(seconds, base), why)
 
 
 def _factor(seconds: dict[int, float], base: dict[int, float]) -> Factor | None:

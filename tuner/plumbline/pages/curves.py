@@ -3,7 +3,6 @@ chosen stands in the address."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -14,7 +13,6 @@ from plumbline.pages import curve, curves_chart, drawn, listing
 from plumbline.pages import offered as choices
 from plumbline.pages.curve import Curve
 from plumbline.pages.visit import Bytes, Visit, Word
-from plumbline_db.records import Campaign
 
 MOST_RUNS = 12
 MOST_CURVES = 24
@@ -66,16 +64,12 @@ def page(visit: Visit) -> Response:
         curves=found,
         query=visit.request.url.query,
         together=curve.together(found),
-        by_rank=_by_rank(offered),
+        by_rank=sorted(
+            {size for _, sources in offered for each in sources for size in each.by_rank}
+        ),
         axis=found[0].axis if found else "bytes",
         no_end=2**63 - 1,
     )
-
-
-def _by_rank(offered: Sequence[tuple[Campaign, Sequence[choices.Offered]]]) -> list[int]:
-    """Sizes at which some suite kept the times of single ranks."""
-    sizes = {size for _, sources in offered for source in sources for size in source.by_rank}
-    return sorted(sizes)
 
 
 def picture(visit: Visit) -> Response:
@@ -88,7 +82,7 @@ def picture(visit: Visit) -> Response:
         text = curve.csv_of(found).encode()
         return drawn.download(visit, "curves", ".csv", text, "text/csv; charset=utf-8")
     if suffix == ".json":
-        return drawn.download(visit, "curves", ".json", drawn.encoded({"curves": found}))
+        return drawn.download(visit, "curves", ".json", msgspec.json.encode({"curves": found}))
     spec = curves_chart.specification(
         found, x=asked.x, y=asked.y, ratios=asked.show == "ratios", zoom=suffix == ".spec"
     )

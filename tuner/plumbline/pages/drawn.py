@@ -28,7 +28,7 @@ def ending(visit: Visit, *others: str) -> str:
 
 def picture(visit: Visit, name: str, suffix: str, spec: Mapping[str, Any]) -> Response:
     """Drawn; of another ending than a picture's the specification itself."""
-    text = encoded(spec)
+    text = msgspec.json.encode(spec)
     if suffix not in _TYPES:
         return download(visit, name, ".vl.json", text)
     content = visit.pictures.get(
@@ -42,7 +42,3 @@ def download(visit: Visit, name: str, suffix: str, content: bytes, kind: str = "
     answer = Response(content, media_type=kind or JSON)
     answer.headers["Content-Disposition"] = f'inline; filename="{name}{suffix}"'
     return frame.unless_known(visit.request, answer)
-
-
-def encoded(value: object) -> bytes:
-    return msgspec.json.encode(value)

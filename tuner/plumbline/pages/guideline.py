@@ -100,7 +100,8 @@ def _with_cells(visit: Visit, place: FailingPlace, name: str) -> FailingPlace:
     """Those that are violated, worst first."""
     if not place.count.violations:
         return place
-    command = "overlap tune" if _is_of_overlap(visit, place) else ""
+    of_overlap = place.coverage in coverage.of_overlap(visit.db)
+    command = "overlap tune" if of_overlap else ""
     found = [
         cell
         for cell in newest.of_place(visit.db, place.coverage, place.stage, command)
@@ -108,7 +109,3 @@ def _with_cells(visit: Visit, place: FailingPlace, name: str) -> FailingPlace:
     ]
     found.sort(key=lambda cell: cell.verdict.ratio or 0.0, reverse=True)
     return msgspec.structs.replace(place, cells=found)
-
-
-def _is_of_overlap(visit: Visit, place: FailingPlace) -> bool:
-    return place.coverage in coverage.of_overlap(visit.db)

@@ -36,15 +36,12 @@ def of(
     """The most urgent ones first."""
     if not known:
         return [NextStep("The database holds no campaign yet.", "plumbline campaign")]
+    now = now or datetime.datetime.now(datetime.UTC)
     return [
         *_watched(db),
         *_under_way(known),
-        *(step for place in places for step in _of_place(db, place, now or _now())),
+        *(step for place in places for step in _of_place(db, place, now)),
     ]
-
-
-def _now() -> datetime.datetime:
-    return datetime.datetime.now(datetime.UTC)
 
 
 def _watched(db: Database) -> list[NextStep]:
@@ -68,16 +65,18 @@ def _under_way(known: Sequence[Campaign]) -> list[NextStep]:
 def _of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[NextStep]:
     place, before = each.place, each.stages.get("before")
     where = f"{place.host}, {place.library}, {place.nprocs} ranks"
+    counts = before.guidelines.values() if before else ()
+    violated = sum(count.violations for count in counts)
     steps = []
     if each.in_force and winners.get(db, each.in_force):
         text = f"{where}: winners are there. To put them in force:"
         steps += [NextStep(text, command, each.in_force) for command in _in_force(db, each)]
-    elif before and "after" not in each.stages and _violations(each, "before"):
+    elif before and "after" not in each.stages and violated:
         text = f"{where}: violations, and nothing was searched. To search what removes them:"
         steps.append(NextStep(text, f"plumbline campaign --nprocs {place.nprocs}", before.newest))
     if before is None:
         return steps
-    undecided = sum(count.undecided for count in before.guidelines.values())
+    undecided = sum(count.undecided for count in counts)
     if undecided > _UNDECIDED * before.cells:
         text = f"{where}: {undecided} of {before.cells} cells are undecided. More launches decide:"
         command = f"plumbline verify --nprocs {place.nprocs} --launches-max 60"
@@ -99,10 +98,6 @@ def _in_force(db: Database, each: Coverage) -> list[str]:
         campaign, machines.library(db, campaign.library_fingerprint), exports.get(db, campaign.id)
     )
     return [use.command for use in found]
-
-
-def _violations(each: Coverage, stage: str) -> int:
-    return sum(count.violations for count in each.stages[stage].guidelines.values())
 
 
 def _days(text: str, now: datetime.datetime) -> float:

@@ -76,11 +76,13 @@ def page(visit: Visit) -> Response:
     left = [verdict for verdict in found.after if verdict.verdict == "violated"]
     left.sort(key=lambda verdict: -(verdict.ratio or 0.0))
     hours = spread.hours(db, campaign)
+    machine = machines.machine(db, campaign.machine)
+    cores = machine.processing_units * campaign.nodes
     return visit.page(
         "summary.html",
         found=found,
         campaign=campaign,
-        machine=machines.machine(db, campaign.machine),
+        machine=machine,
         library=machines.library(db, campaign.library_fingerprint),
         use=use(campaign),
         winners=spread.with_hours(found.winners, hours)[:_MOST],
@@ -88,7 +90,7 @@ def page(visit: Visit) -> Response:
         left=left[:_MOST],
         left_out=max(0, len(left) - _MOST),
         cost=spent,
-        core_hours=spent.seconds * min(campaign.nprocs, _cores(visit, campaign)) / 3600,
+        core_hours=spent.seconds * min(campaign.nprocs, cores) / 3600,
         exports=exports.get(db, campaign.id),
         curves=_curves(visit, campaign, found),
     )
@@ -111,12 +113,6 @@ def _curves(visit: Visit, campaign: Campaign, found: Summary) -> dict[str, str]:
                 name = quote(curve.named(f"{campaign.id}:{stage}", sweep.function, "default"))
                 queries.setdefault(sweep.function, []).append(f"curve={name}")
     return {function: "&".join(dict.fromkeys(names)) for function, names in queries.items()}
-
-
-def _cores(visit: Visit, campaign: Campaign) -> int:
-    """Of all nodes together."""
-    machine = machines.machine(visit.db, campaign.machine)
-    return machine.processing_units * campaign.nodes
 
 
 def _read(visit: Visit) -> Summary:

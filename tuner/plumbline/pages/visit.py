@@ -41,9 +41,6 @@ class Visit(NamedTuple):
     def page(self, template: str, **facts: Any) -> Response:
         return frame.page(self.request, _shown, template, **facts)
 
-    def json(self, value: object) -> Response:
-        return frame.json(self.request, value)
-
     def path(self, name: str) -> Any:
         return self.request.path_params[name]
 

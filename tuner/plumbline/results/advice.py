@@ -132,22 +132,15 @@ def _tuned(cell: MeasuredCall, winner: Winner, name: str) -> CallChoice:
 
 
 def _by_hand(variant: CellVariant) -> CallChoice:
-    numbers = numbers_of(variant.ratio)
-    seconds = variant.median
-    return CallChoice(
-        "hand-made", variant.name, seconds, len(variant.seconds), *numbers, "same launches"
-    )
+    count, numbers = len(variant.seconds), numbers_of(variant.ratio)
+    return CallChoice("hand-made", variant.name, variant.median, count, *numbers, "same launches")
 
 
 def _is_faster(variant: CellVariant, exact: bool) -> bool:
     """By enough, and surely: p is adjusted over all variants of the cell."""
-    found = variant.ratio
-    if found is None or found.ratio > WORTH:
+    if variant.ratio is None or not surely(variant.ratio, exact=exact):
         return False
-    if exact:
-        return True
-    sure = variant.p_adjusted is not None and variant.p_adjusted <= ALPHA
-    return sure and found.high is not None and found.high < 1
+    return exact or (variant.p_adjusted is not None and variant.p_adjusted <= ALPHA)
 
 
 class Rival(msgspec.Struct, frozen=True):

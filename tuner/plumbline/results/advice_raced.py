@@ -43,7 +43,7 @@ def race(advised: Advised, prefix: Path | None, progress: Progress | None = None
     or a size that cannot be measured."""
     question = advised.question
     toolchain, settings, winner = _here(advised, prefix)
-    data = Data(settings.cases.type, settings.cases.op, settings.cases.root)
+    data = settings.cases.data
     _require(toolchain, question, data)
     simulated = settings.ranks.simulate is not None
     tuned, left_out = _tuned(toolchain, settings, winner, question.function)

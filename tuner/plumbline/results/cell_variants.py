@@ -36,7 +36,9 @@ def compared(medians: Sequence[Medians]) -> list[CellVariant]:
         for each in medians
     ]
     default = next((each for each in every if each.name == "default"), None)
-    others = [_with_ratio(each, default) for each in every if each is not default]
+    others = [each for each in every if each is not default]
+    if default is not None:
+        others = [msgspec.structs.replace(each, ratio=over(each, default)) for each in others]
     tested = [each for each in others if each.ratio is not None]
     adjusted = benjamini_hochberg([each.ratio.p for each in tested if each.ratio])
     by_name = {each.name: float(p) for each, p in zip(tested, adjusted, strict=True)}
@@ -48,12 +50,6 @@ def compared(medians: Sequence[Medians]) -> list[CellVariant]:
 def named(case: Case) -> str:
     on = f" on {case.ranks} ranks" if case.ranks else ""
     return label(case.variant, case.knobs) + on
-
-
-def _with_ratio(variant: CellVariant, default: CellVariant | None) -> CellVariant:
-    if default is None:
-        return variant
-    return msgspec.structs.replace(variant, ratio=over(variant, default))
 
 
 def over(left: CellVariant, right: CellVariant) -> Comparison | None:

@@ -81,16 +81,16 @@ class ComparedCell(msgspec.Struct, frozen=True):
     cell: MatchedCell
     a: Sample
     b: Sample
-    pairs: int | None
-    ratio: float | None
-    ratio_low: float | None
-    ratio_high: float | None
-    p: float | None
-    p_adjusted: float | None
-    stars: str
-    verdict: Verdict
-    factor: float | None
-    reason: str
+    pairs: int | None = None
+    ratio: float | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    stars: str = ""
+    verdict: Verdict = "not compared"
+    factor: float | None = None
+    reason: str = ""
 
 
 class SideComparison(msgspec.Struct, frozen=True):
@@ -236,22 +236,8 @@ def _line(
     test: Test,
     how: How,
 ) -> ComparedCell:
-    plain = ComparedCell(
-        cell=cell,
-        a=sample_of(list(left.values())),
-        b=sample_of(list(right.values())),
-        pairs=None,
-        ratio=None,
-        ratio_low=None,
-        ratio_high=None,
-        p=None,
-        p_adjusted=None,
-        stars="",
-        verdict="not compared",
-        factor=None,
-        reason="",
-    )
     ours, theirs = list(left.values()), list(right.values())
+    plain = ComparedCell(cell, sample_of(ours), sample_of(theirs))
     if test.paired:
         both = [pair for pair in pairs or () if pair[0] in left and pair[1] in right]
         ours, theirs = [left[run] for run, _ in both], [right[other] for _, other in both]

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from plumbline.core.plan import Data, PlanCase, measurable
+from plumbline.core.plan import PlanCase, measurable
 from plumbline.measure import experiment, tables
 from plumbline.measure.experiment import Arm, Turns
 from plumbline.measure.launches import LaunchStore, Progress
@@ -219,7 +219,7 @@ def _cases(toolchain: Toolchain, settings: Settings) -> list[PlanCase]:
     about."""
     functions = settings.cases.functions or identity.chosen(toolchain, settings).lhs_functions()
     identity.chosen(toolchain, settings)  # knows them
-    data = Data(settings.cases.type, settings.cases.op, settings.cases.root)
+    data = settings.cases.data
     found = [
         PlanCase(function, size)
         for function in functions

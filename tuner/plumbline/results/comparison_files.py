@@ -6,12 +6,13 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from plumbline.results.compared_now import MeasuredComparison
-from plumbline.results.regressions import BAD, Regression
+from plumbline.results.regressions import BAD, Change, Regression
+from plumbline.results.sides import Side
 from plumbline_db.errors import UsageError
 
 ENDINGS = (".xml", ".md", ".json")
@@ -49,8 +50,7 @@ def words_of(line: Regression) -> str:
         return f"faster by {-100 * line.change:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
     said = f"{100 * line.change:+.1f} % [{100 * line.low:+.1f}, {100 * line.high:+.1f}]"
     if line.verdict == "slower":
-        said = f"by {said.replace('+', '')}"
-        return f"slower {said}"
+        return f"slower by {said.replace('+', '')}"
     return f"{line.verdict}: {said}"
 
 
@@ -58,8 +58,8 @@ def document(found: MeasuredComparison) -> dict[str, Any]:
     return {
         "comparison": found.comparison,
         "claim": msgspec.to_builtins(found.claim),
-        "a": _side(found, "a"),
-        "b": _side(found, "b"),
+        "a": _side(found.a),
+        "b": _side(found.b),
         "cells": [
             msgspec.to_builtins(line.cell)
             | {key: value for key, value in msgspec.to_builtins(line).items() if key != "cell"}
@@ -71,14 +71,14 @@ def document(found: MeasuredComparison) -> dict[str, Any]:
 
 
 def summary(cells: Sequence[Regression]) -> dict[str, int]:
-    names = {"slower": "slower", "faster": "faster", "equal": "equal", "not shown": "not_shown"}
-    names |= {"lost": "lost", "only in B": "only_in_b"}
-    counts = {key: sum(line.verdict == word for line in cells) for word, key in names.items()}
+    counts = {
+        word.lower().replace(" ", "_"): sum(line.verdict == word for line in cells)
+        for word in get_args(Change)
+    }
     return {"cells": len(cells)} | counts
 
 
-def _side(found: MeasuredComparison, letter: str) -> dict[str, Any]:
-    side = found.a if letter == "a" else found.b
+def _side(side: Side) -> dict[str, Any]:
     return {
         "name": side.name.text,
         "campaign": side.campaign.id,

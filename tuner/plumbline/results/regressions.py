@@ -51,12 +51,12 @@ class Regression(msgspec.Struct, frozen=True):
     cell: MatchedCell
     a: Sample | None
     b: Sample | None
-    pairs: int
-    look: int
-    change: float | None
-    low: float | None
-    high: float | None
-    verdict: Change
+    pairs: int = 0
+    look: int = 0
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    verdict: Change = "not shown"
 
 
 def regressions(a: Side, b: Side, claim: RegressionClaim, how: How) -> list[Regression]:
@@ -152,17 +152,8 @@ def _judged(
 def _missing(
     cell: MatchedCell, left: Mapping[int, float] | None, right: Mapping[int, float] | None
 ) -> Regression:
-    return Regression(
-        cell=cell,
-        a=sample_of(list(left.values())) if left else None,
-        b=sample_of(list(right.values())) if right else None,
-        pairs=0,
-        look=0,
-        change=None,
-        low=None,
-        high=None,
-        verdict="lost" if left else "only in B",
-    )
+    a, b = (sample_of(list(seconds.values())) if seconds else None for seconds in (left, right))
+    return Regression(cell, a, b, verdict="lost" if left else "only in B")
 
 
 def _order(line: Regression) -> tuple[bool, float, MatchedCell]:

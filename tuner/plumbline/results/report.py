@@ -83,11 +83,11 @@ class Report(msgspec.Struct, frozen=True):
     def remaining(self) -> list[tuple[Verdict, str]]:
         """Violations that are left, each with what its search found, and why it was not enough."""
         found = {(search.function, search.bytes): search for search in self.searches}
+        left = [verdict for verdict in self.after or [] if verdict.verdict == "violated"]
         if self.of_benchmarks():
             whole = found.get((EVERY_FUNCTION, 0))
             why = "not searched" if whole is None else whole.reason
-            return [(verdict, why) for verdict in self.after or [] if verdict.verdict == "violated"]
-        left = [verdict for verdict in self.after or [] if verdict.verdict == "violated"]
+            return [(verdict, why) for verdict in left]
         return [
             (verdict, self._reason(verdict, found.get((verdict.function, verdict.bytes))))
             for verdict in left
@@ -214,6 +214,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
     """`all_cells` puts every verdict under `cells_all`, not only the violations."""
     campaign = report.campaign
     names = guidelines.load().names()
+    concerned = dict.fromkeys(verdict.guideline for verdict in report.before)
     return {
         "campaign": campaign.id,
         "state": campaign.state,
@@ -229,7 +230,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
         "environment": asked(campaign).environment,
         "machine": msgspec.to_builtins(report.machine),
         "library": msgspec.to_builtins(report.library),
-        "guidelines": {name: names[name] for name in _concerned(report) if name in names},
+        "guidelines": {name: names[name] for name in concerned if name in names},
         "before": _stage(report.before, names, all_cells),
         "after": None if report.after is None else _stage(report.after, names, all_cells),
         "without_cells": report.without_cells(),
@@ -267,11 +268,6 @@ def documents(reports: Sequence[Report], *, all_cells: bool = False) -> Any:
 def timed_share(spent: cost.Cost) -> float:
     """The share of the launches' wall time that was spent inside timed regions."""
     return spent.timed_seconds / spent.seconds if spent.seconds else 0.0
-
-
-def _concerned(report: Report) -> list[str]:
-    """The guidelines that the campaign says something about, in the order of its table."""
-    return list(dict.fromkeys(verdict.guideline for verdict in report.before))
 
 
 def _stage(found: list[Verdict], names: Mapping[str, str], all_cells: bool) -> dict[str, Any]:

@@ -73,19 +73,15 @@ def fit(measured: Times, respond: Respond, start: Simulation, *, near: bool) -> 
     of_bytes = times(LATENCY, BANDWIDTH / 2, 0.0) - base
     of_message = times(LATENCY, BANDWIDTH, LATENCY) - base
     wanted = np.array([measured[size] for size in sizes])
-    latency, per_byte, message = _solve(np.stack([of_latency, of_bytes, of_message]), wanted)
+    columns = np.stack([of_latency, of_bytes, of_message])
+    # Weights ≥ 0 of the columns with the least Σ |Σ w c - t| / t.
+    solved = least_absolute.weights((columns / wanted).T, np.ones(len(wanted)))
+    latency, per_byte, message = solved.tolist()
     bandwidth = BANDWIDTH / max(per_byte, 1e-6)
     found = machine(_digits(latency * LATENCY), _digits(bandwidth), _digits(message * LATENCY))
     answer = respond(found)
     compared = [Size(size, measured[size], answer[size]) for size in sizes]
     return Twin(found, compared, statistics.fmean(abs(size.error) for size in compared))
-
-
-def _solve(columns: Vector, wanted: Vector) -> tuple[float, float, float]:
-    """Weights ≥ 0 of the columns with the least Σ |Σ w c - t| / t."""
-    solved = least_absolute.weights((columns / wanted).T, np.ones(len(wanted)))
-    latency, per_byte, message = solved.tolist()
-    return latency, per_byte, message
 
 
 def _digits(value: float) -> float:

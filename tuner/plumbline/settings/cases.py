@@ -7,7 +7,12 @@ from collections.abc import Iterator
 import msgspec
 
 from plumbline.core.application import Application
-from plumbline.core.plan import FUNCTIONS_IN_PARTS, MESSAGE_FUNCTIONS_IN_BLOCKS, TYPE_BYTES
+from plumbline.core.plan import (
+    FUNCTIONS_IN_PARTS,
+    MESSAGE_FUNCTIONS_IN_BLOCKS,
+    TYPE_BYTES,
+    Data,
+)
 
 EVERY = "all"  # in place of ids of guidelines: also those that are not verified by default
 
@@ -42,6 +47,11 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     the like also against the blocking one."""
     profile: Application | None = None
     """An application's calls, as `plumbline profile` wrote them (docs/application.md)."""
+
+    @property
+    def data(self) -> Data:
+        """What is sent, as a plan says it."""
+        return Data(self.type, self.op, self.root)
 
     def canonical(self) -> Cases:
         sizes = self.sizes
