@@ -23,8 +23,7 @@ def test_nothing_is_called(probe: Probe, ranks: int) -> None:
     launch = probe.good(
         "set blocks=2\n" + "\n".join(lines),
         ranks,
-        {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_FAULT": "refused"}
-        | {"PLUMBLINE_TEST_SLOW_RANK": "0"},
+        probe.fault("refused") | probe.slow(0),
     )
     assert [check.outcome for check in launch.checks.values()] == ["ok"] * len(FUNCTIONS)
     assert {case.bytes_moved for case in launch.cases.values()} == {0}

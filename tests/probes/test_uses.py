@@ -109,7 +109,7 @@ def test_the_mean_counts_every_rank(probe: Probe, slow: int) -> None:
         "set blocks=2 warmup=1\n" + used("function=MPI_Reduce_local bytes=8 reps=8"),
         4,
         right,
-        {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": str(slow)},
+        probe.slow(slow),
     )
 
 
@@ -287,9 +287,8 @@ def test_a_stopping_rule_looks_at_each_way(probe: Probe) -> None:
 
 
 def test_refusals_name_the_line(probe: Probe) -> None:
-    launch = probe.run("case id=0 function=MPI_Bcast bytes=8 use=abuse\n")
-    assert launch.code == 2 and not launch.records
-    assert "line 2: token 'use=abuse': no such way of use" in launch.stderr
+    said = "line 2: token 'use=abuse': no such way of use"
+    probe.refuses("case id=0 function=MPI_Bcast bytes=8 use=abuse\n", said)
 
 
 def raw(launch: Launch) -> list[dict[str, Any]]:
