@@ -35,16 +35,10 @@ from plumbline_db.connection import Database
 from plumbline_db.probe_records import Footer
 from plumbline_db.records import Case, Medians
 from tests.bench import monitored
+from tests.bench.figure import Figure
 from tests.exporters.prometheus import served
 
 HERE = Path(__file__).parent
-
-
-class Figure(msgspec.Struct, frozen=True):
-    name: str
-    value: float
-    unit: str
-    of: str
 
 
 def launch_share(toolchain: Toolchain) -> Iterator[Figure]:
@@ -286,7 +280,7 @@ def main() -> None:
         print(msgspec.json.encode(found).decode())
         return
     for one in found:
-        print(f"{one.name:44} {one.value:8.3g} {one.unit:10} {one.of}")
+        print(one.line())
 
 
 if __name__ == "__main__":
