@@ -117,9 +117,12 @@ class Here(msgspec.Struct, frozen=True):
         """Of the table."""
         return tables.cases(self.guidelines, self.settings)
 
+    def sizes(self) -> dict[str, list[int]]:
+        """Of each function in the table."""
+        return tables.sizes_of(self.guidelines, self.settings)
+
     def cells(self) -> list[tuple[str, int]]:
-        sizes = tables.sizes_of(self.guidelines, self.settings)
-        return [(function, size) for function, those in sizes.items() for size in those]
+        return [(function, size) for function, those in self.sizes().items() for size in those]
 
     def space(self, function: str, size: int) -> dict[Candidate, None]:
         """What may be chosen in a cell: the default; the library's algorithms and our own variants,

@@ -41,7 +41,7 @@ class Truth:
     def __init__(self, here: Here, answers: Answers) -> None:
         self._here = here
         self._answers = answers
-        self._sizes = tables.sizes_of(here.guidelines, here.settings)
+        self._sizes = here.sizes()
 
     def table(self, choices: Choices) -> list[Verdict]:
         """By all recorded launches."""
@@ -75,7 +75,7 @@ class Truth:
         side's cell (or for all cells of its function, where one choice must hold for them), so
         that no other guideline is violated that was not."""
         left = [one for one in verdicts if one.verdict == "violated" and one.replaceable]
-        before = _violated(verdicts)
+        before = violated(verdicts)
         return [one for one in left if self._cured(choices, one, before)]
 
     def _cured(
@@ -95,7 +95,7 @@ class Truth:
                 promising.append((statistics.median(times), other))
         promising.sort(key=lambda one: one[0])
         for _, other in promising[:_TRIED]:
-            after = _violated(self.table(other))
+            after = violated(self.table(other))
             if (violation.guideline, function, size) not in after and after <= before:
                 return True
         return False
@@ -264,7 +264,7 @@ def _medians(case: PlanCase, answer: Answer, here: Here) -> Medians:
     )
 
 
-def _violated(verdicts: Iterable[Verdict]) -> set[tuple[str, str, int]]:
+def violated(verdicts: Iterable[Verdict]) -> set[tuple[str, str, int]]:
     return {
         (one.guideline, one.function, one.bytes) for one in verdicts if one.verdict == "violated"
     }
