@@ -32,12 +32,11 @@ def halo(me: Rank, rounds: int = 4, zeros: bool = False) -> Waits:
 def halo_around(me: Rank, rounds: int = 4) -> Waits:
     """The same on a ring, with more cells, one tag."""
     cells = me.data(24)
-    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
     for _ in range(rounds):
-        me.send(cells[4:8], left, 1)
-        me.send(cells[16:20], right, 2)
-        yield from me.recv(cells[20:24], right, 1)
-        yield from me.recv(cells[0:4], left, 2)
+        me.send(cells[4:8], me.left, 1)
+        me.send(cells[16:20], me.right, 2)
+        yield from me.recv(cells[20:24], me.right, 1)
+        yield from me.recv(cells[0:4], me.left, 2)
         cells[4:20] = cells[4:20] * 0.5 + cells[2:18] * 0.25
 
 
@@ -173,36 +172,33 @@ def token_ring(me: Rank, rounds: int = 3) -> Waits:
     """A token that says the same all the time."""
     token = me.alloc(2, np.int32)
     token[...] = 7, 11
-    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
     for _ in range(rounds):
         if me.rank:
-            yield from me.recv(token, left)
-        me.send(token, right)
+            yield from me.recv(token, me.left)
+        me.send(token, me.right)
         if me.rank == 0:
-            yield from me.recv(token, left)
+            yield from me.recv(token, me.left)
 
 
 def counted_token(me: Rank, rounds: int = 3) -> Waits:
     """A token that each rank changes."""
     token = me.data(3, np.int64)
-    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
     for _ in range(rounds):
         if me.rank:
-            yield from me.recv(token, left)
+            yield from me.recv(token, me.left)
         token[0] += 3
         token[2] = (token[2] * 48271) % 1000
-        me.send(token, right)
+        me.send(token, me.right)
         if me.rank == 0:
-            yield from me.recv(token, left)
+            yield from me.recv(token, me.left)
 
 
 def empty_token(me: Rank) -> Waits:
-    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
     if me.rank:
-        yield from me.recv(None, left)
-    me.send(None, right)
+        yield from me.recv(None, me.left)
+    me.send(None, me.right)
     if me.rank == 0:
-        yield from me.recv(None, left)
+        yield from me.recv(None, me.left)
 
 
 def broadcast_but_one(me: Rank, rounds: int = 2) -> Waits:
@@ -288,11 +284,10 @@ def sorting_network(me: Rank) -> Waits:
 def rotation(me: Rank) -> Waits:
     """Blocks go round and are used, each in the place of the one before (Cannon)."""
     block, total = me.data(16), me.alloc(16)
-    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
     for _ in range(me.size - 1):
         total += block
-        me.send(block, right)
-        yield from me.recv(block, left)
+        me.send(block, me.right)
+        yield from me.recv(block, me.left)
 
 
 def master_and_workers(me: Rank, tasks: int = 5) -> Waits:

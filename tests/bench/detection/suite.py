@@ -248,9 +248,8 @@ def _mixed(nprocs: int) -> Iterator[Case]:
     def interleaved(me: Rank) -> Waits:
         left, right = me.data(10), me.data(10)
         if me.rank < 2:
-            for other in range(me.size):
-                if other != me.rank:
-                    me.send(left if me.rank == 0 else right, other, me.rank)
+            for other in me.others():
+                me.send(left if me.rank == 0 else right, other, me.rank)
         if me.rank != 0:
             yield from me.recv(left, 0, 0)
         if me.rank != 1:
