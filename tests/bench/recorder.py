@@ -121,9 +121,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for figure in itertools.chain(
-            messages(folder, given.rounds),
-            hashing(folder),
-            hpl(folder, given.rounds, given.size),
+            messages(folder, given.rounds), hashing(folder), hpl(folder, given.rounds, given.size)
         ):
             line = f"{figure.name}: {figure.value:.3g} {figure.unit} ({figure.of})"
             print(msgspec.json.encode(figure).decode() if given.json else line, flush=True)

@@ -178,14 +178,9 @@ def sized(record: type[R], sizes: st.SearchStrategy[int], **named: Any) -> st.Se
 
 
 verdicts = whole(
-    Verdict,
-    real,
-    stage=st.just("before"),
-    uses=st.lists(whole(OtherUse, about_one), max_size=2),
+    Verdict, real, stage=st.just("before"), uses=st.lists(whole(OtherUse, about_one), max_size=2)
 )
 searches = whole(
-    Search,
-    trials=st.lists(whole(Trial, real), max_size=3),
-    bound_ratio=st.none() | about_one,
+    Search, trials=st.lists(whole(Trial, real), max_size=3), bound_ratio=st.none() | about_one
 )
 winners = sized(Winner, counts, floats=real, tried=st.lists(whole(Tried, about_one), max_size=2))

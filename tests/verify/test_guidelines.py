@@ -92,17 +92,8 @@ def test_forms_are_verified_where_they_are_named_and_there(every: Guidelines) ->
 
 
 def test_left_hand_functions(every: Guidelines) -> None:
-    paper = [
-        "MPI_Gather",
-        "MPI_Allgather",
-        "MPI_Scatter",
-        "MPI_Reduce",
-        "MPI_Reduce_scatter",
-        "MPI_Bcast",
-        "MPI_Allreduce",
-        "MPI_Reduce_scatter_block",
-        "MPI_Scan",
-    ]
+    paper = ["MPI_Gather", "MPI_Allgather", "MPI_Scatter", "MPI_Reduce", "MPI_Reduce_scatter"]
+    paper += ["MPI_Bcast", "MPI_Allreduce", "MPI_Reduce_scatter_block", "MPI_Scan"]
     assert PAPER.lhs_functions() == paper
     assert every.selected(()).lhs_functions() == [*paper, "MPI_Alltoall", "MPI_Barrier"]
     known = functions_of_the_probe()

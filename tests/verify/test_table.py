@@ -17,13 +17,7 @@ from rich.console import Console, RenderableType
 
 from plumbline.verify import grid
 from plumbline.verify.drawing import STYLES
-from plumbline.verify.summary import (
-    JSON_FIELDS,
-    KindCount,
-    as_json,
-    summary_counts,
-    summary_table,
-)
+from plumbline.verify.summary import JSON_FIELDS, KindCount, as_json, summary_counts, summary_table
 from plumbline.verify.table import (
     ASCII,
     UNICODE,

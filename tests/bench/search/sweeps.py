@@ -84,10 +84,7 @@ def _all() -> list[Sweep]:
     for selector in SELECTORS:
         keys = {"simulate": {"library": selector}, "nprocs": 128, "nodes": 16, "guidelines": _FEW}
         found.append(Sweep(f"{selector}-128", keys | {"sizes": [1024, 8192, 65536]}))
-    for machines, network, between in (
-        (_UNSEEN, _FAST, _BETWEEN),
-        (_LATER, _FASTER, _LATER_SIZES),
-    ):
+    for machines, network, between in ((_UNSEEN, _FAST, _BETWEEN), (_LATER, _FASTER, _LATER_SIZES)):
         for (name, machine), selector in itertools.product(machines.items(), SELECTORS):
             ranks = {key: machine[key] for key in ("nodes", "nprocs")}
             simulate = network | {key: machine[key] for key in machine.keys() - ranks.keys()}

@@ -16,7 +16,8 @@ from plumbline.measure import tables
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.verify.index import Obstacle, Side
 from plumbline.verify.verify import VerifySettings, verify
-from plumbline_db.records import Case, Medians, Verdict
+from plumbline_db.records import Medians, Verdict
+from tests.verify.simulated import medians
 
 from .answers import Answer, Answers
 from .around import Choices, chosen
@@ -47,16 +48,16 @@ class Truth:
         """By all recorded launches."""
         around = chosen(self._here, choices)
         cases = self._here.cases()
-        medians, obstacles = [], []
+        known, obstacles = [], []
         for case, answer in zip(cases, self._answers.of(cases, around), strict=True):
             if answer.outcome == "ok":
-                medians.append(_medians(case, answer, self._here))
+                known.append(_medians(case, answer, self._here))
             else:
                 side = Side(case.function, case.variant, case.bytes, case.ranks)
                 obstacles.append(Obstacle(side, answer.outcome))
         settings = self._here.settings
         return verify(
-            medians,
+            known,
             self._here.guidelines,
             stage="truth",
             nprocs=settings.ranks.nprocs,
@@ -246,22 +247,9 @@ def _halves(launches: int) -> list[tuple[list[int], list[int]]]:
 
 
 def _medians(case: PlanCase, answer: Answer, here: Here) -> Medians:
-    data = here.settings
-    return Medians(
-        Case(
-            case.function,
-            case.variant,
-            {},
-            "default",
-            case.bytes,
-            data.cases.type,
-            data.cases.op,
-            data.cases.root,
-            ranks=case.ranks,
-        ),
-        list(range(len(answer.ns))),
-        answer.seconds(),
-    )
+    data = here.settings.cases
+    how = {"type": data.type, "op": data.op, "root": data.root, "ranks": case.ranks}
+    return medians(case.function, case.bytes, answer.seconds(), variant=case.variant, **how)
 
 
 def violated(verdicts: Iterable[Verdict]) -> set[tuple[str, str, int]]:
