@@ -23,7 +23,7 @@ pytestmark = pytest.mark.mpi
 FEW = {"application": 2, "fuzz": 2, "hpcc": 2, "mpi4py": 1, "IMB": 1}
 # What hpcc and IMB call; the others call every function.
 OF_HPCC = {
-    *("MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Alltoall", "MPI_Reduce", "MPI_Allreduce"),
+    *("MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Alltoall", "MPI_Reduce", "MPI_Allreduce")
 }
 CALLED = {"hpcc": OF_HPCC, "IMB": {f"MPI_{one}" for one in applications.Imb.benchmarks}}
 Note = Callable[[str, str, str], None]

@@ -22,8 +22,7 @@ ALL = forced(
 
 
 @pytest.mark.parametrize(
-    ("most", "count", "replaced"),
-    [(0, 10, 0), (7, 10, 7 * 2), (None, 140, 128 * 2)],
+    ("most", "count", "replaced"), [(0, 10, 0), (7, 10, 7 * 2), (None, 140, 128 * 2)]
 )
 def test_private_communicators_are_not_without_limit(
     build: Build, tmp_path: Path, most: int | None, count: int, replaced: int

@@ -35,10 +35,7 @@ def program(
     modules = tmp_path_factory.mktemp(name)
     command = ["mpif90", "-cpp", f"-DBINDING={number}", *options, "-O1", "-g", f"-J{modules}"]
     subprocess.run(
-        [*command, "fortran.F90", "-o", str(build.program(name))],
-        check=True,
-        cwd=HERE,
-        timeout=100,
+        [*command, "fortran.F90", "-o", str(build.program(name))], check=True, cwd=HERE, timeout=100
     )
     return name
 

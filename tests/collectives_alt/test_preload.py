@@ -129,16 +129,10 @@ def test_a_missing_profile(build: Build, tmp_path: Path, plain: str, start: str)
 
 @pytest.mark.parametrize("start", ["init", "unseen"])
 @pytest.mark.parametrize(
-    ("make", "reason"),
-    [(os.mkfifo, "not a plain file"), (os.mkdir, "a folder, not a file")],
+    ("make", "reason"), [(os.mkfifo, "not a plain file"), (os.mkdir, "a folder, not a file")]
 )
 def test_a_profile_that_is_no_file(
-    build: Build,
-    tmp_path: Path,
-    plain: str,
-    start: str,
-    make: Callable[[Path], None],
-    reason: str,
+    build: Build, tmp_path: Path, plain: str, start: str, make: Callable[[Path], None], reason: str
 ) -> None:
     """Nobody writes into the pipe: whoever opens it waits."""
     make(tmp_path / "here")

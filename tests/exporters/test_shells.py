@@ -81,10 +81,7 @@ def sourced(script: Path, tools: Path, **extra: str) -> tuple[dict[str, str], st
 
 both = pytest.mark.parametrize(
     "file",
-    [
-        pytest.param(csh.FILE_NAME, marks=needs_csh),
-        pytest.param(fish.FILE_NAME, marks=needs_fish),
-    ],
+    [pytest.param(csh.FILE_NAME, marks=needs_csh), pytest.param(fish.FILE_NAME, marks=needs_fish)],
 )
 
 

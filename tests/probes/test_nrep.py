@@ -278,7 +278,7 @@ def test_the_budget_ends_it(probe: Probe) -> None:
 def test_too_few_samples_are_said(probe: Probe) -> None:
     launch = probe.good(
         "set nrep=cov_mean:0.5/8,median_ci:0.5 nrep_min=5 nrep_step=5 nrep_max=10\n"
-        "case id=0 function=MPI_Bcast bytes=8",
+        "case id=0 function=MPI_Bcast bytes=8"
     )
     (end,) = launch.of(Nrep)
     assert (end.nrep, end.ended_by, end.criteria[1].value) == (10, "maximum", None)

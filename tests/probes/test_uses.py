@@ -156,9 +156,7 @@ def test_arrivals_are_drawn_anew_each_time(probe: Probe, pipeline: Path, arrival
 def test_without_a_pattern_one_rank_is_late_by_about_one_call(probe: Probe, pipeline: Path) -> None:
     """Blocks keep what the first one has found."""
     launch = probe.good(
-        f"set blocks=2 warmup=0\n{LATE}",
-        2,
-        {"LD_PRELOAD": str(pipeline), "PIPELINE_NS": "5000000"},
+        f"set blocks=2 warmup=0\n{LATE}", 2, {"LD_PRELOAD": str(pipeline), "PIPELINE_NS": "5000000"}
     )
     first, second = launch.samples
     assert first.window_ns == second.window_ns

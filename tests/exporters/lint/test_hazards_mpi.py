@@ -50,10 +50,7 @@ SWITCHES: dict[str, tuple[dict[str, tuple[str, str]], tuple[str, ...]]] = {
     "error in Scatter": ({"MPI_Scatter": ("0 1 0 0", "8 2 0 0")}, ("error", "hang")),
     "error in Gather": ({"MPI_Gather": ("0 1 0 0", "8 2 0 0")}, ("error", "hang")),
     "hang": ({"MPI_Gather": ("0 2 0 0", "8 3 0 0")}, ("hang",)),
-    "one algorithm in two segments": (
-        {"MPI_Gather": ("0 3 0 0", "8 3 0 256")},
-        ("wrong", "error"),
-    ),
+    "one algorithm in two segments": ({"MPI_Gather": ("0 3 0 0", "8 3 0 256")}, ("wrong", "error")),
     "hang in Allgather": ({"MPI_Allgather": ("0 0 0 0", "1 4 0 0")}, ("hang",)),
 }
 
