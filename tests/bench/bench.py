@@ -33,18 +33,12 @@ from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline.verify.verify import VerifySettings, verify
 from plumbline_db.connection import Database
 from plumbline_db.probe_records import Footer
-from plumbline_db.records import Case, Medians
 from tests.bench import monitored
+from tests.bench.figure import Figure
 from tests.exporters.prometheus import served
+from tests.verify.simulated import medians
 
 HERE = Path(__file__).parent
-
-
-class Figure(msgspec.Struct, frozen=True):
-    name: str
-    value: float
-    unit: str
-    of: str
 
 
 def launch_share(toolchain: Toolchain) -> Iterator[Figure]:
@@ -143,27 +137,19 @@ def verdicts(toolchain: Toolchain) -> Iterator[Figure]:
     guidelines = identity.chosen(toolchain, options)
     cases = tables.cases(guidelines, options)
     chance = random.Random(1)
-    medians = [
-        Medians(
-            Case(
-                c.function,
-                c.variant,
-                {},
-                "default",
-                c.bytes,
-                "MPI_BYTE",
-                "MPI_BOR",
-                0,
-                ranks=c.ranks,
-            ),
-            list(range(options.sampling.launches)),
+    measured = [
+        medians(
+            c.function,
+            c.bytes,
             [1e-6 * math.exp(chance.gauss(0, 0.2)) for _ in range(options.sampling.launches)],
+            variant=c.variant,
+            ranks=c.ranks,
         )
         for c in cases
     ]
     started = time.monotonic()
     found = verify(
-        medians,
+        measured,
         guidelines,
         stage="bench",
         nprocs=options.ranks.nprocs,
@@ -286,7 +272,7 @@ def main() -> None:
         print(msgspec.json.encode(found).decode())
         return
     for one in found:
-        print(f"{one.name:44} {one.value:8.3g} {one.unit:10} {one.of}")
+        print(one.line())
 
 
 if __name__ == "__main__":

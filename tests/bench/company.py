@@ -36,15 +36,8 @@ class Machine:
 
     def __init__(self, settings: Settings) -> None:
         toolchain = find_toolchain(settings=settings)
-        space = toolchain.space
-        self.functions = [one.name for one in space.function]
-        self.candidate_space = CandidateSpace(
-            space,
-            toolchain.installation.library,
-            toolchain.knobs,
-            toolchain.catalogue.variants,
-            settings.ranks.nprocs,
-        )
+        self.functions = [one.name for one in toolchain.space.function]
+        self.candidate_space = CandidateSpace.of(toolchain, settings.ranks.nprocs)
         self.launches = 0
         self._family = toolchain.family
         self._starter = starting.starter(toolchain, settings)

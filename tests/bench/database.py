@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 from starlette.testclient import TestClient
@@ -22,6 +21,7 @@ from plumbline.results import report
 from plumbline_db import campaigns, old_samples, runs
 from plumbline_db.connection import Database, release
 from plumbline_exporters import web
+from tests.bench.figure import Figure
 from tests.db import generate
 from tests.db.generate import Size
 
@@ -54,13 +54,6 @@ PAGES = {
     "recordings": "/recordings",
     "overlap": "/overlap",
 }
-
-
-class Figure(NamedTuple):
-    name: str
-    value: float
-    unit: str
-    of: str
 
 
 def figures(
@@ -171,7 +164,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder of the database of many campaigns")
     options = parser.parse_args()
     for figure in figures(small=options.small, only=options.only, keep=options.keep):
-        print(f"{figure.name:44} {figure.value:8.3g} {figure.unit:10} {figure.of}", flush=True)
+        print(figure.line(), flush=True)
 
 
 if __name__ == "__main__":

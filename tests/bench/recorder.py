@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import re
 import shutil
 import statistics
@@ -14,6 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -21,36 +21,29 @@ import msgspec
 from plumbline.detect import matching
 from plumbline.detect.read import read
 from plumbline.detect.record_file import read as read_file
+from tests.bench.figure import Figure
+from tests.collectives_alt.programs import mpirun
+from tests.probes.recorder.programs import recorder
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 INPUT = ROOT / "tests" / "collectives_alt" / "hpccinf.txt"
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
-class Figure(msgspec.Struct, frozen=True):
-    name: str
-    value: float
-    unit: str
-    of: str
-
-
+@cache
 def library() -> Path:
-    words = [str(ROOT / "probes" / "mpi-id.sh"), "mpicc"]
-    done = subprocess.run(words, check=True, capture_output=True, text=True)
-    return ROOT / "build" / done.stdout.strip() / "librecorder.so"
+    return recorder().library
 
 
-def mpirun(nprocs: int, folder: Path, record: Path | None, *command: str | Path) -> str:
-    exports: list[str] = []
+def started(nprocs: int, folder: Path, record: Path | None, *command: str | Path) -> str:
+    env = {}
     if record is not None:
         shutil.rmtree(record, ignore_errors=True)
         record.mkdir()
-        exports = ["-x", f"LD_PRELOAD={library()}", "-x", f"PLUMBLINE_RECORD={record}"]
-    words = ["mpirun", "--oversubscribe", "-np", str(nprocs), *exports, *map(str, command)]
-    return subprocess.run(
-        words, check=True, capture_output=True, text=True, cwd=folder, env=os.environ | AS_ROOT
-    ).stdout
+        env = {"LD_PRELOAD": str(library()), "PLUMBLINE_RECORD": str(record)}
+    done = mpirun(nprocs, *command, env=env, cwd=folder, timeout=3600)
+    done.check_returncode()
+    return done.stdout
 
 
 def messages(folder: Path, rounds: int) -> Iterator[Figure]:
@@ -60,8 +53,8 @@ def messages(folder: Path, rounds: int) -> Iterator[Figure]:
     for size in (0, 8, 64):
         plain, recorded = [], []
         for _ in range(rounds):
-            plain.append(float(mpirun(1, folder, None, program, str(size))))
-            recorded.append(float(mpirun(1, folder, folder / "record", program, str(size))))
+            plain.append(float(started(1, folder, None, program, str(size))))
+            recorded.append(float(started(1, folder, folder / "record", program, str(size))))
         more = (min(recorded) - min(plain)) / 2
         what = f"message to oneself, {min(recorded):.0f} and {min(plain):.0f} ns, best of {rounds}"
         yield Figure(f"an event of {size} bytes, with its hashes", more, "ns", what)
@@ -94,7 +87,7 @@ def hpl(folder: Path, rounds: int, size: int) -> Iterator[Figure]:
         for recorded in (False, True) if number % 2 else (True, False):
             output = folder / "hpccoutf.txt"
             output.unlink(missing_ok=True)
-            mpirun(2, folder, folder / "record" if recorded else None, "hpcc")
+            started(2, folder, folder / "record" if recorded else None, "hpcc")
             found = re.search(r"^HPL_time=(.*)$", output.read_text(), re.MULTILINE)
             seconds[recorded] = float(found[1]) if found else float("nan")
         ratios.append(seconds[True] / seconds[False])
@@ -128,9 +121,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for figure in itertools.chain(
-            messages(folder, given.rounds),
-            hashing(folder),
-            hpl(folder, given.rounds, given.size),
+            messages(folder, given.rounds), hashing(folder), hpl(folder, given.rounds, given.size)
         ):
             line = f"{figure.name}: {figure.value:.3g} {figure.unit} ({figure.of})"
             print(msgspec.json.encode(figure).decode() if given.json else line, flush=True)

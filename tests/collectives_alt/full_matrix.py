@@ -23,9 +23,7 @@ def test_addresses(guarded: Build, nprocs: int) -> None:
     """All combinations on few ranks, one in eleven on many."""
     every = "1" if nprocs <= 4 else "11"
     options = ("--full", "--every", every)
-    passed(
-        mpirun(nprocs, guarded.program("variants"), *options, env=NO_LEAKS, timeout=HOURS),
-    )
+    passed(mpirun(nprocs, guarded.program("variants"), *options, env=NO_LEAKS, timeout=HOURS))
 
 
 @pytest.mark.parametrize("nprocs", RANKS)

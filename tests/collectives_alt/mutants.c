@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void look(const struct pl_call *call, int *p, int *rank)
+static int p, rank; /* of the communicator that was looked at last */
+
+static void look(const struct pl_call *call)
 {
-    MPI_Comm_size(call->comm, p);
-    MPI_Comm_rank(call->comm, rank);
+    MPI_Comm_size(call->comm, &p);
+    MPI_Comm_rank(call->comm, &rank);
 }
 
 /* The first byte of element `index` of an array of `type` at `buf`; integers, for MPI_BOTTOM. */
@@ -46,16 +48,14 @@ static bool significant(const void *buf)
 
 static int wrong_root(const struct pl_call *call)
 {
-    int p, rank;
-    look(call, &p, &rank);
+    look(call);
     return PMPI_Bcast(call->recvbuf, call->recvcount, call->recvtype, (call->root + 1) % p,
                       call->comm);
 }
 
 static int drops_last(const struct pl_call *call)
 {
-    int p, rank;
-    look(call, &p, &rank);
+    look(call);
     const int last = call->recvcount - 1;
     if (rank == call->root || last < 0)
         return pl_call_pmpi(call);
@@ -71,8 +71,7 @@ static int drops_last(const struct pl_call *call)
 
 static int swaps_blocks(const struct pl_call *call)
 {
-    int p, rank;
-    look(call, &p, &rank);
+    look(call);
     const int rc = pl_call_pmpi(call);
     for (int i = 0; i < call->recvcount && rank == 0; i++) {
         char *first = data_at(call->recvbuf, i, call->recvtype), byte = *first;
@@ -85,8 +84,8 @@ static int swaps_blocks(const struct pl_call *call)
 
 static int one_block_misplaced(const struct pl_call *call)
 {
-    int p, rank, displacements[RANKS_MAX];
-    look(call, &p, &rank);
+    int displacements[RANKS_MAX];
+    look(call);
     struct pl_call copy = *call;
     const bool receives = call->function == PL_FN_alltoallv || rank == call->root;
     for (int i = 0; i < p && receives; i++)
@@ -98,8 +97,8 @@ static int one_block_misplaced(const struct pl_call *call)
 /* A Bcast for every block: see variants.c on the library's Allgatherv. */
 static int last_block_misplaced(const struct pl_call *call)
 {
-    int p, rank, rc = MPI_SUCCESS;
-    look(call, &p, &rank);
+    int rc = MPI_SUCCESS;
+    look(call);
     for (int i = 0; i < p && rc == MPI_SUCCESS; i++) {
         void *at = pl_at(call->recvbuf, call->rdispls[i] + (i == p - 1), call->recvtype);
         if (rank == i && call->sendbuf != MPI_IN_PLACE)
@@ -113,8 +112,8 @@ static int last_block_misplaced(const struct pl_call *call)
 
 static int ignores_displacements(const struct pl_call *call)
 {
-    int p, rank, displacements[RANKS_MAX];
-    look(call, &p, &rank);
+    int displacements[RANKS_MAX];
+    look(call);
     struct pl_call copy = *call;
     for (int i = 0, at = 0; i < p && rank == call->root; at += call->sendcounts[i++])
         displacements[i] = at;
@@ -138,8 +137,7 @@ static int writes_before_the_buffer(const struct pl_call *call)
 
 static int writes_at_other_ranks(const struct pl_call *call)
 {
-    int p, rank;
-    look(call, &p, &rank);
+    look(call);
     const int rc = pl_call_pmpi(call);
     if (rank != call->root)
         *(char *)call->recvbuf ^= 1; /* not significant here */
@@ -148,8 +146,7 @@ static int writes_at_other_ranks(const struct pl_call *call)
 
 static int writes_over_root_in_place(const struct pl_call *call)
 {
-    int p, rank;
-    look(call, &p, &rank);
+    look(call);
     const int rc = pl_call_pmpi(call);
     if (rank == call->root && call->recvbuf == MPI_IN_PLACE)
         spoil(call->sendbuf, call->sdispls[rank], call->sendtype);
@@ -166,8 +163,7 @@ static int changes_send_buffer(const struct pl_call *call)
 
 static int writes_on_rank_0(const struct pl_call *call)
 {
-    int p, rank;
-    look(call, &p, &rank);
+    look(call);
     return rank == 0 ? spoiled(call, 0) : pl_call_pmpi(call);
 }
 
@@ -175,9 +171,8 @@ static int writes_on_rank_0(const struct pl_call *call)
 
 static int swaps_operands(const struct pl_call *call)
 {
-    int p, rank;
     struct pl_call copy = *call;
-    look(call, &p, &rank);
+    look(call);
     PMPI_Comm_split(call->comm, 0, -rank, &copy.comm);
     const int rc = pl_call_pmpi(&copy);
     PMPI_Comm_free(&copy.comm);
@@ -186,8 +181,7 @@ static int swaps_operands(const struct pl_call *call)
 
 static int leaves_a_rank_out(const struct pl_call *call)
 {
-    int p, rank;
-    look(call, &p, &rank);
+    look(call);
     const int rc = pl_call_pmpi(call);
     if (rank == p - 1 && p > 1 && call->recvcount > 0) /* the sum of those before */
         PMPI_Sendrecv(pl_operand(call), 1, call->recvtype, 0, 0, call->recvbuf, 1, call->recvtype,
@@ -206,8 +200,7 @@ static int rounds(const struct pl_call *call)
 
 static int cuts_uneven_counts(const struct pl_call *call)
 {
-    int p, rank;
-    look(call, &p, &rank);
+    look(call);
     const int rc = pl_call_pmpi(call), mine = call->recvcounts[rank];
     if (mine > call->recvcounts[0])
         spoil(call->recvbuf, mine - 1, call->recvtype);
@@ -216,8 +209,7 @@ static int cuts_uneven_counts(const struct pl_call *call)
 
 static int wrong_for_last_root_in_place(const struct pl_call *call)
 {
-    int p, rank;
-    look(call, &p, &rank);
+    look(call);
     const bool last_root = rank == p - 1 && rank == call->root;
     return last_root && call->sendbuf == MPI_IN_PLACE ? spoiled(call, 0) : pl_call_pmpi(call);
 }
@@ -273,8 +265,7 @@ static int wrong_at_one_count(const struct pl_call *call)
 
 static int wrong_at_no_power_of_two(const struct pl_call *call)
 {
-    int p, rank;
-    look(call, &p, &rank);
+    look(call);
     const bool wrong = (p & (p - 1)) != 0 && rank == p - 1;
     return wrong ? spoiled(call, (long long)p * call->recvcount - 1) : pl_call_pmpi(call);
 }
@@ -323,8 +314,7 @@ static int leaks_once(const struct pl_call *call)
 
 static int fails_on_one_rank(const struct pl_call *call)
 {
-    int p, rank;
-    look(call, &p, &rank);
+    look(call);
     const int rc = pl_call_pmpi(call);
     return rank == p - 1 ? MPI_ERR_OTHER : rc;
 }
@@ -334,9 +324,9 @@ static int fails_on_one_rank(const struct pl_call *call)
 /* Its own message, where a receive of the application may get it. */
 static int sends_openly(const struct pl_call *call)
 {
-    int p, rank, done;
+    int done;
     MPI_Request request;
-    look(call, &p, &rank);
+    look(call);
     MPI_Irecv(NULL, 0, MPI_BYTE, rank, 5, call->comm, &request);
     MPI_Request sent;
     MPI_Isend(NULL, 0, MPI_BYTE, rank, 5, call->comm, &sent);
@@ -367,9 +357,8 @@ static int does_nothing(const struct pl_call *call)
 /* Everybody tells rank 0, which alone waits. */
 static int only_collects(const struct pl_call *call)
 {
-    int p, rank;
     MPI_Comm peers;
-    look(call, &p, &rank);
+    look(call);
     int rc = pl_private(call->comm, &peers);
     for (int i = 1; i < p && rank == 0 && rc == MPI_SUCCESS; i++)
         rc = PMPI_Recv(NULL, 0, MPI_BYTE, i, 1, peers, MPI_STATUS_IGNORE);
@@ -379,9 +368,8 @@ static int only_collects(const struct pl_call *call)
 /* The dissemination without its last round. */
 static int one_round_short(const struct pl_call *call)
 {
-    int p, rank;
     MPI_Comm peers;
-    look(call, &p, &rank);
+    look(call);
     int rc = pl_private(call->comm, &peers);
     for (int step = 1; 2 * step < p && rc == MPI_SUCCESS; step *= 2)
         rc = PMPI_Sendrecv(NULL, 0, MPI_BYTE, (rank + step) % p, 2, NULL, 0, MPI_BYTE,

@@ -80,6 +80,23 @@ def mpirun(
     )
 
 
+def of_parts(
+    program: Path, *parts: tuple[int, Mapping[str, str | Path]]
+) -> subprocess.CompletedProcess[str]:
+    """A job whose parts have so many ranks and an environment of their own."""
+    words: list[str] = []
+    for nprocs, env in parts:
+        exports = [token for name, value in env.items() for token in ("-x", f"{name}={value}")]
+        words += [":", "-np", str(nprocs), *exports, str(program)]
+    return subprocess.run(
+        ["mpirun", "--oversubscribe", *words[1:]],
+        env={**os.environ, **AS_ROOT},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
 def mpiexec(
     nprocs: int,
     *command: str | Path,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,11 @@ from tests.collectives_alt.programs import Build, mpirun
 
 def rule(function: str, variant: str, more: str = "nprocs=1-inf bytes=0-inf") -> str:
     return f"rule function={function} {more} variant={variant}"
+
+
+def forced(chosen: Mapping[str, str]) -> str:
+    """Rules that force a variant of each function upon all calls."""
+    return "\n".join(rule(function, variant) for function, variant in chosen.items())
 
 
 def catalogue(build: Build) -> list[list[str]]:

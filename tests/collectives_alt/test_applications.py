@@ -15,7 +15,7 @@ import pytest
 from tests.collectives_alt import applications
 from tests.collectives_alt.applications import ALL_TURNS, APPLICATIONS, Application, Fuzzer, Outcome
 from tests.collectives_alt.programs import HERE, Build
-from tests.collectives_alt.started import catalogue, rule, turns
+from tests.collectives_alt.started import catalogue, forced, rule, turns
 
 pytestmark = pytest.mark.mpi
 
@@ -23,21 +23,17 @@ pytestmark = pytest.mark.mpi
 FEW = {"application": 2, "fuzz": 2, "hpcc": 2, "mpi4py": 1, "IMB": 1}
 # What hpcc and IMB call; the others call every function.
 OF_HPCC = {
-    *("MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Alltoall", "MPI_Reduce", "MPI_Allreduce"),
+    *("MPI_Barrier", "MPI_Bcast", "MPI_Gather", "MPI_Alltoall", "MPI_Reduce", "MPI_Allreduce")
 }
 CALLED = {"hpcc": OF_HPCC, "IMB": {f"MPI_{one}" for one in applications.Imb.benchmarks}}
 Note = Callable[[str, str, str], None]
-
-
-def rules(chosen: dict[str, str]) -> str:
-    return "\n".join(rule(function, variant) for function, variant in chosen.items())
 
 
 def differences(
     program: Application, build: Build, folder: Path, plain: Outcome, chosen: dict[str, str]
 ) -> tuple[set[str], list[str]]:
     """The variants that replaced calls, and what is not as without them."""
-    run = program.run(build, folder, rules(chosen))
+    run = program.run(build, folder, forced(chosen))
     found = list(run.wrong)
     if run.said != plain.said and not found:
         found.append(f"{run.said} in place of {plain.said}")
@@ -140,7 +136,7 @@ def test_the_fuzzer_finds_every_mistake(build: Build, tmp_path: Path) -> None:
     fuzzer = Fuzzer(calls=800, ranks=(5,), mutants=True)
     for turn in range(max(map(len, seen.values()))):
         chosen = {f"MPI_{s.capitalize()}": v[turn] for s, v in seen.items() if turn < len(v)}
-        assert found_wrong(fuzzer.run(build, tmp_path, rules(chosen))) == chosen.keys(), chosen
+        assert found_wrong(fuzzer.run(build, tmp_path, forced(chosen))) == chosen.keys(), chosen
 
 
 @pytest.mark.parametrize("variant", SELDOM)
@@ -153,10 +149,10 @@ def test_the_fuzzer_finds_what_is_seldom_wrong(build: Build, tmp_path: Path, var
 def test_a_wrong_call_can_be_asked_for_alone(build: Build, tmp_path: Path) -> None:
     """By the seed and the number that the fuzzer prints."""
     chosen = {"MPI_Allgather": "swaps_blocks_allgather"}
-    whole = Fuzzer(calls=300, ranks=(3,), seed=7, mutants=True).run(build, tmp_path, rules(chosen))
+    whole = Fuzzer(calls=300, ranks=(3,), seed=7, mutants=True).run(build, tmp_path, forced(chosen))
     line = next(one for one in whole.wrong if " call " in one)
     number = int(re.findall(r"call (\d+) of seed 7:", line)[0])
     alone = Fuzzer(number + 1, (3,), seed=7, first=number, mutants=True)
-    again = alone.run(build, tmp_path, rules(chosen))
+    again = alone.run(build, tmp_path, forced(chosen))
     assert line in again.wrong
     assert [one for one in again.said if not one.endswith(" 0")] == []

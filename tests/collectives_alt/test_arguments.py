@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.collectives_alt.programs import Build, mpiexec, mpirun
-from tests.collectives_alt.started import Started, catalogue, rule, turns
+from tests.collectives_alt.started import Started, catalogue, forced, profile_text, turns
 
 pytestmark = pytest.mark.mpi
 
@@ -23,8 +23,7 @@ def test_an_operation_sees_what_the_program_passed(build: Build, tmp_path: Path)
     assert set(bears.values()) == {True, False}
     for chosen in turns(build):
         taken = {function: chosen[function] for function in VECTORS}
-        rules = "\n".join(rule(function, variant) for function, variant in taken.items())
-        run = Started(build, tmp_path, rules, program="elements")
+        run = Started(build, tmp_path, forced(taken), program="elements")
         assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, "ok\n", ""), taken
         for one in run.report["rules"]:
             name = one["variant"].split(":")[0]
@@ -40,8 +39,7 @@ def lines(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 def profile(folder: Path, chosen: dict[str, str]) -> Path:
     path = folder / "all.profile"
-    rules = [rule(function, variant) for function, variant in chosen.items()]
-    path.write_text("\n".join(["plumbline-profile 1", *rules, ""]))
+    path.write_text(profile_text(forced(chosen)) + "\n")
     return path
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import pytest
 from plumbline.core.application import Application, Calls
 from plumbline.results import recorded
 from tests.collectives_alt.applications import Hpcc
-from tests.collectives_alt.programs import AS_ROOT, HERE, Build, mpirun
+from tests.collectives_alt.programs import HERE, Build, mpirun, of_parts
 from tests.collectives_alt.started import Started
 from tests.collectives_alt.test_preload import RULES
 
@@ -147,19 +145,9 @@ def test_rank_0_names_the_folder(build: Build, tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     calls.mkdir()
 
-    def part(nprocs: int, *more: str) -> list[str]:
-        variables = [f"LD_PRELOAD={build.preload}", *more]
-        exports = [token for variable in variables for token in ("-x", variable)]
-        return ["-np", str(nprocs), *exports, str(build.program("application"))]
-
-    first = part(1, f"PLUMBLINE_CALLS={calls}")
-    done = subprocess.run(
-        ["mpirun", "--oversubscribe", *first, ":", *part(3, "PLUMBLINE_CALLS=/nowhere")],
-        env={**os.environ, **AS_ROOT},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    folders = ((1, calls), (3, "/nowhere"))
+    parts = [(n, {"LD_PRELOAD": build.preload, "PLUMBLINE_CALLS": at}) for n, at in folders]
+    done = of_parts(build.program("application"), *parts)
     assert (done.returncode, done.stderr) == (0, "")
     assert counts(merged(calls)) == APPLICATION
 

@@ -8,23 +8,21 @@ from pathlib import Path
 import pytest
 
 from tests.collectives_alt.programs import Build, mpiexec, mpirun
-from tests.collectives_alt.started import Started, rule, turns
+from tests.collectives_alt.started import Started, forced, rule, turns
 
 pytestmark = pytest.mark.mpi
 
-ALL = "\n".join(
-    rule(function, variant)
-    for function, variant in {
+ALL = forced(
+    {
         "MPI_Allreduce": "allreduce_recursive_doubling",
         "MPI_Bcast": "bcast_binomial",
         "MPI_Barrier": "barrier_dissemination",
-    }.items()
+    }
 )
 
 
 @pytest.mark.parametrize(
-    ("most", "count", "replaced"),
-    [(0, 10, 0), (7, 10, 7 * 2), (None, 140, 128 * 2)],
+    ("most", "count", "replaced"), [(0, 10, 0), (7, 10, 7 * 2), (None, 140, 128 * 2)]
 )
 def test_private_communicators_are_not_without_limit(
     build: Build, tmp_path: Path, most: int | None, count: int, replaced: int
@@ -57,8 +55,8 @@ def test_nothing_is_done_before_a_call_is_left(build: Build, tmp_path: Path) -> 
     plain = mpirun(3, build.program("application"), "all")
     left: set[str] = set()
     for chosen in turns(build):
-        rules = "\n".join(rule(function, variant) for function, variant in chosen.items())
-        run = Started(build, tmp_path, f"communicators most=0\n{rules}", "all", nprocs=3)
+        rules = f"communicators most=0\n{forced(chosen)}"
+        run = Started(build, tmp_path, rules, "all", nprocs=3)
         assert (run.done.returncode, run.done.stdout) == (0, plain.stdout), chosen
         for one in run.report["functions"]:
             if one["crowded"]:
@@ -117,14 +115,8 @@ def test_jobs_with_different_rules(build: Build, tmp_path: Path, kind: str, reco
 
 @pytest.mark.parametrize("kind", ["without", "others"])
 def test_jobs_under_mpich(under_mpich: Build, tmp_path: Path, kind: str) -> None:
-    done = by_mpiexec(
-        under_mpich,
-        tmp_path,
-        ALL,
-        "jobs",
-        *other_job(under_mpich, tmp_path, kind),
-        nprocs=1,
-    )
+    words = other_job(under_mpich, tmp_path, kind)
+    done = by_mpiexec(under_mpich, tmp_path, ALL, "jobs", *words, nprocs=1)
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.collectives_alt.programs import Build, mpirun
-from tests.collectives_alt.started import Started, rule, turns
+from tests.collectives_alt.started import Started, forced, rule, turns
 
 pytestmark = pytest.mark.mpi
 
@@ -15,12 +15,19 @@ ALL = "nprocs=1-inf bytes=0-inf"
 TREE, RING = "allreduce_as_reduce_plus_bcast", "allreduce_ring"
 
 
-def decided(build: Build, folder: Path, *rules: str) -> dict[str, str]:
-    run = Started(build, folder, "\n".join(rules), program="decides", nprocs=2)
+def decided(build: Build, folder: Path, classes: str) -> dict[str, str]:
+    """What becomes of each call where a canary is for these classes."""
+    canary = rule("MPI_Allreduce", "canary", f"{ALL} {classes}")
+    run = Started(build, folder, canary, program="decides", nprocs=2)
     assert (run.done.returncode, run.done.stderr) == (0, "")
     lines = [line.rsplit(" ", 1) for line in run.done.stdout.splitlines()]
     assert len(lines) == 22
+    assert all(outcome != "failed" for _, outcome in lines)
     return {name: outcome for name, outcome in lines}
+
+
+def replaced(outcomes: dict[str, str]) -> set[str]:
+    return {name for name, outcome in outcomes.items() if outcome == "replaced"}
 
 
 OPS = {
@@ -45,30 +52,23 @@ TYPES = {
 
 def test_classes_of_operations(build: Build, tmp_path: Path) -> None:
     for words, members in OPS.items():
-        outcome = decided(build, tmp_path, rule("MPI_Allreduce", "canary", f"{ALL} op={words}"))
-        assert {name for name, what in outcome.items() if what == "replaced"} == members, words
-        assert "failed" not in outcome.values()
+        assert replaced(decided(build, tmp_path, f"op={words}")) == members, words
 
 
 def test_classes_of_datatypes(build: Build, tmp_path: Path) -> None:
     taken: set[str] = set()
     for words, members in TYPES.items():
-        outcome = decided(build, tmp_path, rule("MPI_Allreduce", "canary", f"{ALL} type={words}"))
-        assert {name for name, what in outcome.items() if what == "replaced"} == members, words
+        assert replaced(decided(build, tmp_path, f"type={words}")) == members, words
         taken |= members
-    outcome = decided(build, tmp_path, rule("MPI_Allreduce", "canary", f"{ALL} type=integer"))
-    integers = {name for name, what in outcome.items() if what == "replaced"}
-    assert integers == set(outcome) - taken - {"MPI_CHAR user"}
+    outcome = decided(build, tmp_path, "type=integer")
+    assert replaced(outcome) == set(outcome) - taken - {"MPI_CHAR user"}
 
 
 def test_both_classes_and_those_that_commute(build: Build, tmp_path: Path) -> None:
-    both = rule("MPI_Allreduce", "canary", f"{ALL} op=sum type=integer,complex")
-    outcome = decided(build, tmp_path, both)
-    replaced = {name for name, what in outcome.items() if what == "replaced"}
-    assert replaced == {"MPI_INT MPI_SUM", "MPI_UINT64_T MPI_SUM", "MPI_C_DOUBLE_COMPLEX MPI_SUM"}
-    commuting = rule("MPI_Allreduce", "canary", f"{ALL} op=commutative")
-    outcome = decided(build, tmp_path, commuting)
-    assert {name for name, what in outcome.items() if what != "replaced"} == {"MPI_INT ordered"}
+    both = replaced(decided(build, tmp_path, "op=sum type=integer,complex"))
+    assert both == {"MPI_INT MPI_SUM", "MPI_UINT64_T MPI_SUM", "MPI_C_DOUBLE_COMPLEX MPI_SUM"}
+    outcome = decided(build, tmp_path, "op=commutative")
+    assert outcome.keys() - replaced(outcome) == {"MPI_INT ordered"}
 
 
 @pytest.fixture(scope="module")
@@ -217,8 +217,7 @@ MOVERS = {
 
 def test_an_empty_signature_is_the_same_in_any_type(build: Build, tmp_path: Path) -> None:
     for chosen in turns(build):
-        rules = [rule(function, variant) for function, variant in chosen.items()]
-        run = Started(build, tmp_path, "\n".join(rules), program="empty", nprocs=3)
+        run = Started(build, tmp_path, forced(chosen), program="empty", nprocs=3)
         assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, "ok\n", ""), chosen
         fallen = {one["function"]: one["fallen_through"] for one in run.report["functions"]}
         assert {name: count for name, count in fallen.items() if name in MOVERS} == dict.fromkeys(
@@ -237,14 +236,9 @@ def test_the_cap_of_memory(build: Build, tmp_path: Path, cap: int, standard: boo
         "MPI_Alltoall": "alltoall_bruck",
         "MPI_Allgather": "allgather_bruck",
     }
-    rules = "\n".join(rule(function, variant) for function, variant in variants.items())
-    profile.write_text(f"plumbline-profile 1\n{line}{rules}\n")
-    done = mpirun(
-        3,
-        build.program("memory"),
-        str(64 << 20 if standard else cap),
-        env={"PLUMBLINE_PROFILE": str(profile)},
-    )
+    profile.write_text(f"plumbline-profile 1\n{line}{forced(variants)}\n")
+    most, env = str(64 << 20 if standard else cap), {"PLUMBLINE_PROFILE": str(profile)}
+    done = mpirun(3, build.program("memory"), most, env=env)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     fields = dict(token.split("=") for token in done.stdout.split()[1:])
     replaced, left, largest = (int(fields[key]) for key in ("replaced", "left", "largest"))

@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.results import recorded
 from tests.collectives_alt.programs import HERE, Build, mpirun
-from tests.collectives_alt.started import Started, rule, turns
+from tests.collectives_alt.started import Started, forced, rule, turns
 
 pytestmark = [
     pytest.mark.mpi,
@@ -35,10 +35,7 @@ def program(
     modules = tmp_path_factory.mktemp(name)
     command = ["mpif90", "-cpp", f"-DBINDING={number}", *options, "-O1", "-g", f"-J{modules}"]
     subprocess.run(
-        [*command, "fortran.F90", "-o", str(build.program(name))],
-        check=True,
-        cwd=HERE,
-        timeout=100,
+        [*command, "fortran.F90", "-o", str(build.program(name))], check=True, cwd=HERE, timeout=100
     )
     return name
 
@@ -56,8 +53,7 @@ def test_replaces_every_function(
     build: Build, tmp_path: Path, program: str, turn: int, start: str
 ) -> None:
     chosen = turns(build)[turn]
-    rules = "\n".join(rule(function, variant) for function, variant in chosen.items())
-    run = Started(build, tmp_path, rules, start, program=program, nprocs=NPROCS)
+    run = Started(build, tmp_path, forced(chosen), start, program=program, nprocs=NPROCS)
     assert (run.done.returncode, run.done.stdout, run.done.stderr) == GOOD
     assert len(chosen) == 16
     assert {one["variant"].split(":")[0] for one in run.report["rules"] if one["replaced"]} == set(
@@ -67,7 +63,7 @@ def test_replaces_every_function(
 
 def test_calls_without_a_rule_are_counted(build: Build, tmp_path: Path, program: str) -> None:
     run = Started(build, tmp_path, None, program=program, nprocs=NPROCS)
-    assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, "good 86\n", "")
+    assert (run.done.returncode, run.done.stdout, run.done.stderr) == GOOD
     assert len(run.report["functions"]) == 16
 
 
@@ -75,7 +71,7 @@ def test_calls_are_recorded(build: Build, tmp_path: Path, program: str) -> None:
     """As many as the counters of rank 0 say, which every rank makes."""
     env = {"PLUMBLINE_CALLS": str(tmp_path)}
     run = Started(build, tmp_path, None, program=program, nprocs=NPROCS, env=env)
-    assert (run.done.returncode, run.done.stdout, run.done.stderr) == (0, "good 86\n", "")
+    assert (run.done.returncode, run.done.stdout, run.done.stderr) == GOOD
     ranks = recorded.ranks(tmp_path)
     assert len(ranks) == NPROCS and all(one.finished for one in ranks)
     for one in ranks:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collectives_alt.programs import AS_ROOT, HERE, Build, mpirun
+from tests.collectives_alt.programs import HERE, Build, mpirun, of_parts
 from tests.collectives_alt.started import Started
 
 pytestmark = pytest.mark.mpi
@@ -129,16 +129,10 @@ def test_a_missing_profile(build: Build, tmp_path: Path, plain: str, start: str)
 
 @pytest.mark.parametrize("start", ["init", "unseen"])
 @pytest.mark.parametrize(
-    ("make", "reason"),
-    [(os.mkfifo, "not a plain file"), (os.mkdir, "a folder, not a file")],
+    ("make", "reason"), [(os.mkfifo, "not a plain file"), (os.mkdir, "a folder, not a file")]
 )
 def test_a_profile_that_is_no_file(
-    build: Build,
-    tmp_path: Path,
-    plain: str,
-    start: str,
-    make: Callable[[Path], None],
-    reason: str,
+    build: Build, tmp_path: Path, plain: str, start: str, make: Callable[[Path], None], reason: str
 ) -> None:
     """Nobody writes into the pipe: whoever opens it waits."""
     make(tmp_path / "here")
@@ -155,32 +149,15 @@ def test_no_profile_is_silent(build: Build, tmp_path: Path, plain: str) -> None:
     assert run.report["reason"] == "PLUMBLINE_PROFILE is not set"
 
 
-def of_parts(
-    build: Build, report: Path, *parts: tuple[int, Path | None]
-) -> subprocess.CompletedProcess[str]:
-    """Launches a job whose parts have so many ranks and a profile of their own, or none."""
-    words: list[str] = []
-    for nprocs, profile in parts:
-        variables = [f"LD_PRELOAD={build.preload}", f"PLUMBLINE_REPORT={report}"]
-        if profile is not None:
-            variables.append(f"PLUMBLINE_PROFILE={profile}")
-        exports = [token for variable in variables for token in ("-x", variable)]
-        words += [":", "-np", str(nprocs), *exports, str(build.program("application"))]
-    return subprocess.run(
-        ["mpirun", "--oversubscribe", *words[1:]],
-        env={**os.environ, **AS_ROOT},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-
-
 def test_rank_0_reads_for_all(build: Build, tmp_path: Path, plain: str) -> None:
     """Ranks that see another file must not decide otherwise: they would wait for each other."""
     profile, report = tmp_path / "p", tmp_path / "report.json"
     profile.write_text(f"plumbline-profile 1\n{RULES}")
 
-    done = of_parts(build, report, (2, profile), (2, tmp_path / "none"))
+    ours = {"LD_PRELOAD": build.preload, "PLUMBLINE_REPORT": report}
+    profiles = (profile, tmp_path / "none")
+    parts = [(2, ours | {"PLUMBLINE_PROFILE": path}) for path in profiles]
+    done = of_parts(build.program("application"), *parts)
     assert (done.stdout, done.stderr) == (plain, "")
     assert json.loads(report.read_text())["in_force"] is True
 
@@ -193,8 +170,9 @@ def test_rank_0_decides_whether_there_is_a_profile(
     profile, report = tmp_path / "p", tmp_path / "report.json"
     profile.write_text(f"plumbline-profile 1\n{RULES}")
 
-    profiles = [profile if number == has_it else None for number in range(3)]
-    done = of_parts(build, report, *zip((1, 1, 2), profiles, strict=True))
+    envs = [{"LD_PRELOAD": build.preload, "PLUMBLINE_REPORT": report} for _ in range(3)]
+    envs[has_it] |= {"PLUMBLINE_PROFILE": profile}
+    done = of_parts(build.program("application"), *zip((1, 1, 2), envs, strict=True))
     assert (done.stdout, done.stderr) == (plain, "")
     written = json.loads(report.read_text())
     assert written["in_force"] is (has_it == 0)

@@ -210,10 +210,7 @@ def changed(old: str, new: str) -> str:
         (HEAD + "nearest factor=2", 2, "factor=2", "not nearest nprocs factor=N"),
         (HEAD + "nearest nprocs", 2, "", "not factor="),
         (HEAD + "nearest nprocs factor=2 x", 2, "factor=2 x", "not factor="),
-        (
-            HEAD + 2 * "nearest nprocs factor=2\n",
-            *(3, "nprocs factor=2", "second nearest"),
-        ),
+        (HEAD + 2 * "nearest nprocs factor=2\n", *(3, "nprocs factor=2", "second nearest")),
         (HEAD + "library version=4.1", 2, "version=4.1", "not version="),
         (HEAD + 'library version=""', 2, 'version="', "1 to 255"),
         (HEAD + 'library version="a" b', 2, " b", "behind the closing quote"),
@@ -248,29 +245,10 @@ def test_library(build: Build, wanted: str, version: str, fits: int) -> None:
 
 
 SHARDS = (
-    *(
-        "rule",
-        "library",
-        "memory",
-        "nearest",
-        "communicators",
-        "most=3",
-        "nprocs",
-        "factor=2",
-        "op=sum",
-        "nodes=1-1",
-        "\n",
-        " ",
-        "\t",
-        "=",
-        '"',
-        "#",
-        "-",
-        "inf",
-        "9" * 30,
-        'version="x"',
-    ),
+    *("rule", "library", "memory", "nearest", "communicators", "most=3", "nprocs", "factor=2"),
+    *("op=sum", "nodes=1-1", "\n", " ", "\t", "=", '"', "#", "-", "inf", "9" * 30),
     *("function=MPI_Bcast", "nprocs=1-4", "bytes=0-inf", "variant=gather_binomial"),
+    'version="x"',
 )
 tokens = st.sampled_from(SHARDS)
 

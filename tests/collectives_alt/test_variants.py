@@ -13,18 +13,9 @@ from tests.collectives_alt.programs import ROOM, Build, mpiexec, mpirun
 
 NAMES = re.findall(r"^PL_VARIANT\((\w+)\)", (ROOM / "catalogue.def").read_text(), re.MULTILINE)
 COMMUTATIVE, NO_IN_PLACE, LAYOUT, BUILTIN_OP = 1, 2, 4 | 8, 32
-ROOTED = {
-    *("MPI_Bcast", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv"),
-    "MPI_Reduce",
-}
-REDUCTIONS = {
-    "MPI_Reduce",
-    "MPI_Allreduce",
-    "MPI_Reduce_scatter",
-    "MPI_Reduce_scatter_block",
-    "MPI_Scan",
-    "MPI_Exscan",
-}
+ROOTED = {"MPI_Bcast", "MPI_Reduce", "MPI_Gather", "MPI_Gatherv", "MPI_Scatter", "MPI_Scatterv"}
+REDUCTIONS = {"MPI_Reduce", "MPI_Allreduce", "MPI_Scan", "MPI_Exscan"}
+REDUCTIONS |= {"MPI_Reduce_scatter", "MPI_Reduce_scatter_block"}
 
 
 RANKS = (1, 2, 3, 4, 5, 6, 7, 8, 13)

@@ -197,48 +197,50 @@ def plan(records: Iterable[ProbeRecord]) -> str:
     return "\n".join(lines) + "\n"
 
 
+VERDICT = Verdict(
+    stage="before",
+    guideline="GL12",
+    kind="pattern",
+    function="MPI_Allreduce",
+    rhs=REDUCE_PLUS_BCAST,
+    nprocs=4,
+    ppn=4,
+    bytes=16384,
+    other_bytes=16384,
+    factor=1,
+    verdict="violated",
+    ratio=1.84,
+    ratio_low=1.7,
+    ratio_high=1.9,
+    p=1e-5,
+    p_adjusted=4e-4,
+    launches=12,
+    reason="",
+    suites=["before"],
+)
+WINNER = Winner(
+    function="MPI_Allreduce",
+    nprocs=4,
+    ppn=4,
+    bytes_from=8192,
+    bytes_to=65536,
+    variant="default",
+    configuration={"coll_tuned_allreduce_algorithm": "basic_linear"},
+    search_speedup=2.05,
+    speedup=2.0,
+    speedup_low=1.9,
+    speedup_high=2.1,
+    removes=["GL12 16384"],
+    restrictions=[],
+)
+
+
 def verdict(stage: str, **changes: object) -> Verdict:
-    values: dict[str, object] = {
-        "stage": stage,
-        "guideline": "GL12",
-        "kind": "pattern",
-        "function": "MPI_Allreduce",
-        "rhs": REDUCE_PLUS_BCAST,
-        "nprocs": 4,
-        "ppn": 4,
-        "bytes": 16384,
-        "other_bytes": 16384,
-        "factor": 1,
-        "verdict": "violated",
-        "ratio": 1.84,
-        "ratio_low": 1.7,
-        "ratio_high": 1.9,
-        "p": 1e-5,
-        "p_adjusted": 4e-4,
-        "launches": 12,
-        "reason": "",
-        "suites": ["before"],
-    }
-    return Verdict(**{**values, **changes})  # type: ignore[arg-type]
+    return msgspec.structs.replace(VERDICT, stage=stage, **changes)
 
 
 def winner(**changes: object) -> Winner:
-    values: dict[str, object] = {
-        "function": "MPI_Allreduce",
-        "nprocs": 4,
-        "ppn": 4,
-        "bytes_from": 8192,
-        "bytes_to": 65536,
-        "variant": "default",
-        "configuration": {"coll_tuned_allreduce_algorithm": "basic_linear"},
-        "search_speedup": 2.05,
-        "speedup": 2.0,
-        "speedup_low": 1.9,
-        "speedup_high": 2.1,
-        "removes": ["GL12 16384"],
-        "restrictions": [],
-    }
-    return Winner(**{**values, **changes})  # type: ignore[arg-type]
+    return msgspec.structs.replace(WINNER, **changes)
 
 
 def done(db: Database) -> Campaign:

@@ -69,12 +69,7 @@ def campaign(db: Database, number: int, size: Size, seed: int = 1) -> str:
 
 
 def launch(
-    db: Database,
-    of: Campaign,
-    suite: str,
-    sequence: int,
-    size: Size,
-    chance: np.random.Generator,
+    db: Database, of: Campaign, suite: str, sequence: int, size: Size, chance: np.random.Generator
 ) -> None:
     run = build.run(suite, sequence, campaign=of)
     found = records(run, size, chance)

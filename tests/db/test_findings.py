@@ -6,7 +6,7 @@ import math
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline_db import campaigns, events, exports, machines, searches, verdicts, winners
@@ -16,26 +16,23 @@ from plumbline_db.records import Campaign, Event, Export, Search, Trial, Verdict
 from tests.db import build, strategies
 
 CAMPAIGN = build.CAMPAIGN.id
-property_test = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60
-)
 
 
-@property_test
+@strategies.in_one_database
 @given(table=st.lists(strategies.verdicts, max_size=4))
 def test_verdicts_come_back(started: Database, table: list[Verdict]) -> None:
     verdicts.put(started, CAMPAIGN, "before", table)
     assert verdicts.get(started, CAMPAIGN, "before") == table
 
 
-@property_test
+@strategies.in_one_database
 @given(chosen=st.lists(strategies.winners, max_size=4))
 def test_winners_come_back(started: Database, chosen: list[Winner]) -> None:
     winners.put(started, CAMPAIGN, chosen)
     assert winners.get(started, CAMPAIGN) == chosen
 
 
-@property_test
+@strategies.in_one_database
 @given(search=strategies.searches)
 def test_searches_come_back(started: Database, search: Search) -> None:
     searches.put(started, CAMPAIGN, search)

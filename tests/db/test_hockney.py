@@ -5,30 +5,21 @@ from __future__ import annotations
 import statistics
 
 import msgspec
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline_db import hockney, runs
 from plumbline_db.connection import Database
 from plumbline_db.hockney import Hockney
 from plumbline_db.probe_records import Footer, PingPong, ProbeRecord
-from tests.db import build
+from tests.db import build, strategies
 
-PAIRS = st.sampled_from(["same_core", "same_socket", "other_socket", "other_node"])
-POSITIVE = st.floats(0, allow_nan=False, allow_infinity=False)
 LINES = st.lists(
-    st.builds(
-        lambda sizes, **rest: Hockney(bytes_from=sizes[0], bytes_to=sizes[1], **rest),
-        st.tuples(st.integers(0, 2**40), st.integers(0, 2**40)).map(sorted),
-        pair=PAIRS,
+    strategies.sized(
+        Hockney,
+        st.integers(0, 2**40),
+        floats=st.floats(0, allow_nan=False, allow_infinity=False),
         piece=st.integers(0, 2),
-        alpha_seconds=POSITIVE,
-        alpha_low=st.none() | POSITIVE,
-        alpha_high=st.none() | POSITIVE,
-        beta_seconds_per_byte=POSITIVE,
-        beta_low=st.none() | POSITIVE,
-        beta_high=st.none() | POSITIVE,
-        deviation=POSITIVE,
         launches=st.integers(1, 99),
     ),
     unique_by=lambda one: (one.pair, one.piece),
@@ -37,7 +28,7 @@ LINES = st.lists(
 LINE = Hockney("same_core", 0, 0, 8, 1e-6, None, None, 1e-10, None, None, 0.01, 6)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@strategies.in_one_database
 @given(first=LINES, second=LINES)
 def test_what_is_put_comes_back(db: Database, first: list[Hockney], second: list[Hockney]) -> None:
     campaign = build.started(db).id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -60,24 +61,22 @@ def test_a_folder_of_our_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["top", "top/inside", "top/inside/file"])
-@pytest.mark.parametrize("mode", [0o777, 0o775])
-def test_what_others_may_write_is_not_believed(tmp_path: Path, where: str, mode: int) -> None:
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda path: path.chmod(0o777), "can be written to by others"),
+        (lambda path: path.chmod(0o775), "can be written to by others"),
+        pytest.param(lambda path: os.chown(path, 4321, 4321), "belongs to user 4321", marks=ROOT),
+    ],
+)
+def test_what_is_not_our_own_is_not_believed(
+    tmp_path: Path, where: str, change: Callable[[Path], None], found: str
+) -> None:
     file = tmp_path / "top" / "inside" / "file"
     file.parent.mkdir(parents=True)
     file.touch()
-    (tmp_path / where).chmod(mode)
-    with pytest.raises(PlumblineError, match=rf"{where} can be written to by others"):
-        own.require(file, tmp_path / "top")
-
-
-@ROOT
-@pytest.mark.parametrize("where", ["top", "top/inside", "top/inside/file"])
-def test_what_belongs_to_others_is_not_believed(tmp_path: Path, where: str) -> None:
-    file = tmp_path / "top" / "inside" / "file"
-    file.parent.mkdir(parents=True)
-    file.touch()
-    os.chown(tmp_path / where, 4321, 4321)
-    with pytest.raises(PlumblineError, match=rf"{where} belongs to user 4321"):
+    change(tmp_path / where)
+    with pytest.raises(PlumblineError, match=rf"{where} {found}"):
         own.require(file, tmp_path / "top")
 
 

@@ -9,7 +9,7 @@ import typing
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from plumbline_db import measurements, runs, settling
 from plumbline_db.connection import Database
@@ -39,7 +39,7 @@ def put(db: Database, run: Run, cases: list[Timed], **how: object) -> list[Probe
     return records
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@strategies.in_one_database
 @given(records=strategies.launches())
 def test_records_come_back(started: Database, records: list[ProbeRecord]) -> None:
     sequence = len(runs.listing(started, CAMPAIGN))
@@ -354,4 +354,4 @@ def test_every_record_of_the_probe_is_made_by_the_strategy() -> None:
     """So that a record which is added and not stored turns `test_records_come_back` red."""
     source = inspect.getsource(strategies)
     for record in typing.get_args(ProbeRecord):
-        assert re.search(rf"\b{record.__name__}[(,]", source), record.__name__
+        assert re.search(rf"\b{record.__name__}[(,)]", source), record.__name__

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from plumbline_db import (
     campaigns,
@@ -67,7 +67,7 @@ def test_all_of_a_campaign_comes(path: Path, sent: Path, tmp_path: Path) -> None
     assert sorted(one.name for one in tmp_path.iterdir() if "sent" in one.name) == [sent.name]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
+@settings(max_examples=20)
 @given(records=strategies.launches())
 def test_any_launch_comes_as_it_is(records: list[ProbeRecord]) -> None:
     launch = build.run("any")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline_db import alarms, cost, integrity, pruning, runs, watching
@@ -19,50 +19,20 @@ from plumbline_db.watch_records import (
     WatchedCampaign,
     WatchedCell,
 )
-from tests.db import build, strategies
-from tests.db.strategies import counts, finite, small, text, whole
+from tests.db import build
+from tests.db.strategies import in_one_database, whole
 
 CAMPAIGN = build.CAMPAIGN.id
-property_test = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40
-)
-positive = st.floats(1e-9, 1e9)
-watches = whole(
-    Watch, text, st.sampled_from(["running", "stopped"]), small, *(text for _ in range(13))
-)
-days = whole(WatchDay, text, st.floats(0, 1e9), *(st.integers(0, 1000) for _ in range(6)))
-watched_campaigns = whole(
-    WatchedCampaign,
-    st.just(CAMPAIGN),
-    text,
-    text,
-    strategies.knobs,
-    counts,
-    small,
-    text,
-    text,
-    text,
-)
-cells = whole(
-    WatchedCell,
-    st.just(CAMPAIGN),
-    text,
-    text,
-    counts,
-    st.sampled_from(["winner", "violation", "application", "table", "reference"]),
-    positive,
-    text,
-    finite,
-    text,
-)
+watched_campaigns = whole(WatchedCampaign, campaign=st.just(CAMPAIGN))
+cells = whole(WatchedCell, campaign=st.just(CAMPAIGN), seconds=st.floats(1e-9, 1e9))
 CELL_ALARM = CellAlarm(
     CAMPAIGN, "MPI_Bcast", "default", 64, "slower", "2025-03-02T10:00:00Z", 1, 4, 1.2, 1.2, "x"
 )
 CANARY_ROW = Canary(CAMPAIGN, 1, "canary", "2025-03-02T10:00:00Z", "2025-03-02T10:00:01Z")
 
 
-@property_test
-@given(first=watches, second=watches)
+@in_one_database
+@given(first=whole(Watch), second=whole(Watch))
 def test_the_last_watch_comes_back(started: Database, first: Watch, second: Watch) -> None:
     watching.put(started, first)
     watching.put(started, second)
@@ -75,7 +45,7 @@ def test_nothing_was_watched(started: Database) -> None:
     assert watching.canaries(started) == []
 
 
-@property_test
+@in_one_database
 @given(watched=watched_campaigns)
 def test_watched_campaigns_come_back(started: Database, watched: WatchedCampaign) -> None:
     watching.put_campaign(started, watched)
@@ -83,7 +53,7 @@ def test_watched_campaigns_come_back(started: Database, watched: WatchedCampaign
     assert watching.campaign(started, CAMPAIGN) == watched
 
 
-@property_test
+@in_one_database
 @given(cell=cells)
 def test_watched_cells_come_back(started: Database, cell: WatchedCell) -> None:
     with started.transaction():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -10,26 +10,32 @@ import msgspec
 from plumbline_db.records import UNBOUNDED_BYTES, Library, Winner
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.family.mpich.coll import stem
-from plumbline_exporters.family.openmpi.tuned import prefix
+from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, prefix
 from tests.db import build
 
 
-def library(version: str = "4.1.4", family: str = "openmpi") -> Library:
-    return msgspec.structs.replace(
-        build.LIBRARY, id=f"{family}-{version}", family=family, version=version
-    )
+def library(version: str = "4.1.4", family: str = "openmpi", **changes: object) -> Library:
+    named = {"id": f"{family}-{version}", "family": family, "version": version}
+    return msgspec.structs.replace(build.LIBRARY, **named, **changes)
 
 
-def bundle(*winners: Winner, version: str = "4.1.4", directory: str = "/out") -> Bundle:
-    return Bundle(
+def bundle(
+    *winners: Winner,
+    version: str = "4.1.4",
+    family: str = "openmpi",
+    directory: str | Path = "/out",
+    **changes: object,
+) -> Bundle:
+    given = Bundle(
         campaign=build.CAMPAIGN,
         machine=build.MACHINE,
-        library=library(version),
+        library=library(version, family),
         winners=list(winners),
         created="2025-03-01T12:00:00Z",
         directory=Path(directory),
         preload_library=Path("/opt/plumbline/libplumbline.so"),
     )
+    return msgspec.structs.replace(given, **changes)
 
 
 def winner(
@@ -84,3 +90,16 @@ def knob(name: str, value: str, function: str = "MPI_Bcast") -> Winner:
 def everywhere(function: str, **knobs: str) -> Winner:
     """A winner by these parameters of the library, at all sizes."""
     return winner(function, knobs)
+
+
+# An algorithm of Open MPI's for each function that is right for all operations, or "2".
+SAFE = {"MPI_Allreduce": "1", "MPI_Reduce": "6", "MPI_Reduce_scatter": "4"}
+BY_SIZE = [function for function, each in COLLECTIVES.items() if not each.one_for_all_sizes]
+
+
+def safe(functions: Iterable[str] = COLLECTIVES, **more: int) -> list[Winner]:
+    """One of Open MPI for each function, by size where a file can say so."""
+    return [
+        tuned(one, SAFE.get(one, "2"), *((512, 1 << 20) if one in BY_SIZE else ()), **more)
+        for one in functions
+    ]

@@ -48,6 +48,13 @@ def build(
     return program
 
 
+def empty(library: Path) -> Path:
+    """A shared library with nothing in it, to be preloaded."""
+    source = library.with_suffix(".c")
+    source.write_text("typedef int nothing;\n")
+    return build(source, library, "-shared", "-fPIC", mpicc="cc")
+
+
 def shell(script: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """A POSIX shell script in which `mpirun` may be called."""
     return subprocess.run(

@@ -7,7 +7,6 @@ import os
 import subprocess
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from plumbline.campaign import proof
@@ -60,7 +59,7 @@ def test_another_campaign_does_not_take_it_for_a_setting(tmp_path: Path) -> None
 
 def wrapped(tmp_path: Path, name: str, text: str) -> str:
     """What a program of this name says of its LD_PRELOAD, started by plumbline-run."""
-    given = msgspec.structs.replace(bundle(ALLREDUCE), directory=tmp_path / "out")
+    given = bundle(ALLREDUCE, directory=tmp_path / "out")
     write(given, [run_script.FILE_NAME], force=True)
     program = tmp_path / name
     program.write_text(f'#!/bin/sh\n# {text}\nprintf %s "${{LD_PRELOAD-}}"\n')
@@ -97,11 +96,7 @@ def canaries(tmp_path: Path, open_mpi: str) -> Bundle:
     library = paths.layout().preload(f"openmpi-{open_mpi}")
     if not library.is_file():
         pytest.skip(f"{library} is not built")
-    given = msgspec.structs.replace(
-        bundle(ALLREDUCE, version=open_mpi),
-        directory=tmp_path / "out",
-        preload_library=library,
-    )
+    given = bundle(ALLREDUCE, version=open_mpi, directory=tmp_path / "out", preload_library=library)
     write(given, ["env", run_script.FILE_NAME])
     profile = tmp_path / "out" / "plumbline.profile"
     text = proof.profile_canary(profile.read_text())

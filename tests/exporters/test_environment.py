@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from plumbline_db.errors import PlumblineError
@@ -12,7 +11,7 @@ from plumbline_db.records import Winner
 from plumbline_exporters.family.openmpi import env, mca_params
 from plumbline_exporters.registry import write
 from tests.exporters import mpi
-from tests.exporters.bundles import bundle, knob, library, tuned, variant
+from tests.exporters.bundles import bundle, knob, tuned, variant
 
 ALLREDUCE = tuned("MPI_Allreduce", "basic_linear", 8192, 65536)
 GATHER = variant("MPI_Gather", "gather_binomial", 0, 262144)
@@ -112,16 +111,14 @@ def test_a_list_that_preloads_already_is_left_with_a_word(tmp_path: Path) -> Non
     [("/a b/lib.so", "/out"), ("/a:b/lib.so", "/out"), ("/$a/lib.so", "/out"), ("/lib.so", "/o;p")],
 )
 def test_paths_that_the_loader_or_mpirun_would_split(library_path: str, directory: str) -> None:
-    given = msgspec.structs.replace(
-        bundle(GATHER), preload_library=Path(library_path), directory=Path(directory)
-    )
+    given = bundle(GATHER, preload_library=Path(library_path), directory=Path(directory))
     with pytest.raises(PlumblineError, match="would split this path"):
         env.files(given)
 
 
 def test_variants_need_the_preload_library() -> None:
     with pytest.raises(PlumblineError, match=r"need libplumbline.so.*make build"):
-        env.files(msgspec.structs.replace(bundle(GATHER), preload_library=None))
+        env.files(bundle(GATHER, preload_library=None))
 
 
 def test_winners_that_want_different_values_for_a_process() -> None:
@@ -165,7 +162,7 @@ def test_mca_params_file() -> None:
 
 
 def test_other_libraries_are_refused() -> None:
-    mpich = msgspec.structs.replace(bundle(ALLREDUCE), library=library("5.0.2", "mpich"))
+    mpich = bundle(ALLREDUCE, version="5.0.2", family="mpich")
     for files in (env.files, mca_params.files):
         with pytest.raises(PlumblineError, match=r"mpich-5\.0\.2 is not Open MPI"):
             files(mpich)
@@ -178,13 +175,9 @@ def test_other_libraries_are_refused() -> None:
 def exported(tmp_path: Path, open_mpi: str) -> Path:
     """All files for this machine's Open MPI, in a folder whose name has a blank; the rules are
     canaries, the preload library is empty."""
-    source = tmp_path / "nothing.c"
-    source.write_text("typedef int nothing;\n")
-    preload = mpi.build(source, tmp_path / "libplumbline.so", "-shared", "-fPIC")
+    preload = mpi.empty(tmp_path / "libplumbline.so")
     folder = tmp_path / "the files"
-    given = msgspec.structs.replace(
-        bundle(ALLREDUCE, GATHER, version=open_mpi), directory=folder, preload_library=preload
-    )
+    given = bundle(ALLREDUCE, GATHER, version=open_mpi, directory=folder, preload_library=preload)
     write(given, ["env", "mca-params"])
     rules = folder / "ompi-rules.conf"
     rules.write_text(mpi.canary(rules.read_text()))
@@ -224,8 +217,7 @@ def test_ranks_alone_preload(exported: Path, options: str) -> None:
 
 @pytest.mark.mpi
 def test_ranks_keep_what_the_user_preloads(exported: Path) -> None:
-    source = exported.parent / "nothing.c"
-    theirs = mpi.build(source, exported.parent / "theirs.so", "-shared", "-fPIC")
+    theirs = mpi.empty(exported.parent / "theirs.so")
     script = f". '{exported}/plumbline.sh'; . '{exported}/plumbline.sh'; {RANK}"
     done = mpi.shell(script.format(options=""), mpi.environment(LD_PRELOAD=str(theirs)))
     assert f"{exported.parent}/libplumbline.so:{theirs}|" in done.stdout, done.stderr

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import subprocess
+from functools import partial
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from plumbline.libraries import Installation
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Winner
-from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.family.intelmpi import env as impi_env
 from tests.exporters import mpi
-from tests.exporters.bundles import bundle, library, variant
+from tests.exporters.bundles import bundle, knob, variant
 from tests.impi import FAMILY, tuned
 
 OTHERS = {"SLURM_EXPORT_ENV", "PLUMBLINE_EXPORT_ENV", "PLUMBLINE_SAY"}  # test_by_srun.py
@@ -23,12 +22,7 @@ TOOL = "env LD_PRELOAD=/opt/plumbline/libplumbline.so:all"
 PROFILE = "/out/plumbline.profile"
 
 
-def given(*winners: Winner) -> Bundle:
-    return msgspec.structs.replace(bundle(*winners), library=library("2021.17.2", "intelmpi"))
-
-
-def with_knob(name: str, text: str, function: str = "MPI_Bcast") -> Winner:
-    return msgspec.structs.replace(tuned(function, 1), configuration={name: text})
+given = partial(bundle, version="2021.17.2", family="intelmpi")
 
 
 def sourced(
@@ -50,7 +44,7 @@ def test_what_nothing_shows_is_said_in_the_head() -> None:
 
 def test_presets_and_what_holds_for_the_process(tmp_path: Path) -> None:
     found, errors = sourced(
-        tmp_path, tuned("MPI_Bcast", 3, 64, 4096), with_knob("I_MPI_FABRICS", "shm", "MPI_Scan")
+        tmp_path, tuned("MPI_Bcast", 3, 64, 4096), knob("I_MPI_FABRICS", "shm", "MPI_Scan")
     )
     assert errors == ""
     assert found == {
@@ -90,14 +84,14 @@ def test_a_tool_of_the_user_s_stays_and_is_said(tmp_path: Path) -> None:
 def test_two_values_of_one_variable_are_refused() -> None:
     with pytest.raises(PlumblineError, match="for 2 and for 4 ranks"):
         impi_env.files(given(tuned("MPI_Bcast", 1), tuned("MPI_Bcast", 1, nprocs=4)))
-    two = with_knob("I_MPI_FABRICS", "ofi", "MPI_Scan"), with_knob("I_MPI_FABRICS", "shm")
+    two = knob("I_MPI_FABRICS", "ofi", "MPI_Scan"), knob("I_MPI_FABRICS", "shm")
     with pytest.raises(PlumblineError, match="wants I_MPI_FABRICS=shm, another winner wants ofi"):
         impi_env.files(given(*two))
 
 
 @pytest.mark.parametrize("name", ["a b", "a;b", "a:b", "a,b", "a$b", "a'b"])
 def test_paths_that_would_be_split_are_refused(name: str) -> None:
-    bad = msgspec.structs.replace(given(GATHER), preload_library=Path("/opt", name, "x.so"))
+    bad = given(GATHER, preload_library=Path("/opt", name, "x.so"))
     with pytest.raises(PlumblineError, match="would split this path"):
         impi_env.files(bad)
 
@@ -108,7 +102,7 @@ def test_ranks_have_the_preload_library_and_mpirun_has_not(
 ) -> None:
     """What each of them has in its memory, with the library of the build in the script."""
     preload = Path(__file__).parents[2] / "build" / intel_mpi.library.id / "libplumbline.so"
-    winners = msgspec.structs.replace(given(GATHER), preload_library=preload)
+    winners = given(GATHER, preload_library=preload)
     (tmp_path / "plumbline.sh").write_text(impi_env.files(winners)["plumbline.sh"])
     rank = "grep -c libplumbline /proc/self/maps; echo $PLUMBLINE_PROFILE"
     script = (
@@ -127,10 +121,8 @@ def test_ranks_have_the_preload_library_and_mpirun_has_not(
 
 def test_a_preset_that_is_wrong_for_operations_that_do_not_commute() -> None:
     """tests/exporters/lint/test_intel_mpi.py"""
-    one = given(tuned("MPI_Reduce_scatter_block", 2))
-    with pytest.raises(
-        PlumblineError, match="preset 2 is wrong for operations that do not commute"
-    ):
-        impi_env.variables(one)
-    asked = msgspec.structs.replace(one, unsafe=True)
-    assert len(impi_env.variables(asked)) == 1
+    winner = tuned("MPI_Reduce_scatter_block", 2)
+    said = "preset 2 is wrong for operations that do not commute"
+    with pytest.raises(PlumblineError, match=said):
+        impi_env.variables(given(winner))
+    assert len(impi_env.variables(given(winner, unsafe=True))) == 1

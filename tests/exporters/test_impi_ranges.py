@@ -128,9 +128,7 @@ def test_ranges_end_where_we_mean(intel_mpi: Installation, tmp_path: Path) -> No
 @pytest.mark.mpi
 @pytest.mark.parametrize("function", NO_SIZE)
 def test_the_library_knows_no_size_of_some(
-    function: str,
-    intel_mpi: Installation,
-    tmp_path: Path,
+    function: str, intel_mpi: Installation, tmp_path: Path
 ) -> None:
     """On most processors: all calls go with the last range."""
     name, preset = knob(function), NO_SIZE[function]
@@ -148,8 +146,7 @@ def test_the_library_knows_no_size_of_some(
 
 @pytest.mark.mpi
 def test_other_numbers_of_ranks_keep_the_library_s_own(
-    intel_mpi: Installation,
-    tmp_path: Path,
+    intel_mpi: Installation, tmp_path: Path
 ) -> None:
     preset = NOT_FIT["MPI_Bcast"]
     assert reached(intel_mpi, tmp_path, tuned("MPI_Bcast", preset, nprocs=2), 64)
@@ -159,8 +156,7 @@ def test_other_numbers_of_ranks_keep_the_library_s_own(
 
 @pytest.mark.mpi
 def test_ranges_of_sizes_replace_one_another_where_ranks_are_named_too(
-    intel_mpi: Installation,
-    tmp_path: Path,
+    intel_mpi: Installation, tmp_path: Path
 ) -> None:
     """Why a value with ranges of sizes holds for any number of ranks."""
     text = f"16:0-64@2-2;0:65-{LAST}@2-2"

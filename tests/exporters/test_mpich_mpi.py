@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-import msgspec
 import pytest
 
 from plumbline.campaign.proof import environment_of, profile_canary
 from plumbline.libraries.mpich import Mpich
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import registry
-from plumbline_exporters.bundle import Bundle
 from tests.db import build
 from tests.exporters.bundles import bundle, of_mpich, variant
 from tests.probes.launch import Launch
@@ -58,9 +56,10 @@ def run(mpich: MpichProbe, cells: list[tuple[str, int]], environment: dict[str, 
 
 def exported(mpich: MpichProbe, *winners: Winner) -> dict[str, str]:
     library = Mpich().find(mpich.prefix)[0].library
-    given: Bundle = bundle(*winners, directory=str(mpich.folder / "out"))
     preload = mpich.binary.with_name("libplumbline.so")
-    given = msgspec.structs.replace(given, library=library, preload_library=preload)
+    given = bundle(
+        *winners, library=library, preload_library=preload, directory=mpich.folder / "out"
+    )
     registry.write(given, ["mpich-env"])
     return environment_of(mpich.folder / "out" / "plumbline.sh", {"PATH": "/usr/bin:/bin"})
 

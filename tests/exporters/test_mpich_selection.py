@@ -25,8 +25,7 @@ from tests.tuner.families.recorded.mpich import ALGORITHMS, COMPOSITIONS, FILES
 
 def given(tmp_path: Path, *winners: Winner) -> Bundle:
     prefix = write(tmp_path / "mpich", FILES)
-    mpich = msgspec.structs.replace(library("5.0.2", "mpich"), prefix=str(prefix))
-    return msgspec.structs.replace(bundle(*winners), library=mpich)
+    return bundle(*winners, library=library("5.0.2", "mpich", prefix=str(prefix)))
 
 
 def met(tree: Any, collective: str, **call: Any) -> str:

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import UNBOUNDED_BYTES, Winner
-from plumbline_exporters.bundle import Bundle
+from plumbline_db.records import Winner
 from plumbline_exporters.family import hydra
 from plumbline_exporters.family.mvapich2 import env as mvapich_env
 from tests.exporters import mpi
-from tests.exporters.bundles import bundle, everywhere, library, variant
+from tests.exporters.bundles import bundle, everywhere, variant, winner
 from tests.tuner.families.installations import prefix_of
 
 SCAN = variant("MPI_Scan", "scan_x", 1, 9)
 
 
-def given(*winners: Winner, directory: Path = Path("/out")) -> Bundle:
-    one = bundle(*winners, directory=str(directory))
-    return msgspec.structs.replace(one, library=library("2.3.7", "mvapich2"))
-
-
-def between(first: int, last: int, function: str = "MPI_Bcast", **knobs: str) -> Winner:
-    one = everywhere(function, **knobs)
-    return msgspec.structs.replace(one, bytes_from=first, bytes_to=last)
+given = partial(bundle, version="2.3.7", family="mvapich2")
 
 
 def test_one_value_for_all_sizes() -> None:
@@ -59,12 +51,15 @@ def test_values_by_size_turn_the_indexed_mode_off_for_their_function() -> None:
 @pytest.mark.parametrize(
     ("winners", "what"),
     [
-        ([between(64, 8191, MV2_INTER_BCAST_TUNING="2")], "cannot be told to decide itself"),
+        (
+            [winner("MPI_Bcast", {"MV2_INTER_BCAST_TUNING": "2"}, 64, 8191)],
+            "cannot be told to decide itself",
+        ),
         ([everywhere("MPI_Bcast", MV2_INTER_BCAST_TUNING="2:0-63,5:65-+")], "do not meet"),
         (
             [
-                between(0, 63, "MPI_Gather", MV2_INTER_GATHER_TUNING="2"),
-                between(64, UNBOUNDED_BYTES, "MPI_Gather", MV2_INTER_GATHER_TUNING="3"),
+                winner("MPI_Gather", {"MV2_INTER_GATHER_TUNING": "2"}, 0, 63),
+                winner("MPI_Gather", {"MV2_INTER_GATHER_TUNING": "3"}, 64),
             ],
             "one value for all sizes; drop all but one",
         ),
@@ -88,11 +83,11 @@ def test_what_the_library_cannot_be_told(winners: list[Winner], what: str) -> No
 
 @pytest.mark.parametrize("path", ["/a b/x.so", "/a#b/x.so", "/a:b/x.so", '/a"b/x.so'])
 def test_a_preload_library_that_hydra_would_take_apart(path: str) -> None:
-    one = msgspec.structs.replace(given(SCAN), preload_library=Path(path))
+    one = given(SCAN, preload_library=Path(path))
     with pytest.raises(PlumblineError, match="would split this path"):
         mvapich_env.files(one)
     with pytest.raises(PlumblineError, match="none was named"):
-        mvapich_env.files(msgspec.structs.replace(one, preload_library=None))
+        mvapich_env.files(given(SCAN, preload_library=None))
 
 
 def shell(folder: Path, text: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -101,14 +96,10 @@ def shell(folder: Path, text: str, **variables: str) -> subprocess.CompletedProc
 
 @pytest.fixture
 def exported(tmp_path: Path) -> Path:
-    source = tmp_path / "nothing.c"
-    source.write_text("typedef int nothing;\n")
-    preload = tmp_path / "ours.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", preload, source], check=True)
-    one = given(SCAN, everywhere("MPI_Bcast", MV2_INTER_BCAST_TUNING="2"), directory=tmp_path)
-    for name, text in mvapich_env.files(
-        msgspec.structs.replace(one, preload_library=preload)
-    ).items():
+    winners = (SCAN, everywhere("MPI_Bcast", MV2_INTER_BCAST_TUNING="2"))
+    preload = mpi.empty(tmp_path / "ours.so")
+    made = given(*winners, directory=tmp_path, preload_library=preload)
+    for name, text in mvapich_env.files(made).items():
         (tmp_path / name).write_text(text)
     return tmp_path
 

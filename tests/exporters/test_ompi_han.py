@@ -14,14 +14,10 @@ from plumbline_exporters.family.openmpi import han as ompi_han
 from plumbline_exporters.family.openmpi import mca_params
 from plumbline_exporters.family.openmpi import rules as ompi_rules
 from plumbline_exporters.family.openmpi.knobs import PAST_HAN
-from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
 from tests.exporters import mpi
-from tests.exporters.bundles import bundle, tuned
+from tests.exporters.bundles import BY_SIZE, SAFE, bundle, tuned
 from tests.hosts import Hosts
 from tests.tuner.families.installations import prefix_of
-
-SAFE = {"MPI_Allreduce": "1", "MPI_Reduce": "1"}
-BY_SIZE = [f for f in ompi_han.FUNCTIONS if not COLLECTIVES[f].one_for_all_sizes]
 
 
 def past_han(

@@ -14,7 +14,7 @@ from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters.family.openmpi import rules as ompi_rules
 from plumbline_exporters.family.openmpi.rules import obstacle
 from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
-from tests.exporters.bundles import bundle, library, tuned
+from tests.exporters.bundles import BY_SIZE, bundle, knob, library, tuned
 from tests.exporters.rules_reader import RulesFile, read
 
 
@@ -103,7 +103,7 @@ def test_ranks_in_place_may_look_up_different_sizes() -> None:
     winner = tuned("MPI_Allgather", "2", 0, 1024)
     with pytest.raises(PlumblineError, match="may look up different sizes, and hang"):
         exported(winner)
-    assert len(ompi_rules.files(msgspec.structs.replace(bundle(winner), unsafe=True))) == 1
+    assert len(ompi_rules.files(bundle(winner, unsafe=True))) == 1
     assert exported(tuned("MPI_Allgather", "2")).decision(0, 4, 0)[0] == 2
 
 
@@ -153,7 +153,7 @@ def test_wrong_for_operations_that_do_not_commute(function: str, algorithm: str)
     winner = tuned(function, algorithm, 1024, 4096)
     with pytest.raises(PlumblineError, match="do not commute"):
         exported(winner)
-    asked = msgspec.structs.replace(bundle(winner), unsafe=True)
+    asked = bundle(winner, unsafe=True)
     assert len(ompi_rules.files(asked)) == 1
 
 
@@ -189,9 +189,7 @@ def test_no_obstacle() -> None:
 
 
 def test_parameter_without_algorithm() -> None:
-    winner = msgspec.structs.replace(
-        tuned("MPI_Bcast", "1"), configuration={"coll_tuned_bcast_algorithm_segmentsize": "1024"}
-    )
+    winner = knob("coll_tuned_bcast_algorithm_segmentsize", "1024")
     assert obstacle(winner, library()) == "parameters of an algorithm without the algorithm"
 
 
@@ -214,11 +212,8 @@ def test_winners_that_claim_the_same_call() -> None:
 
 
 def test_nothing_to_say() -> None:
-    other = msgspec.structs.replace(
-        tuned("MPI_Bcast", "1"), configuration={"btl_vader_eager_limit": "8192"}
-    )
     assert ompi_rules.files(bundle()) == {}
-    assert ompi_rules.files(bundle(other)) == {}
+    assert ompi_rules.files(bundle(knob("btl_vader_eager_limit", "8192"))) == {}
 
 
 def test_the_head_says_where_it_comes_from_and_what_it_brings() -> None:
@@ -232,8 +227,7 @@ def test_the_head_says_where_it_comes_from_and_what_it_brings() -> None:
 
 def test_a_name_with_a_line_break_stays_in_its_comment() -> None:
     sneaky = msgspec.structs.replace(bundle().machine, host="a\n9 9 9 9")
-    given_ = msgspec.structs.replace(bundle(tuned("MPI_Bcast", "1")), machine=sneaky)
-    (text,) = ompi_rules.files(given_).values()
+    (text,) = ompi_rules.files(bundle(tuned("MPI_Bcast", "1"), machine=sneaky)).values()
     assert list(read(text).collectives) == [7]
 
 
@@ -247,7 +241,6 @@ SAFE = {
     ]
     for function, collective in COLLECTIVES.items()
 }
-BY_SIZE = [function for function, c in COLLECTIVES.items() if not c.one_for_all_sizes]
 
 
 @st.composite

@@ -21,13 +21,11 @@ from plumbline_exporters.family.openmpi.tuned import (
     reads_version_2,
 )
 from tests.exporters import mpi
-from tests.exporters.bundles import bundle, library, tuned
+from tests.exporters.bundles import BY_SIZE, SAFE, bundle, library, tuned
 
 pytestmark = pytest.mark.mpi
 
-BY_SIZE = [function for function, c in COLLECTIVES.items() if not c.one_for_all_sizes]
-WHOLE = [function for function, c in COLLECTIVES.items() if c.one_for_all_sizes]
-SAFE = {"MPI_Allreduce": "1", "MPI_Reduce": "1", "MPI_Reduce_scatter": "4"}
+WHOLE = [function for function in COLLECTIVES if function not in BY_SIZE]
 
 
 def in_force(tmp_path: Path, version: str, *winners: Winner) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,7 +50,7 @@ SITE = """4 # collectives
 
 
 def text(*winners: Winner, site: str = SITE) -> str:
-    given = msgspec.structs.replace(bundle(*winners), site_rules=site)
+    given = bundle(*winners, site_rules=site)
     (found,) = ompi_rules.files(given).values()
     return found
 
@@ -80,9 +79,7 @@ def test_what_is_not_safe_is_left_to_the_library() -> None:
         assert found.decision(ALLGATHER, 4, size) == [0, 0, 0, 0]
     assert found.decision(ALLREDUCE, 4, 64) == [0, 0, 0, 0]
     assert found.decision(ALLREDUCE, 4, 5000) == [6, 0, 0, 0]
-    allowed = msgspec.structs.replace(
-        bundle(tuned("MPI_Bcast", "chain", 1, 9)), site_rules=SITE, unsafe=True
-    )
+    allowed = bundle(tuned("MPI_Bcast", "chain", 1, 9), site_rules=SITE, unsafe=True)
     (unsafe,) = ompi_rules.files(allowed).values()
     assert read(unsafe).decision(ALLREDUCE, 4, 64) == [4, 0, 0, 0]
 
@@ -111,7 +108,7 @@ def test_a_file_that_the_library_drops_has_no_rules() -> None:
 
 
 def test_without_a_winner_nothing_takes_its_place(tmp_path: Path) -> None:
-    assert ompi_rules.files(msgspec.structs.replace(bundle(), site_rules=SITE)) == {}
+    assert ompi_rules.files(bundle(site_rules=SITE)) == {}
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         build.finished(db)
         db.rows("UPDATE campaign SET site_rules = :text", {"text": SITE})

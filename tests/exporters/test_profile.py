@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from plumbline_exporters import profile
-from tests.exporters.bundles import bundle, tuned, variant
+from plumbline_exporters.bundle import Bundle
+from tests.exporters.bundles import bundle, library, tuned, variant
 
 RULE = re.compile(
     r"rule function=(MPI_\w+) nprocs=(\d+)-(\d+) nodes=\d+-\d+(?: ppn=\d+-\d+)? "
@@ -89,19 +90,21 @@ def test_winners_that_claim_the_same_call() -> None:
         rules(variant("MPI_Reduce", "v", 0, 64), variant("MPI_Reduce", "w", 64, 128))
 
 
+def named(version_string: str) -> Bundle:
+    """For a library that calls itself so."""
+    one = library(version_string=version_string)
+    return bundle(variant("MPI_Reduce", "v", 0, 64), library=one)
+
+
 def test_a_library_that_names_itself_with_a_tab() -> None:
-    given_ = bundle(variant("MPI_Reduce", "v", 0, 64))
-    library = msgspec.structs.replace(given_.library, version_string="MVAPICH2 Version :\t2.3.7")
-    (text,) = profile.files(msgspec.structs.replace(given_, library=library)).values()
+    (text,) = profile.files(named("MVAPICH2 Version :\t2.3.7")).values()
     assert 'library version="MVAPICH2 Version :\t2.3.7"\n' in text
 
 
 @pytest.mark.parametrize("text", ["", ", package", 'Open "MPI"', "Open\nMPI"])
 def test_library_that_cannot_be_named(text: str) -> None:
-    given_ = bundle(variant("MPI_Reduce", "v", 0, 64))
-    library = msgspec.structs.replace(given_.library, version_string=text)
     with pytest.raises(PlumblineError, match="cannot be named"):
-        profile.files(msgspec.structs.replace(given_, library=library))
+        profile.files(named(text))
 
 
 @given(

@@ -19,7 +19,7 @@ from plumbline_exporters.bundle import heading
 from plumbline_exporters.family.openmpi import mca_params
 from plumbline_exporters.registry import texts, write
 from tests.exporters import mpi
-from tests.exporters.bundles import bundle, everywhere, library, tuned
+from tests.exporters.bundles import bundle, everywhere, tuned
 from tests.exporters.hostile import (
     CARRIED_OUT,
     INEXACT,
@@ -96,13 +96,11 @@ def test_what_no_file_may_put_in_force_is_refused(tmp_path: Path, character: str
     winner = knobs({"pml_ucx_tls": f"a{character}b"})
     for name in (*SHELLS, "mca-params"):
         with pytest.raises(PlumblineError, match="no file may put in force"):
-            write(msgspec.structs.replace(bundle(winner), directory=tmp_path / "out"), [name])
+            write(bundle(winner, directory=tmp_path / "out"), [name])
     folder = tmp_path / f"out{character}"
     for name in (*SHELLS, "mca-params", "profile", "json"):
         with pytest.raises(PlumblineError, match="choose another folder"):
-            write(
-                msgspec.structs.replace(bundle(tuned("MPI_Bcast", "1")), directory=folder), [name]
-            )
+            write(bundle(tuned("MPI_Bcast", "1"), directory=folder), [name])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -112,15 +110,14 @@ def test_names_are_names(name: str) -> None:
         with pytest.raises(PlumblineError, match="no name of a variable"):
             texts(bundle(knobs({name: "1"})), [files])
     for family, version in (("mvapich2", "2.3.7"), ("intelmpi", "2021.17.2")):
-        given = bundle(everywhere("MPI_Bcast", **{name: "1"}))
-        given = msgspec.structs.replace(given, library=library(version, family))
+        given = bundle(everywhere("MPI_Bcast", **{name: "1"}), version=version, family=family)
         with pytest.raises(PlumblineError, match="no name of a variable"):
             texts(given, [{"mvapich2": "mvapich2-env", "intelmpi": "impi-env"}[family]])
 
 
 def test_words_of_a_simulator_are_words() -> None:
-    given = bundle(everywhere("MPI_Bcast", **{"smpi/bcast": "x --cfg=other"}))
-    given = msgspec.structs.replace(given, library=library("3.32", "simgrid"))
+    knob = {"smpi/bcast": "x --cfg=other"}
+    given = bundle(everywhere("MPI_Bcast", **knob), version="3.32", family="simgrid")
     with pytest.raises(PlumblineError, match="knows no quotes"):
         texts(given, ["simgrid-env"])
 

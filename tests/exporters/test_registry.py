@@ -40,7 +40,7 @@ FULL_OF = {
 
 
 def placed(folder: Path, *winners: object) -> Bundle:
-    return msgspec.structs.replace(bundle(*(winners or FULL)), directory=folder)  # type: ignore[arg-type]
+    return bundle(*(winners or FULL), directory=folder)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", list(exporters()))

@@ -21,7 +21,6 @@ from plumbline_exporters import (
     installed,
     modulefile,
     plumbline_sh,
-    quoting,
     run_script,
 )
 from plumbline_exporters.bundle import Bundle
@@ -29,15 +28,13 @@ from plumbline_exporters.family.openmpi import env
 from plumbline_exporters.registry import exporters, write
 from tests.exporters import mpi
 from tests.exporters.bundles import bundle, everywhere, knob, library, tuned, variant
+from tests.exporters.hostile import LMOD, READERS
 
 ALLREDUCE = tuned("MPI_Allreduce", "basic_linear", 8192, 65536)
 GATHER = variant("MPI_Gather", "gather_binomial", 0, 262144)
 NASTY = 'a\'b $HOME `id` "c" ; * {x} [y] \\z !w'
 BUILD = Path(__file__).parents[2] / "build"
 RULES = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
-MODULECMD = shutil.which("modulecmd")
-LMODS = [root / "usr/share/lmod/lmod/libexec/lmod" for root in (Path("/"), BUILD / "lmod")]
-LMOD = next((path for path in LMODS if path.exists()), None)
 
 needs_csh = pytest.mark.skipif(shutil.which("tcsh") is None, reason="no tcsh (Debian: tcsh)")
 needs_fish = pytest.mark.skipif(shutil.which("fish") is None, reason="no fish (Debian: fish)")
@@ -60,19 +57,17 @@ def says(folder: Path, line: str) -> None:
 
 
 def exported(folder: Path, *winners: Winner, **changes: object) -> Bundle:
-    given = msgspec.structs.replace(bundle(*winners), directory=folder, **changes)
+    given = bundle(*winners, directory=folder, **changes)
     write(given, ["csh", "fish", "modulefile", "modulefile-lua"])
     return given
 
 
 def sourced(script: Path, tools: Path, **extra: str) -> tuple[dict[str, str], str]:
     """What tcsh or fish has after sourcing, by name, and standard error."""
-    if script.suffix == ".fish":
-        start = ["fish", "--no-config", "-c", f"source {quoting.fish(str(script))}\nenv -0"]
-    else:
-        start = ["tcsh", "-f", "-c", f"source {quoting.csh(str(script))}\nenv -0"]
+    reader = READERS["fish" if script.suffix == ".fish" else "tcsh"]
+    assert reader is not None
     done = subprocess.run(
-        start,
+        reader(script.parent),
         env={"PATH": f"{tools}:/usr/bin:/bin", "HOME": str(tools)} | extra,
         capture_output=True, text=True, timeout=30, check=False,
     )  # fmt: skip
@@ -86,10 +81,7 @@ def sourced(script: Path, tools: Path, **extra: str) -> tuple[dict[str, str], st
 
 both = pytest.mark.parametrize(
     "file",
-    [
-        pytest.param(csh.FILE_NAME, marks=needs_csh),
-        pytest.param(fish.FILE_NAME, marks=needs_fish),
-    ],
+    [pytest.param(csh.FILE_NAME, marks=needs_csh), pytest.param(fish.FILE_NAME, marks=needs_fish)],
 )
 
 
@@ -163,24 +155,21 @@ def test_sh_asks_the_library(
     [
         (library("5.0.11"), "ompi_info", "Open MPI v5.0.11"),
         (
-            msgspec.structs.replace(
-                library("5.0.2", "mpich"), version_string="MPICH Version:      5.0.2"
-            ),
+            library("5.0.2", "mpich", version_string="MPICH Version:      5.0.2"),
             "mpichversion",
             "MPICH Version:      5.0.2",
         ),
         (
-            msgspec.structs.replace(
-                library("2021.17.2", "intelmpi"),
+            library(
+                "2021.17.2",
+                "intelmpi",
                 build={"released": "2021.17", "built": "20251215", "revision": "2ac2f63"},
             ),
             "mpiexec.hydra",
             "Version 2021.17 Build 20251215 (id: 2ac2f63)",
         ),
         (
-            msgspec.structs.replace(
-                library("2.3.7", "mvapich2"), build={"package": "MVAPICH2 2.3.7"}
-            ),
+            library("2.3.7", "mvapich2", build={"package": "MVAPICH2 2.3.7"}),
             "mpiname",
             "MVAPICH2 2.3.7",
         ),
@@ -218,7 +207,7 @@ def test_installed_libraries_answer(tmp_path: Path, name: str) -> None:
         build=given.build | {"revision": "0000000"},
     )
     for one, sets in ((given, True), (other, False)):
-        made = msgspec.structs.replace(bundle(winner), library=one)
+        made = bundle(winner, library=one)
         (text,) = (
             format.files(made)["plumbline.sh"]
             for format in exporters(given.family).values()
@@ -266,13 +255,13 @@ def modules(request: pytest.FixtureRequest, tmp_path: Path, tools: Path) -> Modu
     lmod = request.param.startswith("lmod")
     if lmod and LMOD is None:
         pytest.skip("no Lmod (make build/lmod)")
-    if not lmod and MODULECMD is None:
+    if not lmod and shutil.which("modulecmd") is None:
         pytest.skip("no modulecmd (Debian: environment-modules)")
     folder = tmp_path / "out"
     exported(folder, ALLREDUCE, GATHER, knob("pml_ucx_tls", NASTY))
     if request.param == "lmod-tcl":
         (folder / "plumbline.lua").unlink()
-    return Modules(str(LMOD) if lmod else "modulecmd", folder, tools)
+    return Modules(LMOD if lmod and LMOD else "modulecmd", folder, tools)
 
 
 SHOW = 'env -0 | grep -z "^OMPI_" | sort -z | tr "\\0" "\\n"'
@@ -365,7 +354,7 @@ def test_the_wrapper_under_the_real_mpirun(
     tmp_path: Path, open_mpi: str, canary_program: Path
 ) -> None:
     folder = tmp_path / "out"
-    given = msgspec.structs.replace(bundle(ALLREDUCE, version=open_mpi), directory=folder)
+    given = bundle(ALLREDUCE, version=open_mpi, directory=folder)
     write(given, [run_script.FILE_NAME, "csh"])
     rules = folder / "ompi-rules.conf"
     rules.write_text(mpi.canary(rules.read_text()))
@@ -397,7 +386,7 @@ def test_the_wrapper_under_the_real_mpirun(
 def test_every_family_says_it_in_every_language(
     tmp_path: Path, family: str, version: str, winner: Winner
 ) -> None:
-    given = exported(tmp_path, winner, library=library(version, family))
+    given = exported(tmp_path, winner, version=version, family=family)
     (variable,) = winner.configuration
     assert variable in environment.variables(given)
     for name in (

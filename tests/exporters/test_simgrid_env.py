@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from plumbline_db.errors import PlumblineError
@@ -19,7 +18,7 @@ def chosen(knob: str, algorithm: str) -> Winner:
 
 
 def exported(*winners: Winner) -> list[str]:
-    text = files(msgspec.structs.replace(bundle(*winners), library=LIBRARY))[FILE_NAME]
+    text = files(bundle(*winners, library=LIBRARY))[FILE_NAME]
     return [line for line in text.splitlines() if line.startswith("export ")]
 
 

@@ -26,6 +26,7 @@ from plumbline_exporters import listening
 from plumbline_exporters.metrics.scrape import _collectors
 from plumbline_exporters.web import Address, Server
 from tests.db import build
+from tests.exporters.prometheus import ends, free_port
 from tests.exporters.test_metrics import promtool
 
 SERVER = """
@@ -42,31 +43,20 @@ Server(Path(sys.argv[1]), Address(port=int(sys.argv[2]), names=["plumbline.examp
 @contextmanager
 def serving(path: Path, before: str = "", log: list[str] | None = None) -> Iterator[str]:
     """`before`: what the process does first; `log` gets what it says."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER.format(path=sys.path, before=before), str(path), str(port)],
         stderr=subprocess.PIPE,
         text=True,
     )
-    try:
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                break
-            except OSError:
-                assert server.poll() is None and time.monotonic() < deadline
-                time.sleep(0.02)
+    here = ("127.0.0.1", port)
+    with ends(server, lambda: socket.create_connection(here, timeout=1).close()):
         yield f"http://127.0.0.1:{port}"
         server.terminate()
         _, errors = server.communicate(timeout=30)
         assert "Traceback" not in errors, errors
         if log is not None:
             log.append(errors)
-    finally:
-        server.kill()
-        server.wait()
 
 
 def fetch(url: str) -> tuple[int, str, str]:
@@ -80,6 +70,22 @@ def fetch(url: str) -> tuple[int, str, str]:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "plumbline.db"
+
+
+@pytest.fixture
+def empty(path: Path) -> Path:
+    """A database with nothing in it."""
+    Database.open(path, write=True).close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server over such a one, for all that leave it as it is."""
+    path = tmp_path_factory.mktemp("quiet") / "plumbline.db"
+    Database.open(path, write=True).close()
+    with serving(path) as url:
+        yield url
 
 
 def test_scrapes_while_a_writer_writes(path: Path) -> None:
@@ -104,16 +110,14 @@ def test_scrapes_while_a_writer_writes(path: Path) -> None:
         assert len(runs.listing(db, campaign.id)) == 11
 
 
-def test_what_is_not_there_is_not_found(path: Path) -> None:
-    Database.open(path, write=True).close()
-    with serving(path) as url:
-        assert fetch(f"{url}/healthz") == (200, "text/plain; charset=utf-8", "ok\n")
-        assert fetch(f"{url}/nothing")[0] == 404
-        style, headers = ask(f"{url}/static/style.css")
-        assert b"prefers-color-scheme: dark" in style
-        assert headers["Content-Type"].startswith("text/css")
-        with pytest.raises(urllib.error.HTTPError, match="304"):
-            ask(f"{url}/static/style.css", If_None_Match=headers["ETag"])
+def test_what_is_not_there_is_not_found(quiet: str) -> None:
+    assert fetch(f"{quiet}/healthz") == (200, "text/plain; charset=utf-8", "ok\n")
+    assert fetch(f"{quiet}/nothing")[0] == 404
+    style, headers = ask(f"{quiet}/static/style.css")
+    assert b"prefers-color-scheme: dark" in style
+    assert headers["Content-Type"].startswith("text/css")
+    with pytest.raises(urllib.error.HTTPError, match="304"):
+        ask(f"{quiet}/static/style.css", If_None_Match=headers["ETag"])
 
 
 def ask(url: str, **headers: str) -> tuple[bytes, Message]:
@@ -142,14 +146,12 @@ def test_metrics_come_as_they_are_asked_for(path: Path) -> None:
         assert {"plumbline_launches", "plumbline_build"} <= {family.name for family in families}
 
 
-def test_nothing_can_be_written(path: Path) -> None:
-    Database.open(path, write=True).close()
-    with serving(path) as url:
-        for method in ("POST", "PUT", "DELETE", "PATCH"):
-            for page in ("/metrics", "/readyz", "/static/style.css"):
-                request = urllib.request.Request(url + page, data=b"x", method=method)
-                with pytest.raises(urllib.error.HTTPError, match="405"):
-                    urllib.request.urlopen(request, timeout=30)
+def test_nothing_can_be_written(quiet: str) -> None:
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        for page in ("/metrics", "/readyz", "/static/style.css"):
+            request = urllib.request.Request(quiet + page, data=b"x", method=method)
+            with pytest.raises(urllib.error.HTTPError, match="405"):
+                urllib.request.urlopen(request, timeout=30)
 
 
 def test_database_that_is_not_there_yet(path: Path) -> None:
@@ -193,17 +195,14 @@ def fetch_as(url: str, host: str) -> int:
         ("localhost.attacker.example", 400),
     ],
 )
-def test_only_names_of_this_server_are_answered(path: Path, host: str, status: int) -> None:
+def test_only_names_of_this_server_are_answered(quiet: str, host: str, status: int) -> None:
     """A page of another site can give its own name this machine's address."""
-    Database.open(path, write=True).close()
-    with serving(path) as url:
-        assert fetch_as(url, host) == status
+    assert fetch_as(quiet, host) == status
 
 
-def test_a_name_that_is_refused_is_said(path: Path) -> None:
-    Database.open(path, write=True).close()
+def test_a_name_that_is_refused_is_said(empty: Path) -> None:
     log: list[str] = []
-    with serving(path, log=log) as url:
+    with serving(empty, log=log) as url:
         request = urllib.request.Request(f"{url}/healthz", headers={"Host": "login1:9464"})
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(request, timeout=30)
@@ -232,10 +231,9 @@ def address(url: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def test_requests_that_never_end_leave_it_hearing(path: Path) -> None:
-    Database.open(path, write=True).close()
+def test_requests_that_never_end_leave_it_hearing(empty: Path) -> None:
     log: list[str] = []
-    with serving(path, f"{FEW_FILES}\n{HASTY}", log) as url:
+    with serving(empty, f"{FEW_FILES}\n{HASTY}", log) as url:
         held = [socket.create_connection(address(url), timeout=30) for _ in range(100)]
         for one in held:
             with suppress(OSError):
@@ -253,10 +251,9 @@ def test_requests_that_never_end_leave_it_hearing(path: Path) -> None:
     assert len(log[0]) < 2000
 
 
-def test_a_head_must_come_to_its_end(path: Path) -> None:
+def test_a_head_must_come_to_its_end(empty: Path) -> None:
     """Also the second one of a connection, and one that drips."""
-    Database.open(path, write=True).close()
-    with serving(path, HASTY) as url:
+    with serving(empty, HASTY) as url:
         for first in (b"", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"):
             with socket.create_connection(address(url), timeout=30) as one:
                 one.sendall(first + b"GET / HTTP/1.1\r\n")
@@ -266,10 +263,9 @@ def test_a_head_must_come_to_its_end(path: Path) -> None:
                         time.sleep(0.02)
 
 
-def test_what_strangers_send_is_logged_sparingly(path: Path) -> None:
-    Database.open(path, write=True).close()
+def test_what_strangers_send_is_logged_sparingly(empty: Path) -> None:
     log: list[str] = []
-    with serving(path, log=log) as url:
+    with serving(empty, log=log) as url:
         for _ in range(200):
             with socket.create_connection(address(url), timeout=30) as one:
                 one.sendall(b"\0\0\r\n\r\n")
@@ -307,9 +303,7 @@ def test_one_damaged_row_takes_no_other_metric_with_it(path: Path) -> None:
     assert 'plumbline_scrape_success{collector="guidelines"} 1.0' in text
 
 
-def test_pages_that_are_not_there_name_no_path(path: Path) -> None:
-    Database.open(path, write=True).close()
-    with serving(path) as url:
-        for page in ("/no/such/page", "/%2e%2e/etc/passwd", "/overlap/x"):
-            status, _, text = fetch(url + page)
-            assert status == 404 and text == "Not Found"
+def test_pages_that_are_not_there_name_no_path(quiet: str) -> None:
+    for page in ("/no/such/page", "/%2e%2e/etc/passwd", "/overlap/x"):
+        status, _, text = fetch(quiet + page)
+        assert status == 404 and text == "Not Found"

@@ -3,14 +3,13 @@ functions."""
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from plumbline_db.records import EVERY_FUNCTION
 from plumbline_exporters.family.openmpi import mca_params
 from plumbline_exporters.plumbline_sh import FILE_NAME
 from plumbline_exporters.registry import exporters, texts
-from tests.exporters.bundles import bundle, everywhere, library, tuned
+from tests.exporters.bundles import bundle, everywhere, tuned
 
 # A setting of the process, a winner of a function (of MPICH none: it wants the library itself), and
 # how the file says the setting.
@@ -53,7 +52,7 @@ def test_it_is_exported_beside_the_winners_of_functions(family: str) -> None:
     version, setting, knobs, said = OF_FAMILIES[family]
     winners = [everywhere(EVERY_FUNCTION, **setting)]
     winners += [everywhere("MPI_Bcast", **knobs)] if knobs else []
-    full = msgspec.structs.replace(bundle(*winners), library=library(version, family))
+    full = bundle(*winners, version=version, family=family)
     found = {name: text for _, name, text in texts(full, list(exporters(family)))}
     assert said in found[FILE_NAME]
     assert "# all functions, 4 ranks, all sizes: " in found[FILE_NAME]

@@ -276,8 +276,7 @@ READERS: dict[str, Reader] = {
     ),
     "rules": Reader(_rules, _site_rules),
     "ompi-info": Reader(
-        _ompi_info,
-        lambda: [recorded_openmpi.INFO.encode(), recorded_openmpi.ALL.encode()],
+        _ompi_info, lambda: [recorded_openmpi.INFO.encode(), recorded_openmpi.ALL.encode()]
     ),
     "calls": Reader(
         _calls,
@@ -312,7 +311,6 @@ READERS: dict[str, Reader] = {
     ),
     "scorep": Reader(scorep.read, lambda: [cube_profile.made(), cube_profile.made(packed=True)]),
     "exports": Reader(
-        _exports,
-        lambda: [b'h|out|a\'b|$x `y` "z" !w \\', "é\r\n|a b|[x]{y}|\u2028".encode()],
+        _exports, lambda: [b'h|out|a\'b|$x `y` "z" !w \\', "é\r\n|a b|[x]{y}|\u2028".encode()]
     ),
 }

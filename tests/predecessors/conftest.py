@@ -9,9 +9,8 @@ import pytest
 
 from tests.probes.launch import ROOT, Probe, build_folder
 from tests.tuner.cli.conftest import starter
-from tests.verify.conftest import guidelines, medians
 
-__all__ = ["guidelines", "medians", "starter"]  # fixtures of other folders
+__all__ = ["starter"]  # fixtures of other folders
 
 HERE = Path(__file__).parent
 WARNINGS = ("-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wshadow", "-Werror")

@@ -122,14 +122,10 @@ def arguments(command: click.Command) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("words", "command", "options"),
-    [pytest.param(*one, id="-".join(one[0])) for one in commands()],
+    ("words", "command", "options"), [pytest.param(*one, id="-".join(one[0])) for one in commands()]
 )
 def test_every_misspelt_option_is_refused(
-    words: list[str],
-    command: click.Command,
-    options: list[click.Option],
-    starter: SimulatedStarter,
+    words: list[str], command: click.Command, options: list[click.Option], starter: SimulatedStarter
 ) -> None:
     """2c [run]: `--proc-synk=window --dattype=MPI_INT` runs with defaults; each of our commands
     refuses each misspelling of each of its options, and a beginning of it."""

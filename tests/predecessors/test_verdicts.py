@@ -3,59 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from plumbline.core.guidelines import Guidelines
-from plumbline.verify.verify import VerifySettings, verify
-from plumbline_db.records import Medians, Verdict
 from tests.probes.launch import ROOT
 from tests.tuner import simulated
 from tests.tuner.cli.command import plumbline
 from tests.tuner.cli.conftest import install
 from tests.tuner.simulated import Costs, SimulatedStarter
-
-MakeMedians = Callable[..., Medians]
-MOCKUP = "allreduce_as_reduce_plus_bcast"
-
-
-def table(medians: list[Medians], guidelines: Guidelines, **settings: float) -> list[Verdict]:
-    return verify(
-        medians,
-        guidelines,
-        stage="before",
-        nprocs=4,
-        ppn=4,
-        suites=["before"],
-        settings=VerifySettings(**settings),  # type: ignore[arg-type]
-    )
-
-
-def pattern(verdicts: Sequence[Verdict]) -> Verdict:
-    (found,) = [one for one in verdicts if one.guideline == "GL12"]
-    return found
-
-
-def sides(
-    medians: MakeMedians, left: Sequence[float], right: Sequence[float], size: int = 1024
-) -> list[Medians]:
-    return [
-        medians("MPI_Allreduce", size, left),
-        medians("MPI_Allreduce", size, right, variant=MOCKUP),
-    ]
-
-
-def noisy(factor: float, launches: int = 12, seed: int = 1) -> list[float]:
-    chance = np.random.default_rng(seed)
-    return [1e-5 * factor * math.exp(noise) for noise in chance.normal(0, 0.005, launches)]
-
+from tests.verify.simulated import gl12, pair, verified
 
 # --- 3b: PGMPI ----------------------------------------------------------------------------------
 
@@ -152,17 +112,17 @@ def test_verdicts_do_not_depend_on_how_they_are_run(tmp_path: Path) -> None:
     assert (found["ratio"], found["p"], found["verdict"]) == (1.0, 1.0, "undecided")
 
 
-def test_ties_speak_for_neither_side(medians: MakeMedians, guidelines: Guidelines) -> None:
+def test_ties_speak_for_neither_side() -> None:
     """3c-4 [run]: ties go to the default, so that samples which are all equal give z = 6.7; ours
     gives p = 1 from either side, and the ratio 1 holds."""
-    found = pattern(table(sides(medians, [1e-5] * 12, [1e-5] * 12), guidelines))
+    found = gl12(verified(pair([1e-5] * 12, [1e-5] * 12)))
     assert (found.verdict, found.ratio, found.p) == ("holds", 1.0, 1.0)
     assert (found.ratio_low, found.ratio_high) == (1.0, 1.0)
     # Half of the launches equal, the others one way, then the other way round.
     mixed = [1e-5] * 6 + [1.001e-5, 0.999e-5] * 3
     one, other = (
-        pattern(table(sides(medians, *pair), guidelines, tolerance=0.0))
-        for pair in ((mixed, [1e-5] * 12), ([1e-5] * 12, mixed))
+        gl12(verified(pair(*both), tolerance=0.0))
+        for both in ((mixed, [1e-5] * 12), ([1e-5] * 12, mixed))
     )
     assert one.p is not None and one.p > 0.3
     assert other.p is not None and other.p > 0.3

@@ -68,40 +68,37 @@ class Launch:
 
     @property
     def header(self) -> Header:
-        return self._of(Header)[0]
+        return self.of(Header)[0]
 
     @property
     def configs(self) -> dict[str, ConfigRecord]:
-        return {record.id: record for record in self._of(ConfigRecord)}
+        return {record.id: record for record in self.of(ConfigRecord)}
 
     @property
     def cases(self) -> dict[int, CaseRecord]:
-        return {record.case: record for record in self._of(CaseRecord)}
+        return {record.case: record for record in self.of(CaseRecord)}
 
     @property
     def checks(self) -> dict[int, Check]:
-        return {record.case: record for record in self._of(Check)}
+        return {record.case: record for record in self.of(Check)}
 
     @property
     def orders(self) -> list[list[int]]:
-        return [record.cases for record in self._of(Order)]
+        return [record.cases for record in self.of(Order)]
 
     @property
     def samples(self) -> list[Samples]:
-        return self._of(Samples)
+        return self.of(Samples)
 
     @property
     def load(self) -> Load:
-        return self._of(Load)[0]
+        return self.of(Load)[0]
 
     @property
     def footer(self) -> Footer:
-        return self._of(Footer)[0]
+        return self.of(Footer)[0]
 
     def of(self, kind: type[R]) -> list[R]:
-        return self._of(kind)
-
-    def _of(self, kind: type[R]) -> list[R]:
         return [record for record in self.records if isinstance(record, kind)]
 
 
@@ -145,6 +142,24 @@ class Probe:
         launch = self.run(*arguments, **more)
         assert launch.code == 0, launch.stderr
         return launch
+
+    def refuses(self, lines: str, *words: str, ranks: int = 0) -> None:
+        """A plan by itself, or where so many ranks start with it."""
+        if ranks:
+            launch = self.run(lines, ranks)
+        else:
+            plan = str(self.write(lines))
+            launch = self.start([str(self.binary), "--check-plan", plan])
+        assert (launch.code, launch.records) == (2, []), launch.stderr
+        assert all(word in launch.stderr for word in words), launch.stderr
+
+    def slow(self, rank: int) -> dict[str, str]:
+        """The environment in which a rank sleeps 3 ms in each MPI_Reduce_local."""
+        return {"LD_PRELOAD": str(self.faulty), "PLUMBLINE_TEST_SLOW_RANK": str(rank)}
+
+    def fault(self, name: str) -> dict[str, str]:
+        """The environment in which calls are broken so: faulty.c."""
+        return {"LD_PRELOAD": str(self.faulty), "PLUMBLINE_TEST_FAULT": name}
 
     def known(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.start([str(self.binary), "--list"]).stdout)

@@ -33,8 +33,7 @@ def test_a_known_time_by_every_timer(probe: Probe, clock: str) -> None:
         pytest.skip(f"this probe has no timer {clock}")
     lines = f"set blocks=1 warmup=0 clock={clock}\n"
     lines += "case id=0 function=MPI_Reduce_local bytes=8 reps=20\n"
-    slow = {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": "1"}
-    launch = probe.good(lines, 2, slow)
+    launch = probe.good(lines, 2, probe.slow(1))
     assert launch.header.clock.name == clock
     assert launch.header.clock.shared is (clock not in NOT_SHARED)
     assert 0 < launch.header.clock.resolution_ns < 1_000_000
@@ -59,10 +58,7 @@ def test_a_known_time_by_every_timer(probe: Probe, clock: str) -> None:
     ],
 )
 def test_mistakes_have_a_remedy(probe: Probe, token: str, why: str) -> None:
-    plan = probe.write(f"set {token}\n{BARRIER}\n")
-    launch = probe.start([str(probe.binary), "--check-plan", str(plan)])
-    assert launch.code == 2
-    assert f"token '{token.split()[-1]}': " in launch.stderr and why in launch.stderr
+    probe.refuses(f"set {token}\n{BARRIER}\n", f"token '{token.split()[-1]}': ", why)
 
 
 def test_local_times_need_no_global_clock(probe: Probe) -> None:

@@ -195,7 +195,7 @@ def test_a_sample_is_the_maximum_over_ranks(probe: Probe, slow: int) -> None:
     launch = probe.good(
         "set blocks=1 warmup=2\ncase id=0 function=MPI_Reduce_local bytes=8 reps=3",
         5,
-        {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": str(slow)},
+        probe.slow(slow),
     )
     assert min(launch.samples[0].warmup_ns + launch.samples[0].ns) >= 3_000_000
     assert launch.header.environment["LD_PRELOAD"] == str(probe.faulty)

@@ -21,10 +21,7 @@ def test_nothing_is_called(probe: Probe, ranks: int) -> None:
         for i, name in enumerate(FUNCTIONS)
     ]
     launch = probe.good(
-        "set blocks=2\n" + "\n".join(lines),
-        ranks,
-        {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_FAULT": "refused"}
-        | {"PLUMBLINE_TEST_SLOW_RANK": "0"},
+        "set blocks=2\n" + "\n".join(lines), ranks, probe.fault("refused") | probe.slow(0)
     )
     assert [check.outcome for check in launch.checks.values()] == ["ok"] * len(FUNCTIONS)
     assert {case.bytes_moved for case in launch.cases.values()} == {0}
@@ -40,6 +37,6 @@ def test_its_config_must_be_in_force(probe: Probe) -> None:
     launch = probe.good(
         "config id=c coll_tuned_no_such_knob=1\n"
         "case id=0 function=MPI_Bcast variant=empty config=c bytes=8\n"
-        "case id=1 function=MPI_Bcast variant=empty bytes=8\n",
+        "case id=1 function=MPI_Bcast variant=empty bytes=8\n"
     )
     assert [launch.checks[i].outcome for i in (0, 1)] == ["not_in_force", "ok"]

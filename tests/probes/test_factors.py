@@ -146,13 +146,10 @@ def test_load_of_the_host(launch: Launch) -> None:
 
 def test_load_counts_what_others_do(probe: Probe) -> None:
     """A program beside the launch keeps the host busy, and does not count as the launch's own."""
-    quiet = "set blocks=1 warmup=0\ncase id=0 function=MPI_Barrier bytes=0 reps=1\n"
-    lines = quiet.replace("reps=1", "reps=150")
-    naps = {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": "0"}
-    lines = lines.replace("MPI_Barrier bytes=0", "MPI_Reduce_local bytes=8")
+    lines = "set blocks=1 warmup=0\ncase id=0 function=MPI_Reduce_local bytes=8 reps=150\n"
     burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        done = probe.run(lines, 1, naps)
+        done = probe.run(lines, 1, probe.slow(0))
     finally:
         burner.kill()
         burner.wait()
@@ -172,7 +169,7 @@ def test_several_hosts(probe: Probe) -> None:
     assert all(host.own_seconds and host.own_seconds > 0 for host in done.load.hosts)
     found = factors_of(done)
     assert len(found["kernel"].values) == 1 and not found["kernel"].missing
-    alone = {name: factor for name, factor in factors_of(probe.run(PLAN, 1)).items()}
+    alone = factors_of(probe.run(PLAN, 1))
     moving = {"frequency_now"}
     for name in found.keys() - moving:
         assert found[name] == alone[name]

@@ -17,11 +17,7 @@ ALLREDUCE = "function=MPI_Allreduce type=MPI_INT op=MPI_SUM bytes=400 reps=1"
 
 
 def run(probe: Probe, fault: str, lines: str) -> Launch:
-    return probe.good(
-        "set blocks=1 warmup=0\n" + lines,
-        3,
-        {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_FAULT": fault},
-    )
+    return probe.good("set blocks=1 warmup=0\n" + lines, 3, probe.fault(fault))
 
 
 @pytest.mark.parametrize(
@@ -58,9 +54,7 @@ def test_between_blocks_what_is_wrong_is_left_out(probe: Probe) -> None:
     lines = "set blocks=20 warmup=0\ncase id=9 function=MPI_Bcast bytes=8 reps=1\n"
     for number in range(8):
         lines += f"case id={number} function=MPI_Allreduce bytes={400 + number} reps=1\n"
-    launch = probe.good(
-        lines, 3, {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_FAULT": "second"}
-    )
+    launch = probe.good(lines, 3, probe.fault("second"))
     assert launch.checks[0].outcome == "wrong"
     taken = Counter(one.case for one in launch.samples)
     assert taken[9] == 20
@@ -94,8 +88,7 @@ def test_trials_over_a_wide_range_have_few_large_volumes(probe: Probe, ranks: in
     """One call in a hundred is wrong, in a range whose ends are far apart."""
     call = ALLREDUCE.partition(" bytes")[0]
     line = f"case id=0 {call} bytes=4000000 least=64 mean=65536 calls=1000"
-    faults = {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_FAULT": "hundredth"}
-    launch = probe.good(f"{line}\n", ranks, faults)
+    launch = probe.good(f"{line}\n", ranks, probe.fault("hundredth"))
     assert launch.checks[0].outcome == "wrong"
 
 

@@ -26,8 +26,7 @@ def run(probe: Probe, hosts: Hosts, ranks_per_host: int, settings: str, reps: in
     out = probe.folder / "records.ndjson"
     out.unlink(missing_ok=True)
     words = [str(probe.binary), "--plan", str(plan), "--out", str(out)]
-    environment = {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": "1"}
-    launch = probe.start(hosts.command(ranks_per_host, words, environment), out)
+    launch = probe.start(hosts.command(ranks_per_host, words, probe.slow(1)), out)
     assert launch.code == 0, launch.stderr
     return launch
 

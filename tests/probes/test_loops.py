@@ -77,11 +77,7 @@ def test_volumes_are_those_of_the_plan(build: Path, tmp_path: Path) -> None:
     cases = [f"{name}:1001" for name in VOLUMES] + [f"{name}:1001:MPI_INT" for name in VOLUMES]
     words = [*cases, "--loop", "stream", "--iterations", "7", "--warmup", "2"]
     done = start(
-        build,
-        *words,
-        ranks=3,
-        preload=build / "libplumbline.so",
-        PLUMBLINE_CALLS=str(tmp_path),
+        build, *words, ranks=3, preload=build / "libplumbline.so", PLUMBLINE_CALLS=str(tmp_path)
     )
     moved = {one["case"]: one["moved"] for one in lines(done)}
     ranks = recorded.ranks(tmp_path)

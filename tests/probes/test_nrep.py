@@ -7,19 +7,16 @@ import itertools
 import math
 import subprocess
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plumbline_db import ndjson
-from plumbline_db.probe_records import Nrep, Samples
+from plumbline_db.probe_records import Nrep
 from tests.probes.launch import ROOT, Launch, Probe
 
 Value = Callable[[Sequence[int], int], float]
-R = TypeVar("R")
 
 # --- what a criterion is, written down a second time ---------------------------------------------
 
@@ -168,12 +165,8 @@ case id=5 function=MPI_Bcast variant=empty bytes=64
 mpi = pytest.mark.mpi
 
 
-def of(launch: Launch, kind: type[R]) -> list[R]:
-    return [record for record in launch.records if isinstance(record, kind)]
-
-
 def series_of(launch: Launch, case: int) -> list[list[int]]:
-    return [record.ns for record in of(launch, Samples) if record.case == case]
+    return [record.ns for record in launch.samples if record.case == case]
 
 
 @mpi
@@ -181,12 +174,10 @@ def series_of(launch: Launch, case: int) -> list[list[int]]:
 def test_the_records_say_what_the_samples_say(probe: Probe, ranks: int) -> None:
     """Every number in an nrep record from the recorded samples, and no earlier block would have
     met the rule."""
-    launch = probe.run(
+    launch = probe.good(
         f"set seed=5 nrep={RULE} nrep_min=15 nrep_step=9 nrep_max=70\n{CASES}", ranks
     )
-    assert launch.code == 0, launch.stderr
-    ndjson.decode(launch.out)
-    ends = {record.case: record for record in of(launch, Nrep)}
+    ends = {record.case: record for record in launch.of(Nrep)}
     assert sorted(ends) == [0, 1, 5]
     for case, end in ends.items():
         blocks = series_of(launch, case)
@@ -208,16 +199,14 @@ def test_cases_end_between_blocks(probe: Probe) -> None:
     """Where blocks stand beside a rule they are the most that a case takes, streams as well; no
     earlier block would have met it. What is clear stops, what never is goes on to the last one."""
     most, reps, stream = 40, 4, 50
-    launch = probe.run(
+    launch = probe.good(
         f"set seed=3 blocks={most} nrep=block_medians:0.03 settle=40 warmup=2\n"
         f"case id=0 function=MPI_Bcast bytes=64 reps={reps}\n"
         f"case id=1 function=MPI_Bcast bytes=64 reps={stream} use=stream\n"
         f"case id=2 function=MPI_Bcast variant=empty bytes=8 reps={reps} delay_ns=200000\n",
         2,
     )
-    assert launch.code == 0, launch.stderr
-    ndjson.decode(launch.out)
-    ends = {record.case: record for record in of(launch, Nrep)}
+    ends = {record.case: record for record in launch.of(Nrep)}
     assert sorted(ends) == [0, 1, 2]
     for case, end in ends.items():
         blocks = series_of(launch, case)
@@ -235,12 +224,11 @@ def test_cases_end_between_blocks(probe: Probe) -> None:
 def test_rounds_are_interleaved_and_shrink(probe: Probe) -> None:
     """Fresh order in every block, of those that are not at their end; one that is never comes
     back."""
-    launch = probe.run(
+    launch = probe.good(
         "set seed=9 nrep=rse:1e-9 nrep_min=10 nrep_step=10 nrep_max=60\n"
         + "\n".join(f"case id={i} function=MPI_Bcast bytes={i}" for i in range(6)),
         2,
     )
-    assert launch.code == 0, launch.stderr
     orders = launch.orders
     assert len(orders) == launch.header.blocks == 6
     assert len({tuple(order) for order in orders}) > 3
@@ -249,9 +237,9 @@ def test_rounds_are_interleaved_and_shrink(probe: Probe) -> None:
         assert set(order) <= left
         left = set(order)
     taken = {case: sum(map(len, series_of(launch, case))) for case in range(6)}
-    assert {record.case: record.nrep for record in of(launch, Nrep)} == taken
+    assert {record.case: record.nrep for record in launch.of(Nrep)} == taken
     # All times of a call that does nothing may be equal.
-    for record in of(launch, Nrep):
+    for record in launch.of(Nrep):
         met = record.criteria[0].value < record.criteria[0].threshold
         assert record.ended_by == ("criteria" if met else "maximum")
     assert launch.cases[0].reps == 60
@@ -261,42 +249,37 @@ def test_rounds_are_interleaved_and_shrink(probe: Probe) -> None:
 def test_totals(probe: Probe) -> None:
     """min, min + step, min + 2 step …, max: the whole number of repetitions, not of what is added
     to it."""
-    slow = {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": "1"}
-    launch = probe.run(
+    launch = probe.good(
         "set warmup=0 rewarm=0 nrep=rse:1e-12 nrep_min=4 nrep_step=3 nrep_max=11\n"
         "case id=0 function=MPI_Reduce_local bytes=8",
         2,
-        slow,
+        probe.slow(1),
     )
-    assert launch.code == 0, launch.stderr
     assert [len(block) for block in series_of(launch, 0)] == [4, 3, 3, 1]
-    (end,) = of(launch, Nrep)
+    (end,) = launch.of(Nrep)
     assert (end.nrep, end.ended_by) == (11, "maximum")
 
 
 @mpi
 def test_the_budget_ends_it(probe: Probe) -> None:
     """Each call takes 3 ms: 20 ms are over in the second or third block of four."""
-    slow = {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": "0"}
-    launch = probe.run(
+    launch = probe.good(
         "set warmup=0 rewarm=0 nrep=rse:1e-12 nrep_min=4 nrep_step=4 nrep_max=4000 budget_ms=20\n"
         "case id=0 function=MPI_Reduce_local bytes=8",
         2,
-        slow,
+        probe.slow(0),
     )
-    assert launch.code == 0, launch.stderr
-    (end,) = of(launch, Nrep)
+    (end,) = launch.of(Nrep)
     assert end.ended_by == "budget"
     assert end.nrep == sum(map(len, series_of(launch, 0))) <= 8
 
 
 @mpi
 def test_too_few_samples_are_said(probe: Probe) -> None:
-    launch = probe.run(
+    launch = probe.good(
         "set nrep=cov_mean:0.5/8,median_ci:0.5 nrep_min=5 nrep_step=5 nrep_max=10\n"
-        "case id=0 function=MPI_Bcast bytes=8",
+        "case id=0 function=MPI_Bcast bytes=8"
     )
-    assert launch.code == 0, launch.stderr
-    (end,) = of(launch, Nrep)
+    (end,) = launch.of(Nrep)
     assert (end.nrep, end.ended_by, end.criteria[1].value) == (10, "maximum", None)
     assert end.criteria[0].value is not None

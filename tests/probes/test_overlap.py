@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from plumbline.overlap.metric import latency, ratio
-from plumbline_db import ndjson
 from plumbline_db.probe_records import Overlap, OverlapLatency
 from tests import busy
 from tests.memory import memory_can_be_read
@@ -22,8 +21,7 @@ BENCHES = ["sender", "receiver", "both", "vector", "structure", "overhead", "lat
 def cells(launch: Launch) -> dict[int, Overlap]:
     if launch.code != 0:
         pytest.fail(launch.stderr)  # whoever else has the processors
-    ndjson.decode(launch.out)
-    return {one.cell: one for one in launch.records if isinstance(one, Overlap)}
+    return {one.cell: one for one in launch.of(Overlap)}
 
 
 def test_every_benchmark_delivers_and_keeps_all_times(probe: Probe) -> None:
@@ -39,7 +37,7 @@ def test_every_benchmark_delivers_and_keeps_all_times(probe: Probe) -> None:
         assert one.sent == (1024 if one.bench in ("vector", "structure") else 1000)
         for times in (one.communication_ns, one.computation_ns, one.both_ns):
             assert len(times) == 7 and all(0 < ns < 10**9 for ns in times)
-    latencies = [one for one in launch.records if isinstance(one, OverlapLatency)]
+    latencies = launch.of(OverlapLatency)
     assert [one.when for one in latencies] == ["start", "end"]
     assert all(len(one.ns) == 200 and min(one.ns) > 0 for one in latencies)
 
@@ -107,13 +105,11 @@ LINE = "overlap id=0 bench=sender bytes=1"
     ],
 )
 def test_plans_that_make_no_sense(probe: Probe, lines: str, said: str) -> None:
-    launch = probe.run(f"{lines}\n", 2)
-    assert launch.code == 2 and said in launch.stderr
+    probe.refuses(f"{lines}\n", said)
 
 
 def test_one_rank_is_too_few(probe: Probe) -> None:
-    alone = probe.run(f"{LINE} work_ns=1\n", 1)
-    assert alone.code == 2 and "two ranks" in alone.stderr
+    probe.refuses(f"{LINE} work_ns=1\n", "two ranks", ranks=1)
 
 
 def test_who_copies_pays(probe: Probe) -> None:

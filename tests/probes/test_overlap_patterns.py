@@ -142,11 +142,8 @@ def test_what_is_corrupted_on_a_rank_that_sleeps_is_not(probe: Probe, corrupt: P
     ],
 )
 def test_plans_that_make_no_sense(probe: Probe, lines: str, said: str) -> None:
-    plan = str(probe.write(lines))
-    done = probe.start([str(probe.binary), "--check-plan", plan])
-    assert done.code == 2 and said in done.stderr
+    probe.refuses(lines, said)
 
 
 def test_memory_is_counted_for_the_ranks_there_are(probe: Probe) -> None:
-    launch = probe.run(line(0, "fan_out", "requests=512", 4 << 20), 3)
-    assert launch.code == 2 and "needs 6144 MiB" in launch.stderr
+    probe.refuses(line(0, "fan_out", "requests=512", 4 << 20), "needs 6144 MiB", ranks=3)

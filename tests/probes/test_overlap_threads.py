@@ -53,15 +53,11 @@ def test_threads_that_the_library_was_not_asked_for(
     ],
 )
 def test_plans_that_make_no_sense(probe: Probe, line: str, said: str) -> None:
-    plan = probe.write(f"overlap id=0 bytes=8 work_ns=1 {line}\n")
-    done = probe.start([str(probe.binary), "--check-plan", str(plan)])
-    assert done.code == 2 and said in done.stderr
+    probe.refuses(f"overlap id=0 bytes=8 work_ns=1 {line}\n", said)
 
 
 def test_helpers_of_one_plan_are_alike(probe: Probe) -> None:
-    lines = HELPER + HELPER.replace("id=0", "id=1 spare=1")
-    done = probe.start([str(probe.binary), "--check-plan", str(probe.write(lines))])
-    assert done.code == 2 and "all spare or none" in done.stderr
+    probe.refuses(HELPER + HELPER.replace("id=0", "id=1 spare=1"), "all spare or none")
 
 
 def test_threads_compute_while_messages_go(probe: Probe) -> None:

@@ -166,5 +166,4 @@ def test_where_there_is_no_room_the_rest_is_left_out(probe: Probe) -> None:
     ],
 )
 def test_plans_that_make_no_sense(probe: Probe, lines: str, said: str) -> None:
-    launch = probe.run(f"{lines}\n", 2)
-    assert launch.code == 2 and said in launch.stderr
+    probe.refuses(f"{lines}\n", said)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import ndjson
 from plumbline_db.probe_records import Footer, PingPong
 from tests import busy
 from tests.probes.launch import ENVIRONMENT, Launch, Probe
@@ -21,8 +20,7 @@ REPS = {0: 30, 70000: 11, 8: 100}
 
 def trips(launch: Launch) -> list[PingPong]:
     assert launch.code == 0, launch.stderr
-    ndjson.decode(launch.out)
-    return [record for record in launch.records if isinstance(record, PingPong)]
+    return launch.of(PingPong)
 
 
 def run(probe: Probe, lines: str, ranks: int, *options: str) -> Launch:

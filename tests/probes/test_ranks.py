@@ -61,7 +61,7 @@ def test_ranks_outside_do_not_call(probe: Probe) -> None:
         "case id=0 function=MPI_Reduce_local bytes=8 reps=5\n"
         "case id=1 function=MPI_Reduce_local bytes=8 reps=5 ranks=2\n",
         3,
-        {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": "2"},
+        probe.slow(2),
     )
     least = {one.case: min(one.ns) for one in launch.samples}
     assert least[0] >= 2_999_000 > least[1]
@@ -76,7 +76,7 @@ def test_the_check_is_on_these_ranks(probe: Probe, fault: str) -> None:
         "case id=1 function=MPI_Allreduce bytes=8 reps=1 ranks=2\n"
         "case id=2 function=MPI_Bcast bytes=8 reps=1 ranks=2\n",
         3,
-        {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_FAULT": fault},
+        probe.fault(fault),
     )
     bad = "error" if fault == "refused" else "wrong"
     assert [launch.checks[i].outcome for i in range(3)] == [bad, bad, "ok"]
@@ -94,11 +94,10 @@ def test_the_check_is_on_these_ranks(probe: Probe, fault: str) -> None:
     ],
 )
 def test_what_cannot_be_is_refused(probe: Probe, line: str, token: str, why: str) -> None:
-    launch = probe.run(f"case id=0 function=MPI_Bcast bytes=8 {line}\n", 3)
-    assert launch.code == 2
-    assert f"token '{token}'" in launch.stderr and why in launch.stderr
+    lines = f"case id=0 function=MPI_Bcast bytes=8 {line}\n"
+    probe.refuses(lines, f"token '{token}'", why, ranks=3)
 
 
 def test_plain_loops_run_on_all_ranks(probe: Probe) -> None:
-    launch = probe.run("set plain=each\ncase id=0 function=MPI_Bcast bytes=8 ranks=2\n", 3)
-    assert launch.code == 2 and "token 'ranks=2'" in launch.stderr
+    lines = "set plain=each\ncase id=0 function=MPI_Bcast bytes=8 ranks=2\n"
+    probe.refuses(lines, "token 'ranks=2'")

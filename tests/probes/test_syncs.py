@@ -22,7 +22,7 @@ def slow_rank(probe: Probe, settings: str, ranks: int, reps: int = 12) -> Launch
         f"set warmup=0 {settings if 'blocks=' in settings else 'blocks=1 ' + settings}\n"
         f"case id=0 function=MPI_Reduce_local bytes=8 reps={reps}\n",
         ranks,
-        {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": "1"},
+        probe.slow(1),
     )
 
 

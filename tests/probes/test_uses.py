@@ -109,7 +109,7 @@ def test_the_mean_counts_every_rank(probe: Probe, slow: int) -> None:
         "set blocks=2 warmup=1\n" + used("function=MPI_Reduce_local bytes=8 reps=8"),
         4,
         right,
-        {"LD_PRELOAD": str(probe.faulty), "PLUMBLINE_TEST_SLOW_RANK": str(slow)},
+        probe.slow(slow),
     )
 
 
@@ -156,9 +156,7 @@ def test_arrivals_are_drawn_anew_each_time(probe: Probe, pipeline: Path, arrival
 def test_without_a_pattern_one_rank_is_late_by_about_one_call(probe: Probe, pipeline: Path) -> None:
     """Blocks keep what the first one has found."""
     launch = probe.good(
-        f"set blocks=2 warmup=0\n{LATE}",
-        2,
-        {"LD_PRELOAD": str(pipeline), "PIPELINE_NS": "5000000"},
+        f"set blocks=2 warmup=0\n{LATE}", 2, {"LD_PRELOAD": str(pipeline), "PIPELINE_NS": "5000000"}
     )
     first, second = launch.samples
     assert first.window_ns == second.window_ns
@@ -287,9 +285,8 @@ def test_a_stopping_rule_looks_at_each_way(probe: Probe) -> None:
 
 
 def test_refusals_name_the_line(probe: Probe) -> None:
-    launch = probe.run("case id=0 function=MPI_Bcast bytes=8 use=abuse\n")
-    assert launch.code == 2 and not launch.records
-    assert "line 2: token 'use=abuse': no such way of use" in launch.stderr
+    said = "line 2: token 'use=abuse': no such way of use"
+    probe.refuses("case id=0 function=MPI_Bcast bytes=8 use=abuse\n", said)
 
 
 def raw(launch: Launch) -> list[dict[str, Any]]:

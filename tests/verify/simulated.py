@@ -1,13 +1,66 @@
-"""Simulated log ratios, a row a cell and a column a launch."""
+"""Simulated campaigns: per-launch medians as the database hands them over and the verdicts on
+them; log ratios, a row a cell and a column a launch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from plumbline.core.guidelines import Guidelines, load
+from plumbline.verify.index import Obstacle
 from plumbline.verify.significance.null_distributions import signed_rank_counts
+from plumbline.verify.verify import VerifySettings, verify
+from plumbline_db.records import Case, Medians, Verdict
 
 Times = NDArray[np.float64]
+PAPER = load().selected([f"GL{n}" for n in range(1, 18)])
+MOCKUP = "allreduce_as_reduce_plus_bcast"  # the right side of GL12
+
+
+def medians(
+    function: str,
+    size: int,
+    seconds: Sequence[float],
+    runs: Sequence[int] | None = None,
+    **changes: object,
+) -> Medians:
+    case = Case(function, "default", {}, "default", size, "MPI_BYTE", "MPI_BOR", 0)
+    changed = msgspec.structs.replace(case, **changes)
+    return Medians(changed, list(runs or range(len(seconds))), list(seconds))
+
+
+def pair(left: Sequence[float], right: Sequence[float]) -> list[Medians]:
+    """The two sides of GL12."""
+    return [
+        medians("MPI_Allreduce", 16384, left),
+        medians("MPI_Allreduce", 16384, right, variant=MOCKUP),
+    ]
+
+
+def verified(
+    data: list[Medians],
+    obstacles: Sequence[Obstacle] = (),
+    guidelines: Guidelines = PAPER,
+    **settings: object,
+) -> list[Verdict]:
+    return verify(
+        data,
+        guidelines,
+        stage="before",
+        nprocs=4,
+        ppn=4,
+        suites=["before"],
+        settings=VerifySettings(**settings),  # type: ignore[arg-type]
+        obstacles=list(obstacles),
+    )
+
+
+def gl12(verdicts: Sequence[Verdict]) -> Verdict:
+    (found,) = [each for each in verdicts if each.guideline == "GL12"]
+    return found
 
 
 def heavy(rng: np.random.Generator, shape: int | tuple[int, ...], spread: float) -> Times:

@@ -14,15 +14,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from plumbline.core.guidelines import Guidelines
 from plumbline.verify.significance.rank_sum import rank_sum
 from plumbline.verify.statistics import benjamini_hochberg, paired_ratio
-from plumbline.verify.verify import VerifySettings, verify
-from plumbline_db.records import Medians, Verdict
+from plumbline_db.records import Medians
 from tests import busy
-from tests.verify.simulated import Times, heavy, signed_rank_p
+from tests.verify.simulated import PAPER, Times, heavy, medians, signed_rank_p, verified
 
-MakeMedians = Callable[..., Medians]
 LAUNCHES = 12
 SIZES = [1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 1500, 2048, 4096, 5000, 8192, 10000]
 SIZES += [16384, 32768, 102400]
@@ -32,9 +29,7 @@ def launch_factors(rng: np.random.Generator, n: int = LAUNCHES) -> Times:
     return np.asarray(rng.lognormal(0, 0.2, n) * np.where(rng.random(n) < 0.1, 1.5, 1.0))
 
 
-def campaign(
-    guidelines: Guidelines, medians: MakeMedians, rng: np.random.Generator, mockup: float = 1.0
-) -> list[Medians]:
+def campaign(rng: np.random.Generator, mockup: float = 1.0) -> list[Medians]:
     """Every function grows with its size; every mock-up takes `mockup` times as long."""
     launch = launch_factors(rng)
 
@@ -45,33 +40,21 @@ def campaign(
     return [
         *(
             medians(function, size, seconds(size, 1))
-            for function in guidelines.lhs_functions()
+            for function in PAPER.lhs_functions()
             for size in SIZES
         ),
         *(
             medians(each.lhs, size, seconds(size, mockup), variant=each.variant)
-            for each in guidelines.patterns
+            for each in PAPER.patterns
             for size in SIZES
         ),
     ]
 
 
-def table(data: list[Medians], guidelines: Guidelines, **settings: float) -> list[Verdict]:
-    chosen = VerifySettings(**settings)  # type: ignore[arg-type]
-    return verify(
-        data, guidelines, stage="before", nprocs=4, ppn=4, suites=["before"], settings=chosen
-    )
-
-
-def test_a_function_under_two_names_is_no_violation(
-    guidelines: Guidelines, medians: MakeMedians
-) -> None:
+def test_a_function_under_two_names_is_no_violation() -> None:
     """A/A: every mock-up is the function itself. With no tolerance at all to hide behind, the false
     discovery rate is the share of tables with a violation: nominal 5 %, one of ten at most."""
-    tables = [
-        table(campaign(guidelines, medians, np.random.default_rng(seed)), guidelines, tolerance=0.0)
-        for seed in range(10)
-    ]
+    tables = [verified(campaign(np.random.default_rng(seed)), tolerance=0.0) for seed in range(10)]
     patterns = [[v for v in verdicts if v.kind == "pattern"] for verdicts in tables]
     assert all(len(verdicts) == 15 * 21 for verdicts in patterns)
     assert sum(any(v.verdict == "violated" for v in verdicts) for verdicts in patterns) <= 1
@@ -79,10 +62,8 @@ def test_a_function_under_two_names_is_no_violation(
     assert 0.04 < np.mean(np.array(raw) < 0.05) <= 0.051  # uncorrected: one false alarm in twenty
 
 
-def test_a_function_under_two_names_holds_where_the_noise_allows(
-    guidelines: Guidelines, medians: MakeMedians
-) -> None:
-    verdicts = table(campaign(guidelines, medians, np.random.default_rng(7)), guidelines)
+def test_a_function_under_two_names_holds_where_the_noise_allows() -> None:
+    verdicts = verified(campaign(np.random.default_rng(7)))
     words = [v.verdict for v in verdicts if v.kind == "pattern"]
     assert words.count("violated") == 0
     assert words.count("holds") > 0.9 * len(words)
@@ -138,14 +119,12 @@ def test_ten_percent_are_found_by_pairing_alone() -> None:
     assert not (benjamini_hochberg(unpaired) < 0.05).any()
 
 
-def test_split_of_a_linear_function_is_no_violation(
-    guidelines: Guidelines, medians: MakeMedians
-) -> None:
+def test_split_of_a_linear_function_is_no_violation() -> None:
     """All candidates of all cells exactly equal to their product: the weighted Bonferroni inside a
     cell and the correction over cells keep the alarms nominal without any tolerance."""
     alarms = 0
-    split = msgspec.structs.replace(guidelines.split, tolerance=0.0)
-    strict = msgspec.structs.replace(guidelines, split=split)
+    split = msgspec.structs.replace(PAPER.split, tolerance=0.0)
+    strict = msgspec.structs.replace(PAPER, split=split)
     for seed in range(60):
         rng = np.random.default_rng(seed)
         launch = launch_factors(rng)
@@ -153,7 +132,9 @@ def test_split_of_a_linear_function_is_no_violation(
             medians("MPI_Scan", n, list(1e-9 * n * launch * np.exp(heavy(rng, LAUNCHES, 0.02))))
             for n in (2**k for k in range(11))
         ]
-        verdicts = [v for v in table(data, strict, tolerance=0.0) if v.kind == "split"]
+        verdicts = [
+            v for v in verified(data, guidelines=strict, tolerance=0.0) if v.kind == "split"
+        ]
         alarms += any(v.verdict == "violated" for v in verdicts)
     assert alarms <= 3
 
@@ -171,11 +152,11 @@ def test_intervals_cover(launches: int) -> None:
     assert covered >= 950 - 21
 
 
-def test_a_whole_table_takes_little_time(guidelines: Guidelines, medians: MakeMedians) -> None:
-    data = campaign(guidelines, medians, np.random.default_rng(0), mockup=0.9)
+def test_a_whole_table_takes_little_time() -> None:
+    data = campaign(np.random.default_rng(0), mockup=0.9)
     assert len(data) == 504
     started = time.process_time()
-    verdicts = table(data, guidelines)
+    verdicts = verified(data)
     spent = time.process_time() - started
     if spent >= 1.5:
         busy.undecided(f"{spent:.1f} s of processor time")

@@ -7,45 +7,45 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.core.guidelines import Guidelines, Pattern, load
+from plumbline.core.guidelines import Pattern, load
 from plumbline.core.plan import MESSAGE_FUNCTIONS_IN_BLOCKS, part_bytes
 from plumbline.verify import kinds, monotony, pattern, rank, split
 from plumbline.verify.index import Index, Obstacle, Side
 from plumbline_db.errors import UsageError
-from plumbline_db.records import Case, Medians
+from plumbline_db.records import Medians
+from tests.verify.simulated import MOCKUP, PAPER, medians
 
 SIZES = [1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 1500, 2048, 4096, 5000, 8192, 10000]
 
 
-def measured(function: str, sizes: list[int], variant: str = "default") -> list[Medians]:
-    cases = [Case(function, variant, {}, "default", n, "MPI_BYTE", "MPI_BOR", 0) for n in sizes]
-    return [Medians(case, [0, 1], [1e-6, 1e-6]) for case in cases]
+def measured(
+    function: str, sizes: list[int], variant: str = "default", ranks: int = 0
+) -> list[Medians]:
+    return [medians(function, n, [1e-6, 1e-6], variant=variant, ranks=ranks) for n in sizes]
 
 
-def test_monotony_compares_adjacent_sizes(guidelines: Guidelines) -> None:
+def test_monotony_compares_adjacent_sizes() -> None:
     index = Index(measured("MPI_Bcast", [64, 1, 8]))
-    found = monotony.cells(index, guidelines)
+    found = monotony.cells(index, PAPER)
     assert [(c.bytes, c.candidates[0].right.bytes) for c in found] == [(1, 8), (8, 64)]
     assert {(c.guideline, c.function, c.tolerance) for c in found} == {("GL1", "MPI_Bcast", 0.0)}
 
 
-def test_every_measured_function_is_checked_with_or_without_a_pattern(
-    guidelines: Guidelines,
-) -> None:
-    assert "MPI_Alltoall" not in guidelines.lhs_functions()
+def test_every_measured_function_is_checked_with_or_without_a_pattern() -> None:
+    assert "MPI_Alltoall" not in PAPER.lhs_functions()
     index = Index(measured("MPI_Alltoall", [1, 2]) + measured("MPI_Barrier", [0]))
-    assert [c.function for c in monotony.cells(index, guidelines)] == ["MPI_Alltoall"]
-    assert [c.function for c in split.cells(index, guidelines)] == ["MPI_Alltoall"]
-    assert pattern.cells(index, guidelines) == []
+    assert [c.function for c in monotony.cells(index, PAPER)] == ["MPI_Alltoall"]
+    assert [c.function for c in split.cells(index, PAPER)] == ["MPI_Alltoall"]
+    assert pattern.cells(index, PAPER) == []
 
 
-def test_split_tries_all_smaller_sizes_the_largest_first(guidelines: Guidelines) -> None:
+def test_split_tries_all_smaller_sizes_the_largest_first() -> None:
     index = Index(measured("MPI_Bcast", [0, 512, 1024, 1500, 2000]))
-    found = {c.bytes: c for c in split.cells(index, guidelines)}
+    found = {c.bytes: c for c in split.cells(index, PAPER)}
     assert sorted(found) == [1024, 1500, 2000]
     factors = [(c.right.bytes, c.factor) for c in found[2000].candidates]
     assert factors == [(1500, 2), (1024, 2), (512, 4)]
-    assert found[2000].tolerance == guidelines.split.tolerance
+    assert found[2000].tolerance == PAPER.split.tolerance
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**6))
@@ -69,23 +69,22 @@ def test_two_large_messages_cost_less_correction_than_plain_bonferroni() -> None
     assert best.weight < len(cell.candidates) / 3
 
 
-def test_pattern_compares_with_the_mockup_at_the_same_size(guidelines: Guidelines) -> None:
-    mockup = "allreduce_as_reduce_plus_bcast"
-    index = Index(measured("MPI_Allreduce", [8, 16]) + measured("MPI_Allreduce", [16, 32], mockup))
-    gl12 = [c for c in pattern.cells(index, guidelines) if c.guideline == "GL12"]
+def test_pattern_compares_with_the_mockup_at_the_same_size() -> None:
+    index = Index(measured("MPI_Allreduce", [8, 16]) + measured("MPI_Allreduce", [16, 32], MOCKUP))
+    gl12 = [c for c in pattern.cells(index, PAPER) if c.guideline == "GL12"]
     assert [c.bytes for c in gl12] == [8, 16, 32]
     for cell in gl12:
         (candidate,) = cell.candidates
-        assert (candidate.left.variant, candidate.right.variant) == ("default", mockup)
+        assert (candidate.left.variant, candidate.right.variant) == ("default", MOCKUP)
         assert candidate.left.bytes == candidate.right.bytes == cell.bytes
-        assert cell.rhs == mockup
+        assert cell.rhs == MOCKUP
 
 
-def test_pieces_that_were_sent_are_the_right_side(guidelines: Guidelines) -> None:
+def test_pieces_that_were_sent_are_the_right_side() -> None:
     """The family spends its error once: 1/w of both candidates add up to one, most for two pieces.
     Sizes without pieces have no test; a product does not stand in for a measurement."""
-    cut = msgspec.structs.replace(guidelines.split, pieces=[2, 4])
-    guidelines = msgspec.structs.replace(guidelines, split=cut)
+    cut = msgspec.structs.replace(PAPER.split, pieces=[2, 4])
+    guidelines = msgspec.structs.replace(PAPER, split=cut)
     two, four = (cut.variant("MPI_Scan", k) for k in (2, 4))
     data = measured("MPI_Scan", [1, 1024, 4096])
     data += measured("MPI_Scan", [1024, 4096], two) + measured("MPI_Scan", [4096], four)
@@ -116,24 +115,14 @@ def _lhs(cell: kinds.Cell) -> str:
 def test_fewer_ranks_against_all_of_them() -> None:
     """Four blocks of 3 bytes on all ranks, two on half of them; a vector is as long on both."""
     data = measured("MPI_Gather", [12]) + measured("MPI_Bcast", [12])
-    data += on_ranks("MPI_Gather", 6, 2) + on_ranks("MPI_Bcast", 12, 2)
+    data += measured("MPI_Gather", [6], ranks=2) + measured("MPI_Bcast", [12], ranks=2)
     found = rank.cells(Index(data, nprocs=4), load())
     sides = [(c.function, c.bytes, c.candidates[0].left, c.candidates[0].right) for c in found]
     assert sides == [
-        (
-            function,
-            12,
-            Side(function, "default", part, 2),
-            Side(function, "default", 12),
-        )
+        (function, 12, Side(function, "default", part, 2), Side(function, "default", 12))
         for function, part in (("MPI_Bcast", 12), ("MPI_Gather", 6))
     ]
     assert {c.function for c in monotony.cells(Index(data, nprocs=4), load())} == set()
-
-
-def on_ranks(function: str, size: int, ranks: int) -> list[Medians]:
-    case = Case(function, "default", {}, "default", size, "MPI_BYTE", "MPI_BOR", 0, 0, ranks)
-    return [Medians(case, [0, 1], [1e-6, 1e-6])]
 
 
 @given(
@@ -160,17 +149,8 @@ def test_each_rank_keeps_its_counts(size: int, nprocs: int, ranks: int, function
 
 
 def test_candidates_of_a_search_are_no_subject_of_guidelines() -> None:
-    knob = Case(
-        "MPI_Bcast",
-        "default",
-        {"coll_tuned_bcast_algorithm": "1"},
-        "c1",
-        8,
-        "MPI_BYTE",
-        "MPI_BOR",
-        0,
-    )
-    assert Index([Medians(knob, [0], [1e-6])]).functions() == []
+    knobs = {"coll_tuned_bcast_algorithm": "1"}
+    assert Index([medians("MPI_Bcast", 8, [1e-6], knobs=knobs, config="c1")]).functions() == []
 
 
 def test_an_obstacle_plans_a_size() -> None:
@@ -181,9 +161,9 @@ def test_an_obstacle_plans_a_size() -> None:
 
 
 def test_two_datatypes_in_one_table_are_refused() -> None:
-    doubles = Case("MPI_Bcast", "default", {}, "default", 8, "MPI_DOUBLE", "MPI_SUM", 0)
+    doubles = medians("MPI_Bcast", 8, [1e-6], type="MPI_DOUBLE", op="MPI_SUM")
     with pytest.raises(UsageError, match=r"MPI_Bcast .*MPI_BYTE.*MPI_DOUBLE"):
-        Index([*measured("MPI_Bcast", [8]), Medians(doubles, [0], [1e-6])])
+        Index([*measured("MPI_Bcast", [8]), doubles])
 
 
 def test_one_launch_counts_once() -> None:
@@ -195,8 +175,8 @@ def test_one_launch_counts_once() -> None:
 
 
 def test_later_launches_join_earlier_ones() -> None:
-    first, case = measured("MPI_Bcast", [8])[0], measured("MPI_Bcast", [8])[0].case
-    index = Index([first, Medians(case, [2, 3], [2e-6, 2e-6])])
+    later = medians("MPI_Bcast", 8, [2e-6, 2e-6], runs=[2, 3])
+    index = Index([*measured("MPI_Bcast", [8]), later])
     assert [sorted(launches) for launches in index.seconds.values()] == [[0, 1, 2, 3]]
 
 

@@ -68,11 +68,7 @@ def test_p_pays_for_its_look_and_never_grows() -> None:
 def test_p_is_about_the_limit_and_the_interval_about_the_ratio() -> None:
     """8 % slower with a limit of 5 % is as significant as 2.9 % with none."""
     logs = {"a": noise(1.08, 0.04, 1), "b": noise(1.08 / LIMIT, 0.04, 1)}
-    found = HypothesisFamily(
-        [[Hypothesis("a", LIMIT)], [Hypothesis("b", 1.0)]],
-        DESIGN,
-        alpha=0.05,
-    )
+    found = HypothesisFamily([[Hypothesis("a", LIMIT)], [Hypothesis("b", 1.0)]], DESIGN, alpha=0.05)
     found.look(of(logs, 0))
     ours, other = (cell[0].comparison for cell in found.cells)
     assert ours is not None and other is not None

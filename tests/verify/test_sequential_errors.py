@@ -5,24 +5,20 @@ seeds are fixed; limits are nominal rates and three standard errors of the simul
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from plumbline.core.guidelines import Guidelines
 from plumbline.verify import design
 from plumbline.verify.sequential import Hypothesis, HypothesisFamily
-from plumbline.verify.significance.null_distributions import signed_rank_counts, signed_rank_order
+from plumbline.verify.significance.null_distributions import signed_rank_order
 from plumbline.verify.statistics import paired_ratio
 from plumbline.verify.verify import Look, Verification, VerifySettings
-from plumbline_db.records import Medians
 from tests.verify import designs
-from tests.verify.simulated import Times, first, heavy, signed_rank_p
+from tests.verify.simulated import PAPER, Times, first, heavy, medians, signed_rank_p
 
-MakeMedians = Callable[..., Medians]
 DESIGN = design.over(9, 30)
 
 
@@ -62,16 +58,8 @@ def test_the_sequential_p_of_equal_sides_is_not_too_small_at_any_look() -> None:
     last = p_of_looks(logs)[-1]
     for u in (0.2, 0.05, 0.01, 0.001):
         assert np.mean(last <= u) <= allowed(u, len(logs))
-    naive = np.min([p_of_one_look(logs[:, :n]) for n in DESIGN.launches], axis=0)
+    naive = np.min([signed_rank_p(logs[:, :n]) for n in DESIGN.launches], axis=0)
     assert np.mean(naive <= 0.05) > 0.09
-
-
-def p_of_one_look(logs: Times) -> Times:
-    n = logs.shape[1]
-    counts = signed_rank_counts(tuple(range(2, 2 * n + 1, 2)))[::2]
-    ranks = np.abs(logs).argsort(axis=1).argsort(axis=1) + 1
-    upper_tail = counts[::-1].cumsum()[::-1] / 2.0**n
-    return np.asarray(upper_tail[(ranks * (logs > 0)).sum(axis=1)])
 
 
 def test_a_violation_is_seldom_held() -> None:
@@ -150,9 +138,7 @@ def test_of_what_is_found_few_are_false() -> None:
     assert np.mean(found) > 0.75
 
 
-def test_whole_tables_of_functions_against_themselves(
-    guidelines: Guidelines, medians: MakeMedians
-) -> None:
+def test_whole_tables_of_functions_against_themselves() -> None:
     """Every mock-up is the function itself, monotony and split-robustness hold: 60 tables look by
     look, cells that are decided are not measured again."""
     settings = VerifySettings(tolerance=0.0, design=DESIGN)
@@ -166,14 +152,14 @@ def test_whole_tables_of_functions_against_themselves(
             * (1 + size / 1000)
             * launch
             * np.exp(heavy(rng, (30,), 0.02))
-            for function in guidelines.lhs_functions()
+            for function in PAPER.lhs_functions()
             for variant in (
                 "default",
-                *(one.variant for one in guidelines.patterns if one.lhs == function),
+                *(one.variant for one in PAPER.patterns if one.lhs == function),
             )
             for size in sizes
         }
-        table = Verification(guidelines, stage="before", nprocs=4, ppn=4, settings=settings)
+        table = Verification(PAPER, stage="before", nprocs=4, ppn=4, settings=settings)
         measured = dict.fromkeys(times, 0)
         wanted = set(times)
         for n in DESIGN.launches:

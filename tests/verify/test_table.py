@@ -9,23 +9,15 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 from rich.console import Console, RenderableType
 
-from plumbline.core.guidelines import Guidelines
 from plumbline.verify import grid
 from plumbline.verify.drawing import STYLES
-from plumbline.verify.summary import (
-    JSON_FIELDS,
-    KindCount,
-    as_json,
-    summary_counts,
-    summary_table,
-)
+from plumbline.verify.summary import JSON_FIELDS, KindCount, as_json, summary_counts, summary_table
 from plumbline.verify.table import (
     ASCII,
     UNICODE,
@@ -34,11 +26,19 @@ from plumbline.verify.table import (
     violation_table,
 )
 from plumbline_db.records import Verdict
+from tests.db import build
+from tests.verify.simulated import PAPER
 
 GOLDEN = Path(__file__).with_name("golden")
-MakeVerdict = Callable[..., Verdict]
 SIZES = [1, 2, 4, 8, 16, 32, 64, 100, 128, 256, 512, 1024, 1500, 2048, 4096, 5000, 8192, 10000]
 SIZES += [16384, 32768, 102400]
+
+
+def verdict(
+    kind: str, function: str, size: int, word: str, guideline: str = "GL1", stage: str = "before"
+) -> Verdict:
+    what = {"kind": kind, "function": function, "rhs": function, "bytes": size}
+    return build.verdict(stage, guideline=guideline, other_bytes=size, verdict=word, **what)
 
 
 def printed(renderable: RenderableType, width: int = 120, encoding: str = "utf-8") -> str:
@@ -58,7 +58,7 @@ def check_golden(name: str, text: str) -> None:
 
 
 @pytest.fixture
-def before(guidelines: Guidelines, verdict: MakeVerdict) -> list[Verdict]:
+def before() -> list[Verdict]:
     """A full table of 9 functions, 15 patterns and 21 sizes with some marks in it."""
     marks = {
         ("GL1", "MPI_Allreduce", 64): "violated",
@@ -69,16 +69,14 @@ def before(guidelines: Guidelines, verdict: MakeVerdict) -> list[Verdict]:
         ("GL13", "MPI_Allreduce", 16384): "violated",
         ("GL4", "MPI_Gather", 8): "violated",
     }
-    cells = [
-        ("monotony", f, n, "GL1") for f in reversed(guidelines.lhs_functions()) for n in SIZES[:-1]
-    ]
-    cells += [("split", f, n, "GL2") for f in guidelines.lhs_functions() for n in SIZES[1:]]
-    cells += [("pattern", g.lhs, n, g.id) for g in guidelines.patterns for n in SIZES]
+    cells = [("monotony", f, n, "GL1") for f in reversed(PAPER.lhs_functions()) for n in SIZES[:-1]]
+    cells += [("split", f, n, "GL2") for f in PAPER.lhs_functions() for n in SIZES[1:]]
+    cells += [("pattern", g.lhs, n, g.id) for g in PAPER.patterns for n in SIZES]
     return [verdict(k, f, n, marks.get((i, f, n), "holds"), i) for k, f, n, i in cells]
 
 
 @pytest.fixture
-def after(guidelines: Guidelines, verdict: MakeVerdict) -> list[Verdict]:
+def after() -> list[Verdict]:
     """GL12 is removed but for 1 byte, undecided at 2; GL11 is new; GL4 at 8 B was not measured."""
     marks = {
         ("GL12", 1): "violated",
@@ -88,38 +86,34 @@ def after(guidelines: Guidelines, verdict: MakeVerdict) -> list[Verdict]:
     }
     return [
         verdict("pattern", g.lhs, n, marks.get((g.id, n), "holds"), g.id, "after")
-        for g in guidelines.patterns
+        for g in PAPER.patterns
         for n in SIZES
         if (g.id, n) != ("GL4", 8)
     ]
 
 
-def test_violation_table(before: list[Verdict], guidelines: Guidelines) -> None:
+def test_violation_table(before: list[Verdict]) -> None:
     table = violation_table(
-        before, guidelines, title="before: Open MPI 4.1.4, 4 ranks", oversubscribed=True
+        before, PAPER, title="before: Open MPI 4.1.4, 4 ranks", oversubscribed=True
     )
     assert natural_width(table) <= 120
     check_golden("violations.txt", printed(table))
 
 
-def test_all_rows(before: list[Verdict], guidelines: Guidelines) -> None:
-    table = violation_table(before, guidelines, title="before", all_rows=True)
+def test_all_rows(before: list[Verdict]) -> None:
+    table = violation_table(before, PAPER, title="before", all_rows=True)
     assert natural_width(table) <= 120
     check_golden("all-rows.txt", printed(table))
 
 
-def test_before_and_after(
-    before: list[Verdict], after: list[Verdict], guidelines: Guidelines
-) -> None:
+def test_before_and_after(before: list[Verdict], after: list[Verdict]) -> None:
     patterns = [v for v in before if v.kind == "pattern"]
-    table = before_after_table(patterns, after, guidelines, title="Open MPI 4.1.4, before to after")
+    table = before_after_table(patterns, after, PAPER, title="Open MPI 4.1.4, before to after")
     check_golden("before-after.txt", printed(table))
 
 
-def test_a_narrow_console_folds_and_hides_nothing(
-    before: list[Verdict], guidelines: Guidelines
-) -> None:
-    table = violation_table(before, guidelines, title="before")
+def test_a_narrow_console_folds_and_hides_nothing(before: list[Verdict]) -> None:
+    table = violation_table(before, PAPER, title="before")
     text = printed(table, width=80)
     check_golden("folded.txt", text)
     assert max(map(len, text.splitlines())) <= 80
@@ -128,42 +122,40 @@ def test_a_narrow_console_folds_and_hides_nothing(
 
 
 @pytest.mark.parametrize("width", [natural for natural in range(60, 125)])
-def test_every_size_is_there_at_every_width(
-    before: list[Verdict], guidelines: Guidelines, width: int
-) -> None:
-    text = printed(violation_table(before, guidelines, title="t"), width=width)
+def test_every_size_is_there_at_every_width(before: list[Verdict], width: int) -> None:
+    text = printed(violation_table(before, PAPER, title="t"), width=width)
     heads = " ".join(line for line in text.splitlines() if line.strip().startswith("bytes")).split()
     assert [head for head in heads if head != "bytes"] == [grid.size_head(n) for n in SIZES]
 
 
-def test_ascii_terminals(before: list[Verdict], guidelines: Guidelines) -> None:
-    table = violation_table(before, guidelines, title="before", marks=ASCII, oversubscribed=True)
+def test_ascii_terminals(before: list[Verdict]) -> None:
+    table = violation_table(before, PAPER, title="before", marks=ASCII, oversubscribed=True)
     check_golden("ascii.txt", printed(table, encoding="ascii"))
-    summary = summary_table({"before": before}, guidelines, marks=ASCII)
+    summary = summary_table({"before": before}, PAPER, marks=ASCII)
     assert "3/15" in printed(summary, encoding="ascii")
 
 
 def test_colour_only_repeats_what_the_signs_say(
-    before: list[Verdict], after: list[Verdict], guidelines: Guidelines
+    before: list[Verdict], after: list[Verdict]
 ) -> None:
     for marks in (UNICODE, ASCII):
         signs = [marks.of(state).plain for state in STYLES]  # type: ignore[arg-type]
         assert len(set(signs)) == len(signs) == 7
     file = io.StringIO()
-    table = before_after_table(before, after, guidelines, title="t")
+    table = before_after_table(before, after, PAPER, title="t")
     Console(file=file, width=130, force_terminal=True, color_system="standard").print(table)
     for code, sign in ((32, "○"), (31, "•"), (33, "▲")):
         assert re.search(rf"{code}m *{sign}", file.getvalue())
 
 
-def test_nothing_wrong_and_nothing_measured(guidelines: Guidelines, verdict: MakeVerdict) -> None:
+def test_nothing_wrong_and_nothing_measured() -> None:
     fine = [verdict("monotony", "MPI_Bcast", 1, "holds")]
-    text = printed(violation_table(fine, guidelines, title="after"))
+    text = printed(violation_table(fine, PAPER, title="after"))
     assert "every guideline holds" in text
-    assert "nothing was verified" in printed(violation_table([], guidelines, title="after"))
+    assert "nothing was verified" in printed(violation_table([], PAPER, title="after"))
 
 
-def test_states_of_two_tables(guidelines: Guidelines, verdict: MakeVerdict) -> None:
+def test_states_of_two_tables() -> None:
     words = ("violated", "undecided", "holds", None)
     expected = {
         ("violated", "violated"): "violated",
@@ -188,29 +180,25 @@ def test_states_of_two_tables(guidelines: Guidelines, verdict: MakeVerdict) -> N
                 continue
             old = [verdict("monotony", "MPI_Bcast", 1, was)] if was else []
             new = [verdict("monotony", "MPI_Bcast", 1, now, stage="after")] if now else []
-            found = grid.of_before_and_after(old, new, guidelines)
+            found = grid.of_before_and_after(old, new, PAPER)
             assert found.rows[0].states == [expected[was, now]], (was, now)
 
 
-def test_rows_follow_the_guidelines_and_unknown_ones_come_last(
-    guidelines: Guidelines, verdict: MakeVerdict
-) -> None:
+def test_rows_follow_the_guidelines_and_unknown_ones_come_last() -> None:
     functions = ["MPI_Scan", "MPI_Alltoall", "MPI_Barrier", "MPI_Gather"]
     verdicts = [verdict("monotony", f, 8, "violated") for f in functions]
     verdicts += [verdict("pattern", "MPI_Scan", 8, "violated", name) for name in ("GL99", "GL3")]
-    labels = [row.label for row in grid.of_table(verdicts, guidelines).rows]
+    labels = [row.label for row in grid.of_table(verdicts, PAPER).rows]
     assert labels == ["Gather", "Scan", "Alltoall", "Barrier", "Gather ⪯ Allgather", "GL99"]
 
 
-def test_one_table_shows_one_stage_and_one_number_of_ranks(
-    guidelines: Guidelines, verdict: MakeVerdict
-) -> None:
+def test_one_table_shows_one_stage_and_one_number_of_ranks() -> None:
     cell = verdict("monotony", "MPI_Bcast", 1, "holds")
     with pytest.raises(ValueError, match="two verdicts for"):
-        violation_table([cell, cell], guidelines, title="t")
+        violation_table([cell, cell], PAPER, title="t")
     other = msgspec.structs.replace(cell, nprocs=8, bytes=2)
     with pytest.raises(ValueError, match="one number of ranks"):
-        violation_table([cell, other], guidelines, title="t")
+        violation_table([cell, other], PAPER, title="t")
 
 
 @pytest.mark.parametrize(
@@ -232,19 +220,19 @@ def test_size_heads(size: int, head: str) -> None:
 
 
 def test_the_summary_names_the_patterns_that_were_tested_and_no_others(
-    before: list[Verdict], guidelines: Guidelines
+    before: list[Verdict],
 ) -> None:
     def label(*tested: str) -> str:
         those = [verdict for verdict in before if verdict.guideline in tested]
-        return printed(summary_table({"before": those}, guidelines), width=80)
+        return printed(summary_table({"before": those}, PAPER), width=80)
 
     assert "pattern (GL3, GL4, GL12)" in label("GL3", "GL4", "GL12")
     assert "pattern (GL3-GL6, GL12)" in label("GL3", "GL4", "GL5", "GL6", "GL12")
     many = label("GL3", "GL5", "GL7", "GL9", "GL11")
-    assert f"pattern (5 of {len(guidelines.patterns)})" in many
+    assert f"pattern (5 of {len(PAPER.patterns)})" in many
 
 
-def test_summary(before: list[Verdict], after: list[Verdict], guidelines: Guidelines) -> None:
+def test_summary(before: list[Verdict], after: list[Verdict]) -> None:
     counts = summary_counts(before)
     assert counts == {
         "monotony": KindCount(violated=1, undecided=1, tested=9),
@@ -253,7 +241,7 @@ def test_summary(before: list[Verdict], after: list[Verdict], guidelines: Guidel
         "rank": KindCount(0, 0, 0),
     }
     assert summary_counts(after)["split"] == KindCount(0, 0, 0)
-    table = summary_table({"before": before, "after": after}, guidelines)
+    table = summary_table({"before": before, "after": after}, PAPER)
     check_golden("summary.txt", printed(table, width=60))
 
 

@@ -52,17 +52,16 @@ def tree(me: Rank, signal: Signal, tag: int = 94) -> Waits:
 
 
 def twice_around(me: Rank, signal: Signal, tag: int = 95) -> Waits:
-    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
     if me.rank == 0:
-        me.send(signal, right, tag)
-        yield from me.recv(signal, left, tag)
-        me.send(signal, right, tag)
-        yield from me.recv(signal, left, tag)
+        me.send(signal, me.right, tag)
+        yield from me.recv(signal, me.left, tag)
+        me.send(signal, me.right, tag)
+        yield from me.recv(signal, me.left, tag)
         return
-    yield from me.recv(signal, left, tag)
-    me.send(signal, right, tag)
-    yield from me.recv(signal, left, tag)
-    me.send(signal, right, tag)
+    yield from me.recv(signal, me.left, tag)
+    me.send(signal, me.right, tag)
+    yield from me.recv(signal, me.left, tag)
+    me.send(signal, me.right, tag)
 
 
 def doubling(me: Rank, signal: Signal, tag: int = 96) -> Waits:

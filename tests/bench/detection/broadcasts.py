@@ -9,9 +9,8 @@ from tests.bench.detection.spmd import Array, Rank, Waits
 
 def linear(me: Rank, data: Array, root: int, tag: int = 1) -> Waits:
     if me.rank == root:
-        for other in range(me.size):
-            if other != root:
-                me.send(data, other, tag)
+        for other in me.others():
+            me.send(data, other, tag)
     else:
         yield from me.recv(data, root, tag)
 
@@ -28,15 +27,15 @@ def ring_but_next(me: Rank, data: Array, root: int, tag: int = 20) -> Waits:
     else:
         yield from me.recv(data, (me.rank - 1 - (own == 2)) % me.size, tag)
         if 2 <= own < me.size - 1:
-            me.send(data, (me.rank + 1) % me.size, tag)
+            me.send(data, me.right, tag)
 
 
 def chain(me: Rank, data: Array, root: int, tag: int = 2) -> Waits:
     place = (me.rank - root) % me.size
     if place:
-        yield from me.recv(data, (me.rank - 1) % me.size, tag)
+        yield from me.recv(data, me.left, tag)
     if place < me.size - 1:
-        me.send(data, (me.rank + 1) % me.size, tag)
+        me.send(data, me.right, tag)
 
 
 def two_chains(me: Rank, data: Array, root: int, tag: int = 3) -> Waits:
@@ -50,7 +49,7 @@ def two_chains(me: Rank, data: Array, root: int, tag: int = 3) -> Waits:
     before = 0 if place == half + 1 else place - 1
     yield from me.recv(data, (root + before) % me.size, tag)
     if place != half and place != me.size - 1:
-        me.send(data, (me.rank + 1) % me.size, tag)
+        me.send(data, me.right, tag)
 
 
 def modified_chain(me: Rank, data: Array, root: int, tag: int = 4) -> Waits:
@@ -64,7 +63,7 @@ def modified_chain(me: Rank, data: Array, root: int, tag: int = 4) -> Waits:
     before = 0 if place <= 2 else place - 1
     yield from me.recv(data, (root + before) % me.size, tag)
     if 2 <= place < me.size - 1:
-        me.send(data, (me.rank + 1) % me.size, tag)
+        me.send(data, me.right, tag)
 
 
 def binary(me: Rank, data: Array, root: int, tag: int = 5) -> Waits:
@@ -94,9 +93,9 @@ def pipelined(me: Rank, data: Array, root: int, tag: int = 7) -> Waits:
     place = (me.rank - root) % me.size
     for segment in np.array_split(data, 4):
         if place:
-            yield from me.recv(segment, (me.rank - 1) % me.size, tag)
+            yield from me.recv(segment, me.left, tag)
         if place < me.size - 1:
-            me.send(segment, (me.rank + 1) % me.size, tag)
+            me.send(segment, me.right, tag)
 
 
 def pipelined_tree(me: Rank, data: Array, root: int, tag: int = 8) -> Waits:
@@ -107,11 +106,7 @@ def pipelined_tree(me: Rank, data: Array, root: int, tag: int = 8) -> Waits:
 def scatter_allgather(me: Rank, data: Array, root: int, tag: int = 9) -> Waits:
     """Linear scatter, then a ring of the pieces (van de Geijn)."""
     pieces = np.array_split(data, me.size)
-    place, right, left = (
-        (me.rank - root) % me.size,
-        (me.rank + 1) % me.size,
-        (me.rank - 1) % me.size,
-    )
+    place = (me.rank - root) % me.size
     if place == 0:
         for other in range(1, me.size):
             me.send(pieces[other], (other + root) % me.size, tag)
@@ -119,7 +114,7 @@ def scatter_allgather(me: Rank, data: Array, root: int, tag: int = 9) -> Waits:
         yield from me.recv(pieces[place], root, tag)
     for step in range(me.size - 1):
         mine, other = pieces[(place - step) % me.size], pieces[(place - step - 1) % me.size]
-        yield from me.sendrecv(mine, right, other, left, tag + 100)
+        yield from me.sendrecv(mine, me.right, other, me.left, tag + 100)
 
 
 def halving_allgather(me: Rank, data: Array, root: int, tag: int = 10) -> Waits:
@@ -133,21 +128,19 @@ def halving_allgather(me: Rank, data: Array, root: int, tag: int = 10) -> Waits:
         elif place == middle:
             yield from me.recv(data[bounds[middle] : bounds[high]], (low + root) % me.size, tag)
         low, high = (low, middle) if place < middle else (middle, high)
-    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
     for step in range(me.size - 1):
         mine, other = (place - step) % me.size, (place - step - 1) % me.size
-        me.send(data[bounds[mine] : bounds[mine + 1]], right, tag + 100)
-        yield from me.recv(data[bounds[other] : bounds[other + 1]], left, tag + 100)
+        me.send(data[bounds[mine] : bounds[mine + 1]], me.right, tag + 100)
+        yield from me.recv(data[bounds[other] : bounds[other + 1]], me.left, tag + 100)
 
 
 def with_acknowledgements(me: Rank, data: Array, root: int, tag: int = 11) -> Waits:
     """Each receiver sends a byte back, which it makes up."""
     note = me.alloc(4, np.int32)
     if me.rank == root:
-        for other in range(me.size):
-            if other != root:
-                me.send(data, other, tag)
-                yield from me.recv(note, other, tag + 100)
+        for other in me.others():
+            me.send(data, other, tag)
+            yield from me.recv(note, other, tag + 100)
     else:
         yield from me.recv(data, root, tag)
         me.fill(note)

@@ -5,26 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from tests.bench.detection import broadcasts
-from tests.bench.detection.rooted import blocks
+from tests.bench.detection.rooted import blocks, irregular_blocks
 from tests.bench.detection.spmd import Rank, Waits
 
 
 def allgather_linear(me: Rank, count: int, tag: int = 41) -> Waits:
     whole = blocks(me.data(count * me.size), me.size)
-    for other in range(me.size):
-        if other != me.rank:
-            me.send(whole[me.rank], other, tag)
-    for other in range(me.size):
-        if other != me.rank:
-            yield from me.recv(whole[other], other, tag)
+    for other in me.others():
+        me.send(whole[me.rank], other, tag)
+    for other in me.others():
+        yield from me.recv(whole[other], other, tag)
 
 
 def allgather_ring(me: Rank, count: int, tag: int = 42) -> Waits:
     whole = blocks(me.data(count * me.size), me.size)
-    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
     for step in range(me.size - 1):
         mine, other = whole[(me.rank - step) % me.size], whole[(me.rank - step - 1) % me.size]
-        yield from me.sendrecv(mine, right, other, left, tag)
+        yield from me.sendrecv(mine, me.right, other, me.left, tag)
 
 
 def allgather_in_turn(me: Rank, count: int, tag: int = 43) -> Waits:
@@ -100,23 +97,18 @@ def allgather_by_root(me: Rank, count: int, tag: int = 46) -> Waits:
 
 
 def allgather_irregular(me: Rank, count: int, tag: int = 47) -> Waits:
-    starts = np.cumsum([0] + [count + rank for rank in range(me.size)])
-    whole = me.data(int(starts[-1]))
-    parts = [whole[starts[rank] : starts[rank + 1]] for rank in range(me.size)]
-    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
+    parts = irregular_blocks(me, count)
     for step in range(me.size - 1):
-        me.send(parts[(me.rank - step) % me.size], right, tag)
-        yield from me.recv(parts[(me.rank - step - 1) % me.size], left, tag)
+        me.send(parts[(me.rank - step) % me.size], me.right, tag)
+        yield from me.recv(parts[(me.rank - step - 1) % me.size], me.left, tag)
 
 
 def alltoall_linear(me: Rank, count: int, tag: int = 51) -> Waits:
     mine, got = (blocks(me.data(count * me.size), me.size) for _ in range(2))
-    for other in range(me.size):
-        if other != me.rank:
-            me.send(mine[other], other, tag)
-    for other in range(me.size):
-        if other != me.rank:
-            yield from me.recv(got[other], other, tag)
+    for other in me.others():
+        me.send(mine[other], other, tag)
+    for other in me.others():
+        yield from me.recv(got[other], other, tag)
 
 
 def alltoall_pairwise(me: Rank, count: int, tag: int = 52) -> Waits:
@@ -129,9 +121,8 @@ def alltoall_pairwise(me: Rank, count: int, tag: int = 52) -> Waits:
 def alltoall_wildcard(me: Rank, count: int, tag: int = 53) -> Waits:
     tag = me.turn(tag)
     mine, got = (blocks(me.data(count * me.size), me.size) for _ in range(2))
-    for other in range(me.size):
-        if other != me.rank:
-            me.send(mine[other], other, tag)
+    for other in me.others():
+        me.send(mine[other], other, tag)
     for _ in range(me.size - 1):
         yield from me.recv_any(lambda other: got[other], tag)
 
@@ -139,13 +130,11 @@ def alltoall_wildcard(me: Rank, count: int, tag: int = 53) -> Waits:
 def alltoall_packed(me: Rank, count: int, tag: int = 54) -> Waits:
     """What is sent is packed into one buffer, block after block."""
     got, packed = blocks(me.data(count * me.size), me.size), me.alloc(count)
-    for other in range(me.size):
-        if other != me.rank:
-            me.fill(packed)
-            me.send(packed, other, tag)
-    for other in range(me.size):
-        if other != me.rank:
-            yield from me.recv(got[other], other, tag)
+    for other in me.others():
+        me.fill(packed)
+        me.send(packed, other, tag)
+    for other in me.others():
+        yield from me.recv(got[other], other, tag)
 
 
 def alltoall_in_scratch(me: Rank, count: int, tag: int = 58) -> Waits:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,10 @@ def halo(me: Rank, rounds: int = 4, zeros: bool = False) -> Waits:
     """A line cut into parts; each has a cell of its neighbours' on both sides."""
     cells = me.alloc(18) if zeros else me.data(18)
     for _ in range(rounds):
-        for other, mine, tag in (
-            (me.rank - 1, cells[1:2], 1),
-            (me.rank + 1, cells[16:17], 2),
-        ):
+        for other, mine, tag in ((me.rank - 1, cells[1:2], 1), (me.rank + 1, cells[16:17], 2)):
             if 0 <= other < me.size:
                 me.send(mine, other, tag)
-        for other, theirs, tag in (
-            (me.rank - 1, cells[0:1], 2),
-            (me.rank + 1, cells[17:18], 1),
-        ):
+        for other, theirs, tag in ((me.rank - 1, cells[0:1], 2), (me.rank + 1, cells[17:18], 1)):
             if 0 <= other < me.size:
                 yield from me.recv(theirs, other, tag)
         if not zeros:
@@ -32,12 +27,11 @@ def halo(me: Rank, rounds: int = 4, zeros: bool = False) -> Waits:
 def halo_around(me: Rank, rounds: int = 4) -> Waits:
     """The same on a ring, with more cells, one tag."""
     cells = me.data(24)
-    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
     for _ in range(rounds):
-        me.send(cells[4:8], left, 1)
-        me.send(cells[16:20], right, 2)
-        yield from me.recv(cells[20:24], right, 1)
-        yield from me.recv(cells[0:4], left, 2)
+        me.send(cells[4:8], me.left, 1)
+        me.send(cells[16:20], me.right, 2)
+        yield from me.recv(cells[20:24], me.right, 1)
+        yield from me.recv(cells[0:4], me.left, 2)
         cells[4:20] = cells[4:20] * 0.5 + cells[2:18] * 0.25
 
 
@@ -173,36 +167,33 @@ def token_ring(me: Rank, rounds: int = 3) -> Waits:
     """A token that says the same all the time."""
     token = me.alloc(2, np.int32)
     token[...] = 7, 11
-    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
     for _ in range(rounds):
-        if me.rank:
-            yield from me.recv(token, left)
-        me.send(token, right)
-        if me.rank == 0:
-            yield from me.recv(token, left)
+        yield from _around(me, token)
 
 
 def counted_token(me: Rank, rounds: int = 3) -> Waits:
     """A token that each rank changes."""
     token = me.data(3, np.int64)
-    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
-    for _ in range(rounds):
-        if me.rank:
-            yield from me.recv(token, left)
+
+    def change() -> None:
         token[0] += 3
         token[2] = (token[2] * 48271) % 1000
-        me.send(token, right)
-        if me.rank == 0:
-            yield from me.recv(token, left)
+
+    for _ in range(rounds):
+        yield from _around(me, token, change)
 
 
 def empty_token(me: Rank) -> Waits:
-    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
+    yield from _around(me, None)
+
+
+def _around(me: Rank, token: Any, change: Callable[[], None] = lambda: None) -> Waits:
     if me.rank:
-        yield from me.recv(None, left)
-    me.send(None, right)
+        yield from me.recv(token, me.left)
+    change()
+    me.send(token, me.right)
     if me.rank == 0:
-        yield from me.recv(None, left)
+        yield from me.recv(token, me.left)
 
 
 def broadcast_but_one(me: Rank, rounds: int = 2) -> Waits:
@@ -288,11 +279,10 @@ def sorting_network(me: Rank) -> Waits:
 def rotation(me: Rank) -> Waits:
     """Blocks go round and are used, each in the place of the one before (Cannon)."""
     block, total = me.data(16), me.alloc(16)
-    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
     for _ in range(me.size - 1):
         total += block
-        me.send(block, right)
-        yield from me.recv(block, left)
+        me.send(block, me.right)
+        yield from me.recv(block, me.left)
 
 
 def master_and_workers(me: Rank, tasks: int = 5) -> Waits:
@@ -348,8 +338,8 @@ def halo_with_corners(me: Rank, rounds: int = 4) -> Waits:
     row, column = divmod(me.rank, 2)
     others = [
         (other, 8 if other // 2 == row or other % 2 == column else 1)
-        for other in range(me.size)
-        if other != me.rank and abs(other // 2 - row) <= 1
+        for other in me.others()
+        if abs(other // 2 - row) <= 1
     ]
     ends = np.cumsum([0] + [count for _, count in others])
     mine, got = me.alloc(int(ends[-1])), me.alloc(int(ends[-1]))
@@ -436,11 +426,7 @@ def _given(me: Rank, memory: Any) -> None:
 def neighbours_of_a_matrix(me: Rank, rounds: int = 3) -> Waits:
     """Parts of a vector between ranks whose rows have something to do with each other: all but two.
     What comes lies side by side (AMG)."""
-    others = [
-        other
-        for other in range(me.size)
-        if other != me.rank and {me.rank, other} != {0, me.size - 1}
-    ]
+    others = [other for other in me.others() if {me.rank, other} != {0, me.size - 1}]
     mine, got = me.alloc(100), me.alloc(5 * me.size)
     for _ in range(rounds):
         me.fill(mine)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ from plumbline.settings import campaign_file, starting
 from plumbline.settings.toolchain import find_toolchain
 from plumbline.verify.statistics import paired_shift
 from tests.collectives_alt.programs import mpirun
-from tests.probes.recorder.programs import FLAGS, Recorder, recorder
+from tests.probes.recorder.programs import Recorder, recorder
 
 SOURCE = Path(__file__).with_name("rewritten.c")
 WARMUP = 20  # calls that the program does not time
@@ -85,13 +84,6 @@ class Row:
         return low <= self.measured.high_seconds and self.measured.low_seconds <= high
 
 
-def compiled(installed: Recorder, folder: Path) -> Path:
-    binary = folder / "rewritten"
-    command = [installed.mpicc, *FLAGS, str(SOURCE), "-o", str(binary)]
-    subprocess.run(command, check=True, timeout=120)
-    return binary
-
-
 def measured(
     program: Program, installed: Recorder, binary: Path, record: Path, launches: int, pairs: int
 ) -> Row:
@@ -145,7 +137,7 @@ def main(arguments: Sequence[str]) -> None:
     installed = recorder()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        binary = compiled(installed, Path(folder))
+        binary = installed.compiled(SOURCE, Path(folder))
         for number, program in enumerate(PROGRAMS):
             if asked.only not in program.name:
                 continue

@@ -16,7 +16,7 @@ from plumbline.detect import read
 from plumbline.detect.detecting import detect
 from tests.bench.detection.__main__ import Row, rates
 from tests.collectives_alt.programs import mpirun
-from tests.probes.recorder.programs import FLAGS, Recorder, recorder
+from tests.probes.recorder.programs import Recorder, recorder
 
 SOURCE = Path(__file__).parent / "manual.c"
 NEGATIVE = ("halo", "token_ring", "bcast_but_one", "pipeline", "workers")
@@ -31,15 +31,6 @@ PATTERNS = (
     *NEGATIVE,
 )
 TIMES = 3
-
-
-def compiled(installed: Recorder, folder: Path) -> Path:
-    import subprocess
-
-    program = folder / "manual"
-    command = [installed.mpicc, *FLAGS, str(SOURCE), "-o", str(program)]
-    subprocess.run(command, check=True, timeout=120)
-    return program
 
 
 def found(installed: Recorder, program: Path, pattern: str, nprocs: int) -> list[str]:
@@ -66,7 +57,7 @@ def main(arguments: Sequence[str]) -> None:
     installed = recorder()
     total = Row("all")
     with tempfile.TemporaryDirectory() as folder:
-        program = compiled(installed, Path(folder))
+        program = installed.compiled(SOURCE, Path(folder))
         for nprocs in map(int, asked.ranks.split(",")):
             for pattern in PATTERNS:
                 if pattern == "allreduce_doubling" and nprocs & (nprocs - 1):

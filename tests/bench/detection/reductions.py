@@ -16,10 +16,9 @@ def reduce_linear(me: Rank, data: Array, combine: Combine, root: int, tag: int =
     """The root adds up what it gets in one place."""
     if me.rank == root:
         total, got = me.copy(data), me.alloc(data.size, data.dtype)
-        for other in range(me.size):
-            if other != root:
-                yield from me.recv(got, other, tag)
-                total[...] = combine(total, got)
+        for other in me.others():
+            yield from me.recv(got, other, tag)
+            total[...] = combine(total, got)
         return total
     me.send(data, root, tag)
     return None
@@ -68,10 +67,10 @@ def reduce_chain(me: Rank, data: Array, combine: Combine, root: int, tag: int = 
     place = (me.rank - root) % me.size
     total, got = me.copy(data), me.alloc(data.size, data.dtype)
     if place < me.size - 1:
-        yield from me.recv(got, (me.rank + 1) % me.size, tag)
+        yield from me.recv(got, me.right, tag)
         total[...] = combine(total, got)
     if place:
-        me.send(total, (me.rank - 1) % me.size, tag)
+        me.send(total, me.left, tag)
         return None
     return total
 
@@ -155,14 +154,13 @@ def allreduce_ring(me: Rank, data: Array, combine: Combine, root: int = 0, tag: 
     total = me.copy(data)
     parts = np.split(total, me.size)
     got = me.alloc(parts[0].size, data.dtype)
-    right, left = (me.rank + 1) % me.size, (me.rank - 1) % me.size
     for step in range(me.size - 1):
-        yield from me.sendrecv(parts[(me.rank - step) % me.size], right, got, left, tag)
+        yield from me.sendrecv(parts[(me.rank - step) % me.size], me.right, got, me.left, tag)
         own = parts[(me.rank - step - 1) % me.size]
         own[...] = combine(own, got)
     for step in range(me.size - 1):
         mine, other = parts[(me.rank + 1 - step) % me.size], parts[(me.rank - step) % me.size]
-        yield from me.sendrecv(mine, right, other, left, tag + 100)
+        yield from me.sendrecv(mine, me.right, other, me.left, tag + 100)
     return total
 
 

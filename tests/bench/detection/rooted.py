@@ -11,13 +11,18 @@ def blocks(array: Array, size: int) -> list[Array]:
     return np.split(array, size)
 
 
+def irregular_blocks(me: Rank, count: int) -> list[Array]:
+    """Rank r has count + r elements."""
+    starts = np.cumsum([count + rank for rank in range(me.size)])
+    return np.split(me.data(int(starts[-1])), starts[:-1])
+
+
 def gather_linear(me: Rank, count: int, root: int, tag: int = 21) -> Waits:
     """Into one array; the own block is copied."""
     if me.rank == root:
         whole = blocks(me.data(count * me.size), me.size)
-        for other in range(me.size):
-            if other != root:
-                yield from me.recv(whole[other], other, tag)
+        for other in me.others():
+            yield from me.recv(whole[other], other, tag)
     else:
         me.send(me.data(count), root, tag)
 
@@ -36,8 +41,7 @@ def gather_without_own(me: Rank, count: int, root: int, tag: int = 23) -> Waits:
     """The root keeps its block elsewhere."""
     if me.rank == root:
         whole = blocks(me.data(count * (me.size - 1)), me.size - 1)
-        others = [other for other in range(me.size) if other != root]
-        for other, block in zip(others, whole, strict=True):
+        for other, block in zip(me.others(), whole, strict=True):
             yield from me.recv(block, other, tag)
     else:
         me.send(me.data(count), root, tag)
@@ -63,22 +67,17 @@ def gather_columns(me: Rank, count: int, root: int, tag: int = 25) -> Waits:
     """Each rank's block is a column of the root's matrix (a derived type)."""
     if me.rank == root:
         whole = me.data(count * me.size).reshape(count, me.size)
-        for other in range(me.size):
-            if other != root:
-                yield from me.recv(whole[:, other], other, tag)
+        for other in me.others():
+            yield from me.recv(whole[:, other], other, tag)
     else:
         me.send(me.data(count), root, tag)
 
 
 def gather_irregular(me: Rank, count: int, root: int, tag: int = 26) -> Waits:
-    """Rank r has count + r elements."""
     if me.rank == root:
-        whole = me.data(sum(count + other for other in range(me.size)))
-        at = 0
-        for other in range(me.size):
-            if other != root:
-                yield from me.recv(whole[at : at + count + other], other, tag)
-            at += count + other
+        whole = irregular_blocks(me, count)
+        for other in me.others():
+            yield from me.recv(whole[other], other, tag)
     else:
         me.send(me.data(count + me.rank), root, tag)
 
@@ -89,9 +88,9 @@ def gather_chain(me: Rank, count: int, root: int, tag: int = 27) -> Waits:
     whole = me.data(count * me.size)
     if place < me.size - 1:
         part = whole[count : count * (me.size - place)]
-        yield from me.recv(part, (me.rank + 1) % me.size, tag)
+        yield from me.recv(part, me.right, tag)
     if place:
-        me.send(whole[: count * (me.size - place)], (me.rank - 1) % me.size, tag)
+        me.send(whole[: count * (me.size - place)], me.left, tag)
 
 
 def scatter_linear(me: Rank, count: int, root: int, tag: int = 31) -> Waits:
@@ -106,8 +105,7 @@ def scatter_linear(me: Rank, count: int, root: int, tag: int = 31) -> Waits:
 def scatter_without_own(me: Rank, count: int, root: int, tag: int = 32) -> Waits:
     if me.rank == root:
         whole = blocks(me.data(count * (me.size - 1)), me.size - 1)
-        others = [other for other in range(me.size) if other != root]
-        for other, block in zip(others, whole, strict=True):
+        for other, block in zip(me.others(), whole, strict=True):
             me.send(block, other, tag)
     else:
         yield from me.recv(me.alloc(count), root, tag)
@@ -130,21 +128,17 @@ def scatter_binomial(me: Rank, count: int, root: int, tag: int = 33) -> Waits:
 def scatter_columns(me: Rank, count: int, root: int, tag: int = 34) -> Waits:
     if me.rank == root:
         whole = me.data(count * me.size).reshape(count, me.size)
-        for other in range(me.size):
-            if other != root:
-                me.send(whole[:, other], other, tag)
+        for other in me.others():
+            me.send(whole[:, other], other, tag)
     else:
         yield from me.recv(me.alloc(count), root, tag)
 
 
 def scatter_irregular(me: Rank, count: int, root: int, tag: int = 35) -> Waits:
     if me.rank == root:
-        whole = me.data(sum(count + other for other in range(me.size)))
-        at = 0
-        for other in range(me.size):
-            if other != root:
-                me.send(whole[at : at + count + other], other, tag)
-            at += count + other
+        whole = irregular_blocks(me, count)
+        for other in me.others():
+            me.send(whole[other], other, tag)
     else:
         yield from me.recv(me.alloc(count + me.rank), root, tag)
 

@@ -98,6 +98,17 @@ class Rank:
         other.rank, other.size = tuple(ranks).index(self.world_rank), len(ranks)
         return other
 
+    @property
+    def right(self) -> int:
+        return (self.rank + 1) % self.size
+
+    @property
+    def left(self) -> int:
+        return (self.rank - 1) % self.size
+
+    def others(self) -> list[int]:
+        return [one for one in range(self.size) if one != self.rank]
+
     def turn(self, tag: int) -> int:
         """Another tag at each call."""
         top = self._parent or self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from plumbline.detect.detecting import detect
 from plumbline.detect.instances import SMALLEST_GROUP, Instance
 from plumbline.detect.recording import Recording
 from tests.bench.detection import barriers, broadcasts, exchanges, negatives, reductions, rooted
-from tests.bench.detection.spmd import Rank, Waits, run
+from tests.bench.detection.spmd import Main, Rank, Waits, run
 
 POWERS = {2, 4, 8, 16}
 SIZES = tuple(range(2, 17))
@@ -94,6 +95,16 @@ def _cases(sizes: Sequence[int]) -> Iterator[Case]:
         yield from _grid(rows, columns)
 
 
+def repeated(times: int, program: Callable[..., Waits], *arguments: Any) -> Main:
+    """So many calls of `program` with these arguments behind the rank."""
+
+    def main(me: Rank) -> Waits:
+        for _ in range(times):
+            yield from program(me, *arguments)
+
+    return main
+
+
 def _spread(nprocs: int) -> Iterator[Case]:
     for pattern in broadcasts.ALL:
         for count in (1, 40) if pattern in broadcasts.ALL[:6] else (64,):
@@ -113,140 +124,89 @@ def _rooted(nprocs: int) -> Iterator[Case]:
     for name, patterns in (("gather", rooted.GATHERS), ("scatter", rooted.SCATTERS)):
         for pattern in patterns:
             for root, count in ((0, 20), (nprocs - 1, 4)):
-
-                def main(
-                    me: Rank, pattern: Any = pattern, root: Any = root, count: Any = count
-                ) -> Waits:
-                    for _ in range(2):
-                        yield from pattern(me, count, root)
-
                 truth = (Truth(name, everybody(nprocs), 2, root),)
+                main = repeated(2, pattern, count, root)
                 yield Case(f"{name} {pattern.__name__} {root}", nprocs, main, truth)
 
 
 def _exchanged(nprocs: int) -> Iterator[Case]:
-    doubling = exchanges.allgather_doubling
     for name, patterns in (("allgather", exchanges.ALLGATHERS), ("alltoall", exchanges.ALLTOALLS)):
         for pattern in patterns:
-            if pattern is doubling and nprocs not in POWERS:
-                continue
-            for count in (1, 20):
-
-                def main(me: Rank, pattern: Any = pattern, count: Any = count) -> Waits:
-                    for _ in range(2):
-                        yield from pattern(me, count)
-
-                truth = (Truth(name, everybody(nprocs), 2),)
-                yield Case(f"{name} {pattern.__name__} {count}", nprocs, main, truth)
+            if pattern is not exchanges.allgather_doubling or nprocs in POWERS:
+                yield from _twice(name, nprocs, pattern, (1, 20))
 
 
 def _copied(nprocs: int) -> Iterator[Case]:
     """256 bytes, 4 KiB, 64 KiB a rank. Of three ranks nobody sends anything but his own."""
     patterns = exchanges.COPIED if nprocs in POWERS else exchanges.COPIED[:1]
     for pattern in patterns if nprocs > 3 else ():
-        for count in (32, 512, 8192) if nprocs in (4, 5, 8) else (32,):
-
-            def main(me: Rank, pattern: Any = pattern, count: Any = count) -> Waits:
-                for _ in range(2):
-                    yield from pattern(me, count)
-
-            truth = (Truth("allgather", everybody(nprocs), 2),)
-            yield Case(f"allgather {pattern.__name__} {count}", nprocs, main, truth)
+        counts = (32, 512, 8192) if nprocs in (4, 5, 8) else (32,)
+        yield from _twice("allgather", nprocs, pattern, counts)
 
 
 def _by_bruck(nprocs: int) -> Iterator[Case]:
     """Of three ranks each block is sent straight to its own. Of four, blocks in turn may be those
     of neighbours in three directions."""
-    patterns = exchanges.BRUCK if nprocs > 3 else ()
-    for pattern in (*patterns, *(exchanges.IN_TURN if nprocs > 3 else ())):
-        for count in (1, 32, 512, 8192) if nprocs in (4, 5, 8) else (1, 32):
+    for pattern in (*exchanges.BRUCK, *exchanges.IN_TURN) if nprocs > 3 else ():
+        counts = (1, 32, 512, 8192) if nprocs in (4, 5, 8) else (1, 32)
+        yield from _twice("alltoall", nprocs, pattern, counts)
 
-            def main(me: Rank, pattern: Any = pattern, count: Any = count) -> Waits:
-                for _ in range(2):
-                    yield from pattern(me, count)
 
-            truth = (Truth("alltoall", everybody(nprocs), 2),)
-            yield Case(f"alltoall {pattern.__name__} {count}", nprocs, main, truth)
+def _twice(
+    collective: str, nprocs: int, pattern: Callable[..., Waits], counts: Sequence[int]
+) -> Iterator[Case]:
+    for count in counts:
+        truth = (Truth(collective, everybody(nprocs), 2),)
+        name = f"{collective} {pattern.__name__} {count}"
+        yield Case(name, nprocs, repeated(2, pattern, count), truth)
 
 
 OPERATORS = {"sum": np.add, "max": np.maximum}
 
 
 def _reduced(nprocs: int) -> Iterator[Case]:
+    def term(me: Rank, pattern: Any, count: int, dtype: Any, combine: Any) -> Waits:
+        return pattern(me, me.data(count, dtype), combine, 0)
+
     for name, patterns in (("reduce", reductions.REDUCES), ("allreduce", reductions.ALLREDUCES)):
         for pattern in patterns:
             for operator, combine in OPERATORS.items():
                 for dtype, count in ((np.int64, 1), (np.int64, 8), (np.float64, 60)):
-
-                    def main(
-                        me: Rank,
-                        pattern: Any = pattern,
-                        combine: Any = combine,
-                        dtype: Any = dtype,
-                        count: Any = count,
-                    ) -> Waits:
-                        for _ in range(4):
-                            yield from pattern(me, me.data(count, dtype), combine, 0)
-
                     truth = (Truth(name, everybody(nprocs), 4, 0 if name == "reduce" else -1),)
                     title = f"{name} {pattern.__name__} {operator} {np.dtype(dtype)} {count}"
+                    main = repeated(4, term, pattern, count, dtype, combine)
                     yield Case(title, nprocs, main, truth)
     yield from _reduced_apart(nprocs)
 
 
 def _reduced_apart(nprocs: int) -> Iterator[Case]:
-    def ring(me: Rank) -> Waits:
-        for _ in range(2):
-            yield from reductions.allreduce_ring(me, me.data(12 * me.size), np.add)
-
-    def pairwise(me: Rank) -> Waits:
-        for _ in range(2):
-            yield from reductions.reduce_scatter_pairwise(me, me.data(12 * me.size), np.add)
-
-    def halving(me: Rank) -> Waits:
-        for _ in range(2):
-            yield from reductions.reduce_scatter_halving(me, me.data(12 * me.size), np.add)
-
-    def rabenseifner(me: Rank) -> Waits:
-        for _ in range(2):
-            yield from reductions.allreduce_rabenseifner(me, me.data(12 * me.size), np.add)
+    def terms(me: Rank, pattern: Any) -> Waits:
+        return pattern(me, me.data(12 * me.size), np.add)
 
     def scan(me: Rank) -> Waits:
-        for _ in range(4):
-            yield from reductions.scan_chain(me, me.data(8, np.int64), np.add)
+        return reductions.scan_chain(me, me.data(8, np.int64), np.add)
 
-    yield Case("allreduce ring", nprocs, ring, (Truth("allreduce", everybody(nprocs), 2),))
-    yield Case(
-        "reduce_scatter pairwise",
-        nprocs,
-        pairwise,
-        (Truth("reduce_scatter", everybody(nprocs), 2),),
-    )
-    yield Case("scan chain", nprocs, scan, (Truth("scan", everybody(nprocs), 4),))
+    patterns = {
+        "allreduce ring": reductions.allreduce_ring,
+        "reduce_scatter pairwise": reductions.reduce_scatter_pairwise,
+    }
     if nprocs in POWERS:
-        yield Case(
-            "reduce_scatter halving",
-            nprocs,
-            halving,
-            (Truth("reduce_scatter", everybody(nprocs), 2),),
-        )
-        yield Case(
-            "allreduce rabenseifner",
-            nprocs,
-            rabenseifner,
-            (Truth("allreduce", everybody(nprocs), 2),),
-        )
+        patterns["reduce_scatter halving"] = reductions.reduce_scatter_halving
+        patterns["allreduce rabenseifner"] = reductions.allreduce_rabenseifner
+    for name, pattern in patterns.items():
+        truth = (Truth(name.split()[0], everybody(nprocs), 2),)
+        yield Case(name, nprocs, repeated(2, terms, pattern), truth)
+    yield Case("scan chain", nprocs, repeated(4, scan), (Truth("scan", everybody(nprocs), 4),))
 
 
 def _barriers(nprocs: int) -> Iterator[Case]:
+    def signalled(me: Rank, pattern: Any, empty: bool) -> Waits:
+        return pattern(me, None if empty else barriers.token(me))
+
     for pattern in (*barriers.ALL, *((barriers.doubling,) if nprocs in POWERS else ())):
         for empty in (True, False):
-
-            def main(me: Rank, pattern: Any = pattern, empty: Any = empty) -> Waits:
-                for _ in range(3):
-                    yield from pattern(me, None if empty else barriers.token(me))
-
             truth = (Truth("barrier", everybody(nprocs), 3),)
+            main = repeated(3, signalled, pattern, empty)
             yield Case(f"barrier {pattern.__name__} {empty}", nprocs, main, truth)
 
 
@@ -254,9 +214,7 @@ def _negative(nprocs: int) -> Iterator[Case]:
     for program in negatives.ALL:
         yield Case(f"negative {program.__name__}", nprocs, program, ())
 
-    def zeros(me: Rank) -> Waits:
-        yield from negatives.halo(me, zeros=True)
-
+    zeros = partial(negatives.halo, zeros=True)
     yield Case("negative halo of zeros", nprocs, zeros, ())
 
 
@@ -290,9 +248,8 @@ def _mixed(nprocs: int) -> Iterator[Case]:
     def interleaved(me: Rank) -> Waits:
         left, right = me.data(10), me.data(10)
         if me.rank < 2:
-            for other in range(me.size):
-                if other != me.rank:
-                    me.send(left if me.rank == 0 else right, other, me.rank)
+            for other in me.others():
+                me.send(left if me.rank == 0 else right, other, me.rank)
         if me.rank != 0:
             yield from me.recv(left, 0, 0)
         if me.rank != 1:
@@ -334,16 +291,14 @@ def _grid(rows: int, columns: int) -> Iterator[Case]:
         "allreduce": lambda me: reductions.allreduce_doubling(me, me.data(7), np.add),
         "barrier": lambda me: barriers.tree(me, None),
     }
+
+    def inside(me: Rank, groups: Any, program: Any, own: bool) -> Waits:
+        group = next(group for group in groups if me.world_rank in group)
+        return program(me.on(group) if own else me.among(group))
+
     for kind, groups in lines.items():
         for name, program in programs.items():
             for own in (True, False):
-
-                def main(
-                    me: Rank, groups: Any = groups, program: Any = program, own: Any = own
-                ) -> Waits:
-                    group = next(group for group in groups if me.world_rank in group)
-                    for _ in range(2):
-                        yield from program(me.on(group) if own else me.among(group))
-
                 title = f"{name} on {kind}s of {rows} x {columns}{'' if own else ' of the world'}"
+                main = repeated(2, inside, groups, program, own)
                 yield Case(title, nprocs, main, tuple(Truth(name, group, 2) for group in groups))

@@ -71,10 +71,7 @@ def recorded(machine: str, found: list[Quartiles]) -> RecordedLaunches:
     logs -= np.median(logs, axis=1, keepdims=True)
     logs -= np.median(logs, axis=0)
     return RecordedLaunches(
-        machine,
-        cells,
-        (np.median(times, axis=0) / 1e9).round(9).tolist(),
-        logs.T.round(4).tolist(),
+        machine, cells, (np.median(times, axis=0) / 1e9).round(9).tolist(), logs.T.round(4).tolist()
     )
 
 

@@ -38,18 +38,16 @@ class Trials:
         self._answers = answers
         self._truth = truth
         self._chance = random.Random(f"trials {seed}")
+        self.sizes = here.sizes()
         self._plain: dict[Cell, Candidate] = dict.fromkeys(here.cells(), DEFAULT)
         plan = tables.plan(here.settings, ())
         warm = plan.warmup + (plan.blocks - 1) * plan.rewarm
         self._calls = _CHECK_CALLS + warm + plan.blocks * plan.reps
         self._known: dict[tuple[str, int, Candidate], list[float] | None] = {}
 
-    def sizes(self, function: str) -> list[int]:
-        return [size for name, size in self._here.cells() if name == function]
-
     def candidates(self, function: str) -> list[Candidate]:
         """Of all its sizes, the default first."""
-        sizes = self.sizes(function)
+        sizes = self.sizes[function]
         return list(
             dict.fromkeys(one for size in sizes for one in self._here.space(function, size))
         )
@@ -61,7 +59,7 @@ class Trials:
         self.launches += 1
         self.seconds += self._answers.overhead_seconds
         logs = []
-        for size in self.sizes(function):
+        for size in self.sizes[function]:
             if candidate not in self._here.space(function, size):
                 continue
             seconds = self._of(function, size, candidate)
@@ -152,7 +150,7 @@ class _Tpe:
     def __init__(self, trials: Trials, function: str, seed: int) -> None:
         self._candidate_space = trials._here.candidate_space
         self._function = function
-        self._size = max(trials.sizes(function))
+        self._size = max(trials.sizes[function])
         whole = set(trials.candidates(function))
         self._first = [one for one in self._candidate_space.first(function) if one in whole]
         sampler = optuna.samplers.TPESampler(seed=seed)

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from plumbline.campaign.proof import PROFILE, REFUSING_VARIANT
@@ -41,7 +42,7 @@ class Exact:
         self._known: dict[Key, Timed] = {}
         self._knob = {
             name: entry.knob
-            for name in {function for function, _ in here.cells()} | _called(here)
+            for name in {*here.sizes(), *_called(here)}
             if (entry := here.bench.space.of(name)) is not None
         }
         self._dependent: set[tuple[str, str]] = set()
@@ -139,16 +140,7 @@ class Exact:
             name = f"{LATER} {len(self._store.launches)}"
             item = Item(name, dict(around.options), tuple(cases))
             found = launch(self._here, self._starter, item, environment)
-        found = Recorded(
-            found.name,
-            found.options,
-            list(around.lines),
-            found.header,
-            found.seconds,
-            found.wall_ns,
-            found.timed_ns,
-            found.cases,
-        )
+        found = msgspec.structs.replace(found, rules=list(around.lines))
         self._store.add(found)
         self._learn(found)
 

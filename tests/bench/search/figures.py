@@ -121,9 +121,7 @@ def rows(
     functions = list(dict.fromkeys(function for function, _ in cells))
     sweep, whole = (Trials(here, answers, truth, seed) for _ in range(2))
     baselines.exhaustive(sweep, functions, runs_each)
-    baselines.exhaustive(
-        whole, list(dict.fromkeys(function for function, _ in here.cells())), runs_each
-    )
+    baselines.exhaustive(whole, list(here.sizes()), runs_each)
     found: list[Row] = []
 
     def add(strategy: str, of: Replayed | Trials, choices: Choices) -> None:

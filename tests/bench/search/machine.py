@@ -59,7 +59,7 @@ def main() -> None:
     ours, searched, (before, after) = _campaign(at)
     functions = options.functions.split(",") if options.functions else searched
     if options.functions == "all":
-        functions = list(dict.fromkeys(name for name, _ in at.cells()))
+        functions = list(at.sizes())
     theirs, trials = _sweep(at, functions, options.runs, options.share)
     print(f"campaign: {_line(ours)}; violations {before} -> {after}")
     print(f"sweep of {', '.join(functions)}: {_line(theirs)}; {trials} trials")
@@ -116,7 +116,7 @@ def _sweep(at: Here, functions: list[str], runs_each: int, share: float) -> tupl
         (function, candidate)
         for function in functions
         for candidate in dict.fromkeys(
-            one for name, size in at.cells() if name == function for one in at.space(name, size)
+            one for size in at.sizes()[function] for one in at.space(function, size)
         )
     ]
     chance = random.Random(1)
@@ -126,8 +126,8 @@ def _sweep(at: Here, functions: list[str], runs_each: int, share: float) -> tupl
     for function, candidate in trials:
         cases = [
             candidate.case(function, size)
-            for name, size in at.cells()
-            if name == function and candidate in at.space(name, size)
+            for size in at.sizes()[function]
+            if candidate in at.space(function, size)
         ]
         # The knob is in force for the launch as a whole, as such tools set it.
         plain = [PlanCase(one.function, one.bytes, one.variant) for one in cases]

@@ -27,9 +27,7 @@ class Tables:
     variable has no value of its type, which ends every program."""
 
     def __init__(
-        self,
-        environment: Mapping[str, str],
-        space: Callable[[str, int], Iterable[Candidate]],
+        self, environment: Mapping[str, str], space: Callable[[str, int], Iterable[Candidate]]
     ) -> None:
         files = (selection.VARIABLE, selection.COMPOSITIONS_VARIABLE)
         self._tables = [

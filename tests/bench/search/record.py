@@ -82,16 +82,14 @@ def items(here: Here) -> Iterator[Item]:
             hot = here.bench.space.hot_environment
             yield Item(f"whole-{number:02d}", hot, tuple(dict.fromkeys(cases)), number)
         return
-    functions = list(dict.fromkeys(function for function, _ in cells))
-    knobs = {name: _knobs(here, name) for name in functions}
-    for name in functions:
+    knobs = {name: _knobs(here, name) for name in here.sizes()}
+    for name, own in here.sizes().items():
         cases = [case for case in table if case.function == name]
-        own = [size for function, size in cells if function == name]
         ours = [one for size in own for one in _ours(here, name, size)]
         yield Item(f"{name} default", {}, tuple(dict.fromkeys([*cases, *ours])))
         for one in knobs[name]:
             plain = tuple(PlanCase(name, size) for size in own)
-            yield Item(f"{name} {_label(one)}", one.configuration.as_dict(), plain)
+            yield Item(f"{name} {one.configuration}", one.configuration.as_dict(), plain)
     yield from _together(knobs, cells)
 
 
@@ -130,10 +128,6 @@ def _knobs(here: Here, function: str) -> list[Candidate]:
 def _ours(here: Here, function: str, size: int) -> list[PlanCase]:
     found = here.space(function, size)
     return [one.case(function, size) for one in found if not one.is_knobs and one != DEFAULT]
-
-
-def _label(candidate: Candidate) -> str:
-    return str(candidate.configuration)
 
 
 def launch(

@@ -84,10 +84,7 @@ def _all() -> list[Sweep]:
     for selector in SELECTORS:
         keys = {"simulate": {"library": selector}, "nprocs": 128, "nodes": 16, "guidelines": _FEW}
         found.append(Sweep(f"{selector}-128", keys | {"sizes": [1024, 8192, 65536]}))
-    for machines, network, between in (
-        (_UNSEEN, _FAST, _BETWEEN),
-        (_LATER, _FASTER, _LATER_SIZES),
-    ):
+    for machines, network, between in ((_UNSEEN, _FAST, _BETWEEN), (_LATER, _FASTER, _LATER_SIZES)):
         for (name, machine), selector in itertools.product(machines.items(), SELECTORS):
             ranks = {key: machine[key] for key in ("nodes", "nprocs")}
             simulate = network | {key: machine[key] for key in machine.keys() - ranks.keys()}
@@ -117,9 +114,12 @@ class Here(msgspec.Struct, frozen=True):
         """Of the table."""
         return tables.cases(self.guidelines, self.settings)
 
+    def sizes(self) -> dict[str, list[int]]:
+        """Of each function in the table."""
+        return tables.sizes_of(self.guidelines, self.settings)
+
     def cells(self) -> list[tuple[str, int]]:
-        sizes = tables.sizes_of(self.guidelines, self.settings)
-        return [(function, size) for function, those in sizes.items() for size in those]
+        return [(function, size) for function, those in self.sizes().items() for size in those]
 
     def space(self, function: str, size: int) -> dict[Candidate, None]:
         """What may be chosen in a cell: the default; the library's algorithms and our own variants,

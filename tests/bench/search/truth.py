@@ -16,7 +16,8 @@ from plumbline.measure import tables
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.verify.index import Obstacle, Side
 from plumbline.verify.verify import VerifySettings, verify
-from plumbline_db.records import Case, Medians, Verdict
+from plumbline_db.records import Medians, Verdict
+from tests.verify.simulated import medians
 
 from .answers import Answer, Answers
 from .around import Choices, chosen
@@ -41,22 +42,22 @@ class Truth:
     def __init__(self, here: Here, answers: Answers) -> None:
         self._here = here
         self._answers = answers
-        self._sizes = tables.sizes_of(here.guidelines, here.settings)
+        self._sizes = here.sizes()
 
     def table(self, choices: Choices) -> list[Verdict]:
         """By all recorded launches."""
         around = chosen(self._here, choices)
         cases = self._here.cases()
-        medians, obstacles = [], []
+        known, obstacles = [], []
         for case, answer in zip(cases, self._answers.of(cases, around), strict=True):
             if answer.outcome == "ok":
-                medians.append(_medians(case, answer, self._here))
+                known.append(_medians(case, answer, self._here))
             else:
                 side = Side(case.function, case.variant, case.bytes, case.ranks)
                 obstacles.append(Obstacle(side, answer.outcome))
         settings = self._here.settings
         return verify(
-            medians,
+            known,
             self._here.guidelines,
             stage="truth",
             nprocs=settings.ranks.nprocs,
@@ -75,7 +76,7 @@ class Truth:
         side's cell (or for all cells of its function, where one choice must hold for them), so
         that no other guideline is violated that was not."""
         left = [one for one in verdicts if one.verdict == "violated" and one.replaceable]
-        before = _violated(verdicts)
+        before = violated(verdicts)
         return [one for one in left if self._cured(choices, one, before)]
 
     def _cured(
@@ -95,7 +96,7 @@ class Truth:
                 promising.append((statistics.median(times), other))
         promising.sort(key=lambda one: one[0])
         for _, other in promising[:_TRIED]:
-            after = _violated(self.table(other))
+            after = violated(self.table(other))
             if (violation.guideline, function, size) not in after and after <= before:
                 return True
         return False
@@ -246,25 +247,12 @@ def _halves(launches: int) -> list[tuple[list[int], list[int]]]:
 
 
 def _medians(case: PlanCase, answer: Answer, here: Here) -> Medians:
-    data = here.settings
-    return Medians(
-        Case(
-            case.function,
-            case.variant,
-            {},
-            "default",
-            case.bytes,
-            data.cases.type,
-            data.cases.op,
-            data.cases.root,
-            ranks=case.ranks,
-        ),
-        list(range(len(answer.ns))),
-        answer.seconds(),
-    )
+    data = here.settings.cases
+    how = {"type": data.type, "op": data.op, "root": data.root, "ranks": case.ranks}
+    return medians(case.function, case.bytes, answer.seconds(), variant=case.variant, **how)
 
 
-def _violated(verdicts: Iterable[Verdict]) -> set[tuple[str, str, int]]:
+def violated(verdicts: Iterable[Verdict]) -> set[tuple[str, str, int]]:
     return {
         (one.guideline, one.function, one.bytes) for one in verdicts if one.verdict == "violated"
     }

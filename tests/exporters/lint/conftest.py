@@ -41,9 +41,7 @@ class OpenMpi(msgspec.Struct, frozen=True):
         """Nobody of it is left when this returns, whatever the ranks do."""
         start = [*own_core.words(), f"{self.folder}mpirun", "-n", str(nprocs), "--oversubscribe"]
         return process.run(
-            [*start, program, *words],
-            timeout_seconds=limit,
-            environment=self.environment(**values),
+            [*start, program, *words], timeout_seconds=limit, environment=self.environment(**values)
         )
 
     def outcome(self, rules: Path | None, *hazards: str, limit: int = 30) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,17 +16,15 @@ from plumbline_exporters import registry
 from plumbline_exporters.bundle import Bundle
 from plumbline_exporters.family.mpich import selection as mpich_selection
 from plumbline_exporters.family.openmpi import rules as ompi_rules
-from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
 from plumbline_exporters.finding import Context
 from plumbline_exporters.lint import files, formats
-from tests.exporters.bundles import bundle, everywhere, library, tuned, variant
+from tests.exporters.bundles import bundle, everywhere, library, safe, tuned, variant, winner
 from tests.exporters.test_mpich_selection import winner as mpich_winner
 from tests.exporters.test_ompi_rules import tables
 from tests.tuner.families.installations import prefix_of
 
 SPACES = Path(__file__).parents[3] / "search-spaces"
 CONTEXT = Context(known=known_parameters.known(SPACES))
-SAFE = {"MPI_Allreduce": "1", "MPI_Reduce": "6", "MPI_Reduce_scatter": "4"}
 SETTING = {
     *("plumbline", "plumbline.sh", "plumbline.csh", "plumbline.fish", "plumbline.lua"),
     *("plumbline-run", "mca-params.conf", "mpich-selection.json", "mpich-compositions.json"),
@@ -36,27 +33,10 @@ OURS = variant("MPI_Gatherv", "gatherv_linear", 0, UNBOUNDED_BYTES)
 
 
 def of_open_mpi(nprocs: int) -> list[Winner]:
-    """One for each function, by size where a file can say so."""
-    return [
-        tuned(
-            function,
-            SAFE.get(function, "2"),
-            *(() if collective.one_for_all_sizes else (512, 1 << 20)),
-            nprocs=nprocs,
-            chain_fanout=4,
-        )
-        for function, collective in COLLECTIVES.items()
-    ]
+    return safe(nprocs=nprocs, chain_fanout=4)
 
 
-def past_han(winner: Winner) -> Winner:
-    knobs = winner.configuration | {"coll_han_priority": "0"}
-    return msgspec.structs.replace(winner, configuration=knobs)
-
-
-def sized(function: str, first: int, last: int, **knobs: str) -> Winner:
-    one = everywhere(function, **knobs)
-    return msgspec.structs.replace(one, bytes_from=first, bytes_to=last)
+BCAST_PAST_HAN = {"coll_tuned_bcast_algorithm": "6", "coll_han_priority": "0"}
 
 
 BUNDLES: dict[str, tuple[str, list[Winner]]] = {
@@ -65,7 +45,7 @@ BUNDLES: dict[str, tuple[str, list[Winner]]] = {
         "openmpi",
         [
             *of_open_mpi(4),
-            past_han(tuned("MPI_Bcast", "6", 512, 1 << 20, nprocs=8)),
+            winner("MPI_Bcast", BCAST_PAST_HAN, 512, 1 << 20, nprocs=8),
             tuned("MPI_Alltoall", "linear_sync", 1024, nprocs=16, max_requests=8),
             tuned("MPI_Alltoall", "two_proc", nprocs=2),
             everywhere("MPI_Scan", coll_tuned_priority="40"),
@@ -76,7 +56,7 @@ BUNDLES: dict[str, tuple[str, list[Winner]]] = {
     "intelmpi-2021.17.2": (
         "intelmpi",
         [
-            sized("MPI_Bcast", 4096, 8192, I_MPI_ADJUST_BCAST="2"),
+            winner("MPI_Bcast", {"I_MPI_ADJUST_BCAST": "2"}, 4096, 8192),
             everywhere("MPI_Gather", I_MPI_ADJUST_GATHER="1"),
             everywhere("MPI_Alltoallv", I_MPI_ADJUST_ALLTOALLV="1"),
             OURS,
@@ -98,9 +78,7 @@ BUNDLES: dict[str, tuple[str, list[Winner]]] = {
 
 
 def bundle_of(id: str, family: str, winners: list[Winner], folder: Path) -> Bundle:
-    version = id.partition("-")[2]
-    one = bundle(*winners, directory=str(folder))
-    return msgspec.structs.replace(one, library=library(version, family))
+    return bundle(*winners, directory=folder, version=id.partition("-")[2], family=family)
 
 
 def is_linted(file: Path) -> bool:
@@ -143,10 +121,8 @@ def test_nothing_to_say_of_tables_of_mpich(name: str, tmp_path: Path) -> None:
         mpich_winner("MPI_Gather", "binomial", 0, UNBOUNDED_BYTES),
         everywhere("MPI_Ibcast", MPIR_CVAR_IBCAST_INTRA_ALGORITHM="tsp_tree"),
     ]
-    mpich = library(name.partition("-")[2], "mpich")
-    prefix = str(prefix_of(name))
-    given = bundle(*winners, directory=str(tmp_path))
-    given = msgspec.structs.replace(given, library=msgspec.structs.replace(mpich, prefix=prefix))
+    mpich = library(name.partition("-")[2], "mpich", prefix=str(prefix_of(name)))
+    given = bundle(*winners, directory=tmp_path, library=mpich)
     for table in mpich_selection.tables(given.library):
         text = json.dumps(table, indent=1)
         assert formats.check(text, formats.choose("table", text), CONTEXT) == []
@@ -205,8 +181,7 @@ def test_named_files_that_are_nothing(tmp_path: Path) -> None:
 
 
 def test_unsafe_exports_are_not_clean() -> None:
-    given = bundle(tuned("MPI_Reduce", "binomial", 512, 1 << 20))
-    asked = msgspec.structs.replace(given, unsafe=True)
+    asked = bundle(tuned("MPI_Reduce", "binomial", 512, 1 << 20), unsafe=True)
     (text,) = ompi_rules.files(asked).values()
     found = formats.check(text, formats.choose("rules", text), Context())
     assert [one.trap for one in found] == ["not-commutative"]

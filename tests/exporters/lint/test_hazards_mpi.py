@@ -11,7 +11,7 @@ from plumbline_exporters.family.openmpi import rules as ompi_rules
 from plumbline_exporters.family.openmpi.tuned import COLLECTIVES
 from plumbline_exporters.finding import Context, Finding
 from plumbline_exporters.lint import formats
-from tests.exporters.bundles import bundle, tuned
+from tests.exporters.bundles import bundle, safe
 from tests.exporters.lint.conftest import OpenMpi, rules_in_force
 
 pytestmark = pytest.mark.mpi
@@ -50,10 +50,7 @@ SWITCHES: dict[str, tuple[dict[str, tuple[str, str]], tuple[str, ...]]] = {
     "error in Scatter": ({"MPI_Scatter": ("0 1 0 0", "8 2 0 0")}, ("error", "hang")),
     "error in Gather": ({"MPI_Gather": ("0 1 0 0", "8 2 0 0")}, ("error", "hang")),
     "hang": ({"MPI_Gather": ("0 2 0 0", "8 3 0 0")}, ("hang",)),
-    "one algorithm in two segments": (
-        {"MPI_Gather": ("0 3 0 0", "8 3 0 256")},
-        ("wrong", "error"),
-    ),
+    "one algorithm in two segments": ({"MPI_Gather": ("0 3 0 0", "8 3 0 256")}, ("wrong", "error")),
     "hang in Allgather": ({"MPI_Allgather": ("0 0 0 0", "1 4 0 0")}, ("hang",)),
 }
 
@@ -120,17 +117,8 @@ def test_what_is_exported_for_the_same_functions_is_right(
     open_mpi_of: OpenMpi, tmp_path: Path
 ) -> None:
     """A winner for each function, by size where a file can say so."""
-    safe = {"MPI_Allreduce": "1", "MPI_Reduce": "6", "MPI_Reduce_scatter": "4"}
-    winners = [
-        tuned(
-            function,
-            safe.get(function, "2"),
-            *(() if collective.one_for_all_sizes else (512, 1 << 20)),
-        )
-        for function, collective in COLLECTIVES.items()
-    ]
     version = open_mpi_of.id.removeprefix("openmpi-")
-    (text,) = ompi_rules.files(bundle(*winners, version=version)).values()
+    (text,) = ompi_rules.files(bundle(*safe(), version=version)).values()
     path = tmp_path / "rules"
     path.write_text(text)
     assert linted(text, "") == []

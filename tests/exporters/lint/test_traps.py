@@ -316,10 +316,7 @@ def test_environments(case: tuple[str, tuple[int, str, str] | None]) -> None:
     text, expected = case
     seen = traps(text, format="env")
     assert expected in seen if expected else seen == []
-    beside = {
-        "reduce-wanted": {"no-such-value"},
-        "hangs": {"ends-programs"},
-    }
+    beside = {"reduce-wanted": {"no-such-value"}, "hangs": {"ends-programs"}}
     allowed = beside.get(expected[2], set()) | {expected[2]} if expected else set()
     assert {one[2] for one in seen} <= allowed
 

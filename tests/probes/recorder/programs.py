@@ -23,9 +23,11 @@ class Recorder:
     library: Path
     mpicc: str
 
-    def compiled(self, name: str, folder: Path, *flags: str) -> Path:
-        program = folder / name
-        command = [self.mpicc, *FLAGS, *flags, str(HERE / f"{name}.c"), "-pthread"]
+    def compiled(self, name: str | Path, folder: Path, *flags: str) -> Path:
+        """A program of this folder, or a source that lies elsewhere."""
+        source = (HERE / name).with_suffix(".c")
+        program = folder / source.stem
+        command = [self.mpicc, *FLAGS, *flags, str(source), "-pthread"]
         subprocess.run([*command, "-o", str(program)], check=True, timeout=120)
         return program
 

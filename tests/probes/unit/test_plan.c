@@ -3,28 +3,9 @@
 
 #include "measure/plain.h"
 #include "measure/types.h"
-#include "plan.h"
+#include "plans.h"
 #include "use/use.h"
 
-#include <stdlib.h>
-
-static struct pl_plan plan;
-static struct pl_plan_error error;
-
-static bool parse_bytes(const char *text, size_t size, int nprocs)
-{
-    char *copy = malloc(size + 1);
-    pl_plan_free(&plan);
-    memcpy(copy, text, size);
-    return pl_plan_parse(&plan, copy, size, nprocs, &error);
-}
-
-static bool parse(const char *text)
-{
-    return parse_bytes(text, strlen(text), 4);
-}
-
-#define FIRST "plumbline-plan 1\n"
 #define CASE "case id=0 function=MPI_Bcast bytes=8\n"
 
 /* Refused at this line, at this token, with these words in the reason. */
@@ -36,6 +17,10 @@ static int refused(const char *text, int line, const char *token, const char *wh
         printf("# line %d token '%s': %s\n", error.line, error.token, error.why);
     return good;
 }
+
+#define SET_REFUSED(token, why) CHECK(refused(FIRST "set " token "\n" CASE, 2, token, why))
+#define CASE_REFUSED(token, why)                                                                   \
+    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 " token "\n", 2, token, why))
 
 static void check_accepted(void)
 {
@@ -105,7 +90,7 @@ static void check_accepted(void)
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 least=8\n", 2, "least=…", "calls"));
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 least=9 calls=2\n", 2, "least=…",
                   "above bytes"));
-    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 calls=0\n", 2, "calls=0", "whole"));
+    CASE_REFUSED("calls=0", "whole");
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 calls=2 reps=1\n", 2, "calls=…",
                   "only checked"));
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 calls=2 use=loop\n", 2, "calls=…",
@@ -131,19 +116,19 @@ static void check_lines(void)
 
 static void check_keys(void)
 {
-    CHECK(refused(FIRST "set speed=1\n" CASE, 2, "speed=1", "no such key"));
-    CHECK(refused(FIRST "set seed=-1\n" CASE, 2, "seed=-1", "whole number"));
+    SET_REFUSED("speed=1", "no such key");
+    SET_REFUSED("seed=-1", "whole number");
     CHECK(
         refused(FIRST "set seed=18446744073709551616\n", 2, "seed=18446744073709551616", "whole"));
-    CHECK(refused(FIRST "set seed=0x10\n" CASE, 2, "seed=0x10", "whole number"));
-    CHECK(refused(FIRST "set seed=\n" CASE, 2, "seed=", "key=value"));
-    CHECK(refused(FIRST "set =1\n" CASE, 2, "=1", "key=value"));
-    CHECK(refused(FIRST "set seed\n" CASE, 2, "seed", "key=value"));
+    SET_REFUSED("seed=0x10", "whole number");
+    SET_REFUSED("seed=", "key=value");
+    SET_REFUSED("=1", "key=value");
+    SET_REFUSED("seed", "key=value");
     CHECK(refused(FIRST "set seed=1 seed=1\n" CASE, 2, "seed=1", "twice"));
-    CHECK(refused(FIRST "set blocks=2147483648\n" CASE, 2, "blocks=2147483648", "whole number"));
-    CHECK(refused(FIRST "set sync=shout\n" CASE, 2, "sync=shout", "start scheme"));
-    CHECK(refused(FIRST "set clock=sundial\n" CASE, 2, "clock=sundial", "timer"));
-    CHECK(refused(FIRST "set plain=vanilla\n" CASE, 2, "plain=vanilla", "no such loop"));
+    SET_REFUSED("blocks=2147483648", "whole number");
+    SET_REFUSED("sync=shout", "start scheme");
+    SET_REFUSED("clock=sundial", "timer");
+    SET_REFUSED("plain=vanilla", "no such loop");
 
     CHECK(refused(FIRST "case function=MPI_Bcast bytes=8\n", 2, "case", "'id' is missing"));
     CHECK(refused(FIRST "case id=0 bytes=8\n", 2, "case", "'function' is missing"));
@@ -151,33 +136,25 @@ static void check_keys(void)
     CHECK(refused(FIRST "case id=0 function=MPI_Bcats bytes=8\n", 2, "function=MPI_Bcats",
                   "no such function"));
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8k\n", 2, "bytes=8k", "whole number"));
-    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 type=INT\n", 2, "type=INT",
-                  "no such datatype"));
-    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 op=SUM\n", 2, "op=SUM",
-                  "no such operation"));
-    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 root=4\n", 2, "root=4", "4 ranks"));
+    CASE_REFUSED("type=INT", "no such datatype");
+    CASE_REFUSED("op=SUM", "no such operation");
+    CASE_REFUSED("root=4", "4 ranks");
     CHECK(parse(FIRST "case id=0 function=MPI_Bcast bytes=8 ranks=2 root=1\n"));
     CHECK(plan.cases[0].ranks == 2 && parse(FIRST CASE) && plan.cases[0].ranks == 0);
-    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 ranks=5\n", 2, "ranks=5",
-                  "there are 4 ranks"));
+    CASE_REFUSED("ranks=5", "there are 4 ranks");
     CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 root=2 ranks=2\n", 2, "root=2",
                   "from 0 to 1"));
-    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 reps=0\n", 2, "reps=0", "from 1"));
-    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 delay_ns=-1\n", 2, "delay_ns=-1",
-                  "from 0 to 1000000000"));
-    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 delay_ns=1000000001\n", 2,
-                  "delay_ns=1000000001", "from 0 to 1000000000"));
-    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 variant=x\n", 2, "variant=x",
-                  "no such variant"));
-    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 config=c\n", 2, "config=c",
-                  "config id=c"));
-    CHECK(refused(FIRST "case id=0 function=MPI_Bcast bytes=8 flavour=sweet\n", 2, "flavour=sweet",
-                  "it has: id function"));
+    CASE_REFUSED("reps=0", "from 1");
+    CASE_REFUSED("delay_ns=-1", "from 0 to 1000000000");
+    CASE_REFUSED("delay_ns=1000000001", "from 0 to 1000000000");
+    CASE_REFUSED("variant=x", "no such variant");
+    CASE_REFUSED("config=c", "config id=c");
+    CASE_REFUSED("flavour=sweet", "it has: id function");
 }
 
 static void check_rules(void)
 {
-    CHECK(refused(FIRST "set nrep=rse\n" CASE, 2, "nrep=rse", "criterion:threshold"));
+    SET_REFUSED("nrep=rse", "criterion:threshold");
     CHECK(refused(FIRST "set nrep_min=5\n" CASE, 2, "nrep_min=…", "add nrep="));
     CHECK(refused(FIRST CASE "set nrep_max=5\n", 3, "nrep_max=…", "add nrep="));
     CHECK(refused(FIRST "set nrep=rse:0.1 nrep_min=4 blocks=5\n" CASE, 2, "blocks=5", "or blocks"));
@@ -189,26 +166,26 @@ static void check_rules(void)
     CHECK(refused(FIRST "set nrep=cov_mean:0.1/50 nrep_max=40\n" CASE, 2, "nrep_max=40",
                   "below the window"));
     CHECK(refused(FIRST "set nrep=rse:0.1 nrep_step=0\n" CASE, 2, "nrep_step=0", "from 1"));
-    CHECK(refused(FIRST "set budget_ms=0\n" CASE, 2, "budget_ms=0", "from 1"));
-    CHECK(refused(FIRST "set cache=cold\n" CASE, 2, "cache=cold", "warm, cycle or overwrite"));
+    SET_REFUSED("budget_ms=0", "from 1");
+    SET_REFUSED("cache=cold", "warm, cycle or overwrite");
 
     CHECK(refused(FIRST "set plain=each cache=cycle\n" CASE, 2, "plain=each", "leave out nrep"));
     CHECK(refused(FIRST "set plain=each sync=roundtime\n" CASE, 2, "sync=roundtime", "barriers"));
     CHECK(refused(FIRST "set plain=each sync=none\n" CASE, 2, "sync=none", "leave out plain"));
     CHECK(refused(FIRST "set plain=each budget_ms=9\n" CASE, 2, "budget_ms=9", "leave it out"));
-    CHECK(refused(FIRST "set window_us=0\n" CASE, 2, "window_us=0", "sync=window"));
-    CHECK(refused(FIRST "set settle=16\n" CASE, 2, "settle=16", "more than warmup"));
-    CHECK(refused(FIRST "set cycle=10\n" CASE, 2, "cycle=10", "does not repeat itself"));
+    SET_REFUSED("window_us=0", "sync=window");
+    SET_REFUSED("settle=16", "more than warmup");
+    SET_REFUSED("cycle=10", "does not repeat itself");
     CHECK(parse(FIRST "set warmup=8 settle=16\n" CASE) && plan.settle == 16 && plan.cycle == 0);
     CHECK(refused(FIRST CASE "set window_us=5 sync=roundtime\n", 3, "window_us=5", "sync=window"));
     CHECK(refused(FIRST "set budget_ms=5 sync=none\n" CASE, 2, "budget_ms=5", "nrep"));
-    CHECK(refused(FIRST "set knobs=never\n" CASE, 2, "knobs=never", "communicator"));
+    SET_REFUSED("knobs=never", "communicator");
     CHECK(refused(FIRST "set knobs=call\nconfig id=plain\n" CASE, 2, "knobs=call", "no config"));
     CHECK(parse(FIRST "set knobs=call\nconfig id=c knob=1\n" CASE));
     CHECK(plan.knobs == PL_SWITCH_CALL);
-    CHECK(refused(FIRST "set clock_sync=hca3\n" CASE, 2, "clock_sync=hca3", "runtime=global"));
-    CHECK(refused(FIRST "set clock_fit_ms=5\n" CASE, 2, "clock_fit_ms=5", "runtime=global"));
-    CHECK(refused(FIRST "set clock_multiple=5\n" CASE, 2, "clock_multiple=5", "runtime=global"));
+    SET_REFUSED("clock_sync=hca3", "runtime=global");
+    SET_REFUSED("clock_fit_ms=5", "runtime=global");
+    SET_REFUSED("clock_multiple=5", "runtime=global");
     CHECK(parse(FIRST "set plain=each sync=barrier\n" CASE));
     CHECK(parse(FIRST "set budget_ms=5 nrep=rse:0.1\n" CASE));
     CHECK(parse(FIRST "set budget_ms=5 window_us=7 clock_sync=jk sync=window\n" CASE));
@@ -252,7 +229,7 @@ static void check_uses(void)
     CHECK(plan.cases[0].use == NULL);
     CHECK(pl_way_of(&plan, &plan.cases[0]).span == PL_SPAN_MEAN);
     CHECK(pl_way_of(&plan, &plan.cases[1]).stream);
-    CHECK(refused(FIRST "set use=abuse\n" CASE, 2, "use=abuse", "probe --list"));
+    SET_REFUSED("use=abuse", "probe --list");
     CHECK(refused(FIRST "set use=stream nrep=rse:0.1\n" CASE, 2, "use=stream", "stopping rule"));
 
     CHECK(refused(FIRST CASE USE("abuse"), 3, "use=abuse", "probe --list"));
@@ -281,7 +258,7 @@ static void check_arrivals(void)
     CHECK(parse_bytes(FIRST "set arrival=list:7,0\n" USE("late"),
                       strlen(FIRST "set arrival=list:7,0\n" USE("late")), 0));
 
-    CHECK(refused(FIRST "set arrival=one:5\n" CASE, 2, "arrival=one:5", "use=late"));
+    SET_REFUSED("arrival=one:5", "use=late");
     CHECK(refused(FIRST "set arrival=one:5\n" USE("loop"), 2, "arrival=one:5", "use=late"));
     CHECK(refused(FIRST "set arrival=file:x\n" USE("late"), 2, "arrival=file:x", "list:NS"));
     CHECK(refused(FIRST "set arrival=one\n" USE("late"), 2, "arrival=one", "one:NS"));

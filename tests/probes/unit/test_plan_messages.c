@@ -2,23 +2,8 @@
 #include "check.h"
 
 #include "measure/replay.h"
-#include "plan.h"
+#include "plans.h"
 
-#include <stdlib.h>
-
-static struct pl_plan plan;
-static struct pl_plan_error error;
-
-static bool parse(const char *text)
-{
-    size_t size = strlen(text);
-    char *copy = malloc(size + 1);
-    pl_plan_free(&plan);
-    memcpy(copy, text, size);
-    return pl_plan_parse(&plan, copy, size, 4, &error);
-}
-
-#define FIRST "plumbline-plan 1\n"
 #define RANK(rank, steps) "messages id=p rank=" #rank " steps=" steps "\n"
 #define CASE "case id=0 function=MPI_Bcast bytes=8 variant=replay:messages=p\n"
 

@@ -6,12 +6,11 @@
 #include "clock/algorithms/algorithms.h"
 #include "measure/plain.h"
 #include "measure/random.h"
-#include "plan.h"
 #include "plan_parser.h"
+#include "plans.h"
 #include "use/use.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 enum { SHUFFLES = 2000, MOST = 32 };
 
@@ -104,14 +103,9 @@ static void describe_rule(struct text *text, const struct pl_nrep_rule *rule)
 /* All that a plan holds, as text; or why it was refused. */
 static void describe(const char *source, struct text *text)
 {
-    struct pl_plan plan;
-    struct pl_plan_error error;
     char line[512];
-    size_t size = strlen(source);
-    char *copy = malloc(size + 1);
     text->used = 0;
-    memcpy(copy, source, size);
-    if (!pl_plan_parse(&plan, copy, size, 4, &error)) {
+    if (!parse(source)) {
         snprintf(line, sizeof line, "line %d %.100s: %.300s", error.line, error.token, error.why);
         add(text, line);
     } else {
@@ -135,10 +129,8 @@ static void describe(const char *source, struct text *text)
             add(text, line);
         }
     }
-    pl_plan_free(&plan);
 }
 
-#define FIRST "plumbline-plan 1\n"
 #define PLAIN "config id=c1 knob=1\ncase id=0 function=MPI_Bcast bytes=8\n"
 #define LATE PLAIN "case id=1 function=MPI_Bcast bytes=8 use=late\n"
 
@@ -190,15 +182,23 @@ static bool same_in_any_order(const char *word, const char *const *tokens, int c
     return true;
 }
 
-/* Without `left_out`; each key that stays changes the plan, so its loss would be seen. */
-static int without(const char *const *tokens, int count, const char *left_out, const char **kept)
+/* Without those that begin so; each key that stays changes the plan, so its loss would be seen. */
+static int without(const char *const *tokens, int count, const char **kept,
+                   const char *const *beginnings)
 {
     int some = 0;
-    for (int i = 0; i < count; i++)
-        if (strncmp(tokens[i], left_out, strlen(left_out)) != 0)
+    for (int i = 0; i < count; i++) {
+        const char *const *left_out = beginnings;
+        while (*left_out && strncmp(tokens[i], *left_out, strlen(*left_out)) != 0)
+            left_out++;
+        if (!*left_out)
             kept[some++] = tokens[i];
+    }
     return some;
 }
+
+#define WITHOUT(tokens, count, kept, ...)                                                          \
+    without(tokens, count, kept, (const char *const[]){__VA_ARGS__, NULL})
 
 static bool names_all(const struct pl_key *keys, int key_count, const char *const *tokens,
                       int count)
@@ -242,34 +242,24 @@ static bool each_key_counts(const char *const *tokens, int count)
 int main(void)
 {
     const char *blocks[MOST], *fixed[MOST], *ruled[MOST], *loops[MOST], *trial[MOST];
-    int block_count = without(set_tokens, SET_TOKENS, "cycle", blocks);
-    block_count = without(blocks, block_count, "plain", blocks);
-    int fixed_count = without(blocks, block_count, "nrep", fixed);
-    int ruled_count = without(blocks, block_count, "blocks", ruled);
-    int loop_count = without(set_tokens, SET_TOKENS, "cycle", loops);
-    loop_count = without(loops, loop_count, "nrep", loops);
-    loop_count = without(loops, loop_count, "settle", loops);
-    loop_count = without(loops, loop_count, "runtime", loops);
-    loop_count = without(loops, loop_count, "sync", loops);
-    loop_count = without(loops, loop_count, "clock_", loops);
-    loop_count = without(loops, loop_count, "window_us", loops);
-    loop_count = without(loops, loop_count, "budget_ms", loops);
-    loop_count = without(loops, loop_count, "cache", loops);
-    loop_count = without(loops, loop_count, "arrival", loops);
-    loop_count = without(loops, loop_count, "use", loops);
+    const int block_count = WITHOUT(set_tokens, SET_TOKENS, blocks, "cycle", "plain");
+    const int fixed_count = WITHOUT(blocks, block_count, fixed, "nrep");
+    const int ruled_count = WITHOUT(blocks, block_count, ruled, "blocks");
+    const int loop_count =
+        WITHOUT(set_tokens, SET_TOKENS, loops, "cycle", "nrep", "settle", "runtime", "sync",
+                "clock_", "window_us", "budget_ms", "cache", "arrival", "use");
     CHECK(names_all(pl_set_keys, pl_set_key_count, set_tokens, SET_TOKENS));
     CHECK(names_all(pl_case_keys, pl_case_key_count, case_tokens, CASE_TOKENS));
     CHECK(each_key_counts(fixed, fixed_count));
     CHECK(same_in_any_order("set", fixed, fixed_count, true));
     CHECK(same_in_any_order("set", ruled, ruled_count, true));
     CHECK(same_in_any_order("case", case_tokens, TIMED_TOKENS, false));
-    int trial_count = without(case_tokens, CASE_TOKENS, "reps", trial);
-    trial_count = without(trial, trial_count, "delay_ns", trial);
-    trial_count = without(trial, trial_count, "use", trial);
-    trial_count = without(trial, trial_count, "by_rank", trial);
+    const int trial_count =
+        WITHOUT(case_tokens, CASE_TOKENS, trial, "reps", "delay_ns", "use", "by_rank");
     CHECK(same_in_any_order("case", trial, trial_count, false));
     other_lines = PLAIN;
     CHECK(each_key_counts(loops, loop_count));
     CHECK(same_in_any_order("set", loops, loop_count, true));
+    pl_plan_free(&plan);
     return check_done();
 }

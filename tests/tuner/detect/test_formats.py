@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -46,12 +47,7 @@ def test_steps_of_requests() -> None:
     made = program.recording()
     events = made.events.copy()
     events["start_ns"], events["end_ns"] = 900, 1000
-    found = steps(
-        Recording(
-            **{name: getattr(made, name) for name in made.__struct_fields__} | {"events": events}
-        ),
-        0,
-    )
+    found = steps(msgspec.structs.replace(made, events=events), 0)
     assert [(step.begun, step.completed) for step in found] == [
         ((0,), ()),
         ((1,), ()),

@@ -9,31 +9,8 @@ from plumbline.detect.analysis import analysis
 from plumbline.detect.patch import sketch
 from tests.bench.detection import negatives, spmd
 
-PROGRAMS = (
-    negatives.halo_of_a_plane,
-    negatives.token_ring,
-    negatives.counted_token,
-    negatives.empty_token,
-    negatives.broadcast_of_different,
-    negatives.pipeline,
-    negatives.long_pipeline,
-    negatives.wrong_operator,
-    negatives.sorting_network,
-    negatives.rotation,
-    negatives.master_and_workers,
-    negatives.random_traffic,
-    negatives.transposed_pairs,
-    negatives.halo_with_corners,
-    negatives.multipartition,
-    negatives.edges_of_a_plane,
-    negatives.memory_used_again,
-    negatives.neighbours_of_a_matrix,
-    negatives.lists_of_contacts,
-    negatives.larger_objects,
-)
 
-
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+@pytest.mark.parametrize("program", negatives.ALL, ids=lambda program: program.__name__)
 @pytest.mark.parametrize("nprocs", [4, 8])
 def test_nothing_is_to_be_replaced(program: spmd.Main, nprocs: int) -> None:
     found = analysis(spmd.run(nprocs, program))

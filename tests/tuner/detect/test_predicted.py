@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from plumbline.detect.savings import (
     LargerRun,
     Saved,
     SavedInRun,
+    Saving,
     SimulatedSaving,
     SizeSaving,
 )
@@ -34,13 +37,19 @@ def bcast() -> HandMade:
     return msgspec.structs.replace(finding, work_seconds=0.4, instance_seconds=(0.1,) * 4)
 
 
+def saved(*arguments: Any) -> Saving:
+    """What is said where something was measured."""
+    found = saving(*arguments)
+    assert found is not None
+    return found
+
+
 def size(by_hand: Call | None, default: Call, tuned: Call | None = None) -> SizeSaving:
     return SizeSaving(8000, 4, by_hand, default, tuned, "tree" if tuned else "")
 
 
 def test_of_a_campaign_it_is_the_difference_to_what_was_recorded(bcast: HandMade) -> None:
-    found = saving(bcast, "campaign", "c", [size(None, Call(0.06, 0.05, 0.08))])
-    assert found is not None
+    found = saved(bcast, "campaign", "c", [size(None, Call(0.06, 0.05, 0.08))])
     assert found.default.seconds == pytest.approx(0.4 - 4 * 0.06)
     assert found.default.low_seconds == pytest.approx(0.4 - 4 * 0.08)
     assert found.default.high_seconds == pytest.approx(0.4 - 4 * 0.05)
@@ -49,15 +58,14 @@ def test_of_a_campaign_it_is_the_difference_to_what_was_recorded(bcast: HandMade
 
 def test_instances_that_scatter_make_it_less_certain(bcast: HandMade) -> None:
     scattered = msgspec.structs.replace(bcast, instance_seconds=(0.05, 0.15, 0.05, 0.15))
-    found = saving(scattered, "campaign", "c", [size(None, Call(0.06, 0.06, 0.06))])
-    assert found is not None
+    found = saved(scattered, "campaign", "c", [size(None, Call(0.06, 0.06, 0.06))])
     assert found.default.low_seconds < found.default.seconds < found.default.high_seconds
 
 
 def test_of_a_replay_it_is_the_difference_of_both_sides(bcast: HandMade) -> None:
     by_hand = Call(0.05, 0.05, 0.05)
-    found = saving(bcast, "replay", "", [size(by_hand, Call(0.02, 0.01, 0.03), by_hand)])
-    assert found is not None and found.tuned is not None
+    found = saved(bcast, "replay", "", [size(by_hand, Call(0.02, 0.01, 0.03), by_hand)])
+    assert found.tuned is not None
     assert found.default.seconds == pytest.approx(4 * 0.03)
     assert found.replayed_seconds == pytest.approx(0.2)
     assert found.tuned.seconds == pytest.approx(0.0)
@@ -66,8 +74,7 @@ def test_of_a_replay_it_is_the_difference_of_both_sides(bcast: HandMade) -> None
 
 def test_no_more_is_saved_than_what_was_recorded_took(bcast: HandMade) -> None:
     """The replay takes twice as long as the recording."""
-    found = saving(bcast, "replay", "", [size(Call(0.2, 0.2, 0.2), Call(0.1, 0.1, 0.1))])
-    assert found is not None
+    found = saved(bcast, "replay", "", [size(Call(0.2, 0.2, 0.2), Call(0.1, 0.1, 0.1))])
     assert found.default.seconds == pytest.approx(0.2)
 
 
@@ -82,8 +89,8 @@ def test_what_a_launch_has_in_common_is_no_doubt(bcast: HandMade) -> None:
     """Both sides of a launch are slow together: what counts is what it saved. A launch that
     something else has held up says nothing of the others."""
     launches = (0.03, 0.031, 0.029, 0.03, 0.031, 0.029, 0.03, 0.9)
-    found = saving(bcast, "replay", "", [replayed(*launches, tuned=tuple([0.01] * 8))])
-    assert found is not None and found.tuned is not None
+    found = saved(bcast, "replay", "", [replayed(*launches, tuned=tuple([0.01] * 8))])
+    assert found.tuned is not None
     assert found.default.seconds == pytest.approx(4 * 0.03, rel=0.05)
     assert 4 * 0.028 < found.default.low_seconds < found.default.seconds
     assert found.default.high_seconds < 4 * 0.5
@@ -93,8 +100,7 @@ def test_what_a_launch_has_in_common_is_no_doubt(bcast: HandMade) -> None:
 def test_sizes_have_launches_in_common(bcast: HandMade) -> None:
     """What one size saves less, in the same launch, another one saves more."""
     first = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06)
-    found = saving(bcast, "replay", "", [replayed(*first), replayed(*reversed(first))])
-    assert found is not None
+    found = saved(bcast, "replay", "", [replayed(*first), replayed(*reversed(first))])
     assert found.default == Saved(*[pytest.approx(4 * 0.07)] * 3)
 
 
@@ -103,15 +109,13 @@ def test_its_interval_holds_the_saving(bcast: HandMade) -> None:
     random = np.random.default_rng(1)
     covered = 0
     for _ in range(400):
-        found = saving(bcast, "replay", "", [replayed(*random.normal(0.01, 0.02, 8).tolist())])
-        assert found is not None
+        found = saved(bcast, "replay", "", [replayed(*random.normal(0.01, 0.02, 8).tolist())])
         covered += found.default.low_seconds <= 4 * 0.01 <= found.default.high_seconds
     assert 0.92 < covered / 400 < 0.98
 
 
 def test_of_few_launches_it_is_as_wide_as_they_lie_apart(bcast: HandMade) -> None:
-    found = saving(bcast, "replay", "", [replayed(0.01, 0.03)])
-    assert found is not None
+    found = saved(bcast, "replay", "", [replayed(0.01, 0.03)])
     assert found.default == Saved(*(pytest.approx(4 * each) for each in (0.02, 0.01, 0.03)))
 
 
@@ -122,8 +126,8 @@ def test_nothing_is_said_where_nothing_was_measured(bcast: HandMade) -> None:
 def test_what_saves_most_comes_first(bcast: HandMade) -> None:
     other = msgspec.structs.replace(bcast, seconds=100.0)
     assert ordered([bcast, other])[0] is other
-    saved = saving(bcast, "campaign", "c", [size(None, Call(0.06, 0.05, 0.08))])
-    known = msgspec.structs.replace(bcast, saving=saved)
+    saving = saved(bcast, "campaign", "c", [size(None, Call(0.06, 0.05, 0.08))])
+    known = msgspec.structs.replace(bcast, saving=saving)
     assert ordered([other, known])[0] is known
 
 
@@ -145,7 +149,7 @@ def test_volumes(bcast: HandMade, function: str, bytes_of_finding: int, counted:
 
 def test_words(bcast: HandMade) -> None:
     def told(default: Call, by_hand: Call | None = None) -> str:
-        found = saving(bcast, "replay" if by_hand else "campaign", "c-1", [size(by_hand, default)])
+        found = saved(bcast, "replay" if by_hand else "campaign", "c-1", [size(by_hand, default)])
         return "\n".join(words.of(msgspec.structs.replace(bcast, saving=found), 1))
 
     by_campaign = told(Call(0.06, 0.06, 0.06))
@@ -164,8 +168,7 @@ def test_words(bcast: HandMade) -> None:
 
 def test_words_of_what_shows_in_the_run(bcast: HandMade) -> None:
     by_hand = Call(0.05, 0.05, 0.05)
-    found = saving(bcast, "replay", "", [size(by_hand, Call(0.02, 0.01, 0.03))])
-    assert found is not None
+    found = saved(bcast, "replay", "", [size(by_hand, Call(0.02, 0.01, 0.03))])
     for share, told in ((0.4, True), (0.999, False), (None, False)):
         lower = msgspec.structs.replace(found, shown=share)
         lines = "\n".join(words.of(msgspec.structs.replace(bcast, saving=lower), 1))

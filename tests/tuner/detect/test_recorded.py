@@ -17,7 +17,7 @@ def installed() -> Recorder:
 
 @pytest.fixture(scope="module")
 def program(installed: Recorder, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return real.compiled(installed, tmp_path_factory.mktemp("manual"))
+    return installed.compiled(real.SOURCE, tmp_path_factory.mktemp("manual"))
 
 
 @pytest.mark.mpi

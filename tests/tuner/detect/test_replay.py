@@ -100,7 +100,7 @@ def test_rewritten_programs_confirm_what_was_predicted(
     granted ends that are off by a factor of 2.5. How many lie in it without that:
     docs/design/advice.md."""
     installed = recorder()
-    binary = predictions.compiled(installed, tmp_path)
+    binary = installed.compiled(predictions.SOURCE, tmp_path)
 
     def confirmed() -> None:
         record = tmp_path / f"record-{len(list(tmp_path.iterdir()))}"
@@ -116,7 +116,7 @@ def test_a_clear_saving_is_told(tmp_path: Path) -> None:
     is a factor of 1.5. Of the programs in docs/design/advice.md the one with the clearest saving.
     """
     installed = recorder()
-    binary = predictions.compiled(installed, tmp_path)
+    binary = installed.compiled(predictions.SOURCE, tmp_path)
 
     def confirmed() -> None:
         record = tmp_path / f"record-{len(list(tmp_path.iterdir()))}"

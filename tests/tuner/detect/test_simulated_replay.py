@@ -13,11 +13,18 @@ from plumbline.detect.detecting import detect
 from plumbline.detect.savings import LargerRun, SimulatedSaving
 from plumbline.detect.simgrid_trace import Instead
 from plumbline.measure import unkept
-from plumbline.settings import campaign_file, starting
+from plumbline.settings import Settings, campaign_file, starting
+from plumbline.settings.toolchain import Toolchain
 from tests import simgrid
 from tests.bench.detection import broadcasts, exchanges, spmd
 
 NPROCS = 8
+
+
+def machine(nprocs: int, file: Path | None = None) -> tuple[Settings, Toolchain]:
+    """A simulated one, of the file or with Open MPI's choices."""
+    settings = campaign_file.load(file, {"nprocs": nprocs} | ({} if file else {"simulate": "ompi"}))
+    return settings, simgrid.toolchain(settings)
 
 
 def linear(me: spmd.Rank) -> spmd.Waits:
@@ -42,8 +49,7 @@ def test_a_collective_stands_where_its_first_message_was(tmp_path: Path) -> None
 
 def test_it_is_faster_on_a_cluster() -> None:
     recording = spmd.run(NPROCS, linear)
-    settings = campaign_file.load(None, {"simulate": "ompi", "nprocs": NPROCS})
-    toolchain = simgrid.toolchain(settings)
+    settings, toolchain = machine(NPROCS)
     looked = analysed(recording)
     found = simulated_replay.of_recording(toolchain, settings, looked, looked.found)
     (finding,) = found
@@ -67,8 +73,7 @@ def test_it_is_faster_on_a_cluster() -> None:
 def test_what_the_simulator_cannot_do_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """It aborts with some libraries' broadcasts, and says so."""
     recording = spmd.run(4, linear)
-    settings = campaign_file.load(None, {"simulate": "ompi", "nprocs": 4})
-    toolchain = simgrid.toolchain(settings)
+    settings, toolchain = machine(4)
     monkeypatch.setitem(simulated_replay._ACTIONS, "MPI_Bcast", "no_such_action {bytes}")
     looked = analysed(recording)
     (finding,) = simulated_replay.of_recording(toolchain, settings, looked, looked.found)
@@ -126,8 +131,7 @@ def test_what_more_ranks_would_do_is_not_guessed() -> None:
 
 def run_on(nprocs: int, main: spmd.Main) -> LargerRun:
     looked = analysed(spmd.run(4, main))
-    settings = campaign_file.load(None, {"simulate": "ompi", "nprocs": nprocs})
-    toolchain = simgrid.toolchain(settings)
+    settings, toolchain = machine(nprocs)
     simulated = SimulatedSaving("ompi", 1.0, None, None)
     found = [msgspec.structs.replace(each, simulated=simulated) for each in looked.found]
     told = larger_run.on_more_ranks(toolchain, settings, looked, found)[0].simulated
@@ -143,8 +147,7 @@ def test_a_machine_of_a_campaign_file(tmp_path: Path) -> None:
     for bandwidth in (1.25e9, 1.25e8):
         file = tmp_path / f"{bandwidth:g}.toml"
         file.write_text(f'[simulate]\nlibrary = "ompi"\nbandwidth_bytes_per_second = {bandwidth}\n')
-        settings = campaign_file.load(file, {"nprocs": 4})
-        toolchain = simgrid.toolchain(settings)
+        settings, toolchain = machine(4, file)
         (finding,) = simulated_replay.of_recording(toolchain, settings, looked, looked.found)
         assert finding.simulated is not None
         seconds.append(finding.simulated.recorded_seconds)
