@@ -1,4 +1,5 @@
-"""Options of the group `overlap`, on either side of the name of a command, and a campaign file."""
+"""Options that stand on either side of the name of a command: of the group `overlap`, beside a
+campaign file, and of where ranks go."""
 
 from __future__ import annotations
 
@@ -10,6 +11,10 @@ import pytest
 from plumbline.cli import overlap_tune
 from plumbline.overlap import knobs
 from plumbline.settings import Settings
+from plumbline.system.placement import Placement
+from plumbline_db import campaigns
+from plumbline_db.connection import Database
+from plumbline_db.layout import asked, layout
 from tests.tuner.cli.command import plumbline
 from tests.tuner.simulated import SimulatedStarter
 
@@ -60,15 +65,43 @@ def test_what_can_be_repeated_adds_up(
     assert seen == [("a=1", "b=2", "c=3")]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["thresholds", "--triples", "3"], "--triples 3: fewer than 4"),
-        (["tune", "--triples", "2"], "--triples 2: 3 at least"),
-        (["timeline", "--sizes", "8,16"], "a timeline is of one cell: name one of --sizes"),
-        (["timeline", "--work", "0"], "--work 0: it takes 1 to 1000000"),
-    ],
-)
-def test_what_a_command_cannot_do_with_an_option(words: list[str], said: str) -> None:
-    done = plumbline("overlap", *words)
-    assert done.status == 2 and said in " ".join(done.err.split())
+# --- where ranks go -------------------------------------------------------------------------------
+
+
+SMALL = ("--nprocs", "4", "--sizes", "1024,16384", "--guidelines", "GL12", "--launches", "12")
+
+
+@pytest.mark.usefixtures("starter")
+def test_they_are_settings_of_the_campaign(tmp_path: Path) -> None:
+    database = tmp_path / "plumbline.db"
+    said = plumbline("verify", *SMALL, "--bind", "core", "--map-by", "numa", "--db", database)
+    assert said.status in (0, 3), said.err
+    assert "4 ranks (oversubscribed), 1 x 4, bound to a core each, in turn over each numa" in (
+        said.out
+    )
+    assert "measured with mpirun -np 4\n" in said.out
+    found = plumbline("results", "--db", database, "--json").json
+    assert found["layout"] == "1 x 4, bound to a core each, in turn over each numa"
+    assert found["placed"] == ["measured with mpirun -np 4"]
+    assert plumbline("verify", *SMALL, "--db", database).status in (0, 3)
+    with Database.open(database) as db:
+        bound, plain = campaigns.all_campaigns(db)
+    assert {layout(bound), layout(plain)} == {found["layout"], "1 x 4"}
+    assert {asked(bound).bind, asked(plain).bind} == {"core", ""}
+
+
+def test_more_ranks_than_cores_are_bound_and_that_is_said(
+    starter: SimulatedStarter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plumbline.system.machine.processing_units", lambda: 2)
+    starter.placement = Placement(nodes=1, ppn=4, oversubscribed=True)
+    own = "-np 4 --oversubscribe --bind-to core:overload-allowed"
+    said = plumbline("verify", *SMALL, "--db", tmp_path / "one.db")
+    assert (
+        f"started with {own}, so that launches are alike: not as a plain mpirun -np 4" in said.err
+    )
+    assert f"measured with mpirun {own}\n" in said.out
+    starter.placement = starter.placement.plain()
+    said = plumbline("verify", *SMALL, "--bind", "plain", "--db", tmp_path / "two.db")
+    assert "marked as such\n" in said.err and "bound as mpirun binds by itself" in said.out
+    assert "measured with mpirun -np 4 --oversubscribe\n" in said.out
