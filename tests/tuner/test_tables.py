@@ -1,19 +1,23 @@
-"""The cases of a violation table, its looks, and why a cell has no time."""
+"""The cases of a violation table, its looks, and why a cell has no time; what a turn has decided
+stands in the next one where no winner that has changed reaches."""
 
 from __future__ import annotations
 
 import msgspec
 import pytest
 
+from plumbline.campaign import reach
 from plumbline.core.guidelines import load as load_guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
-from plumbline.measure.launches import LaunchStore, Series
+from plumbline.measure.launches import Series
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline_db import runs
-from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Suite, Verdict
+from plumbline.verify.index import Side
+from plumbline_db import runs, table_samples
+from plumbline_db.records import Suite, Verdict, Winner
+from tests.exporters.bundles import tuned, variant
+from tests.tuner.lab import Lab
 from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
 
 FEW = msgspec.structs.replace(
@@ -86,23 +90,23 @@ def test_the_plan_carries_the_settings() -> None:
     assert (plan.seed, plan.blocks, plan.reps) == (9, 4, 7)
 
 
-def begun(db: Database, campaign: Campaign, starter: SimulatedStarter, wanted: Settings):  # type: ignore[no-untyped-def]
+def begun(lab: Lab, starter: SimulatedStarter, wanted: Settings):  # type: ignore[no-untyped-def]
     """A laboratory with the launches of the first look."""
-    store = LaunchStore(db, campaign.id, starter)
+    store = lab.store(starter)
     first = tables.plan(wanted, tables.cases(FEW, wanted))
     Series(store, Suite("before"), first, {}).advance(wanted.sampling.launches)
     return store
 
 
-def decided(db: Database, campaign: Campaign, starter: SimulatedStarter, wanted: Settings):  # type: ignore[no-untyped-def]
-    store = begun(db, campaign, starter, wanted)
+def decided(lab: Lab, starter: SimulatedStarter, wanted: Settings):  # type: ignore[no-untyped-def]
+    store = begun(lab, starter, wanted)
     return tables.ViolationTable(store, "before", FEW, wanted, Suite("before")).decide()
 
 
-def by_suite(db: Database, campaign: Campaign) -> dict[str, list[str]]:
+def by_suite(lab: Lab) -> dict[str, list[str]]:
     """The plans of each suite's launches."""
     found: dict[str, list[str]] = {}
-    for run in runs.listing(db, campaign.id):
+    for run in lab.runs():
         found.setdefault(run.suite, []).append(run.plan)
     return found
 
@@ -117,9 +121,9 @@ def noisy() -> SimulatedStarter:
     return SimulatedStarter(costs, case_noise=0.05)
 
 
-def test_each_look_measures_what_is_undecided_alone(db: Database, campaign: Campaign) -> None:
+def test_each_look_measures_what_is_undecided_alone(lab: Lab) -> None:
     wanted = settings(launches=9)
-    store = begun(db, campaign, noisy(), wanted)
+    store = begun(lab, noisy(), wanted)
     table = tables.ViolationTable(store, "before", FEW, wanted, Suite("before"))
     first = table.look()
     undecided = {key(one) for one in first if one.verdict == "undecided"}
@@ -138,7 +142,7 @@ def test_each_look_measures_what_is_undecided_alone(db: Database, campaign: Camp
             assert (final.ratio, final.ratio_high) == (one.ratio, one.ratio_high)
             assert final.suites == ["before"]
     design = tables.design_of(wanted)
-    plans = by_suite(db, campaign)
+    plans = by_suite(lab)
     cases = {
         suite: {line for line in texts[0].splitlines() if line.startswith("case")}
         for suite, texts in plans.items()
@@ -151,51 +155,51 @@ def test_each_look_measures_what_is_undecided_alone(db: Database, campaign: Camp
     assert {one.launches for one in found.values()} <= set(design.launches)
 
 
-def test_no_two_launches_of_a_table_have_the_same_seed(db: Database, campaign: Campaign) -> None:
-    decided(db, campaign, noisy(), settings(launches=9))
-    texts = [text for plans in by_suite(db, campaign).values() for text in plans]
+def test_no_two_launches_of_a_table_have_the_same_seed(lab: Lab) -> None:
+    decided(lab, noisy(), settings(launches=9))
+    texts = [text for plans in by_suite(lab).values() for text in plans]
     seeds = [word for text in texts for word in text.split() if word.startswith("seed=")]
     assert len(seeds) == len(texts) > 9
     assert len(set(seeds)) == len(seeds)
 
 
-def test_a_table_is_decided_again_from_what_is_stored(db: Database, campaign: Campaign) -> None:
+def test_a_table_is_decided_again_from_what_is_stored(lab: Lab) -> None:
     wanted = settings(launches=9)
-    found = decided(db, campaign, noisy(), wanted)
-    launches = runs.listing(db, campaign.id)
-    assert decided(db, campaign, SimulatedStarter(Costs(), stop_after=0), wanted) == found
-    assert runs.listing(db, campaign.id) == launches
+    found = decided(lab, noisy(), wanted)
+    launches = lab.runs()
+    assert decided(lab, SimulatedStarter(Costs(), stop_after=0), wanted) == found
+    assert lab.runs() == launches
 
 
-def test_nothing_undecided_nothing_more(db: Database, campaign: Campaign) -> None:
-    found = decided(db, campaign, SimulatedStarter(Costs(), case_noise=0.001), settings())
+def test_nothing_undecided_nothing_more(lab: Lab) -> None:
+    found = decided(lab, SimulatedStarter(Costs(), case_noise=0.001), settings())
     assert {one.verdict for one in found} == {"holds"}
-    assert list(by_suite(db, campaign)) == ["before"]
+    assert list(by_suite(lab)) == ["before"]
 
 
-def test_what_launches_cannot_decide_gets_none(db: Database, campaign: Campaign) -> None:
+def test_what_launches_cannot_decide_gets_none(lab: Lab) -> None:
     """A mock-up whose result is wrong has no time, however often it is launched."""
     starter = SimulatedStarter(
         Costs(),
         case_noise=0.001,
         corrupt=lambda case: "wrong" if case.variant == "gather_as_allgather" else "ok",
     )
-    found = decided(db, campaign, starter, settings())
+    found = decided(lab, starter, settings())
     assert {one.guideline for one in found if one.verdict == "undecided"} == {"GL3"}
-    assert list(by_suite(db, campaign)) == ["before"]
+    assert list(by_suite(lab)) == ["before"]
 
 
-def test_one_look_at_most(db: Database, campaign: Campaign) -> None:
-    found = decided(db, campaign, noisy(), settings(launches=9, launches_max=9))
-    assert list(by_suite(db, campaign)) == ["before"]
+def test_one_look_at_most(lab: Lab) -> None:
+    found = decided(lab, noisy(), settings(launches=9, launches_max=9))
+    assert list(by_suite(lab)) == ["before"]
     assert "undecided" in {one.verdict for one in found}
 
 
-def test_looks_are_paid_for(db: Database, campaign: Campaign) -> None:
+def test_looks_are_paid_for(lab: Lab) -> None:
     """p is divided by the share of the first look, a quarter at half of the launches."""
     costs = Costs(default={"MPI_Allreduce": lambda _: 3.0})
     wanted = settings(launches=6, launches_max=12, sizes=[64, 16384])
-    store = begun(db, campaign, SimulatedStarter(costs), wanted)
+    store = begun(lab, SimulatedStarter(costs), wanted)
     found = tables.ViolationTable(store, "before", FEW, wanted, Suite("before")).look()
     cell = next(one for one in found if (one.guideline, one.bytes) == ("GL12", 64))
     assert cell.p == pytest.approx(2**-6)
@@ -203,12 +207,10 @@ def test_looks_are_paid_for(db: Database, campaign: Campaign) -> None:
 
 
 @pytest.mark.parametrize("kind", ["monotony", "split", "pattern"])
-def test_open_cases_are_both_sides_of_what_is_undecided(
-    db: Database, campaign: Campaign, kind: str
-) -> None:
+def test_open_cases_are_both_sides_of_what_is_undecided(lab: Lab, kind: str) -> None:
     """Of all tests of a cell: a size of a split cell may be compared with every smaller one."""
     wanted = settings(launches=6)
-    store = begun(db, campaign, SimulatedStarter(Costs(), case_noise=2.0), wanted)
+    store = begun(lab, SimulatedStarter(Costs(), case_noise=2.0), wanted)
     table = tables.ViolationTable(store, "before", FEW, wanted, Suite("before"))
     undecided = [one for one in table.look() if one.verdict == "undecided"]
     of_kind = [one for one in undecided if one.kind == kind]
@@ -223,16 +225,130 @@ def test_open_cases_are_both_sides_of_what_is_undecided(
         assert right in open_cases
 
 
-def test_a_mock_up_that_is_wrong_leaves_its_cells_undecided(
-    db: Database, campaign: Campaign
-) -> None:
+def test_a_mock_up_that_is_wrong_leaves_its_cells_undecided(lab: Lab) -> None:
     starter = SimulatedStarter(
         Costs(), corrupt=lambda case: "wrong" if case.variant == "gather_as_allgather" else "ok"
     )
-    found = decided(db, campaign, starter, settings())
+    found = decided(lab, starter, settings())
     cells = [one for one in found if one.guideline == "GL3"]
     assert len(cells) == 2
     for one in cells:
         assert one.verdict == "undecided"
         assert one.reason == "right side gather_as_allgather: wrong: simulated"
         assert one.ratio is None
+
+
+# --- what was decided in the turn before ----------------------------------------------------------
+
+
+SETTINGS = load(None, {"nprocs": 4, "sizes": [64, 4096], "launches": 12, "blocks": 1, "reps": 2})
+BUILT_ON = reach.built_on(GUIDELINES)
+RING = tuned("MPI_Allreduce", "ring", 0, 1024)
+OURS = variant("MPI_Gather", "gather_linear", 64, 64)
+
+
+def measured(
+    lab: Lab, turn: int, costs: Costs, *, decide: bool = True, **more: object
+) -> tables.ViolationTable:
+    store = lab.store(SimulatedStarter(costs, launch_noise=0.01))
+    suite = Suite("confirm", turn)
+    table = tables.ViolationTable(store, f"round-{turn}", FEW, SETTINGS, suite, **more)  # type: ignore[arg-type]
+    Series(store, suite, tables.plan(SETTINGS, table.planned), {}).advance(12)
+    table.look()
+    if decide:
+        table.decide()
+    return table
+
+
+def test_only_what_has_changed_is_measured_again(lab: Lab) -> None:
+    first = measured(lab, 1, Costs())
+    slow = Costs(default={"MPI_Allreduce": lambda _: 3.0})
+    second = measured(
+        *(lab, 2, slow),
+        earlier=first,
+        changed=lambda side: side == Side("MPI_Allreduce", "default", 64),
+    )
+    planned = {(case.function, case.variant, case.bytes) for case in second.planned}
+    assert planned == {
+        ("MPI_Allreduce", "default", 64),
+        ("MPI_Allreduce", "default", 4096),  # the other side of a monotony
+        ("MPI_Allreduce", "allreduce_as_reduce_plus_bcast", 64),
+    }
+    before, after = first.verdicts(), second.verdicts()
+    cells = [(one.guideline, one.function, one.bytes) for one in before]
+    assert [(one.guideline, one.function, one.bytes) for one in after] == cells
+    assert {one.stage for one in after} == {"round-2"}
+    kept = {(one.guideline, one.function, one.bytes) for one in after if "confirm-1" in one.suites}
+    assert ("GL12", "MPI_Allreduce", 4096) in kept
+    assert not any(function == "MPI_Allreduce" and size == 64 for _, function, size in kept)
+    words = {(one.guideline, one.bytes): one.verdict for one in after}
+    assert words["GL12", 64] == "violated"
+    assert words["GL12", 4096] == "holds"  # as the first table has it
+
+
+def test_what_all_looks_left_undecided_stands(lab: Lab) -> None:
+    first = measured(lab, 1, Costs(default={"MPI_Allreduce": lambda _: 1.19}))
+    assert "undecided" in {one.verdict for one in first.verdicts()}
+    second = measured(lab, 2, Costs(), earlier=first, changed=lambda _: False)
+    assert second.planned == []
+    stand = [msgspec.structs.replace(one, stage="round-2") for one in first.verdicts()]
+    assert second.verdicts() == stand
+
+
+def test_what_is_undecided_before_the_last_look_is_measured_again(lab: Lab) -> None:
+    costs = Costs(default={"MPI_Allreduce": lambda _: 1.19})
+    first = measured(lab, 1, costs, decide=False)
+    undecided = {one.bytes for one in first.verdicts() if one.verdict == "undecided"}
+    assert undecided
+    second = measured(lab, 2, costs, earlier=first, changed=lambda _: False)
+    assert {case.bytes for case in second.planned} >= undecided
+
+
+def test_a_table_rests_on_the_launches_that_its_verdicts_name(lab: Lab) -> None:
+    first = measured(lab, 1, Costs())
+    second = measured(
+        *(lab, 2, Costs(default={"MPI_Allreduce": lambda _: 3.0})),
+        earlier=first,
+        changed=lambda side: side == Side("MPI_Allreduce", "default", 64),
+    )
+    found = {
+        (one.case.function, one.case.variant, one.case.bytes): len(one.runs)
+        for one in table_samples.samples(lab.db, lab.campaign.id, second.verdicts())
+    }
+    assert found["MPI_Allreduce", "default", 64] == 12
+    assert found["MPI_Allreduce", "default", 4096] == 24  # the same in both turns
+    assert found["MPI_Gather", "default", 64] == 12
+    every = runs.launch_samples(lab.db, lab.campaign.id, ["confirm-1"])
+    plain = table_samples.samples(lab.db, lab.campaign.id, first.verdicts())
+    assert [one.case for one in plain] == [one.case for one in every]
+    assert set(table_samples.suites(second.verdicts())) == {"confirm-1", "confirm-2"}
+
+
+@pytest.mark.parametrize(
+    ("winner", "side", "reached"),
+    [
+        (RING, Side("MPI_Allreduce", "default", 64), True),
+        (RING, Side("MPI_Allreduce", "default", 4096), True),  # a variable may turn off more
+        (RING, Side("MPI_Gather", "default", 64), False),
+        (RING, Side("MPI_Scatter", "scatter_as_bcast", 64), False),
+        (RING, Side("MPI_Reduce", "reduce_as_allreduce", 4096), True),
+        (RING, Side("MPI_Allreduce", "default", 2048, 2), True),
+        (OURS, Side("MPI_Gather", "default", 64), True),
+        (OURS, Side("MPI_Gather", "default", 4096), False),
+        (OURS, Side("MPI_Allreduce", "default", 64), False),
+        (OURS, Side("MPI_Gather", "gather_as_nobody_knows", 4096), True),
+    ],
+)
+def test_what_a_winner_reaches(winner: Winner, side: Side, reached: bool) -> None:
+    assert reach.side_changes([winner], side, BUILT_ON) is reached
+    assert not reach.side_changes([], side, BUILT_ON)
+
+
+def test_what_differs_between_two_turns() -> None:
+    other = tuned("MPI_Bcast", "chain", 64, 4096)
+    faster = msgspec.structs.replace(RING, speedup=9.0)
+    assert reach.changed([RING, other], [faster, other]) == []
+    assert reach.changed([RING, other], [RING]) == [other]
+    assert reach.changed([RING], [RING, OURS]) is None  # the preload library comes in
+    assert reach.changed([RING, OURS], [OURS]) == [RING]
+    assert reach.changed([RING], [msgspec.structs.replace(RING, function="*")]) is None

@@ -1,4 +1,5 @@
-"""Who shares a cold launch: what is called underneath, and what is seen where nobody says so."""
+"""Who shares a cold launch: what is called underneath, and what is seen where nobody says so; what
+is found out where the library's own call ends launches."""
 
 from __future__ import annotations
 
@@ -13,20 +14,21 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.space_file import for_library
 from plumbline.measure import tables
-from plumbline.measure.launches import LaunchStore
+from plumbline.measure.launches import IN_A_ROW
 from plumbline.search.race.cold_launches import settings_of
 from plumbline.search.race.company import AGREE, Company
 from plumbline.search.race.effort import Effort
 from plumbline.search.race.race import Race
+from plumbline.search.rescue import rescue
 from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
 from plumbline.settings.campaign_file import load
 from plumbline.system import paths
-from plumbline_db import events, runs
-from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Suite, Trial
+from plumbline_db.probe_records import CaseRecord
+from plumbline_db.records import Suite, Trial
 from tests.db import build
 from tests.tuner.cold_machine import ColdStarter, candidate_space, forced
+from tests.tuner.lab import Lab
 from tests.tuner.search.racing import EVERY, PLAN, rounds_for
 from tests.tuner.simulated import Costs, Rules
 
@@ -150,9 +152,9 @@ BESIDE = "rabenseifner"  # what Reduce has in force in that launch
 
 
 def race(
-    db: Database, campaign: Campaign, starter: ColdStarter, effort: Effort, company: Company
+    lab: Lab, starter: ColdStarter, effort: Effort, company: Company
 ) -> dict[Target, list[Trial]]:
-    store = LaunchStore(db, campaign.id, starter)
+    store = lab.store(starter)
     one = Race(store, candidate_space(), PLAN, {}, effort, Suite("search", 1), company=company)
     return one.run([BCAST, REDUCE], refine=False)
 
@@ -161,47 +163,43 @@ def exact(costs: Costs) -> Touching:
     return Touching(costs, launch_noise=0.0, case_noise=0.0, sample_noise=0.0)
 
 
-def test_what_is_touched_is_found_in_a_sample_and_measured_alone(
-    db: Database, campaign: Campaign
-) -> None:
+def test_what_is_touched_is_found_in_a_sample_and_measured_alone(lab: Lab) -> None:
     """The fastest of Reduce seems to be slow, but not the slowest."""
     costs = Costs(algorithm={("MPI_Reduce", BESIDE): lambda *_: 0.2})
     company = Company(candidate_space())
-    trials = race(db, campaign, exact(costs), EVERY, company)
+    trials = race(lab, exact(costs), EVERY, company)
     (found,) = [one for one in trials[REDUCE] if BESIDE in one.knobs.values()]
     assert found.ratio == pytest.approx(0.2, rel=0.02)
     assert list(company.apart) == ["MPI_Reduce"]
     assert "took 3.00 times as long in company" in company.apart["MPI_Reduce"]
-    again = [one for one in runs.listing(db, campaign.id) if "-apart-cold-" in one.suite]
+    again = [one for one in lab.runs() if "-apart-cold-" in one.suite]
     assert len(again) == len([one for one in candidate_space().first("MPI_Reduce") if one.is_knobs])
     assert all(len(forced(one.environment)) == 1 for one in again)
 
 
-def test_a_default_that_is_touched_shows_it(db: Database, campaign: Campaign) -> None:
+def test_a_default_that_is_touched_shows_it(lab: Lab) -> None:
     """Where Bcast alone has something in force, Reduce is as it is."""
     starter = exact(Costs())
     starter.touched, starter.guilty = "default", "knomial"
     company = Company(candidate_space())
-    race(db, campaign, starter, EVERY, company)
+    race(lab, starter, EVERY, company)
     assert company.apart == {"MPI_Reduce": "the default took 3.00 times as long in company"}
 
 
-def test_on_a_machine_with_noise_what_is_clear_is_seen(db: Database, campaign: Campaign) -> None:
+def test_on_a_machine_with_noise_what_is_clear_is_seen(lab: Lab) -> None:
     costs = Costs(algorithm={("MPI_Reduce", BESIDE): lambda *_: 0.2})
     company = Company(candidate_space())
-    trials = race(db, campaign, Touching(costs), Effort(), company)
+    trials = race(lab, Touching(costs), Effort(), company)
     (found,) = [one for one in trials[REDUCE] if BESIDE in one.knobs.values()]
     assert found.ratio == pytest.approx(0.2, rel=0.1)
     assert list(company.apart) == ["MPI_Reduce"]
 
 
-def test_where_nothing_is_touched_a_tenth_more_launches_say_so(
-    db: Database, campaign: Campaign
-) -> None:
+def test_where_nothing_is_touched_a_tenth_more_launches_say_so(lab: Lab) -> None:
     company = Company(candidate_space())
-    race(db, campaign, ColdStarter(Costs()), Effort(), company)
+    race(lab, ColdStarter(Costs()), Effort(), company)
     assert company.apart == {}
-    cold = [one for one in runs.listing(db, campaign.id) if one.environment]
+    cold = [one for one in lab.runs() if one.environment]
     alone = {one.suite.partition("-alone")[0] for one in cold if "-alone-cold-" in one.suite}
     shared = {one.suite.partition("-cold-")[0] for one in cold if len(forced(one.environment)) > 1}
     assert alone == shared
@@ -209,11 +207,11 @@ def test_where_nothing_is_touched_a_tenth_more_launches_say_so(
 
 
 def test_searches_among_cold_knobs_start_by_our_own_barrier_and_say_who_is_measured_alone(
-    db: Database, campaign: Campaign
+    lab: Lab,
 ) -> None:
     settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2, "use": "after_barrier"})
     costs = Costs(algorithm={("MPI_Reduce", BESIDE): lambda *_: 0.2})
-    store = LaunchStore(db, campaign.id, Touching(costs))
+    store = lab.store(Touching(costs))
     sizes = {one.function: [one.bytes] for one in (BCAST, REDUCE)}
     rounds = rounds_for(store, sizes, settings, candidate_space())
     table = [
@@ -221,10 +219,10 @@ def test_searches_among_cold_knobs_start_by_our_own_barrier_and_say_who_is_measu
         for one in (BCAST, REDUCE)
     ]
     rounds.first(1, table, {}, [], lambda *_: {}, refine=lambda: False)
-    plans = [one.plan for one in runs.listing(db, campaign.id)]
+    plans = [one.plan for one in lab.runs()]
     assert tables.plan(settings, []).harness == ("MPI_Barrier",)
     assert plans and all(" sync=dissemination" in one for one in plans)
-    said = [one.said for one in events.get(db, campaign.id) if one.kind == "measured alone"]
+    said = [one.said for one in lab.events() if one.kind == "measured alone"]
     assert len(said) == 1 and said[0].startswith("search-1: MPI_Reduce: coll_tuned_reduce")
 
 
@@ -239,3 +237,51 @@ def test_launches_that_differ_are_heard_together() -> None:
     company = Company(candidate_space())
     looks = [company.learn("MPI_Bcast", "x", [0.2], 0.1) for _ in range(9)]
     assert looks.index(True) == 2  # 0.2 > 0.02 + 3 × 0.1 / √3
+
+
+# --- where the library's own call ends launches ---------------------------------------------------
+
+
+SMALL, LARGE = Target("MPI_Bcast", 1024), Target("MPI_Bcast", 65536)
+FAST = {("MPI_Bcast", "binomial"): lambda *_: 0.5}
+
+
+def breaks(case: CaseRecord, values: set[str]) -> bool:
+    """The library as it is at both sizes, and one algorithm at one of them."""
+    return not values or ("chain" in values and case.bytes == LARGE.bytes)
+
+
+def test_a_candidate_takes_one_launch_for_all_sizes_and_what_breaks_is_left_out(lab: Lab) -> None:
+    starter = ColdStarter(
+        Costs(algorithm=FAST),
+        breaks=breaks,
+        lies=lambda function, values: "pipeline" in values,
+        launch_noise=0.0,
+        case_noise=0.0,
+    )
+    store = lab.store(starter)
+    for cell in (SMALL, LARGE):
+        store.aside.put(PlanCase(cell.function, cell.bytes), "SIGSEGV")
+    small, large = rescue(store, candidate_space(), PLAN, [SMALL, LARGE], 1, 1, lambda: True)
+    count = len(small.trials)
+    launched = lab.runs()
+    assert len(launched) == count + IN_A_ROW  # only chain was started again
+    states = {
+        (found.bytes, value): (one.state, one.detail)
+        for found in (small, large)
+        for one in found.trials
+        for value in one.knobs.values()
+    }
+    assert states[1024, "chain"][0] == "measured" and states[65536, "chain"][0] == "failed"
+    assert "under way" in states[65536, "chain"][1]
+    assert {states[size, "pipeline"][0] for size in (1024, 65536)} == {"wrong"}
+    assert f"{count - 1} work, " in small.reason and f"{count - 2} work, " in large.reason
+    assert "_algorithm=binomial coll" in small.reason and "takes the least time" in small.reason
+
+
+def test_what_has_no_time_is_said(lab: Lab) -> None:
+    store = lab.store(ColdStarter(Costs()))
+    store.aside.put(PlanCase(SMALL.function, SMALL.bytes), "SIGSEGV")
+    (found,) = rescue(store, candidate_space(), PLAN, [SMALL], 1, 1, lambda: False)
+    assert found.trials == [] and found.reason.endswith("there was no time")
+    assert lab.runs() == []
