@@ -1,4 +1,5 @@
-"""Processes end when they should, with everything they started, and say how."""
+"""Processes end when they should, with everything they started, and say how; signals end a command
+once."""
 
 from __future__ import annotations
 
@@ -7,13 +8,15 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from plumbline.system import process
+from plumbline.system import ending, process
 from plumbline_db.errors import PlumblineError
+from tests.tuner.started import environment
 
 
 def test_says_how_it_ended() -> None:
@@ -136,11 +139,9 @@ except ending.Ended as ended:
 def test_who_ignores_that_it_is_to_end_does_not_outlive_this_process(
     tmp_path: Path, numbers: list[signal.Signals], grace_seconds: float
 ) -> None:
-    root = Path(__file__).parents[2]
-    folders = os.pathsep.join(str(root / one) for one in ("tuner", "db", "exporters"))
     one = subprocess.Popen(
         [sys.executable, "-c", STUBBORN, str(grace_seconds)],
-        env=os.environ | {"PYTHONPATH": folders},
+        env=environment(),
         cwd=tmp_path,
     )
     pids = tmp_path / "pids"
@@ -165,3 +166,66 @@ def test_what_a_finished_process_leaves_behind_is_ended() -> None:
     assert (done.status, done.timed_out) == (0, False)
     assert done.seconds < 100
     assert ends(int(done.stdout))
+
+
+# --- signals end a command once -------------------------------------------------------------------
+
+
+ALL = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.mark.parametrize("number", ALL)
+def test_each_raises_where_the_main_thread_is(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with ending.by_signals():
+        with pytest.raises(ending.Ended) as raised:
+            signal.raise_signal(number)
+        assert raised.value.signal == number
+        assert raised.value.by_hand == (number == signal.SIGINT)
+        assert isinstance(raised.value, KeyboardInterrupt)  # what others know to let through
+        assert not ending.in_haste()
+    assert signal.getsignal(number) == before
+
+
+def test_the_second_is_only_told_and_the_third_raises() -> None:
+    with ending.by_signals():
+        with pytest.raises(ending.Ended):
+            signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+        assert ending.in_haste()
+        with pytest.raises(ending.Ended):
+            signal.raise_signal(signal.SIGINT)
+    with ending.by_signals():
+        assert not ending.in_haste()
+
+
+def test_what_is_held_comes_at_the_end_of_the_block() -> None:
+    passed = []
+    with ending.by_signals(), pytest.raises(ending.Ended):
+        with ending.held():
+            signal.raise_signal(signal.SIGTERM)
+            passed.append("inside")
+        passed.append("after")
+    assert passed == ["inside"]
+
+
+def test_what_this_process_was_started_to_ignore_is_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ending.by_signals():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_other_threads_are_not_asked() -> None:
+    done = []
+
+    def work() -> None:
+        with ending.by_signals(), ending.held():
+            done.append(1)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done == [1]
