@@ -1,18 +1,30 @@
-"""Canaries, into the database and the detector."""
+"""Canaries: their cells and launches, the database and the detector, and what has changed since."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from plumbline.daemon import canary
+from plumbline.daemon import canary, canary_launches, cells, fingerprint
+from plumbline.daemon.cells import Cell, Chosen
 from plumbline.daemon.configuration import CanaryTable
+from plumbline.daemon.in_force import InForce
+from plumbline.daemon.step import Step
+from plumbline.daemon.watcher import Watcher
+from plumbline.libraries import Knob
+from plumbline.settings.site_rules import InForce as SiteRules
+from plumbline.settings.toolchain import Variant
 from plumbline.watch.state import CellState
 from plumbline_db import alarms, campaigns, cost, integrity, runs, suites, watching, winners
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import CANARY, Suite
+from plumbline_db.records import CANARY, UNBOUNDED_BYTES, Suite
+from plumbline_db.watch_records import Canary
+from tests.db import build
+from tests.exporters.bundles import tuned
 from tests.tuner.daemon.watching import Site, slower
-from tests.tuner.simulated import Interrupted, failed
+from tests.tuner.simulated import Interrupted, failed, toolchain
 
 REGRESSION = {("MPI_Allreduce", 65536): 1.3}
 
@@ -133,3 +145,205 @@ def test_begin_watching_twice_is_once(site: Site) -> None:
     first = canary.begin_watching(work, site.facts(work))
     site.clock.sleep(hours=5)
     assert canary.begin_watching(site.work(), {}) == first
+
+
+# --- which cells are watched ----------------------------------------------------------------------
+
+
+SIZES = {"MPI_Bcast": [64, 1024], "MPI_Reduce": [64, 1024]}
+VARIANTS = [
+    Variant(f"{name}_{kind}", f"MPI_{name.capitalize()}", kind, restrictions, "")
+    for name in ("bcast", "reduce", "barrier", "scan")
+    for kind in ("algorithm", "mockup", "naive")
+    for restrictions in ([], ["commutative"])
+]
+
+
+def choose(most: int = 40, references: int = 10, **given: object) -> cells.Chosen:
+    known = {"winners": [], "table": [], "weights": {}, "sizes": SIZES, "variants": VARIANTS}
+    return cells.choose(**known | given, most=most, references=references)
+
+
+def test_winners_come_first() -> None:
+    winner = tuned("MPI_Bcast", "chain", 1024, UNBOUNDED_BYTES)
+    verdict = build.verdict("after")
+    found = choose(winners=[winner], table=[verdict], weights={("MPI_Scan", 8): 1.0})
+    roles = list(found.roles.items())
+    assert roles[0] == (Cell("MPI_Bcast", "default", 1024), "winner")
+    assert roles[1] == (Cell(verdict.function, "default", verdict.bytes), "violation")
+    assert roles[2] == (Cell("MPI_Scan", "default", 8), "application")
+    assert [role for _, role in roles].count("table") == 3
+    few = choose(2, winners=[winner], table=[verdict])
+    assert [role for role in few.roles.values() if role != "reference"] == ["winner", "violation"]
+
+
+def test_references_are_algorithms_that_take_anything() -> None:
+    found = choose().references
+    assert len(found) == 6  # Bcast, Reduce, Scan at two sizes
+    assert all(cell.variant.endswith("_algorithm") for cell in found)
+    assert not any(cell.function == "MPI_Barrier" for cell in found)
+    first = found[:3]
+    assert {cell.function for cell in first} == {"MPI_Bcast", "MPI_Reduce", "MPI_Scan"}
+    assert {cell.bytes for cell in first} == {64, 1024}
+    assert len(choose(references=3).references) == 3
+
+
+# --- which launches have which cells --------------------------------------------------------------
+
+
+QUIET, NOISY, REFERENCE = (
+    Cell("MPI_Bcast", "default", 8),
+    Cell("MPI_Scan", "default", 8),
+    Cell("MPI_Bcast", "ours", 8),
+)
+CHOICE = Chosen({QUIET: "winner", NOISY: "table", REFERENCE: "reference"})
+
+
+def test_later_launches_have_noisy_cells_and_references_alone() -> None:
+    canary = Canary("c", 7, CANARY, "", "")
+    first, second = canary_launches.parts(canary, CHOICE, {QUIET: 2, NOISY: 8, REFERENCE: 2})
+    assert (first.suite, first.before, first.launches) == (Suite(CANARY, 7), 0, 2)
+    assert first.cells == [QUIET, NOISY, REFERENCE]
+    assert (second.suite, second.before, second.launches) == (Suite(CANARY, 7, look=2), 2, 6)
+    assert second.cells == [NOISY, REFERENCE]
+
+
+def test_a_noisy_machine_gets_more_launches_and_a_kill_between_loses_none(site: Site) -> None:
+    site.changed(canary={"launches_max": 8})
+    site.starter._case_noise = 0.04
+    assert {one.launches for one in site.canaries(20)} == {2}
+    whole = site.canary()
+    assert (whole.outcome, whole.launches) == ("judged", 8)
+    begun = len(site.starter.launches)
+    site.starter._stop_after = begun + 4
+    with pytest.raises(Interrupted):
+        site.canary()
+    site.starter._stop_after = None
+    whole = site.canary()
+    assert (whole.round, whole.outcome, whole.launches) == (22, "judged", 8)
+    assert len(site.starter.launches) == begun + 8
+    listed = runs.listing(site.db, site.campaign.id)
+    named = {run.suite for run in listed if run.suite.startswith("canary-22")}
+    assert "canary-22" in named and len(named) > 1
+    states = [
+        msgspec.json.decode(one.state, type=CellState)
+        for one in watching.cells(site.db, site.campaign.id)
+    ]
+    assert max(state.launches for state in states) == 8
+
+
+# --- what has changed since -----------------------------------------------------------------------
+
+
+OURS = InForce("generation 3 of openmpi", 3, "/g/3", {"/g/3/rules": "00"}, [], {"a_knob": "1"})
+
+
+def facts(**changes: object) -> dict[str, str]:
+    given = {
+        "machine": build.MACHINE,
+        "library": build.LIBRARY,
+        "knobs": {},
+        "site": None,
+        "in_force": OURS,
+    }
+    return fingerprint.facts(**given | changes)
+
+
+def test_each_change_is_said_by_name() -> None:
+    kernel = msgspec.structs.replace(build.MACHINE, kernel="6.1.0-19-amd64")
+    (change,) = fingerprint.changes(facts(), facts(machine=kernel))
+    assert change.text == "kernel: 6.1.0-18-amd64, now 6.1.0-19-amd64" and change.makes_stale
+    library = msgspec.structs.replace(build.LIBRARY, fingerprint="other")
+    (change,) = fingerprint.changes(facts(), facts(library=library))
+    assert "openmpi-4.1.4 (other)" in change.text and change.makes_stale
+    assert fingerprint.changes(facts(), facts()) == []
+
+
+def test_settings_of_the_site_are_those_of_others() -> None:
+    knobs = {
+        "a_knob": Knob("a_knob", "1", "int", True, {}, "file (x)"),
+        "btl": Knob("btl", "tcp", "string", True, {}, "file (/etc/y)"),
+        "unset": Knob("unset", "0", "int", True, {}),
+    }
+    (change,) = fingerprint.changes(facts(), facts(knobs=knobs))
+    assert change.text == "settings of the site: nothing, now btl = tcp"
+    assert not change.makes_stale
+    rules = SiteRules(Path("/etc/rules"), "1\n", "the settings")
+    (change,) = fingerprint.changes(facts(), facts(site=rules))
+    assert "rules file /etc/rules" in change.text
+    ours = SiteRules(Path("/g/3/rules"), "1\n", "the settings")
+    assert fingerprint.changes(facts(), facts(site=ours)) == []
+
+
+def test_files_that_somebody_has_changed() -> None:
+    spoilt = msgspec.structs.replace(OURS, files={"/g/3/rules": "11"}, changed=["rules"])
+    (change,) = fingerprint.changes(facts(), facts(in_force=spoilt))
+    assert "of which rules changed since" in change.text
+
+
+def on_another_kernel(site: Site) -> Watcher:
+    tools = toolchain()
+    machine = msgspec.structs.replace(tools.machine, kernel="7.0")
+    other = msgspec.structs.replace(tools, machine=machine)
+    watcher = site.watcher()
+    watcher._find = lambda *_: (other, site.starter)
+    return watcher
+
+
+def test_another_kernel_makes_the_table_out_of_date(site: Site) -> None:
+    site.canaries(3)
+    watcher = on_another_kernel(site)
+    site.clock.sleep(hours=1)
+    done = watcher.advance(site.db)
+    assert done.step is Step.WAIT and "out of date" in done.told[0].what
+    row = watching.campaign(site.db, site.campaign.id)
+    assert "kernel: " in row.stale and row.stale_since
+    site.clock.sleep(hours=1)
+    done = watcher.advance(site.db)
+    assert done.told == [] and "run `plumbline campaign`" in done.because
+    # Put back, all goes on.
+    watcher._find = site.find
+    site.clock.sleep(hours=1)
+    watcher.advance(site.db)
+    assert watching.campaign(site.db, site.campaign.id).stale == ""
+    site.clock.sleep(hours=1)
+    assert watcher.advance(site.db).step is Step.CANARY
+
+
+def test_a_table_that_is_out_of_date_is_measured_anew_where_that_is_asked_for(site: Site) -> None:
+    site.changed(search={"whole": True})
+    site.canaries(2)
+    watcher = on_another_kernel(site)
+    steps = []
+    for _ in range(4):
+        site.clock.sleep(hours=1)
+        steps.append(watcher.advance(site.db))
+    assert [one.step for one in steps] == [Step.WAIT, Step.CAMPAIGN, Step.CANARY, Step.CANARY]
+    new = campaigns.get(site.db, None)
+    assert new.id != site.campaign.id and new.state == "finished"
+    assert steps[-1].campaign == new.id
+
+
+def test_files_that_were_spoilt_are_told_and_measured(site: Site) -> None:
+    site.canaries(3)
+    watcher = site.watcher()
+    site.clock.sleep(hours=1)
+    watcher.advance(site.db)
+    spoilt = msgspec.structs.replace(site.work().in_force, changed=["ompi-rules.conf"])
+    from plumbline.daemon import in_force
+
+    find, in_force.find = in_force.find, lambda *_: spoilt
+    try:
+        site.clock.sleep(minutes=11)
+        done = watcher.advance(site.db)
+        assert "what is in force has changed" in done.told[0].what
+        assert "ompi-rules.conf changed since" in done.told[0].table
+        # Too little was learnt before it: it is learnt anew, but of what no file changes.
+        learning = [
+            (one.role == "reference", len(msgspec.json.decode(one.state, type=CellState).learning))
+            for one in watching.cells(site.db, site.campaign.id)
+        ]
+        assert set(learning) == {(True, 4), (False, 0)}
+        assert watcher.advance(site.db).step is Step.CANARY  # at once, and not in an hour
+    finally:
+        in_force.find = find

@@ -1,4 +1,5 @@
-"""From trials to winners: ranges, preferences, and one choice where there must be one."""
+"""From trials to winners: ranges, preferences, and one choice where there must be one, or one value
+with ranges."""
 
 from __future__ import annotations
 
@@ -8,9 +9,15 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from plumbline.core.configuration import Configuration
+from plumbline.search.race import ranged
+from plumbline.search.race.effort import Effort
+from plumbline.search.race.evidence import Evidence
+from plumbline.search.race.judging import Decision, Judge
+from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.cells import Target
 from plumbline.search.space.select import Selection, Weights, by_benefit
 from plumbline_db.records import UNBOUNDED_BYTES, Trial, Winner
@@ -311,6 +318,7 @@ TABLES = tables("MPI_Allreduce")
 
 
 @pytest.mark.parametrize("function", NAMES)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_winners_never_overlap_and_can_be_exported(function: str, data: st.DataObject) -> None:
     """Rules among themselves, and profiles among themselves; inside the measured sizes."""
@@ -350,6 +358,7 @@ def test_every_winner_is_faster_beyond_doubt_at_all_its_sizes(
         )
 
 
+@settings(max_examples=50)
 @given(TABLES, st.randoms(use_true_random=False))
 def test_the_order_of_trials_does_not_matter(
     trials: dict[int, list[Trial]], chance: random.Random
@@ -365,3 +374,101 @@ def test_a_uniform_choice_over_neighbours_is_one_rule(sizes: list[int], ratio: f
     places = sorted(SIZES.index(size) for size in sizes)
     gaps = sum(1 for left, right in pairwise(places) if right != left + 1)
     assert len(found) == gaps + 1
+
+
+# --- what must be gained where an application spends its time -------------------------------------
+
+
+HEAVY, LIGHT, NONE = (Target("MPI_Bcast", size) for size in (8, 64, 512))
+WEIGHTS = {("MPI_Bcast", 8): 0.9, ("MPI_Bcast", 64): 0.1, ("MPI_Bcast", 512): 0.0}
+
+
+@pytest.mark.parametrize(
+    ("weights", "cells", "least"),
+    [
+        (None, [HEAVY], 0.01),
+        ({}, [HEAVY], 0.01),
+        (WEIGHTS, [HEAVY], 0.01 / 1.8),
+        (WEIGHTS, [LIGHT], 0.04),
+        (WEIGHTS, [NONE], 0.04),
+        (WEIGHTS, [LIGHT, HEAVY], 0.01 / 1.8),
+        (dict.fromkeys(WEIGHTS, 0.2), [HEAVY], 0.01),
+    ],
+)
+def test_what_must_be_gained(
+    weights: dict[tuple[str, int], float] | None, cells: list[Target], least: float
+) -> None:
+    assert Effort(weights=weights).least_gain(cells) == pytest.approx(least)
+
+
+def stopped(cell: Target, weights: dict[tuple[str, int], float] | None) -> str:
+    """Two candidates, a hundredth apart, both far ahead of the default in eight launches."""
+    first, second = Candidate("bcast_chain"), Candidate("bcast_binary")
+    evidence = Evidence(exact=False, spread=0.1)
+    for run in range(8):
+        evidence.add_cold(cell, first, run, -0.30 - 0.001 * run)
+        evidence.add_cold(cell, second, run, -0.29 - 0.001 * run)
+    effort = Effort(weights=weights)
+    judge = Judge(evidence, effort)
+    of = Decision([cell], [first, second], {}, looks=8)
+    assert judge.leader(of) == first != DEFAULT
+    gain = judge.gain(of, first)
+    assert effort.gain / 1.8 < gain < effort.gain
+    return judge.stop(of)
+
+
+def test_a_heavy_cell_goes_on_where_a_light_one_ends() -> None:
+    assert stopped(HEAVY, WEIGHTS) == ""
+    assert "expected to gain" in stopped(LIGHT, WEIGHTS)
+    assert stopped(HEAVY, None) == stopped(LIGHT, None) != ""
+
+
+# --- values with ranges of sizes ------------------------------------------------------------------
+
+
+KNOB = "MV2_INTER_REDUCE_TUNING"
+
+
+def with_ranges(value: str, ratio: float | None, state: str = "measured", **more: str) -> Trial:
+    knobs = {KNOB: value, **more}
+    low, high = (None, None) if ratio is None else (ratio - 0.01, ratio + 0.01)
+    return Trial("default", knobs, state, ratio, low, high, 4, "")  # type: ignore[arg-type]
+
+
+def value_of(by_size: Mapping[int, Mapping[str, float]]) -> str | None:
+    trials = {size: [with_ranges(*one) for one in those.items()] for size, those in by_size.items()}
+    found = ranged.candidate(KNOB, trials)
+    return None if found is None else found.configuration[KNOB]
+
+
+def test_each_size_gets_the_best_algorithm_there() -> None:
+    small, large = {"1": 1.0, "2": 1.1, "5": 1.6}, {"1": 0.9, "2": 1.2, "5": 0.6}
+    assert value_of({64: small, 4096: small, 16384: large, 65536: large}) == "1:0-8192,5:8193-+"
+
+
+def test_what_is_as_good_makes_no_range() -> None:
+    """2 is the best at 64 B by a hair, 5 is as good everywhere."""
+    assert value_of({64: {"2": 0.90, "5": 0.91}, 4096: {"5": 0.5}}) is None
+    three = {64: {"2": 0.90, "5": 0.91}, 1024: {"5": 0.9, "1": 1.0}, 16384: {"1": 0.5, "5": 0.9}}
+    assert value_of(three) == "5:0-4096,1:4097-+"
+
+
+@pytest.mark.parametrize(
+    "by_size",
+    [
+        {64: {"1": 1.0}, 4096: {"8": 0.5}},  # not in ranges
+        {64: {"1": 1.0}, 4096: {}},  # no answer
+        {64: {"1": 1.3, "5": 1.5}, 4096: {"1": 1.2, "5": 0.9}},  # nothing to be gained
+    ],
+)
+def test_where_there_is_no_such_value(by_size: Mapping[int, Mapping[str, float]]) -> None:
+    assert value_of(by_size) is None
+
+
+def test_other_settings_and_what_failed_are_no_algorithms() -> None:
+    beside = with_ranges("5", 0.5, MV2_INTER_REDUCE_TUNING_TWO_LEVEL="1")
+    ours = Trial("reduce_ring", {}, "measured", 0.4, 0.4, 0.4, 4, "")
+    wrong = with_ranges("2", None, "wrong")
+    here = [with_ranges("1", 0.9), beside, ours, wrong]
+    found = ranged.candidate(KNOB, {64: here, 4096: [*here, with_ranges("5", 0.8)]})
+    assert found == Candidate(configuration=Configuration.of({KNOB: "1:0-512,5:513-+"}))
