@@ -14,7 +14,7 @@ import pytest
 
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch import launcher_for
-from plumbline.launch.batch import Queue
+from plumbline.launch.batch import Queue, SchedulerTable
 from plumbline.launch.flux import FluxTable
 from plumbline.launch.lsf import LsfTable
 from plumbline.launch.pbs import PbsTable
@@ -89,7 +89,7 @@ class Scheduler:
         )
 
 
-def queue_of(ranks: Starter) -> Queue:
+def queue_of(ranks: Starter) -> Queue[SchedulerTable]:
     assert isinstance(ranks._launcher, Queue)
     return ranks._launcher
 
