@@ -7,12 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.campaign.pairs import Pairs
 from plumbline.core.application import (
     heaviest,
     nearest,
@@ -23,18 +21,9 @@ from plumbline.core.application import (
     worth,
     write,
 )
-from plumbline.core.plan import PlanCase
-from plumbline.results import saving
 from plumbline.search.space.cells import Target
-from plumbline.settings import stored
-from plumbline.settings.ranks_asked import of, ranks
 from plumbline_db.errors import UsageError
-from plumbline_db.records import Suite
-from tests.db import build
-from tests.tuner import planted
 from tests.tuner.applications import application, calls, written
-from tests.tuner.lab import Lab
-from tests.tuner.simulated import OURS, Costs, SimulatedStarter
 
 MIXED = application(
     calls("MPI_Allreduce", 8, 1000, 5e-6, waiting=200),  # 1 s, 5 ms of it work
@@ -168,103 +157,3 @@ def test_the_nearest_is_within_reach(wanted: int, sizes: set[int]) -> None:
             <= max(size, wanted) / min(size, wanted) * 1.000001
             for size in sizes
         )
-
-
-# --- what an application saves --------------------------------------------------------------------
-
-
-def test_launches_differ_by_a_factor_that_anchors_show(lab: Lab) -> None:
-    """An application that calls the tuned function alone, on a machine that drifts by a quarter:
-    what is in force changes nothing, and nothing is saved."""
-    settings = planted.settings()
-    campaign = msgspec.structs.replace(lab.campaign, settings=stored.text_of(settings))
-    reference_cases = [
-        PlanCase(name, size, ours) for ours, name in OURS.items() for size in planted.SIZES
-    ]
-    winner = build.winner(function="MPI_Allreduce", bytes_from=1, bytes_to=65536)
-    store = lab.store(SimulatedStarter(Costs(), launch_noise=0.25))
-    pairs = Pairs(store, settings, {}, [winner], reference_cases)
-    cells = [PlanCase("MPI_Allreduce", size) for size in planted.SIZES]
-    seed = settings.sampling.seed
-    pairs.add(Suite("confirm", 1), settings.sampling.launches, cells, seed=seed)
-    suites = ["confirm-1"]
-    table = [build.verdict("after", bytes=size, suites=suites) for size in planted.SIZES]
-    found = saving.cold(lab.db, campaign, table, [winner])
-    assert found.keys() == {Target("MPI_Allreduce", size) for size in planted.SIZES}
-    for one in found.values():
-        low, high = one.ratio.low, one.ratio.high
-        assert low is not None and high is not None
-        assert one.ratio.ratio == pytest.approx(1, abs=0.02)
-        assert 0.97 < low < high < 1.03
-
-
-# --- numbers of ranks on command lines ------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("mpirun -np 4 ./app", 4),
-        ("mpirun -n 4 ./app -n 7", 4),
-        ("/opt/mpi/bin/mpiexec --np 16 ./app", 16),
-        ("mpirun.openmpi --oversubscribe --mca btl self,vader -np 3 ./app", 3),
-        ("mpirun --map-by node --bind-to core -x A=1 -np=8 ./app", 8),
-        ("mpiexec.hydra -genv A 1 -ppn 2 -n 6 ./app", 6),
-        ("mpirun -np 2 ./one : -np 3 ./two", 5),
-        ("srun -n 32 ./app", 32),
-        ("srun -n32 -N 2 ./app", 32),
-        ("srun -N 2 -c 4 --ntasks=64 ./app", 64),
-        ("srun --mpi=pmix --ntasks 8 ./app", 8),
-        ("smpirun -platform p.xml -hostfile h -np 512 ./app", 512),
-        ("env A=1 nice -n 5 mpirun -np 4 ./app", 4),
-        ("timeout --signal INT 60 srun -n 8 ./app", 8),
-    ],
-)
-def test_plainly_there(line: str, expected: int) -> None:
-    assert ranks(line.split()) == expected
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "",
-        "./app -n 4",
-        "sh -c true -n 4",
-        "mpirun ./app -n 4",  # the program's
-        "mpirun --some-option 3 -np 4 ./app",  # who knows what 3 is
-        "mpirun -np four ./app",
-        "mpirun -np",
-        "mpirun -np 2 ./one : ./two",
-        "srun -N 2 ./app",
-        "srun -c 4 ./app",  # processors of a rank
-        "mpirunner -np 4 ./app",
-    ],
-)
-def test_not_said_or_not_plainly(line: str) -> None:
-    assert ranks(line.split()) is None
-
-
-def test_an_allocation_says_what_srun_takes() -> None:
-    assert of(["srun", "--mpi=pmix", "-O", "./app"], {"SLURM_NTASKS": "16"}).ranks == 16
-    assert of(["srun", "-n", "4", "./app"], {"SLURM_NTASKS": "16"}).ranks == 4
-    assert of(["mpirun", "./app"], {"SLURM_NTASKS": "16"}).ranks is None
-
-
-def test_a_program_without_a_launcher_is_one_rank(tmp_path: Path) -> None:
-    program = tmp_path / "app"
-    program.write_bytes(b"\x7fELF libmpi.so.40")
-    other = tmp_path / "script"
-    other.write_text("#!/bin/sh\nmpirun -np 4 ./app\n")
-    assert of([str(program)], {}, program).ranks == 1
-    assert of([str(program)], {"OMPI_COMM_WORLD_SIZE": "4"}, program).ranks is None
-    assert of([str(other)], {}, other).ranks is None
-
-
-def test_the_words_of_the_launcher() -> None:
-    assert of(["mpirun", "-np", "4", "./app", "-n"], {}).launcher == ("mpirun", "-np", "4")
-    assert of(["srun", "-n4", "-N", "2", "./app"], {}).launcher == ("srun", "-n4", "-N", "2")
-    assert of(["mpirun", "-np", "2", "./a", ":", "./b"], {}).launcher == ()
-    wrapped = ["env", "A=1", "/opt/bin/mpirun", "-np", "4"]
-    found = of([*wrapped, "numactl", "-l", "./app"], {})
-    assert (found.launcher, found.starter) == (tuple(wrapped), "/opt/bin/mpirun")
-    assert of(["./start.sh", "mpirun", "-np", "4", "./app"], {}).launcher == ()

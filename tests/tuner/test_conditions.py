@@ -3,19 +3,13 @@ and where its ranks are."""
 
 from __future__ import annotations
 
-import os
 import re
-import socket
-from pathlib import Path
 
 import msgspec
 import pytest
 
 from plumbline.measure import conditions
 from plumbline.measure.settling import Start
-from plumbline.system import machine
-from plumbline.system.placement import Placement
-from plumbline.system.readback import mismatch, units
 from plumbline_db.probe_records import Factor, Footer, Header, HostLoad, Load
 from plumbline_db.runs import Surroundings
 from tests.db import build
@@ -181,120 +175,3 @@ def test_blocks_that_are_left_out() -> None:
     assert "at 8 B (up to 5 blocks of 2 of 3 launches)" in found.text
     chance = [start(label, 9, 9, transit=blocks, launches=4) for blocks in (4, 5, 0, 0)]
     assert conditions.of_starts([*chance, start("one", 9, 9, transit=1)], simulated=False) == []
-
-
-# --- the machine itself ---------------------------------------------------------------------------
-
-
-def test_facts_are_this_machine_s() -> None:
-    found = machine.this_machine()
-    assert found.host == socket.gethostname()
-    assert found.processing_units == len(os.sched_getaffinity(0))
-    assert found.memory_bytes > 2**28
-    assert found.numa_nodes >= 1
-    assert found.kernel == os.uname().release
-    assert found.cpu_model and found.system
-    assert machine.this_machine() == found
-
-
-def test_identity_rests_on_what_results_depend_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = machine.this_machine()
-    with monkeypatch.context() as changed:
-        changed.setattr(machine.platform, "release", lambda: "another kernel")
-        assert machine.this_machine().id == here.id
-    with monkeypatch.context() as changed:
-        changed.setattr(machine, "processing_units", lambda: here.processing_units + 1)
-        assert machine.this_machine().id != here.id
-    with monkeypatch.context() as changed:
-        changed.setattr(machine, "_cpu_model", lambda: "another processor")
-        assert machine.this_machine().id != here.id
-
-
-def test_without_proc_it_still_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> str:
-        raise OSError("no such file")
-
-    monkeypatch.setattr(Path, "read_text", refuse)
-    monkeypatch.setattr(machine.platform, "freedesktop_os_release", refuse)
-    found = machine.this_machine()
-    assert found.cpu_model == os.uname().machine
-    assert found.system == "Linux"
-
-
-# --- ranks that are not where they were asked to be -----------------------------------------------
-
-
-# Two sockets with two cores of two hardware threads each; a NUMA node a socket.
-DOMAINS = {
-    "core": [frozenset({0, 4}), frozenset({1, 5}), frozenset({2, 6}), frozenset({3, 7})],
-    "socket": [frozenset({0, 1, 4, 5}), frozenset({2, 3, 6, 7})],
-    "numa": [frozenset({0, 1, 4, 5}), frozenset({2, 3, 6, 7})],
-}
-
-
-def header_of(*binding: str, nodes: int = 1, oversubscribed: bool = False) -> Header:
-    return msgspec.structs.replace(
-        build.header(build.run(), 1),
-        nprocs=len(binding),
-        nodes=nodes,
-        ppn=len(binding) // nodes,
-        hosts=[f"host{node}" for node in range(nodes)],
-        processing_units=8,
-        oversubscribed=oversubscribed,
-        binding=list(binding),
-    )
-
-
-def test_lists_of_processing_units() -> None:
-    assert units("0-2,5") == {0, 1, 2, 5}
-    assert units("3\n") == {3}
-    assert units("") == units("0-") == frozenset()
-
-
-@pytest.mark.parametrize(
-    ("bind", "binding", "wrong"),
-    [
-        ("", ("0-7", "0"), ""),
-        ("plain", ("0-7", "0"), ""),
-        ("core", ("0,4", "1"), ""),
-        ("core", ("0,4", "0-1,4-5"), "rank 1 may run on 0-1,4-5, though bind = core"),
-        ("socket", ("0-1,4-5", "2-3,6-7"), ""),
-        ("socket", ("0,4", "0-7"), "rank 1 may run on 0-7, though bind = socket"),
-        ("numa", ("0-7", "2"), "rank 0 may run on 0-7, though bind = numa"),
-        ("none", ("0-7", "0-7"), ""),
-        ("none", ("0-7", "0,4"), "rank 1 is bound to 0,4, though bind = none"),
-        ("core", ("", ""), ""),  # not known
-    ],
-)
-def test_bindings(bind: str, binding: tuple[str, ...], wrong: str) -> None:
-    found = mismatch(header_of(*binding), Placement(nodes=1, ppn=2, bind=bind), DOMAINS)
-    assert found.startswith(wrong) and bool(found) == bool(wrong)
-
-
-def test_a_machine_that_does_not_say_what_its_cores_are() -> None:
-    assert mismatch(header_of("0-7", "0-7"), Placement(nodes=1, ppn=2, bind="core"), {}) == ""
-
-
-def test_nodes() -> None:
-    two = Placement(nodes=2, ppn=2)
-    assert mismatch(header_of("0", "0", "0", "0", nodes=2), two, {}) == ""
-    found = mismatch(header_of("0", "0", "0", "0"), two, {})
-    assert found.startswith("2 nodes with 2 ranks each were asked for, the ranks are on 1 node")
-    crowded = header_of("0", "0", "0", "0", nodes=2, oversubscribed=True)
-    assert "8 processing units, not as many" in mismatch(crowded, two, {})
-
-
-def test_domains_of_a_machine(tmp_path: Path) -> None:
-    for number, siblings in enumerate(("0,2", "1,3", "0,2", "1,3")):
-        folder = tmp_path / f"cpu/cpu{number}/topology"
-        folder.mkdir(parents=True)
-        (folder / "thread_siblings_list").write_text(siblings + "\n")
-        (folder / "core_siblings_list").write_text("0-3\n")
-    (tmp_path / "cpu/cpufreq").mkdir()
-    assert machine.domains(tmp_path) == {
-        "core": [frozenset({0, 2}), frozenset({1, 3})],
-        "socket": [frozenset({0, 1, 2, 3})],
-        "numa": [],
-    }
-    here = machine.domains()
-    assert all(one <= set(range(4096)) for sets in here.values() for one in sets)

@@ -4,16 +4,12 @@ down in the library that is there."""
 from __future__ import annotations
 
 import math
-import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from plumbline.results.regressions import ChangeInterval, RegressionClaim, verdict_of
 from plumbline.verify import design
-from tests.tuner import shim
-from tests.tuner.cli.command import Result, plumbline
 
 CLAIM = RegressionClaim(alpha=0.05, tolerance=0.05, design=design.over(10, 40))
 
@@ -72,35 +68,3 @@ def test_a_tenth_slower_is_seen() -> None:
         for _ in range(200)
     ]
     assert seen.count("slower") >= 190
-
-
-# --- on the library that is there -----------------------------------------------------------------
-
-
-@pytest.mark.mpi
-def test_a_build_of_three_that_is_slower(tmp_path: Path) -> None:
-    if shutil.which("mpirun") is None or shutil.which("mpicc") is None:
-        pytest.skip("no mpirun or mpicc on PATH")
-    tool = shim.build(tmp_path, "mpicc", {"MPI_Allreduce": (4096, 4096, 300_000)})
-    slow = f"LD_PRELOAD={tool}"
-    database = tmp_path / "plumbline.db"
-
-    def compared(a: str, b: str) -> Result:
-        return plumbline(
-            *("compare", "--measure", a, b, "-n", "2", "--launches", "7", "--db", database),
-            *("--functions", "MPI_Allreduce", "--sizes", "8,4096", "--json"),
-        )
-
-    found = [compared("default", slow), compared(slow, "default")]
-    tried = [{line["bytes"]: line for line in said.json["cells"]} for said in found]
-    if "not shown" in (cells[4096]["verdict"] for cells in tried):
-        pytest.skip("others have the machine, and seven pairs do not decide")
-    assert [said.status for said in found] == [3, 0], found[0].err + found[1].err
-    slower, faster = tried
-    assert slower[4096]["verdict"] == "slower" and slower[4096]["change"] > 1
-    assert slower[8]["pairs"] == 7 and slower[8]["change"] < slower[4096]["change"] / 2
-    assert faster[4096]["verdict"] == "faster"
-    history = plumbline("history", "--json", "--db", database)
-    assert history.status == 0
-    told = [(each["b"]["name"], each["summary"]["slower"]) for each in history.json]
-    assert told == [(slow, 1), ("default", 0)]

@@ -6,17 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from plumbline import libraries
-from plumbline.libraries.openmpi import OpenMpi
 from plumbline.settings import toolchain as module
 from plumbline.settings.toolchain import find_toolchain, list_of
-from plumbline.system import version
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.tuner import simulated
-from tests.tuner.families import installations
 from tests.tuner.families.installations import script, write
 from tests.tuner.families.recorded.openmpi import FILES
 
@@ -105,76 +99,3 @@ def test_every_part_that_is_missing_is_named(prefix: Path) -> None:
         PlumblineError, match=r"probe is missing: build the probes for openmpi-4\.1"
     ):
         find_toolchain(prefix / "mpi")
-
-
-# --- the table of families ------------------------------------------------------------------------
-
-
-def test_no_library_is_an_error_with_the_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(PlumblineError, match=r"no supported MPI library found on PATH .*Debian: o"):
-        libraries.find()
-    with pytest.raises(PlumblineError, match=rf"found under {tmp_path}/none .*--mpi PREFIX"):
-        libraries.find(tmp_path / "none")
-    (tmp_path / "bin").mkdir()
-    installations.script(tmp_path / "bin" / "mpirun", "exit 0")  # another MPI: it has no ompi_info
-    with pytest.raises(PlumblineError, match="no supported MPI library"):
-        libraries.find(tmp_path)
-
-
-def test_names_are_registered_once() -> None:
-    assert set(libraries.families()) == set(installations.all_recorded())
-    with pytest.raises(ValueError, match="openmpi is registered twice"):
-        libraries.family("openmpi")(OpenMpi)
-
-
-@pytest.mark.parametrize("version", ["", "x", "../../etc", "4.1.4/..", "9" * 5000, "4.1.4 rm"])
-def test_a_library_that_calls_itself_nothing(tmp_path: Path, version: str) -> None:
-    """Its id is the name of folders and files."""
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "said").write_text(f"ompi:version:full:{version}\npath:prefix:/\n")
-    installations.script(tmp_path / "bin" / "mpirun", "exit 0")
-    installations.script(tmp_path / "bin" / "ompi_info", f"cat {tmp_path}/said")
-    with pytest.raises(PlumblineError, match=r"version|calls itself"):
-        libraries.find(tmp_path)
-
-
-# --- version numbers ------------------------------------------------------------------------------
-
-
-NUMBERS = st.lists(st.integers(0, 99), min_size=1, max_size=4)
-
-
-def text(fields: list[int]) -> str:
-    return ".".join(map(str, fields))
-
-
-@pytest.mark.parametrize(
-    ("newer", "older"),
-    [("4.1.10", "4.1.9"), ("5.0.0", "4.1.8"), ("5.0.0rc2", "4.1.8"), ("5", "4.9")],
-)
-def test_order(newer: str, older: str) -> None:
-    assert version.at_least(newer, older)
-    assert not version.at_least(older, newer)
-
-
-@given(NUMBERS, NUMBERS)
-def test_it_is_a_total_order(left: list[int], right: list[int]) -> None:
-    one, other = text(left), text(right)
-    assert version.at_least(one, other) or version.at_least(other, one)
-    width = max(len(left), len(right))
-    padded = [fields + [0] * (width - len(fields)) for fields in (left, right)]
-    assert version.at_least(one, other) == (padded[0] >= padded[1])
-
-
-@given(NUMBERS)
-def test_zeros_at_the_end_say_nothing(fields: list[int]) -> None:
-    assert version.key(text(fields)) == version.key(text([*fields, 0]))
-
-
-@pytest.mark.parametrize("word", ["", "v4.1", "latest"])
-def test_no_version_number(word: str) -> None:
-    with pytest.raises(ValueError, match="not a version number"):
-        version.key(word)

@@ -6,19 +6,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
 
 from plumbline.cli import digest
 from plumbline.core import explained_guidelines, guidelines
-from plumbline.results.told import guideline_names
 from plumbline_db import exports, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Export
 from plumbline_exporters.bundle import heading
-from plumbline_exporters.metrics import DatabaseCollector
 from tests.db import build
 from tests.exporters import bundles
-from tests.exporters.test_metrics import promtool
 from tests.tuner.cli.command import Result, plumbline
 
 
@@ -134,35 +130,3 @@ def test_a_picture_has_the_tables_alone(finished: tuple[Path, Result], tmp_path:
     told = drawn.read_text().replace("&#160;", " ")
     assert "Winners" in told and "Before" in told
     assert " launches (" not in told and "Behind the best" not in told
-
-
-# --- names of guidelines --------------------------------------------------------------------------
-
-
-NAME = "MPI_Allreduce ⪯ MPI_Reduce + MPI_Bcast"
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    path = tmp_path / "plumbline.db"
-    with Database.open(path, write=True) as db:
-        build.done(db)
-    return path
-
-
-def test_prometheus_is_told_what_was_verified_and_no_more(database: Path) -> None:
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(DatabaseCollector(database, {"guideline_names": guideline_names}))
-    labels = {"guideline": "GL12", "name": NAME}
-    assert registry.get_sample_value("plumbline_guideline_info", labels) == 1
-    text = generate_latest(registry).decode()
-    series = [line for line in text.splitlines() if line.startswith("plumbline_guideline_info{")]
-    assert 1 <= len(series) <= len(guidelines.load().entries())
-    promtool(text)
-
-
-def test_json_names_them(database: Path) -> None:
-    found = plumbline("results", "--json", "--db", database).json
-    assert found["guidelines"]["GL12"] == NAME
-    named = {each["guideline"]: each["name"] for each in found["before"]["violations"]}
-    assert named["GL12"] == NAME

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from plumbline.core.configuration import AS_IT_IS, Configuration
-from plumbline.core.variant_spec import VariantSpec, variant_name
 
 
 def test_order_does_not_matter() -> None:
@@ -29,18 +28,3 @@ def test_values_by_knob() -> None:
     assert found.with_({"b": "3", "c": "4"}).as_dict() == {"a": "1", "b": "3", "c": "4"}
     with pytest.raises(KeyError):
         found["c"]
-
-
-# --- names of variants ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("text", ["bcast_chain", "bcast_chain:fan_out=2", "a:b=1,c=2", "default"])
-def test_there_and_back(text: str) -> None:
-    assert str(VariantSpec.parse(text)) == text
-
-
-def test_parts() -> None:
-    found = VariantSpec.parse("bcast_chain:segment_bytes=8192,fan_out=2")
-    assert found.name == "bcast_chain" == variant_name(str(found))
-    assert found.parameters == {"segment_bytes": "8192", "fan_out": "2"}
-    assert variant_name("bcast_chain") == "bcast_chain"

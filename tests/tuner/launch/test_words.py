@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.launch import launcher_for
 from plumbline.launch.batch import Queue, SchedulerTable
 from plumbline.launch.flux import Flux, FluxTable
 from plumbline.launch.lsf import Lsf, LsfTable
@@ -63,25 +62,3 @@ def test_words(name: str, crowded: str, plain: str, tmp_path: Path) -> None:
         assert [word for word in words(placement) if word not in bare] == more.split()
     bound = words(Placement(nodes=2, ppn=4, bind="core"))
     assert any("bind" in word or "affinity" in word for word in bound)
-
-
-# --- ranks on this machine ------------------------------------------------------------------------
-
-
-class Nothing:
-    """Of the words of a family this takes none: what it calls mpirun starts the program itself."""
-
-    def words(self, placement: Placement) -> list[str]:
-        del placement
-        return ["-c", 'touch "$TMPDIR/left"; echo "$TMPDIR"']
-
-
-def test_what_mpirun_leaves_behind_goes_with_the_folder_of_the_launch() -> None:
-    """An mpirun that is ended before it listens to signals leaves its session's folder."""
-    local = launcher_for(None)
-    installation = Installation(build.LIBRARY, Path("/bin/sh"), None)
-    with local.folder("launch") as folder:
-        one = job(folder, [], Placement(nodes=1, ppn=2))
-        done = local.run(Nothing(), installation, one)  # type: ignore[arg-type]
-        assert done.stdout.split() == [str(folder)] and (folder / "left").exists()
-    assert not folder.exists()

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from plumbline.measure.launches import LaunchStore
-from plumbline.overlap import conditions, ranks, suite
-from plumbline.overlap.metric import Ratio, latency, ratio, slowdown
-from plumbline.overlap.regret import ideal, regret
-from plumbline.overlap.settings import OverlapSettings
-from plumbline.overlap.suite import OverlapResult
-from plumbline_db.connection import Database
+from plumbline.overlap.metric import latency, ratio, slowdown
 from plumbline_db.probe_records import Overlap, OverlapLatency
-from tests.db import build
-from tests.tuner.overlap.pretended import quiet_library
 
 CELL = Overlap(
     0, "sender", 8, 8, "registers", 100, 0, 1, 0, 1, 0, "", 1, 0, False, False, True, [], [], []
@@ -168,98 +158,3 @@ def test_a_slowdown_has_an_interval_that_covers() -> None:
 def test_a_reference_that_scatters_by_more_than_itself() -> None:
     found = slowdown([(cell([10, 300, 20, 400, 5], [1] * 5, [500] * 5), 0)])
     assert found is not None and found.noisy
-
-
-# --- regret ---------------------------------------------------------------------------------------
-
-
-def of(communication: float, computation: float, both: float) -> Ratio:
-    shorter, longer = sorted((communication, computation))
-    value = (both - longer) / shorter
-    return Ratio(communication, computation, both, value, value, value, False)
-
-
-def test_a_slow_message_that_hides_itself_is_no_gain() -> None:
-    """Of 10 units, half hidden, and of 50, hidden but for a tenth of the work: by the ratio alone
-    the second would be chosen."""
-    fast, slow = of(10, 20, 25), of(50, 20, 52)
-    assert slow.value < fast.value
-    assert regret([fast, slow]) == pytest.approx([25 / 20, 52 / 20])
-
-
-def test_the_best_message_and_the_shortest_work_may_be_of_two() -> None:
-    assert ideal([of(10, 8, 12), of(30, 5, 31)]) == 10
-    assert ideal([of(3, 8, 12), of(30, 5, 31)]) == 5
-    assert regret([of(10, 20, 20)]) == [pytest.approx(1)]
-
-
-def test_nothing_to_compare() -> None:
-    assert regret([]) == []
-    with pytest.raises(ValueError):
-        ideal([])
-
-
-# --- ranks ----------------------------------------------------------------------------------------
-
-
-def of_rank(
-    rank: int, value: float | None, *, noisy: bool = False, bench: str = "ring"
-) -> OverlapResult:
-    ratio = None if value is None else Ratio(1e-5, 1e-5, 2e-5, value, value, value, noisy)
-    return OverlapResult(bench, 64, 1000, 1, ratio, rank)
-
-
-def test_the_least_the_middle_and_the_largest() -> None:
-    (found,) = ranks.spreads([of_rank(0, 0.9), of_rank(1, 0.1), of_rank(2, 0.5)])
-    assert [one.rank for one in (found.low, found.median, found.high)] == [1, 2, 0]
-    assert (found.ranks, found.clear) == (3, 3)
-    assert ranks.text(found) == "0.5 (0.1…0.9)"
-
-
-def test_of_an_even_number_the_lower_of_the_two_in_the_middle() -> None:
-    (found,) = ranks.spreads([of_rank(0, 0.9), of_rank(1, 0.1), of_rank(2, 0.6), of_rank(3, 0.5)])
-    assert found.median.rank == 3
-
-
-def test_ranks_that_scatter_do_not_count_unless_all_do() -> None:
-    (found,) = ranks.spreads([of_rank(0, 0.2), of_rank(1, 0.4), of_rank(2, 11.0, noisy=True)])
-    assert found.high.rank == 1 and (found.ranks, found.clear) == (3, 2)
-    assert ranks.text(found) == "0.2 (0.2…0.4)"
-    (half,) = ranks.spreads([of_rank(0, 0.2), of_rank(1, 11.0, noisy=True)])
-    assert ranks.text(half) == "~"
-    (none,) = ranks.spreads([of_rank(0, 9.0, noisy=True)])
-    assert none.median.rank == 0 and ranks.text(none) == "~"
-
-
-def test_benchmarks_stay_apart_and_in_order_and_one_rank_has_no_range() -> None:
-    found = ranks.spreads([of_rank(0, 0.5), of_rank(0, 0.4, bench="fan_in"), of_rank(1, None)])
-    assert [one.median.bench for one in found] == ["ring", "fan_in"]
-    assert [ranks.text(one) for one in found] == ["0.5", "0.4"]
-
-
-# --- messages that drift, and other load ----------------------------------------------------------
-
-
-def alone(size: int, work: int, ns: int, **more: int) -> Overlap:
-    return msgspec.structs.replace(CELL, bytes=size, work_ns=work, communication_ns=[ns], **more)
-
-
-def test_a_message_that_takes_longer_at_some_work_is_counted_once() -> None:
-    launch = [alone(64, work, 100) for work in range(8)]
-    launch += [alone(64, 8, 121), alone(64, 9, 119), alone(64, 10, 79), alone(128, 8, 500)]
-    (found,) = conditions.drift([launch, [alone(64, 0, 400), alone(64, 1, 400)]])
-    assert found.name == "drift" and found.text.startswith("in 2 of 14 cells of launches")
-
-
-def test_launches_and_ranks_may_differ() -> None:
-    by_rank = [alone(64, work, 100 + 100 * rank, rank=rank) for work in range(3) for rank in (0, 1)]
-    assert conditions.drift([by_rank, [alone(64, work, 700) for work in range(3)], []]) == []
-
-
-def test_of_what_is_stored(tmp_path: Path) -> None:
-    settings = OverlapSettings(2, ("sender",), (64, 128), (2000, 4000), triples=5, launches=2)
-    with Database.open(tmp_path / "plumbline.db", write=True) as db:
-        build.started(db)
-        suite.run(LaunchStore(db, build.CAMPAIGN.id, quiet_library()), build.CAMPAIGN, settings)
-        names = [one.name for one in conditions.found(db, build.CAMPAIGN)]
-    assert "oversubscribed" in names and "drift" not in names

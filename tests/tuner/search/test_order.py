@@ -6,23 +6,15 @@ from __future__ import annotations
 import itertools
 
 import msgspec
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.core.guidelines import Guidelines, load
 from plumbline.search.breaking import Neighbours, broken
 from plumbline.search.order import Order
-from plumbline.search.race.bound import Bound, bounds
-from plumbline.search.race.evidence import Evidence
-from plumbline.search.race.neighbours import SPAN, around, earlier, grid_sizes, unbeaten
-from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.cells import Target
-from plumbline_db import campaigns, winners
-from plumbline_db.records import Case, Verdict, Winner
-from plumbline_db.runs import LaunchSamples
+from plumbline_db.records import Verdict, Winner
 from tests.db import build
-from tests.tuner.lab import Lab
 
 RULES = load()
 NAMES = [f"MPI_{letter}" for letter in "ABCDEF"]
@@ -164,116 +156,3 @@ def test_a_new_violation_is_owed_to_who_made_its_right_side_faster() -> None:
     assert order.raised_by(above, [own, larger, other]) == [larger]
     halves = violated("MPI_A", "MPI_A", 128, kind="split", rhs=RULES.split.variant("MPI_A", 2))
     assert order.raised_by(halves, [own, larger, other]) == [own]
-
-
-# --- sizes and earlier campaigns ------------------------------------------------------------------
-
-
-SIZES = st.lists(st.integers(1, 2**20), unique=True, min_size=1).map(sorted)
-
-
-@given(SIZES)
-def test_grid_sizes_hold_both_ends_and_leave_no_gap(sizes: list[int]) -> None:
-    found = grid_sizes(sizes)
-    assert found[0] == sizes[0] and found[-1] == sizes[-1]
-    for size in set(sizes) - set(found):
-        low, high = around(size, found)
-        assert low < size < high and size <= low * SPAN
-
-
-LINES = st.lists(
-    st.tuples(st.floats(1e3, 1e5), st.floats(0.1, 10)), min_size=1, max_size=6, unique=True
-)
-
-
-@given(LINES, st.integers(65, 65535))
-def test_of_straight_lines_none_is_lost_that_may_win_in_between(
-    lines: list[tuple[float, float]], size: int
-) -> None:
-    """Hockney's model: the best in between is never beaten at both ends."""
-    ends = [Target("MPI_Bcast", 64), Target("MPI_Bcast", 65536)]
-    found = Evidence(exact=True)
-
-    def ns(line: tuple[float, float], at: int) -> float:
-        return line[0] + line[1] * at
-
-    def put(variant: str, line: tuple[float, float]) -> None:
-        for end in ends:
-            case = Case("MPI_Bcast", variant, {}, "default", end.bytes, "MPI_BYTE", "MPI_BOR", 0)
-            found.add([LaunchSamples(case, [1], [np.array([round(ns(line, end.bytes))])])], 1)
-
-    put("default", lines[0])
-    names = [Candidate(f"v{number}") for number in range(len(lines))]
-    for name, line in zip(names, lines, strict=True):
-        put(name.variant, line)
-    best = min(zip(names, lines, strict=True), key=lambda one: ns(one[1], size))[0]
-    assert best in unbeaten(found, ends, names, 0.0)
-
-
-def test_earlier_campaigns_with_this_library_the_nearest_number_of_ranks_first(lab: Lab) -> None:
-    def past(name: str, nprocs: int, finished: str, variant: str) -> None:
-        one = msgspec.structs.replace(
-            lab.campaign,
-            id=name,
-            key=name,
-            nprocs=nprocs,
-            state="running",
-            started="2025-01-01T00:00Z",
-        )
-        campaigns.put(lab.db, one)
-        campaigns.put(lab.db, msgspec.structs.replace(one, state="finished", finished=finished))
-        winners.put(lab.db, name, [build.winner(nprocs=nprocs, variant=variant, configuration={})])
-
-    past("far", 64, "2025-01-02T00:00Z", "allreduce_far")
-    past("near", 8, "2025-01-02T00:00Z", "allreduce_near")
-    past("later", 4, "2999-01-01T00:00Z", "allreduce_later")
-    at = earlier(lab.db, lab.campaign.id)
-    assert at(Target("MPI_Allreduce", 16384)) == [
-        Candidate("allreduce_near"),
-        Candidate("allreduce_far"),
-    ]
-    assert at(Target("MPI_Allreduce", 4)) == at(Target("MPI_Bcast", 16384)) == []
-
-
-# --- which right-hand side bounds a cell ----------------------------------------------------------
-
-
-CELL = Target("MPI_Allreduce", 16384)
-
-
-def violation(ratio: float, **changes: object) -> Verdict:
-    return build.verdict("before", ratio=ratio, **changes)
-
-
-def test_the_fastest_right_hand_side_is_the_bound() -> None:
-    slow = violation(1.2, guideline="GL13", rhs="allreduce_as_other")
-    fast = violation(1.9)
-    for table in ([slow, fast], [fast, slow]):
-        (found,) = bounds(table).items()
-        assert found == (
-            CELL,
-            Bound("GL12@16384", CELL, Candidate("allreduce_as_reduce_plus_bcast")),
-        )
-
-
-def test_another_size_of_the_function_itself_and_pieces() -> None:
-    larger = violation(
-        1.3, guideline="GL1", kind="monotony", rhs="MPI_Allreduce", other_bytes=65536
-    )
-    assert bounds([larger])[CELL] == Bound("GL1@16384", Target("MPI_Allreduce", 65536))
-    pieces = msgspec.structs.replace(
-        larger, guideline="GL2", kind="split", other_bytes=4096, factor=4
-    )
-    bound = bounds([pieces])[CELL]
-    assert (bound.cell.bytes, bound.times, bound.candidate) == (4096, 4, DEFAULT)
-    assert bound.case.bytes == 4096
-
-
-def test_what_holds_or_cannot_be_replaced_is_no_bound() -> None:
-    table = [
-        violation(1.9, verdict="holds"),
-        violation(1.9, verdict="undecided"),
-        violation(1.9, lhs="allreduce_as_iallreduce_plus_wait"),
-        violation(1.9, kind="rank", ranks=2),
-    ]
-    assert bounds(table) == {}

@@ -1,0 +1,55 @@
+"""What winners miss of what was measured, and what --all would gain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from plumbline.results.behind import behind, whole_functions
+from plumbline.search.outcome import record
+from plumbline.search.space.cells import Target
+from plumbline_db.records import Trial, Winner
+from tests.db import build
+
+CELL = Target("MPI_Gather", 4096)
+
+
+def trial(ratio: float, variant: str = "default", **knobs: str) -> Trial:
+    return Trial(variant, knobs, "measured", ratio, None, None, 1, "")
+
+
+def winner(**more: Any) -> Winner:
+    plain = {"function": CELL.function, "bytes_from": 0, "bytes_to": 8192, "configuration": {}}
+    return msgspec.structs.replace(build.winner(), **plain | {"variant": "default"} | more)
+
+
+FAST, BASE = trial(0.4, alg="fast"), trial(0.8, alg="base")
+OURS, NEAR = trial(0.5, "gather_binomial"), trial(0.49, "gather_knomial")
+
+
+@pytest.mark.parametrize(
+    ("trials", "won", "whole", "factor", "why"),
+    [
+        ([FAST, BASE], {"configuration": {"alg": "base"}}, True, 2.0, "must hold for all sizes"),
+        ([FAST, BASE], None, True, 2.5, "must hold for all sizes"),
+        ([OURS, BASE], None, False, 2.0, "lost its place"),
+        ([OURS, NEAR], {"variant": "gather_binomial"}, False, 0.5 / 0.49, "fewer rules"),
+        ([FAST, BASE], {"configuration": {"alg": "fast"}}, True, None, ""),
+    ],
+)
+def test_who_is_behind_and_why(
+    trials: list[Trial], won: dict[str, Any] | None, whole: bool, factor: float | None, why: str
+) -> None:
+    chosen = [] if won is None else [winner(**won)]
+    search = record(1, CELL, [], trials, chosen, [], 4, 4)
+    found = behind([search], chosen, {CELL.function} if whole else set())
+    assert [one.factor for one in found] == ([] if factor is None else [pytest.approx(factor)])
+    assert all(why in one.why for one in found)
+
+
+def test_where_one_choice_holds_is_known_of_the_library() -> None:
+    assert "MPI_Gather" in whole_functions(build.LIBRARY)
+    odd = msgspec.structs.replace(build.LIBRARY, version="0.1")
+    assert whole_functions(odd) == set()

@@ -1,0 +1,86 @@
+"""What a campaign does next, for every standing that there is."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from plumbline.campaign.states import Standing, Step, after
+
+NOTHING = Standing(
+    winners=False, changed=False, stands=True, opened=False, may_search=True, may_set=False
+)
+
+
+def every() -> Iterator[tuple[Step, Standing, bool, Step]]:
+    """Each step, standing and answer of the clock, with what comes next. Without winners the
+    library as it is stands."""
+    for done in set(Step) - {Step.END}:
+        for values in itertools.product([False, True], repeat=6):
+            now = Standing(*values)
+            if now.winners or now.stands:
+                for time in (False, True):
+                    yield done, now, time, after(done, now, lambda time=time: time)
+
+
+def test_what_a_step_needs_is_there() -> None:
+    for done, now, time, step in every():
+        assert step is not Step.BEFORE
+        if step is Step.SEARCH:
+            assert now.may_search and time and done is not Step.SETTINGS
+        if step is Step.SETTINGS:
+            assert now.may_set and time and now.stands and not now.changed
+        if step is Step.CONFIRM:
+            assert now.winners and now.changed
+        if step is Step.UNDO:
+            assert now.winners and not now.stands
+
+
+def test_what_changed_is_confirmed_before_the_end() -> None:
+    for done, now, _, step in every():
+        if step is Step.END and done is not Step.UNDO:
+            assert now.stands and not (now.changed and now.winners)
+
+
+def test_without_time_only_what_changed_is_measured() -> None:
+    for _, now, time, step in every():
+        if not time:
+            assert step in (Step.CONFIRM, Step.UNDO, Step.END)
+            assert step is not Step.CONFIRM or now.changed
+
+
+@pytest.mark.parametrize(
+    ("done", "now", "wanted"),
+    [
+        (Step.BEFORE, {}, Step.SEARCH),
+        (Step.BEFORE, {"may_search": False}, Step.END),
+        (Step.SEARCH, {}, Step.END),
+        (Step.SEARCH, {"opened": True}, Step.SEARCH),  # nothing was better: the next cells
+        (Step.SEARCH, {"opened": True, "winners": True, "changed": True}, Step.CONFIRM),
+        (Step.SEARCH, {"may_set": True}, Step.SETTINGS),
+        (Step.CONFIRM, {"winners": True, "may_search": False, "stands": False}, Step.UNDO),
+        (Step.UNDO, {"winners": True}, Step.END),
+        (Step.UNDO, {"winners": True, "changed": True, "may_search": False}, Step.CONFIRM),
+    ],
+)
+def test_steps_by_hand(done: Step, now: dict[str, bool], wanted: Step) -> None:
+    fields = {name: getattr(NOTHING, name) for name in NOTHING.__struct_fields__}
+    assert after(done, Standing(**(fields | now)), lambda: True) is wanted
+
+
+def test_time_is_asked_for_only_where_it_matters() -> None:
+    """A larger budget parts a campaign from what is stored at the first other answer."""
+
+    def nobody() -> bool:
+        raise AssertionError
+
+    changed = Standing(
+        winners=True, changed=True, stands=False, opened=True, may_search=True, may_set=True
+    )
+    assert after(Step.SEARCH, changed, nobody) is Step.CONFIRM
+    spent = Standing(
+        winners=True, changed=False, stands=True, opened=False, may_search=False, may_set=False
+    )
+    assert after(Step.CONFIRM, spent, nobody) is Step.END
