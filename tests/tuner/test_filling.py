@@ -6,10 +6,7 @@ import msgspec
 import pytest
 
 from plumbline.core.configuration import Configuration
-from plumbline.core.plan import (
-    Plan,
-    PlanCase,
-)
+from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure.filling import MOST_BLOCKS, MOST_REPS, STARTS, Filling
 from plumbline_db.cost import LaunchCost
 

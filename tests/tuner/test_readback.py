@@ -21,7 +21,7 @@ DOMAINS = {
 }
 
 
-def header_of(*binding: str, nodes: int = 1, oversubscribed: bool = False) -> Header:
+def header(*binding: str, nodes: int = 1, oversubscribed: bool = False) -> Header:
     return msgspec.structs.replace(
         build.header(build.run(), 1),
         nprocs=len(binding),
@@ -56,20 +56,20 @@ def test_lists_of_processing_units() -> None:
     ],
 )
 def test_bindings(bind: str, binding: tuple[str, ...], wrong: str) -> None:
-    found = mismatch(header_of(*binding), Placement(nodes=1, ppn=2, bind=bind), DOMAINS)
+    found = mismatch(header(*binding), Placement(nodes=1, ppn=2, bind=bind), DOMAINS)
     assert found.startswith(wrong) and bool(found) == bool(wrong)
 
 
 def test_a_machine_that_does_not_say_what_its_cores_are() -> None:
-    assert mismatch(header_of("0-7", "0-7"), Placement(nodes=1, ppn=2, bind="core"), {}) == ""
+    assert mismatch(header("0-7", "0-7"), Placement(nodes=1, ppn=2, bind="core"), {}) == ""
 
 
 def test_nodes() -> None:
     two = Placement(nodes=2, ppn=2)
-    assert mismatch(header_of("0", "0", "0", "0", nodes=2), two, {}) == ""
-    found = mismatch(header_of("0", "0", "0", "0"), two, {})
+    assert mismatch(header("0", "0", "0", "0", nodes=2), two, {}) == ""
+    found = mismatch(header("0", "0", "0", "0"), two, {})
     assert found.startswith("2 nodes with 2 ranks each were asked for, the ranks are on 1 node")
-    crowded = header_of("0", "0", "0", "0", nodes=2, oversubscribed=True)
+    crowded = header("0", "0", "0", "0", nodes=2, oversubscribed=True)
     assert "8 processing units, not as many" in mismatch(crowded, two, {})
 
 

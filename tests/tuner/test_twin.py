@@ -11,7 +11,7 @@ from plumbline.settings.campaign_file import load
 from plumbline_db.errors import UsageError
 from tests import simgrid
 
-SENT = [1, 64, 1024, 8192, 65536, 1048576]
+SIZES = [1, 64, 1024, 8192, 65536, 1048576]
 START = Simulation(library="ompi")
 
 
@@ -23,7 +23,7 @@ def respond(machine: Simulation) -> dict[int, float]:
         size: (2.0 if size < 1000 else 3.5) * latency
         + size / machine.bandwidth_bytes_per_second / (0.6 if size < 9000 else 0.9)
         + own * (size < 65536)
-        for size in [0, *SENT]
+        for size in [0, *SIZES]
     }
 
 
@@ -38,7 +38,7 @@ def test_a_machine_is_found_again() -> None:
     )
     found = twin.fit(respond(truth), respond, START, near=False)
     assert found.simulation == truth
-    assert found.error < 1e-9 and [one.bytes for one in found.sizes] == SENT
+    assert found.error < 1e-9 and [one.bytes for one in found.sizes] == SIZES
 
 
 def test_one_size_that_was_disturbed_turns_nothing() -> None:
@@ -47,7 +47,7 @@ def test_one_size_that_was_disturbed_turns_nothing() -> None:
     found = twin.fit(disturbed, respond, START, near=False)
     (off,) = [one for one in found.sizes if abs(one.error) > 0.01]
     assert (off.bytes, off.error) == (1024, pytest.approx(-0.9, abs=0.01))
-    assert found.error == pytest.approx(0.9 / len(SENT), abs=0.01)
+    assert found.error == pytest.approx(0.9 / len(SIZES), abs=0.01)
 
 
 def test_too_few_sizes() -> None:
@@ -81,7 +81,7 @@ def test_simgrid_answers_as_it_was_asked(near: bool) -> None:
     )
 
     def ask(machine: Simulation) -> twin.Times:
-        return simulated_pingpong.half_trips(machine, SENT, near=near)
+        return simulated_pingpong.half_trips(machine, SIZES, near=near)
 
     with simgrid.there():
         measured = ask(truth)

@@ -10,7 +10,7 @@ from tests.db import build
 
 OLD = build.LIBRARY
 FILE = families.parameter_file(OLD)
-WANTED = {
+OURS = {
     "coll_tuned_use_dynamic_rules": "1",
     "coll_tuned_dynamic_rules_filename": "/s/ompi-rules.conf",
 }
@@ -40,13 +40,13 @@ WANTED = {
     ],
 )
 def test_in_a_parameter_file(text: str, said: list[str]) -> None:
-    assert conflicts.in_parameters(text, WANTED, FILE, OLD) == said
+    assert conflicts.in_parameters(text, OURS, FILE, OLD) == said
 
 
 def test_a_forced_algorithm_silences_rules_in_open_mpi_5() -> None:
     text = "coll_tuned_bcast_algorithm = 1\ncoll_tuned_reduce_algorithm = ignore\n"
-    assert conflicts.in_parameters(text, WANTED, FILE, OLD) == []
-    (said,) = conflicts.in_parameters(text, WANTED, FILE, None)
+    assert conflicts.in_parameters(text, OURS, FILE, OLD) == []
+    (said,) = conflicts.in_parameters(text, OURS, FILE, None)
     assert said.startswith("line 1 forces coll_tuned_bcast_algorithm = 1")
     assert conflicts.in_parameters(text, {"btl_sm_eager_limit": "1"}, FILE, None) == []
 

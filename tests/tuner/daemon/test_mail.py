@@ -74,7 +74,7 @@ class Server:
 
 
 @contextmanager
-def over_tls(server: Server) -> Iterator[Notify]:
+def served(server: Server) -> Iterator[Notify]:
     """Its configuration, without a password."""
 
     class Handler(socketserver.BaseRequestHandler):
@@ -134,7 +134,7 @@ def test_nothing_secret_goes_in_the_clear(
     db: Database, trusted: ssl.SSLContext, tmp_path: Path, tls: Literal["starttls", "tls"]
 ) -> None:
     server = Server(trusted, tls)
-    with over_tls(server) as table:
+    with served(server) as table:
         assert notify.tell(db, with_password(table, tmp_path), [NEWS], Clock()) == []
     assert (True, f"AUTH PLAIN {RIGHT}") in server.lines
     clear = [line for secret, line in server.lines if not secret]
@@ -147,7 +147,7 @@ def test_a_server_that_nobody_vouches_for_gets_nothing(
     db: Database, context: ssl.SSLContext, tmp_path: Path, tls: Literal["starttls", "tls"]
 ) -> None:
     server = Server(context, tls)
-    with over_tls(server) as table:
+    with served(server) as table:
         (said,) = notify.tell(db, with_password(table, tmp_path), [NEWS], Clock())
     assert "certificate verify failed" in said
     assert not any("AUTH" in line or "MPI" in line for _, line in server.lines)
@@ -156,7 +156,7 @@ def test_a_server_that_nobody_vouches_for_gets_nothing(
 def test_a_wrong_password_is_said_and_not_shown(
     db: Database, trusted: ssl.SSLContext, tmp_path: Path
 ) -> None:
-    with over_tls(Server(trusted, "tls")) as table:
+    with served(Server(trusted, "tls")) as table:
         (said,) = notify.tell(db, with_password(table, tmp_path, "s3cret"), [NEWS], Clock())
     assert "refuses ann (code 535)" in said
     (kept,) = notices.since(db, "")

@@ -16,20 +16,20 @@ from tests.tuner.overlap.pretended import quiet_library
 from tests.tuner.overlap.test_metric import CELL
 
 
-def alone(size: int, work: int, ns: int, **more: int) -> Overlap:
+def cell(size: int, work: int, ns: int, **more: int) -> Overlap:
     return msgspec.structs.replace(CELL, bytes=size, work_ns=work, communication_ns=[ns], **more)
 
 
 def test_a_message_that_takes_longer_at_some_work_is_counted_once() -> None:
-    launch = [alone(64, work, 100) for work in range(8)]
-    launch += [alone(64, 8, 121), alone(64, 9, 119), alone(64, 10, 79), alone(128, 8, 500)]
-    (found,) = conditions.drift([launch, [alone(64, 0, 400), alone(64, 1, 400)]])
+    launch = [cell(64, work, 100) for work in range(8)]
+    launch += [cell(64, 8, 121), cell(64, 9, 119), cell(64, 10, 79), cell(128, 8, 500)]
+    (found,) = conditions.drift([launch, [cell(64, 0, 400), cell(64, 1, 400)]])
     assert found.name == "drift" and found.text.startswith("in 2 of 14 cells of launches")
 
 
 def test_launches_and_ranks_may_differ() -> None:
-    by_rank = [alone(64, work, 100 + 100 * rank, rank=rank) for work in range(3) for rank in (0, 1)]
-    assert conditions.drift([by_rank, [alone(64, work, 700) for work in range(3)], []]) == []
+    by_rank = [cell(64, work, 100 + 100 * rank, rank=rank) for work in range(3) for rank in (0, 1)]
+    assert conditions.drift([by_rank, [cell(64, work, 700) for work in range(3)], []]) == []
 
 
 def test_of_what_is_stored(tmp_path: Path) -> None:

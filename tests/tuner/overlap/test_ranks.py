@@ -7,7 +7,7 @@ from plumbline.overlap.metric import Ratio
 from plumbline.overlap.suite import OverlapResult
 
 
-def of_rank(
+def cell(
     rank: int, value: float | None, *, noisy: bool = False, bench: str = "ring"
 ) -> OverlapResult:
     ratio = None if value is None else Ratio(1e-5, 1e-5, 2e-5, value, value, value, noisy)
@@ -15,28 +15,28 @@ def of_rank(
 
 
 def test_the_least_the_middle_and_the_largest() -> None:
-    (found,) = ranks.spreads([of_rank(0, 0.9), of_rank(1, 0.1), of_rank(2, 0.5)])
+    (found,) = ranks.spreads([cell(0, 0.9), cell(1, 0.1), cell(2, 0.5)])
     assert [one.rank for one in (found.low, found.median, found.high)] == [1, 2, 0]
     assert (found.ranks, found.clear) == (3, 3)
     assert ranks.text(found) == "0.5 (0.1…0.9)"
 
 
 def test_of_an_even_number_the_lower_of_the_two_in_the_middle() -> None:
-    (found,) = ranks.spreads([of_rank(0, 0.9), of_rank(1, 0.1), of_rank(2, 0.6), of_rank(3, 0.5)])
+    (found,) = ranks.spreads([cell(0, 0.9), cell(1, 0.1), cell(2, 0.6), cell(3, 0.5)])
     assert found.median.rank == 3
 
 
 def test_ranks_that_scatter_do_not_count_unless_all_do() -> None:
-    (found,) = ranks.spreads([of_rank(0, 0.2), of_rank(1, 0.4), of_rank(2, 11.0, noisy=True)])
+    (found,) = ranks.spreads([cell(0, 0.2), cell(1, 0.4), cell(2, 11.0, noisy=True)])
     assert found.high.rank == 1 and (found.ranks, found.clear) == (3, 2)
     assert ranks.text(found) == "0.2 (0.2…0.4)"
-    (half,) = ranks.spreads([of_rank(0, 0.2), of_rank(1, 11.0, noisy=True)])
+    (half,) = ranks.spreads([cell(0, 0.2), cell(1, 11.0, noisy=True)])
     assert ranks.text(half) == "~"
-    (none,) = ranks.spreads([of_rank(0, 9.0, noisy=True)])
+    (none,) = ranks.spreads([cell(0, 9.0, noisy=True)])
     assert none.median.rank == 0 and ranks.text(none) == "~"
 
 
 def test_benchmarks_stay_apart_and_in_order_and_one_rank_has_no_range() -> None:
-    found = ranks.spreads([of_rank(0, 0.5), of_rank(0, 0.4, bench="fan_in"), of_rank(1, None)])
+    found = ranks.spreads([cell(0, 0.5), cell(0, 0.4, bench="fan_in"), cell(1, None)])
     assert [one.median.bench for one in found] == ["ring", "fan_in"]
     assert [ranks.text(one) for one in found] == ["0.5", "0.4"]

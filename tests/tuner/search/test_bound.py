@@ -13,13 +13,13 @@ from tests.db import build
 CELL = Target("MPI_Allreduce", 16384)
 
 
-def violation(ratio: float, **changes: object) -> Verdict:
+def violated(ratio: float, **changes: object) -> Verdict:
     return build.verdict("before", ratio=ratio, **changes)
 
 
 def test_the_fastest_right_hand_side_is_the_bound() -> None:
-    slow = violation(1.2, guideline="GL13", rhs="allreduce_as_other")
-    fast = violation(1.9)
+    slow = violated(1.2, guideline="GL13", rhs="allreduce_as_other")
+    fast = violated(1.9)
     for table in ([slow, fast], [fast, slow]):
         (found,) = bounds(table).items()
         assert found == (
@@ -29,9 +29,7 @@ def test_the_fastest_right_hand_side_is_the_bound() -> None:
 
 
 def test_another_size_of_the_function_itself_and_pieces() -> None:
-    larger = violation(
-        1.3, guideline="GL1", kind="monotony", rhs="MPI_Allreduce", other_bytes=65536
-    )
+    larger = violated(1.3, guideline="GL1", kind="monotony", rhs="MPI_Allreduce", other_bytes=65536)
     assert bounds([larger])[CELL] == Bound("GL1@16384", Target("MPI_Allreduce", 65536))
     pieces = msgspec.structs.replace(
         larger, guideline="GL2", kind="split", other_bytes=4096, factor=4
@@ -43,9 +41,9 @@ def test_another_size_of_the_function_itself_and_pieces() -> None:
 
 def test_what_holds_or_cannot_be_replaced_is_no_bound() -> None:
     table = [
-        violation(1.9, verdict="holds"),
-        violation(1.9, verdict="undecided"),
-        violation(1.9, lhs="allreduce_as_iallreduce_plus_wait"),
-        violation(1.9, kind="rank", ranks=2),
+        violated(1.9, verdict="holds"),
+        violated(1.9, verdict="undecided"),
+        violated(1.9, lhs="allreduce_as_iallreduce_plus_wait"),
+        violated(1.9, kind="rank", ranks=2),
     ]
     assert bounds(table) == {}

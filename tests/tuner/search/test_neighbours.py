@@ -12,10 +12,10 @@ from plumbline.search.race.neighbours import SPAN, around, earlier, grid_sizes, 
 from plumbline.search.space.candidates import Candidate
 from plumbline.search.space.cells import Target
 from plumbline_db import campaigns, winners
-from plumbline_db.records import Case
+from plumbline_db.connection import Database
+from plumbline_db.records import Campaign, Case
 from plumbline_db.runs import LaunchSamples
 from tests.db import build
-from tests.tuner.lab import Lab
 
 SIZES = st.lists(st.integers(1, 2**20), unique=True, min_size=1).map(sorted)
 
@@ -58,24 +58,21 @@ def test_of_straight_lines_none_is_lost_that_may_win_in_between(
     assert best in unbeaten(found, ends, names, 0.0)
 
 
-def test_earlier_campaigns_with_this_library_the_nearest_number_of_ranks_first(lab: Lab) -> None:
+def test_earlier_campaigns_with_this_library_the_nearest_number_of_ranks_first(
+    db: Database, campaign: Campaign
+) -> None:
     def past(name: str, nprocs: int, finished: str, variant: str) -> None:
         one = msgspec.structs.replace(
-            lab.campaign,
-            id=name,
-            key=name,
-            nprocs=nprocs,
-            state="running",
-            started="2025-01-01T00:00Z",
+            campaign, id=name, key=name, nprocs=nprocs, state="running", started="2025-01-01T00:00Z"
         )
-        campaigns.put(lab.db, one)
-        campaigns.put(lab.db, msgspec.structs.replace(one, state="finished", finished=finished))
-        winners.put(lab.db, name, [build.winner(nprocs=nprocs, variant=variant, configuration={})])
+        campaigns.put(db, one)
+        campaigns.put(db, msgspec.structs.replace(one, state="finished", finished=finished))
+        winners.put(db, name, [build.winner(nprocs=nprocs, variant=variant, configuration={})])
 
     past("far", 64, "2025-01-02T00:00Z", "allreduce_far")
     past("near", 8, "2025-01-02T00:00Z", "allreduce_near")
     past("later", 4, "2999-01-01T00:00Z", "allreduce_later")
-    at = earlier(lab.db, lab.campaign.id)
+    at = earlier(db, campaign.id)
     assert at(Target("MPI_Allreduce", 16384)) == [
         Candidate("allreduce_near"),
         Candidate("allreduce_far"),

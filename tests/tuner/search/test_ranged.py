@@ -14,14 +14,14 @@ from plumbline_db.records import Trial
 KNOB = "MV2_INTER_REDUCE_TUNING"
 
 
-def with_ranges(value: str, ratio: float | None, state: str = "measured", **more: str) -> Trial:
+def trial(value: str, ratio: float | None, state: str = "measured", **more: str) -> Trial:
     knobs = {KNOB: value, **more}
     low, high = (None, None) if ratio is None else (ratio - 0.01, ratio + 0.01)
     return Trial("default", knobs, state, ratio, low, high, 4, "")  # type: ignore[arg-type]
 
 
 def value_of(by_size: Mapping[int, Mapping[str, float]]) -> str | None:
-    trials = {size: [with_ranges(*one) for one in those.items()] for size, those in by_size.items()}
+    trials = {size: [trial(*one) for one in those.items()] for size, those in by_size.items()}
     found = ranged.candidate(KNOB, trials)
     return None if found is None else found.configuration[KNOB]
 
@@ -51,9 +51,9 @@ def test_where_there_is_no_such_value(by_size: Mapping[int, Mapping[str, float]]
 
 
 def test_other_settings_and_what_failed_are_no_algorithms() -> None:
-    beside = with_ranges("5", 0.5, MV2_INTER_REDUCE_TUNING_TWO_LEVEL="1")
+    beside = trial("5", 0.5, MV2_INTER_REDUCE_TUNING_TWO_LEVEL="1")
     ours = Trial("reduce_ring", {}, "measured", 0.4, 0.4, 0.4, 4, "")
-    wrong = with_ranges("2", None, "wrong")
-    here = [with_ranges("1", 0.9), beside, ours, wrong]
-    found = ranged.candidate(KNOB, {64: here, 4096: [*here, with_ranges("5", 0.8)]})
+    wrong = trial("2", None, "wrong")
+    here = [trial("1", 0.9), beside, ours, wrong]
+    found = ranged.candidate(KNOB, {64: here, 4096: [*here, trial("5", 0.8)]})
     assert found == Candidate(configuration=Configuration.of({KNOB: "1:0-512,5:513-+"}))
