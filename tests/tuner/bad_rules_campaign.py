@@ -30,7 +30,7 @@ from plumbline_db.records import Suite
 from plumbline_exporters.family.openmpi import rules as ompi_rules
 from plumbline_exporters.family.openmpi.tuned import COLLECTIVES, prefix
 from tests.exporters import rules_reader
-from tests.tuner.test_end_to_end import plumbline
+from tests.tuner.started import plumbline
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(3600)]
 

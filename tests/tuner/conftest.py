@@ -12,6 +12,7 @@ import pytest
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign
 from tests.db import build
+from tests.tuner.lab import Lab
 
 
 @pytest.fixture
@@ -33,15 +34,20 @@ def campaign(db: Database) -> Campaign:
 
 
 @pytest.fixture
-def fresh_campaign(
+def lab(db: Database, campaign: Campaign) -> Lab:
+    return Lab(db, campaign)
+
+
+@pytest.fixture
+def fresh_lab(
     tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[[], AbstractContextManager[tuple[Database, Campaign]]]:
+) -> Callable[[], AbstractContextManager[Lab]]:
     """Makes another database with a campaign in it, as often as asked."""
 
     @contextmanager
-    def make() -> Iterator[tuple[Database, Campaign]]:
+    def make() -> Iterator[Lab]:
         folder = tmp_path_factory.mktemp("fresh")
         with Database.open(folder / "plumbline.db", write=True) as opened:
-            yield opened, build.started(opened)
+            yield Lab(opened, build.started(opened))
 
     return make

@@ -24,9 +24,9 @@ from plumbline_db.connection import Database, check
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import Run
-from tests.tuner import planted
+from tests.tuner import planted, started
 from tests.tuner.cli.conftest import install
-from tests.tuner.simulated import ROOT, Costs, SimulatedStarter, failed
+from tests.tuner.simulated import Costs, SimulatedStarter, failed
 
 READY = b"ready\n"
 BEFORE_RENAME = "KILLED_BEFORE_RENAME"
@@ -40,16 +40,6 @@ class Starter(SimulatedStarter):
             (folder / "plan").write_text("a plan")
             done = process.run(["sleep", "0.01"], timeout_seconds=10)
             return (run, records) if done.status == 0 else failed(run, ended(done.status))
-
-
-def undisturbed() -> dict[str, str]:
-    """The caller's environment, without what would change a measurement or lead to another
-    database."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if "_MCA_" not in name and not name.startswith(("PLUMBLINE", "LD_PRELOAD"))
-    }
 
 
 def main(
@@ -105,43 +95,42 @@ class Place:
     def campaign(self, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
         """The command, from the moment on at which its modules are there."""
         code = "from tests.tuner.killed import main; main({!r}, pretended={!r})"
-        folders = os.pathsep.join(str(ROOT / one) for one in ("", "tuner", "db", "exporters"))
-        mine = {"PYTHONPATH": folders, "TMPDIR": str(self.temporary)}
+        mine = {"TMPDIR": str(self.temporary)}
         with subprocess.Popen(
             [sys.executable, "-c", code.format(self.words, self._pretended)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=undisturbed() | mine | environment,
+            env=started.environment() | mine | environment,
             start_new_session=True,
-        ) as started:
-            assert started.stdout is not None
-            assert started.stdout.read(len(READY)) == READY
-            yield started
+        ) as command:
+            assert command.stdout is not None
+            assert command.stdout.read(len(READY)) == READY
+            yield command
 
     def to_its_end(self) -> float:
         """The seconds that it takes."""
-        with self.campaign() as started:
+        with self.campaign() as command:
             begun = time.monotonic()
-            started.communicate()
-            assert started.returncode == 0
+            command.communicate()
+            assert command.returncode == 0
         return time.monotonic() - begun
 
     def ended(self, number: signal.Signals, after_seconds: float) -> bool:
         """Whether the signal ended it, not its own end. One that can be heard leaves nothing."""
         left = self.scratch()  # by one that was killed before
-        with self.campaign() as started:
+        with self.campaign() as command:
             try:
-                started.wait(after_seconds)
+                command.wait(after_seconds)
             except subprocess.TimeoutExpired:
-                started.send_signal(number)
-            started.communicate()
-        if started.returncode == 0:
+                command.send_signal(number)
+            command.communicate()
+        if command.returncode == 0:
             return False
         # Before it listens, and in its last moments, a signal is the end of any process.
         expected = (128 + number, -number) if number in POLITE else (-number,)
-        assert started.returncode in expected, (started.returncode, number)
-        if started.returncode > 0:
+        assert command.returncode in expected, (command.returncode, number)
+        if command.returncode > 0:
             assert set(self.scratch()) <= set(left)
         return True
 

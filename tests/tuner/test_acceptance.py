@@ -22,11 +22,11 @@ from plumbline.search.space.cells import Target
 from plumbline.settings.campaign_file import load
 from plumbline.verify.sequential import Hypothesis, HypothesisState
 from plumbline.verify.statistics import Comparison
-from plumbline_db import runs, suites
-from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Suite, Winner
+from plumbline_db import suites
+from plumbline_db.records import Suite, Winner
 from tests.exporters.bundles import tuned, variant
 from tests.tuner import simulated
+from tests.tuner.lab import Lab
 from tests.tuner.simulated import Costs, SimulatedStarter
 
 SIZES = {
@@ -54,8 +54,7 @@ def acceptance_of(
 
 
 def judged(
-    db: Database,
-    campaign: Campaign,
+    lab: Lab,
     costs: Costs,
     *winners: Winner,
     type: str = "MPI_BYTE",
@@ -64,7 +63,7 @@ def judged(
     **more: object,
 ) -> tuple[Accepted, SimulatedStarter]:
     starter = SimulatedStarter(costs, launch_noise=0.02, **more)  # type: ignore[arg-type]
-    acceptance = acceptance_of(LaunchStore(db, campaign.id, starter), type=type, op=op)
+    acceptance = acceptance_of(lab.store(starter), type=type, op=op)
     return acceptance.judge(winners, lambda _: list(reserves)), starter
 
 
@@ -72,10 +71,8 @@ def ranges(found: list[Winner]) -> list[tuple[int, int]]:
     return [(winner.bytes_from, winner.bytes_to) for winner in found]
 
 
-def test_a_winner_that_is_fast_everywhere_is_kept_and_says_where(
-    db: Database, campaign: Campaign
-) -> None:
-    done, starter = judged(db, campaign, Costs(algorithm=FAST), tuned(*RING, 64, 512))
+def test_a_winner_that_is_fast_everywhere_is_kept_and_says_where(lab: Lab) -> None:
+    done, starter = judged(lab, Costs(algorithm=FAST), tuned(*RING, 64, 512))
     assert done.refused == []
     (kept,) = done.winners
     tried = {(one.use, one.type, one.op) for one in kept.tried}
@@ -86,16 +83,14 @@ def test_a_winner_that_is_fast_everywhere_is_kept_and_says_where(
     assert {suite for suite, _ in starter.launches} == {"accept-1-first", "accept-1"}
 
 
-def test_a_rule_of_a_profile_is_for_the_types_that_it_holds_for(
-    db: Database, campaign: Campaign
-) -> None:
+def test_a_rule_of_a_profile_is_for_the_types_that_it_holds_for(lab: Lab) -> None:
     """Sizes at which it is fast for all types are for all."""
     ours = msgspec.structs.replace(variant("MPI_Reduce", "reduce_ring", 64, 4096), removes=[])
     costs = Costs(
         own={"reduce_ring": 0.6},
         where={("reduce_ring", f"MPI_BYTE {size}"): 2.0 for size in (64, 512)},
     )
-    done, _ = judged(db, campaign, costs, ours, type="MPI_DOUBLE", op="MPI_SUM")
+    done, _ = judged(lab, costs, ours, type="MPI_DOUBLE", op="MPI_SUM")
     assert done.refused == []
     narrow, wide = done.winners
     assert ranges(done.winners) == [(64, 512), (4096, 4096)]
@@ -109,18 +104,18 @@ def test_a_rule_of_a_profile_is_for_the_types_that_it_holds_for(
 @pytest.mark.parametrize("word", ["MPI_DOUBLE", "MPI_FLOAT"])
 @pytest.mark.parametrize("own", [("MPI_DOUBLE", "MPI_SUM"), ("MPI_BYTE", "MPI_BOR")])
 def test_no_condition_saves_what_is_slower_with_types_that_applications_reduce(
-    db: Database, campaign: Campaign, word: str, own: tuple[str, str]
+    lab: Lab, word: str, own: tuple[str, str]
 ) -> None:
     ours = variant("MPI_Reduce", "reduce_ring", 64, 512)
     costs = Costs(own={"reduce_ring": 0.6}, where={("reduce_ring", word): 2.0})
-    done, _ = judged(db, campaign, costs, ours, type=own[0], op=own[1])
+    done, _ = judged(lab, costs, ours, type=own[0], op=own[1])
     assert done.winners == [] and word in done.refused[0][1]
 
 
 @pytest.mark.parametrize("word", ["loop", "stream", "MPI_DOUBLE", "MPI_FLOAT"])
-def test_slower_in_one_circumstance_is_refused(db: Database, campaign: Campaign, word: str) -> None:
+def test_slower_in_one_circumstance_is_refused(lab: Lab, word: str) -> None:
     costs = Costs(algorithm=FAST, where={("ring", word): 2.0})
-    done, _ = judged(db, campaign, costs, tuned(*RING, 64, 512))
+    done, _ = judged(lab, costs, tuned(*RING, 64, 512))
     assert done.winners == []
     ((lost, why),) = done.refused
     assert (lost.bytes_from, lost.bytes_to) == (64, 512)
@@ -131,11 +126,11 @@ def test_slower_in_one_circumstance_is_refused(db: Database, campaign: Campaign,
 LINEAR = ("MPI_Allreduce", "linear")
 
 
-def test_a_reserve_is_tried_in_the_same_launches(db: Database, campaign: Campaign) -> None:
+def test_a_reserve_is_tried_in_the_same_launches(lab: Lab) -> None:
     """What the winner loses, by little, which takes all looks, the reserve is known to hold."""
     costs = Costs(algorithm=FAST | {LINEAR: lambda *_: 0.8}, where={("ring", "stream"): 1.05 / 0.6})
     winner, reserve = tuned(*RING, 64, 512), tuned(*LINEAR, 64, 512)
-    done, starter = judged(db, campaign, costs, winner, reserves=[reserve])
+    done, starter = judged(lab, costs, winner, reserves=[reserve])
     assert done.winners == [] and done.reserves == [reserve]
     (held,) = done.held
     assert (held.bytes_from, held.bytes_to) == (64, 512)
@@ -143,20 +138,20 @@ def test_a_reserve_is_tried_in_the_same_launches(db: Database, campaign: Campaig
     assert len(starter.launches) == 16
 
 
-def test_a_reserve_is_dropped_where_the_winner_holds(db: Database, campaign: Campaign) -> None:
+def test_a_reserve_is_dropped_where_the_winner_holds(lab: Lab) -> None:
     """A reserve that would take all looks costs no more of them."""
     costs = Costs(
         algorithm=FAST | {LINEAR: lambda *_: 0.8}, where={("linear", "stream"): 1.05 / 0.8}
     )
     winner, reserve = tuned(*RING, 64, 512), tuned(*LINEAR, 64, 512)
-    done, starter = judged(db, campaign, costs, winner, reserves=[reserve])
+    done, starter = judged(lab, costs, winner, reserves=[reserve])
     assert done.refused == [] and done.held == []
     assert len(starter.launches) == 9
 
 
-def test_what_is_not_known_to_be_no_slower_is_refused(db: Database, campaign: Campaign) -> None:
+def test_what_is_not_known_to_be_no_slower_is_refused(lab: Lab) -> None:
     costs = Costs(algorithm=FAST, where={("ring", "stream"): 1.05 / 0.6})
-    done, starter = judged(db, campaign, costs, tuned(*RING, 64, 512))
+    done, starter = judged(lab, costs, tuned(*RING, 64, 512))
     assert done.winners == []
     assert done.refused[0][1].startswith("perhaps slower at 64 B (stream")
     assert {suite for suite, _ in starter.launches} == {
@@ -165,47 +160,44 @@ def test_what_is_not_known_to_be_no_slower_is_refused(db: Database, campaign: Ca
     }
 
 
-def test_a_range_keeps_the_sizes_that_hold(db: Database, campaign: Campaign) -> None:
+def test_a_range_keeps_the_sizes_that_hold(lab: Lab) -> None:
     costs = Costs(algorithm={RING: lambda size, _: 0.6 if size > 64 else 1.3})
     removes = [f"GL12@{size}" for size in (64, 512, 4096)]
     wide = msgspec.structs.replace(tuned(*RING, 50, 5000), removes=removes)
-    done, _ = judged(db, campaign, costs, wide)
+    done, _ = judged(lab, costs, wide)
     assert done.winners[0].removes == removes[1:]
     assert ranges(done.winners) == [(512, 32768)]  # and the next size, where it is faster too
     assert ranges([lost for lost, _ in done.refused]) == [(50, 64)]
 
 
-def test_neighbours_are_taken_as_far_as_it_is_clearly_faster(
-    db: Database, campaign: Campaign
-) -> None:
+def test_neighbours_are_taken_as_far_as_it_is_clearly_faster(lab: Lab) -> None:
     costs = Costs(algorithm={RING: lambda size, _: 0.6 if 64 <= size <= 4096 else 0.99})
-    done, _ = judged(db, campaign, costs, tuned(*RING, 400, 600))
+    done, _ = judged(lab, costs, tuned(*RING, 400, 600))
     assert ranges(done.winners) == [(64, 4096)]
 
 
-def test_neighbours_of_two_go_to_the_faster_one(db: Database, campaign: Campaign) -> None:
+def test_neighbours_of_two_go_to_the_faster_one(lab: Lab) -> None:
     costs = Costs(
         algorithm={RING: lambda *_: 0.6, ("MPI_Allreduce", "recursive_doubling"): lambda *_: 0.7}
     )
     low, high = tuned(*RING, 8, 8), tuned("MPI_Allreduce", "recursive_doubling", 32768, 32768)
-    done, _ = judged(db, campaign, costs, low, high)
+    done, _ = judged(lab, costs, low, high)
     assert ranges(done.winners) == [(8, 4096), (32768, 32768)]
 
 
-def test_one_for_all_sizes_stands_or_falls_as_a_whole(db: Database, campaign: Campaign) -> None:
+def test_one_for_all_sizes_stands_or_falls_as_a_whole(lab: Lab) -> None:
     binomial = ("MPI_Gather", "binomial")
     costs = Costs(algorithm={binomial: lambda size, _: 0.6 if size > 64 else 1.3})
-    done, _ = judged(db, campaign, costs, tuned(*binomial))
+    done, _ = judged(lab, costs, tuned(*binomial))
     assert done.winners == []
     assert "at 64 B" in done.refused[0][1]
 
 
 @pytest.mark.parametrize("what", ["unsupported", "wrong"])
-def test_of_one_type(db: Database, campaign: Campaign, what: str) -> None:
+def test_of_one_type(lab: Lab, what: str) -> None:
     """What a variant cannot do the library does; a wrong result anywhere is refused."""
     done, _ = judged(
-        db,
-        campaign,
+        lab,
         Costs(own={"reduce_ring": 0.5}),
         variant("MPI_Reduce", "reduce_ring", 64, 512),
         corrupt=lambda case: (
@@ -221,19 +213,17 @@ def test_of_one_type(db: Database, campaign: Campaign, what: str) -> None:
 
 
 @pytest.mark.parametrize(("factor", "kept"), [(0.97, True), (1.0, False)])
-def test_a_small_gain_is_measured_until_it_is_seen(
-    db: Database, campaign: Campaign, factor: float, kept: bool
-) -> None:
+def test_a_small_gain_is_measured_until_it_is_seen(lab: Lab, factor: float, kept: bool) -> None:
     costs = Costs(algorithm={RING: lambda *_: factor})
-    done, _ = judged(db, campaign, costs, tuned(*RING, 64, 512))
+    done, _ = judged(lab, costs, tuned(*RING, 64, 512))
     assert bool(done.winners) is kept
     assert bool(done.refused) is not kept
     assert all(why.startswith("no gain is seen: 1.0") for _, why in done.refused)
 
 
-def test_what_was_accepted_is_not_tried_again(db: Database, campaign: Campaign) -> None:
+def test_what_was_accepted_is_not_tried_again(lab: Lab) -> None:
     starter = SimulatedStarter(Costs(algorithm=FAST), launch_noise=0.02)
-    acceptance = acceptance_of(LaunchStore(db, campaign.id, starter))
+    acceptance = acceptance_of(lab.store(starter))
     first = acceptance.judge([tuned(*RING, 64, 512)]).winners
     launches = len(starter.launches)
     part = msgspec.structs.replace(first[0], bytes_to=first[0].bytes_from, removes=["GL12@64"])
@@ -270,7 +260,7 @@ def test_sizes_that_are_not_clear_are_judged_together(spread: float, words: set[
     ],
 )
 def test_variants_whose_calls_knobs_are_about_wait_for_these(
-    db: Database, campaign: Campaign, ours: tuple[str, str], turns: int
+    lab: Lab, ours: tuple[str, str], turns: int
 ) -> None:
     starter = SimulatedStarter(Costs(algorithm=FAST, own={ours[1]: 0.5}), launch_noise=0.02)
     asked: list[tuple[list[str], str]] = []
@@ -279,7 +269,7 @@ def test_variants_whose_calls_knobs_are_about_wait_for_these(
         asked.append(([winner.function for winner in standing], name))
         return {"IN": "force"}
 
-    store = LaunchStore(db, campaign.id, starter)
+    store = lab.store(starter)
     acceptance = acceptance_of(store, {"HOT": "1"}, in_force)
     wanted = [tuned(*RING, 64, 512), variant(*ours, 64, 512)]
     done = acceptance.judge(wanted)
@@ -290,8 +280,6 @@ def test_variants_whose_calls_knobs_are_about_wait_for_these(
         assert (done.suite, asked) == (Suite("accept", 2), [(["MPI_Allreduce"], "accept-2")])
         expected["accept-2"] = {"HOT": "1", "IN": "force"}
     assert acceptance.judge(done.winners).suite is None
-    known = suites.get(db, campaign.id)
-    environments = {
-        f"accept-{known[run.suite].round}": run.environment for run in runs.listing(db, campaign.id)
-    }
+    known = suites.get(lab.db, lab.campaign.id)
+    environments = {f"accept-{known[run.suite].round}": run.environment for run in lab.runs()}
     assert environments == expected

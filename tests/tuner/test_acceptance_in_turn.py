@@ -9,13 +9,12 @@ import pytest
 from plumbline.campaign.acceptance_in_turn import harm
 from plumbline.campaign.proof import environment_of
 from plumbline.measure import tables
-from plumbline.measure.launches import LaunchStore
 from plumbline.settings.campaign_file import load
-from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Suite, Winner
+from plumbline_db.records import Suite, Winner
 from plumbline_exporters import plumbline_sh
 from plumbline_exporters.registry import write
 from tests.exporters.bundles import bundle, tuned
+from tests.tuner.lab import Lab
 from tests.tuner.simulated import LATENCY, Costs, SimulatedStarter
 
 SIZES = {name: [64, 512, 4096] for name in LATENCY if name != "MPI_Reduce_local"}
@@ -23,15 +22,13 @@ RING = ("MPI_Allreduce", "rabenseifner")
 WINNER = tuned(*RING, 64, 512)
 
 
-def hurt(
-    db: Database, campaign: Campaign, folder: Path, costs: Costs
-) -> tuple[list[tuple[Winner, str]], SimulatedStarter]:
+def hurt(lab: Lab, folder: Path, costs: Costs) -> tuple[list[tuple[Winner, str]], SimulatedStarter]:
     settings = load(None, {"nprocs": 4, "sizes": [64, 512], "blocks": 2, "reps": 2})
     starter = SimulatedStarter(costs, launch_noise=0.1)
     write(bundle(WINNER, directory=str(folder)), ["env"])
     environment = environment_of(folder / plumbline_sh.FILE_NAME, starter.clean_environment())
     found = harm(
-        LaunchStore(db, campaign.id, starter),
+        lab.store(starter),
         Suite("accept", 1, "cold"),
         tables.plan(settings, []),
         settings,
@@ -45,27 +42,25 @@ def hurt(
     return found, starter
 
 
-def test_what_is_faster_everywhere_stays(db: Database, campaign: Campaign, tmp_path: Path) -> None:
-    found, starter = hurt(db, campaign, tmp_path, Costs(algorithm={RING: lambda *_: 0.8}))
+def test_what_is_faster_everywhere_stays(lab: Lab, tmp_path: Path) -> None:
+    found, starter = hurt(lab, tmp_path, Costs(algorithm={RING: lambda *_: 0.8}))
     assert found == []
     sides = ["accept-1-cold", "accept-1-cold-default"]
     assert [suite for suite, _ in starter.launches] == sides * 9
 
 
 @pytest.mark.parametrize("word", ["loop", "stream", "MPI_FLOAT"])
-def test_slower_in_one_circumstance_is_seen(
-    db: Database, campaign: Campaign, tmp_path: Path, word: str
-) -> None:
+def test_slower_in_one_circumstance_is_seen(lab: Lab, tmp_path: Path, word: str) -> None:
     costs = Costs(algorithm={RING: lambda *_: 0.8}, where={("rabenseifner", word): 1.6})
-    ((winner, why),) = hurt(db, campaign, tmp_path, costs)[0]
+    ((winner, why),) = hurt(lab, tmp_path, costs)[0]
     assert winner == WINNER
     assert why.startswith("slower at 64 B (") and word in why
 
 
-def test_nothing_cold_is_not_measured(db: Database, campaign: Campaign) -> None:
+def test_nothing_cold_is_not_measured(lab: Lab) -> None:
     settings = load(None, {"nprocs": 4, "sizes": [64, 512]})
     starter = SimulatedStarter(Costs())
-    store = LaunchStore(db, campaign.id, starter)
+    store = lab.store(starter)
     plan = tables.plan(settings, [])
     none = harm(
         store, Suite("x"), plan, settings, {}, [WINNER], [], SIZES, placement=None, crowded=True

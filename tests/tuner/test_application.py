@@ -1,4 +1,5 @@
-"""Records of applications: reading them, and what their cells weigh."""
+"""Records of applications: reading them, what their cells weigh, what they save; numbers of ranks,
+read off command lines."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -21,14 +20,13 @@ from tests.db import build
 from tests.exporters import mpi
 from tests.slurm import Cluster
 from tests.tuner import planted_site
-from tests.tuner.test_end_to_end import environment, plumbline
+from tests.tuner.started import plumbline
 from tests.tuner.test_profiling import PROGRAM
 
 pytestmark = pytest.mark.mpi
 
 RULES = planted_site.by_rules("MPI_Allreduce", "recursive_doubling", 2)
 PROFILE = planted_site.by_profile("MPI_Bcast", "bcast_binomial", 2)
-ENTRY = [sys.executable, "-c", "from plumbline.cli import main; main()"]
 
 
 @pytest.fixture(scope="module")
@@ -201,23 +199,12 @@ def test_a_size_that_nobody_measured_is_named(tmp_path: Path, program: Path) -> 
 # --- srun ---------------------------------------------------------------------------------------
 
 
-def in_slurm(slurm: Cluster, *words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*ENTRY, *map(str, words)],
-        env=environment() | slurm.environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
-
-
 SRUN = ["srun", "--mpi=pmix", f"--nodelist={os.uname().nodename.partition('.')[0]}"]
 
 
 def test_srun_s_own_ranks_prove_it(database: Path, slurm: Cluster) -> None:
     script = ["sh", "-c", "echo profile=$PLUMBLINE_PROFILE"]
-    done = in_slurm(slurm, "run", "--db", database, "--", *SRUN, "-n", "2", *script)
+    done = plumbline("run", "--db", database, "--", *SRUN, "-n", "2", *script, **slurm.environment)
     assert done.returncode == 0, done.stderr
     assert "rules.conf decides" in done.stderr and "profile decides" in done.stderr
     assert "plumbline: 2 winners of " in done.stderr
@@ -226,7 +213,7 @@ def test_srun_s_own_ranks_prove_it(database: Path, slurm: Cluster) -> None:
 
 def test_srun_that_hands_nothing_on_is_found_out(database: Path, slurm: Cluster) -> None:
     words = [*SRUN, "-n", "2", "--export=ALL", "true"]  # takes the place of what we have set
-    done = in_slurm(slurm, "run", "--db", database, "--", *words)
+    done = plumbline("run", "--db", database, "--", *words, **slurm.environment)
     assert done.returncode == 0, done.stderr
     assert "plumbline.profile does not decide (its canary goes unnoticed)" in done.stderr
     assert "plumbline: 1 of 2 winners of " in done.stderr
@@ -237,7 +224,9 @@ def test_recordings_enter_the_ranks_of_srun(
     slurm: Cluster, program: Path, tmp_path: Path, command: str, database: Path
 ) -> None:
     output = tmp_path / "out"
-    done = in_slurm(slurm, command, "--output", output, "--", *SRUN, "-n", "2", program)
+    done = plumbline(
+        command, "--output", output, "--", *SRUN, "-n", "2", program, **slurm.environment
+    )
     assert done.returncode == 0, done.stderr
     if command == "profile":
         assert "loaded 1, by its parent 0" in done.stdout  # not slurmstepd

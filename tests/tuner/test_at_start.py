@@ -8,11 +8,10 @@ import pytest
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import side_by_side
-from plumbline.measure.launches import LaunchStore
 from plumbline.measure.side_by_side import MeasuredCase
-from plumbline_db.connection import Database
 from plumbline_db.probe_records import ProbeRecord
-from plumbline_db.records import Campaign, Failure, Run
+from plumbline_db.records import Failure, Run
+from tests.tuner.lab import Lab
 from tests.tuner.simulated import SPACE, Costs, SimulatedStarter
 
 LIMIT = Configuration.of({"btl_vader_eager_limit": "8192", "pml": "ob1"})
@@ -44,17 +43,15 @@ class Watched(SimulatedStarter):
 FAILED = Failure("not in force", "the library did not take a setting: x")
 
 
-def run(db: Database, campaign: Campaign, starter: SimulatedStarter) -> list[MeasuredCase]:
+def run(lab: Lab, starter: SimulatedStarter) -> list[MeasuredCase]:
     plan = Plan("", 1, CASES, blocks=2, reps=3)
-    store = LaunchStore(db, campaign.id, starter)
+    store = lab.store(starter)
     return side_by_side.run(store, plan, 3, {"HOT": "1"}, [LIMIT, ADAPT])
 
 
-def test_launches_take_turns_and_are_started_with_the_setting(
-    db: Database, campaign: Campaign
-) -> None:
+def test_launches_take_turns_and_are_started_with_the_setting(lab: Lab) -> None:
     starter = Watched(COSTS)
-    lines = run(db, campaign, starter)
+    lines = run(lab, starter)
     order = [(suite, number) for suite, number, _, _ in starter.started]
     assert order == [(s, n) for n in range(3) for s in ("measure", "measure-1", "measure-2")]
     plain, limit, adapt = (extra for _, _, extra, _ in starter.started[:3])
@@ -73,9 +70,9 @@ def test_launches_take_turns_and_are_started_with_the_setting(
     assert hot is not None and hot.ratio == pytest.approx(2.0, rel=0.05)
 
 
-def test_a_setting_that_fails_leaves_the_others(db: Database, campaign: Campaign) -> None:
+def test_a_setting_that_fails_leaves_the_others(lab: Lab) -> None:
     starter = Watched(COSTS, fails="measure-1")
-    lines = run(db, campaign, starter)
+    lines = run(lab, starter)
     assert [number for suite, number, _, _ in starter.started if suite == "measure-1"] == [0, 1, 2]
     for line in lines:
         if line.knobs == LIMIT.as_dict():

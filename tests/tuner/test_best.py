@@ -1,4 +1,5 @@
-"""The best of either side, over the simulated library, where it is known who is fastest."""
+"""The best of either side, over the simulated library, where it is known who is fastest; what
+winners miss of it."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from plumbline_db import campaigns, events, exports, runs, searches, suites, ver
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.probe_records import CaseRecord, ProbeRecord
-from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Run, Verdict, Winner
+from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Event, Run, Search, Verdict, Winner
 from plumbline_exporters import profile
 from plumbline_exporters.family.openmpi import rules as ompi_rules
 from tests.exporters.bundles import tuned
@@ -37,6 +37,7 @@ from tests.tuner import planted, whole
 from tests.tuner.simulated import PARTS, Costs, Interrupted, SimulatedStarter, failed, toolchain
 
 WITHIN_BUDGET = planted.settings()
+FEW = planted.settings(guidelines=["GL12"], sizes=[4096, 16384])
 
 
 @dataclass
@@ -59,6 +60,15 @@ class Done:
     def verdicts(self, stage: str) -> list[Verdict]:
         return verdicts.get(self.db, self.campaign.id, stage)
 
+    def searches(self) -> list[Search]:
+        return searches.all_searches(self.db, self.campaign.id)
+
+    def events(self, kind: str) -> list[Event]:
+        return [one for one in events.get(self.db, self.campaign.id) if one.kind == kind]
+
+    def report(self) -> report.Report:
+        return report.read(self.db, self.campaign.id)
+
 
 def run(
     db: Database, folder: Path, starter: SimulatedStarter, settings: Settings = WITHIN_BUDGET
@@ -66,6 +76,41 @@ def run(
     finished = whole.campaign(db, starter, settings, folder)
     assert campaigns.get(db, None) == finished
     return Done(db, finished, folder, starter)
+
+
+class Deaf(SimulatedStarter):
+    """Sees of a launch's environment what it `hears`, by suite and name."""
+
+    def __init__(self, hears: Callable[[str, str], bool] = lambda *_: False) -> None:
+        super().__init__(planted.costs())
+        self._hears = hears
+
+    def seen(self, suite: str, extra: dict[str, str]) -> dict[str, str]:
+        return {name: value for name, value in extra.items() if self._hears(suite, name)}
+
+
+class Dead(SimulatedStarter):
+    """Launches fail, in suites that begin so."""
+
+    def __init__(self, suites: str = "") -> None:
+        super().__init__(planted.costs())
+        self._suites = suites
+
+    def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
+        return failed(run) if run.suite.startswith(self._suites) else (run, records)
+
+
+Play = Callable[..., Done]
+
+
+@pytest.fixture
+def play(tmp_path: Path, db: Database) -> Play:
+    """A campaign from its beginning to its end, in a database of its own."""
+
+    def played(starter: SimulatedStarter | None = None, settings: Settings = WITHIN_BUDGET) -> Done:
+        return run(db, tmp_path / "out", starter or SimulatedStarter(planted.costs()), settings)
+
+    return played
 
 
 @pytest.fixture(scope="module")
@@ -95,11 +140,9 @@ def test_removes_it_where_something_is_better(done: Done) -> None:
 
 
 def test_what_remains_carries_its_proof(done: Done) -> None:
-    found = report.read(done.db, done.campaign.id).remaining()
+    found = done.report().remaining()
     assert found
-    searched = {
-        (one.function, one.bytes): one for one in searches.all_searches(done.db, done.campaign.id)
-    }
+    searched = {(one.function, one.bytes): one for one in done.searches()}
     for verdict, reason in found:
         search = searched[verdict.function, verdict.bytes]
         assert (search.function, search.bytes) == ("MPI_Gather", 4096)
@@ -111,7 +154,7 @@ def test_what_remains_carries_its_proof(done: Done) -> None:
 
 
 def test_what_could_not_be_searched_says_why(done: Done) -> None:
-    found = report.read(done.db, done.campaign.id)
+    found = done.report()
     (plain, *_) = [one for one in found.after or [] if one.verdict == "violated"]
     odd = [
         msgspec.structs.replace(plain, lhs="gather_as_igather_plus_wait", rhs="MPI_Gather"),
@@ -123,7 +166,7 @@ def test_what_could_not_be_searched_says_why(done: Done) -> None:
 
 
 def test_a_guideline_without_a_cell_is_named(done: Done) -> None:
-    found = report.read(done.db, done.campaign.id)
+    found = done.report()
     assert found.without_cells() == [] and "not verified" not in _said(found)
     left = [one for one in found.before if one.guideline != "GL12"]
     fewer = msgspec.structs.replace(found, before=left)
@@ -132,7 +175,7 @@ def test_a_guideline_without_a_cell_is_named(done: Done) -> None:
 
 
 def test_rank_monotony_after_a_campaign_says_what_is_tuned(done: Done) -> None:
-    found = report.read(done.db, done.campaign.id)
+    found = done.report()
     (plain, *_) = found.after or []
     ranks = msgspec.structs.replace(found, after=[msgspec.structs.replace(plain, kind="rank")])
     assert "calls on fewer ranks" in _said(ranks) and "calls on fewer ranks" not in _said(found)
@@ -179,7 +222,7 @@ def test_a_cure_opens_the_next_round(done: Done) -> None:
     assert not {cell for cell in done.table("before", "violated") if cell[0] == "GL7"}
     assert {cell for cell in done.table("round-1", "violated") if cell[0] == "GL7"}
     rounds: dict[tuple[str, int], list[int]] = {}
-    for one in searches.all_searches(done.db, done.campaign.id):
+    for one in done.searches():
         rounds.setdefault((one.function, one.bytes), []).append(one.round)
     assert rounds["MPI_Allreduce", 65536] == rounds["MPI_Allreduce", 16384] == [1]
     assert rounds["MPI_Scatter", 16384] == [2]
@@ -210,9 +253,8 @@ def test_what_is_wrong_for_some_programs_is_never_tried(done: Done) -> None:
     assert "coll_tuned_allreduce_algorithm=ring" not in plans
 
 
-def test_unsafe_is_tried_when_it_is_asked_for(tmp_path: Path, db: Database) -> None:
-    unsafe = planted.settings(unsafe=True, guidelines=["GL12"], sizes=[4096, 16384])
-    found = run(db, tmp_path / "out", SimulatedStarter(planted.costs()), unsafe).winners()
+def test_unsafe_is_tried_when_it_is_asked_for(play: Play) -> None:
+    found = play(settings=FEW.but(unsafe=True)).winners()
     assert found
     for one in found:
         assert one.configuration == {"coll_tuned_allreduce_algorithm": "ring"}
@@ -220,7 +262,7 @@ def test_unsafe_is_tried_when_it_is_asked_for(tmp_path: Path, db: Database) -> N
 
 
 def test_every_winner_was_proven_to_be_in_force(done: Done) -> None:
-    said = [one.said for one in events.get(done.db, done.campaign.id) if one.kind == "in force"]
+    said = [one.said for one in done.events("in force")]
     for function, file in (
         ("MPI_Allreduce", ompi_rules.FILE_NAME),
         ("MPI_Scatter", ompi_rules.FILE_NAME),
@@ -260,9 +302,7 @@ def test_what_no_file_can_hold_loses_its_place(files: Files) -> None:
         assert why.startswith("not exportable: ") and "one algorithm must serve all sizes" in why
 
 
-def test_what_nothing_shows_is_said(
-    tmp_path: Path, db: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_nothing_shows_is_said(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     """A library that ignores what it does not take: its winners stay, and results say so."""
 
     def silent(_: OpenMpi, environment: dict[str, str], folder: Path) -> list[Canary]:
@@ -270,31 +310,24 @@ def test_what_nothing_shows_is_said(
         return [Canary("a variable", environment, fails="nothing")]
 
     monkeypatch.setattr(OpenMpi, "canaries", silent)
-    settings = planted.settings(guidelines=["GL12"], sizes=[4096, 16384])
-    done = run(db, tmp_path / "out", SimulatedStarter(planted.costs()), settings)
+    done = play(settings=FEW)
     assert {one.function for one in done.winners()} == {"MPI_Allreduce"}
-    found = report.read(db, done.campaign.id)
+    found = done.report()
     assert not [one for one in found.events if one.kind == "in force"]
     (said,) = found.not_proven()
     assert said.startswith("MPI_Allreduce: nothing shows")
     assert report.document(found)["not_proven"] == [said]
-    shown = [
-        one.plain
-        for one in text_tables.of(found, load_guidelines(), all_rows=False)
-        if isinstance(one, Text)
-    ]
-    assert f"not proven: {said}" in shown
+    assert f"not proven: {said}" in _said(found)
 
 
-def test_what_is_wrong_where_nobody_measured_is_not_exported(tmp_path: Path, db: Database) -> None:
-    settings = planted.settings(guidelines=["GL12"], sizes=[4096, 16384])
+def test_what_is_wrong_where_nobody_measured_is_not_exported(play: Play) -> None:
     starter = SimulatedStarter(
         planted.costs(), corrupt=lambda case: "wrong" if case.calls else "ok"
     )
-    done = run(db, tmp_path / "out", starter, settings)
+    done = play(starter, FEW)
     assert done.winners() == []
     assert done.table("after", "violated") == done.table("before", "violated") != set()
-    found = report.read(db, done.campaign.id)
+    found = done.report()
     assert found.wrong
     assert {(one.function, one.variant) for one in found.wrong} == {("MPI_Allreduce", "default")}
     assert report.document(found)["wrong"][0]["detail"] == "simulated"
@@ -305,20 +338,20 @@ def test_what_is_wrong_where_nobody_measured_is_not_exported(tmp_path: Path, db:
 
 
 def test_results_are_checked_before_anything_is_exported(done: Done) -> None:
-    said = [one.text for one in report.read(done.db, done.campaign.id).events]
+    said = [one.text for one in done.report().events]
     assert any("all results are right" in text for text in said)
 
 
 @pytest.mark.parametrize(("use", "refused"), [("synchronised", True), ("after_barrier", False)])
 def test_what_takes_less_than_a_message_is_refused(
-    tmp_path: Path, db: Database, use: str, refused: bool
+    play: Play, db: Database, use: str, refused: bool
 ) -> None:
     """A Gather may be over for all ranks before a message is, if it is timed on each from its own
     start."""
     costs = planted.costs()
     costs.own["gather_binomial"] = 0.001
     settings = planted.settings(functions=["MPI_Gather"], sizes=[512, 4096], use=use)
-    run(db, tmp_path / "out", SimulatedStarter(costs), settings)
+    play(SimulatedStarter(costs), settings)
     trials = [
         trial
         for one in searches.all_searches(db, campaigns.get(db, None).id)
@@ -400,8 +433,8 @@ def test_interrupted_anywhere_it_goes_on(
         assert len(events.get(db, found.campaign.id)) == len(events.get(done.db, done.campaign.id))
 
 
-def test_a_library_without_faults_needs_no_search(tmp_path: Path, db: Database) -> None:
-    finished = run(db, tmp_path / "out", SimulatedStarter(Costs()))
+def test_a_library_without_faults_needs_no_search(play: Play) -> None:
+    finished = play(SimulatedStarter(Costs()))
     assert not finished.table("before", "violated")
     assert finished.winners() == []
     assert finished.verdicts("after") == [
@@ -410,31 +443,24 @@ def test_a_library_without_faults_needs_no_search(tmp_path: Path, db: Database) 
     assert all(one.suite.startswith("before") for one in finished.launches())
 
 
-def test_no_rounds_verify_only(tmp_path: Path, db: Database) -> None:
-    finished = run(
-        db, tmp_path / "out", SimulatedStarter(planted.costs()), planted.settings(rounds=0)
-    )
+def test_no_rounds_verify_only(play: Play, db: Database) -> None:
+    finished = play(settings=planted.settings(rounds=0))
     assert verdicts.stages(db, finished.campaign.id) == ["before"]
-    found = report.read(db, finished.campaign.id)
+    found = finished.report()
     assert found.after == found.before
     assert finished.table("before", "violated")
-    assert not searches.all_searches(db, finished.campaign.id)
+    assert not finished.searches()
 
 
-def test_after_the_budget_no_search_is_opened(tmp_path: Path, db: Database) -> None:
+def test_after_the_budget_no_search_is_opened(play: Play) -> None:
     """The first look costs 12 launches of half a second; the table is finished all the same."""
-    finished = run(
-        db,
-        tmp_path / "out",
-        SimulatedStarter(planted.costs()),
-        planted.settings(budget_seconds=5.0),
-    )
+    finished = play(settings=planted.settings(budget_seconds=5.0))
     assert all(one.suite.startswith("before") for one in finished.launches())
     assert finished.table("after", "violated")
-    assert not searches.all_searches(db, finished.campaign.id)
+    assert not finished.searches()
 
 
-def test_a_crashing_candidate_is_a_trial_and_no_end(tmp_path: Path, db: Database) -> None:
+def test_a_crashing_candidate_is_a_trial_and_no_end(play: Play, db: Database) -> None:
     knob = {"coll_tuned_allreduce_algorithm": "rabenseifner"}
     starter = SimulatedStarter(
         planted.costs(),
@@ -442,10 +468,8 @@ def test_a_crashing_candidate_is_a_trial_and_no_end(tmp_path: Path, db: Database
         corrupt=lambda case: "wrong" if "plus_bcast" in case.variant else "ok",
     )
     few = planted.settings(guidelines=["GL12", "GL13"], sizes=[4096, 16384])
-    finished = run(db, tmp_path / "out", starter, few)
-    (search,) = (
-        one for one in searches.all_searches(db, finished.campaign.id) if one.bytes == 16384
-    )
+    finished = play(starter, few)
+    (search,) = (one for one in finished.searches() if one.bytes == 16384)
     states = {(one.variant, tuple(one.knobs.values())): one.state for one in search.trials}
     assert states["default", ("rabenseifner",)] == "failed"
     assert states["allreduce_as_reduce_plus_bcast", ()] == "wrong"
@@ -456,75 +480,39 @@ def test_a_crashing_candidate_is_a_trial_and_no_end(tmp_path: Path, db: Database
     assert told >= {launch.id for launch in failed}
 
 
-def test_a_library_that_cannot_start_ends_it_with_a_reason(tmp_path: Path, db: Database) -> None:
-    class Dead(SimulatedStarter):
-        def answered(self, run: Run, records: object) -> tuple[Run, list[ProbeRecord]]:
-            return failed(run)
-
+def test_a_library_that_cannot_start_ends_it_with_a_reason(play: Play) -> None:
     with pytest.raises(PlumblineError, match=r"three launches of before failed.*exit status 1"):
-        run(db, tmp_path / "out", Dead(planted.costs()))
+        play(Dead())
 
 
-def test_files_that_are_ignored_are_never_taken_for_confirmed(tmp_path: Path, db: Database) -> None:
+def test_files_that_are_ignored_are_never_taken_for_confirmed(play: Play) -> None:
     """A library that does not read the rules file: its canary goes unnoticed."""
-
-    class Deaf(SimulatedStarter):
-        def seen(self, suite: str, extra: dict[str, str]) -> dict[str, str]:
-            return {name: value for name, value in extra.items() if "dynamic_rules_f" not in name}
-
-    finished = run(db, tmp_path / "out", Deaf(planted.costs()))
-    assert all(one.variant != "default" for one in winners.get(db, finished.campaign.id))
-    said = [one.text for one in events.get(db, finished.campaign.id) if one.kind == "not in force"]
+    finished = play(Deaf(lambda _, name: "dynamic_rules_f" not in name))
+    assert all(one.variant != "default" for one in finished.winners())
+    said = [one.text for one in finished.events("not in force")]
     assert said and all("canary goes unnoticed" in one for one in said)
 
 
-def test_a_campaign_whose_files_are_all_ignored_ends_without_winners(
-    tmp_path: Path, db: Database
-) -> None:
+def test_a_campaign_whose_files_are_all_ignored_ends_without_winners(play: Play) -> None:
     """Each is named, nothing is exported as a finding, and another run has nothing to repeat."""
-
-    class Deaf(SimulatedStarter):
-        def seen(self, suite: str, extra: dict[str, str]) -> dict[str, str]:
-            return {}
-
-    finished = run(db, tmp_path / "out", Deaf(planted.costs()))
-    assert finished.campaign.state == "finished"
-    assert not winners.get(db, finished.campaign.id)
+    finished = play(Deaf(lambda suite, _: not suite.startswith("proof-")), FEW)
+    assert finished.campaign.state == "finished" and not finished.winners()
     assert finished.table("after", "violated") == finished.table("before", "violated")
-    said = [one.said for one in events.get(db, finished.campaign.id) if one.kind == "not in force"]
-    assert said and all("canary goes unnoticed" in one for one in said)
-    shown = _said(report.read(db, finished.campaign.id))
+    said = [one.said for one in finished.events("not in force")]
+    assert len(said) == 2  # the second choice was none either
+    assert all("canary goes unnoticed" in one for one in said)
+    shown = _said(finished.report())
     assert all(f"not in force: {one}" in shown for one in said)
 
 
-def test_the_only_winner_that_is_not_in_force_is_dropped(tmp_path: Path, db: Database) -> None:
-    class Deaf(SimulatedStarter):
-        def seen(self, suite: str, extra: dict[str, str]) -> dict[str, str]:
-            return {} if suite.startswith("proof-") else extra
-
-    one_cell = planted.settings(guidelines=["GL12"], sizes=[4096, 16384])
-    finished = run(db, tmp_path / "out", Deaf(planted.costs()), one_cell)
-    assert finished.campaign.state == "finished"
-    assert not winners.get(db, finished.campaign.id)
-    said = [one for one in events.get(db, finished.campaign.id) if one.kind == "not in force"]
-    assert len(said) == 2  # the second choice was none either
-
-
-def test_files_under_which_no_launch_goes_well_end_the_campaign(
-    tmp_path: Path, db: Database
-) -> None:
+def test_files_under_which_no_launch_goes_well_end_the_campaign(play: Play) -> None:
     """No winner is to blame: launches of the proof fail before any case."""
-
-    class Dead(SimulatedStarter):
-        def answered(self, run: Run, records: list[ProbeRecord]) -> tuple[Run, list[ProbeRecord]]:
-            return failed(run) if run.suite.startswith("proof-") else (run, records)
-
     with pytest.raises(PlumblineError, match=r"not in force: the canary launch failed: exit"):
-        run(db, tmp_path / "out", Dead(planted.costs()))
+        play(Dead("proof-"))
 
 
 def test_no_winner_claims_what_the_last_look_denies(
-    tmp_path: Path, db: Database, monkeypatch: pytest.MonkeyPatch
+    play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first look of the confirmation does not see the violation that a later one sees."""
     decide = tables.ViolationTable.decide
@@ -539,7 +527,7 @@ def test_no_winner_claims_what_the_last_look_denies(
 
     monkeypatch.setattr(tables.ViolationTable, "decide", sharp)
     few = planted.settings(guidelines=["GL12"], sizes=[4096, 16384, 65536], rounds=1)
-    finished = run(db, tmp_path / "out", SimulatedStarter(planted.costs()), few)
+    finished = play(settings=few)
     assert ("GL12", "MPI_Allreduce", 16384) in finished.table("after", "violated")
     claims = {name for one in finished.winners() for name in one.removes}
     assert "GL12@65536" in claims and "GL12@16384" not in claims
@@ -588,11 +576,10 @@ def test_the_same_settings_are_the_same_campaign(db: Database) -> None:
 
 def test_another_output_folder_forgets_the_first(tmp_path: Path, db: Database) -> None:
     """What the database lists is what was confirmed last, wherever an interrupted start wrote."""
-    few = planted.settings(guidelines=["GL12"], sizes=[4096, 16384])
-    whole = run(db, tmp_path / "one", SimulatedStarter(planted.costs()), few)
+    whole = run(db, tmp_path / "one", SimulatedStarter(planted.costs()), FEW)
     store = LaunchStore(db, whole.campaign.id, SimulatedStarter(planted.costs(), stop_after=0))
     started = msgspec.structs.replace(whole.campaign, state="running", finished="")
-    loop.Loop(store, toolchain(), started, few, tmp_path / "two").run()
+    loop.Loop(store, toolchain(), started, FEW, tmp_path / "two").run()
     assert {Path(one.path).parent for one in exports.get(db, whole.campaign.id)} == {
         tmp_path / "two"
     }
@@ -616,9 +603,7 @@ def test_which_guidelines_are_verified() -> None:
         chosen("what")
 
 
-def test_a_default_that_ends_launches_costs_two_and_all_else_is_searched(
-    tmp_path: Path, db: Database
-) -> None:
+def test_a_default_that_ends_launches_costs_two_and_all_else_is_searched(play: Play) -> None:
     """Whatever calls it dies as well: what is compared with it, and what is made of it."""
 
     def crashes(case: CaseRecord, _: Mapping[str, str]) -> bool:
@@ -626,17 +611,15 @@ def test_a_default_that_ends_launches_costs_two_and_all_else_is_searched(
         return case.bytes == 4096 and "MPI_Bcast" in (case.function, *made_of)
 
     starter = SimulatedStarter(planted.costs(), crashes=crashes)
-    finished = run(db, tmp_path / "out", starter)
+    finished = play(starter)
     failed = [one for one in finished.launches() if not one.finished]
     tried = [one for one in failed if "-aside-bcast-" in one.suite]
     assert len(failed) - len(tried) == 2
-    assert {one.function for one in searches.all_searches(db, finished.campaign.id)} >= {
+    assert {one.function for one in finished.searches()} >= {
         *("MPI_Allreduce", "MPI_Bcast", "MPI_Gather", "MPI_Scan")
     }
     left = {function for _, function, _ in finished.table("after", "violated")}
     assert left == {"MPI_Gather"}  # which nothing helps
-    (first, second) = [
-        one for one in report.read(db, finished.campaign.id).notes() if "put aside" in one
-    ]
+    (first, second) = [one for one in finished.report().notes() if "put aside" in one]
     assert first.startswith("put aside: MPI_Bcast at 4096 B ends launches (SIGSEGV")
     assert "none works there" in second

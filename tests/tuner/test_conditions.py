@@ -1,4 +1,5 @@
-"""Warnings about the conditions of a measurement: when there are some, and what to do."""
+"""Warnings about the conditions of a measurement: when there are some, and what to do; the machine
+and where its ranks are."""
 
 from __future__ import annotations
 

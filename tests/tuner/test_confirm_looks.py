@@ -1,4 +1,5 @@
-"""A gain that is not clear, and a cell that may be slower, get more pairs of launches."""
+"""A gain that is not clear, and a cell that may be slower, get more pairs of launches; harm is
+measured again."""
 
 from __future__ import annotations
 
@@ -9,16 +10,14 @@ import pytest
 
 from plumbline.campaign.confirm import Confirmation, confirm
 from plumbline.campaign.proof import environment_of
-from plumbline.measure.launches import LaunchStore
 from plumbline.measure.tables import ViolationTable, design_of
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline_db import runs
-from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Suite
+from plumbline_db.records import Suite
 from plumbline_exporters import plumbline_sh
 from plumbline_exporters.registry import write
 from tests.exporters.bundles import bundle, tuned
+from tests.tuner.lab import Lab
 from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
 
 SIZES = [16, 64, 256, 1024, 4096, 16384]
@@ -37,8 +36,7 @@ def starter(rule: float, noise: float = 0.02, **more: float) -> SimulatedStarter
 
 
 def confirmed(
-    db: Database,
-    campaign: Campaign,
+    lab: Lab,
     folder: Path,
     of: SimulatedStarter,
     settings: Settings = SETTINGS,
@@ -48,39 +46,35 @@ def confirmed(
     """The confirmation, and the plans of each suite of pairs."""
     write(bundle(CHOSEN, directory=str(folder)), ["env"])
     environment = environment_of(folder / plumbline_sh.FILE_NAME, of.clean_environment())
-    store = LaunchStore(db, campaign.id, of)
+    store = lab.store(of)
     suite = Suite("confirm", turn)
     table = ViolationTable(store, f"round-{turn}", FEW, settings, suite, environment)
     done = confirm(store, suite, table, FEW, settings, environment, [CHOSEN], earlier=earlier)
     plans: dict[str, list[str]] = {}
-    for run in runs.listing(db, campaign.id):
+    for run in lab.runs():
         plans.setdefault(run.suite, []).append(run.plan)
     return done, plans
 
 
-def test_a_clear_gain_needs_no_more_pairs(db: Database, campaign: Campaign, tmp_path: Path) -> None:
-    done, plans = confirmed(db, campaign, tmp_path, starter(0.7))
+def test_a_clear_gain_needs_no_more_pairs(lab: Lab, tmp_path: Path) -> None:
+    done, plans = confirmed(lab, tmp_path, starter(0.7))
     assert list(plans) == ["confirm-1", "confirm-1-default"]
     (kept,) = done.winners
     assert kept.speedup == pytest.approx(1 / 0.7, rel=0.05)
 
 
 @pytest.mark.parametrize("seed", range(1, 7))
-def test_a_small_gain_is_not_left_to_luck(
-    db: Database, campaign: Campaign, tmp_path: Path, seed: int
-) -> None:
+def test_a_small_gain_is_not_left_to_luck(lab: Lab, tmp_path: Path, seed: int) -> None:
     """2 % in noise of 3 %: sooner or later it is seen, whatever the launches were."""
     settings = SETTINGS.but(seed=1000 * seed)
-    done, _ = confirmed(db, campaign, tmp_path, starter(0.98, 0.03), settings)
+    done, _ = confirmed(lab, tmp_path, starter(0.98, 0.03), settings)
     (kept,) = done.winners
     assert kept.speedup_low > 1
     assert kept.speedup == pytest.approx(1 / 0.98, rel=0.03)
 
 
-def test_pairs_are_added_for_what_is_unclear_alone(
-    db: Database, campaign: Campaign, tmp_path: Path
-) -> None:
-    done, plans = confirmed(db, campaign, tmp_path, starter(1.0))
+def test_pairs_are_added_for_what_is_unclear_alone(lab: Lab, tmp_path: Path) -> None:
+    done, plans = confirmed(lab, tmp_path, starter(1.0))
     assert done.winners == []
     ((_, why),) = done.dropped
     assert why.startswith("no gain is left cold")
@@ -97,45 +91,37 @@ def test_pairs_are_added_for_what_is_unclear_alone(
     assert {case for case in first if "MPI_Scatter " in case} <= later <= first
 
 
-def test_what_the_table_has_not_decided_rides_along(
-    db: Database, campaign: Campaign, tmp_path: Path
-) -> None:
+def test_what_the_table_has_not_decided_rides_along(lab: Lab, tmp_path: Path) -> None:
     """In the launches with the files in force; the other side of a pair does not need it."""
-    _, plans = confirmed(db, campaign, tmp_path, starter(1.0, 0.06))
+    _, plans = confirmed(lab, tmp_path, starter(1.0, 0.06))
     ours, theirs = (_cases(plans[f"confirm-1-look-02{side}"][0]) for side in ("", "-default"))
     more = {case for case in ours - theirs if "variant=library" not in case}
     assert more and theirs <= ours
 
 
-def test_a_cell_that_was_not_slower_is_not_asked_about_again(
-    db: Database, campaign: Campaign, tmp_path: Path
-) -> None:
+def test_a_cell_that_was_not_slower_is_not_asked_about_again(lab: Lab, tmp_path: Path) -> None:
     """Where no winner has changed that reaches it: here none has, so that no pairs are added though
     cells seem slower in the noise."""
-    first, plans = confirmed(db, campaign, tmp_path, starter(0.7, 0.2))
+    first, plans = confirmed(lab, tmp_path, starter(0.7, 0.2))
     assert "confirm-1-look-02-default" in plans
-    same, plans = confirmed(db, campaign, tmp_path, starter(0.7, 0.2), turn=2, earlier=first)
+    same, plans = confirmed(lab, tmp_path, starter(0.7, 0.2), turn=2, earlier=first)
     assert [suite for suite in plans if suite.startswith("confirm-2")] == [
         *("confirm-2", "confirm-2-default")
     ]
     assert (len(same.winners), same.dropped) == (1, [])
 
 
-def test_what_may_be_slower_is_measured_until_it_is_known(
-    db: Database, campaign: Campaign, tmp_path: Path
-) -> None:
+def test_what_may_be_slower_is_measured_until_it_is_known(lab: Lab, tmp_path: Path) -> None:
     """A choice that is worse at every size, by 12 % in noise of 6 %: nine pairs cannot tell."""
-    done, plans = confirmed(db, campaign, tmp_path, starter(1.12, 0.06))
+    done, plans = confirmed(lab, tmp_path, starter(1.12, 0.06))
     assert "confirm-1-look-02" in plans
     assert done.winners == []
 
 
-def test_the_same_launches_give_the_same_confirmation(
-    db: Database, campaign: Campaign, tmp_path: Path
-) -> None:
-    done, plans = confirmed(db, campaign, tmp_path, starter(0.99))
+def test_the_same_launches_give_the_same_confirmation(lab: Lab, tmp_path: Path) -> None:
+    done, plans = confirmed(lab, tmp_path, starter(0.99))
     assert "confirm-1-look-02" in plans
-    again, same = confirmed(db, campaign, tmp_path, starter(0.99, stop_after=0))
+    again, same = confirmed(lab, tmp_path, starter(0.99, stop_after=0))
     assert (again, same) == (done, plans)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -27,9 +29,21 @@ def found(database: Path) -> dict[str, list[Finding]]:
     return grouped
 
 
+@dataclass
+class Machine:
+    """With the simulated library; a test changes what it likes."""
+
+    toolchain: Toolchain
+    database: Path
+    change: Callable[..., None]
+
+    def found(self) -> dict[str, list[Finding]]:
+        return found(self.database)
+
+
 @pytest.fixture
-def healthy(monkeypatch: pytest.MonkeyPatch) -> Toolchain:
-    """The simulated library, on a quiet machine with eight processing units."""
+def healthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    """A quiet one with eight processing units."""
     toolchain = simulated.toolchain()
     starter = SimulatedStarter(Costs())
     monkeypatch.setattr(libraries, "find", lambda _: (toolchain.family, toolchain.installation))
@@ -40,11 +54,11 @@ def healthy(monkeypatch: pytest.MonkeyPatch) -> Toolchain:
     monkeypatch.setattr(doctor.os, "getloadavg", lambda: (0.1, 0.1, 0.1))
     for name in simulated.OpenMpi().settings_in(dict(doctor.os.environ)):
         monkeypatch.delenv(name)
-    return toolchain
+    return Machine(toolchain, tmp_path / "state" / "plumbline.db", monkeypatch.setattr)
 
 
-def test_a_healthy_machine(healthy: Toolchain, tmp_path: Path) -> None:
-    of = found(tmp_path / "state" / "plumbline.db")
+def test_a_healthy_machine(healthy: Machine, tmp_path: Path) -> None:
+    of = healthy.found()
     bad = [one for those in of.values() for one in those if one.state in ("fails", "warns")]
     assert bad == []
     subjects = ["library", "probe", "search space", "launch", "factors", "libraries"]
@@ -57,7 +71,7 @@ def test_a_healthy_machine(healthy: Toolchain, tmp_path: Path) -> None:
         "simulator",
         "schedulers",
     ]
-    assert f"{len(healthy.catalogue.variants)} variants" in of["probe"][0].text
+    assert f"{len(healthy.toolchain.catalogue.variants)} variants" in of["probe"][0].text
     assert len(of["launch"]) == 2
     assert "switches knobs" in of["launch"][1].text
     assert "MVAPICH2 was run by Plumbline as 2.3.7" in of["libraries"][1].text
@@ -65,20 +79,16 @@ def test_a_healthy_machine(healthy: Toolchain, tmp_path: Path) -> None:
     assert not (tmp_path / "state").exists()
 
 
-def test_rules_of_a_site_are_said(
-    healthy: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rules_of_a_site_are_said(healthy: Machine) -> None:
     """With them no knob can be switched inside a launch, and a campaign does not want to."""
     site = site_rules.InForce(Path("/etc/rules.conf"), "", "file (/etc/mca.conf:4)")
-    monkeypatch.setattr(site_rules, "find", lambda *_: site)
-    launch = found(tmp_path / "state" / "plumbline.db")["launch"]
+    healthy.change(site_rules, "find", lambda *_: site)
+    launch = healthy.found()["launch"]
     assert launch[1].state == "notes"
     assert "/etc/rules.conf, by file (/etc/mca.conf:4), is in force" in launch[1].text
 
 
-def test_poor_factors_are_warned_of_and_missing_ones_said(
-    healthy: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_poor_factors_are_warned_of_and_missing_ones_said(healthy: Machine) -> None:
     reason = "the kernel sets no frequencies here"
     poor = [
         Factor("governor", ["powersave"]),
@@ -91,22 +101,20 @@ def test_poor_factors_are_warned_of_and_missing_ones_said(
             header, *rest = records
             return run, [msgspec.structs.replace(header, factors=poor), *rest]  # type: ignore[type-var]
 
-    monkeypatch.setattr(starting, "starter", lambda *_: Poor(Costs()))
-    warned, noted, fine = found(tmp_path / "x.db")["factors"]
+    healthy.change(starting, "starter", lambda *_: Poor(Costs()))
+    warned, noted, fine = healthy.found()["factors"]
     assert warned.state == "warns" and "cpupower frequency-set" in warned.text
     assert noted.state == "notes"
     assert noted.text == f"not known: turbo, frequency_limits: {reason}"
     assert fine.text == "1 of 3 are recorded here"
 
 
-def test_a_debug_build_is_warned_of(
-    healthy: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_debug_build_is_warned_of(healthy: Machine) -> None:
     build = {"compiler": "GNU 12.2.0", "debug": "yes"}
-    library = msgspec.structs.replace(healthy.installation.library, build=build)
-    debug = msgspec.structs.replace(healthy.installation, library=library)
-    monkeypatch.setattr(libraries, "find", lambda _: (healthy.family, debug))
-    _, said, warned = found(tmp_path / "x.db")["library"]
+    library = msgspec.structs.replace(healthy.toolchain.installation.library, build=build)
+    debug = msgspec.structs.replace(healthy.toolchain.installation, library=library)
+    healthy.change(libraries, "find", lambda _: (healthy.toolchain.family, debug))
+    _, said, warned = healthy.found()["library"]
     assert said.text == "built with GNU 12.2.0, debugging yes"
     assert warned.state == "warns" and "debugging" in warned.text
 
@@ -126,13 +134,15 @@ def test_nothing_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert one.state == "notes" and "Debian: libsimgrid-dev" in one.text
 
 
-def test_a_space_that_does_not_agree(
-    healthy: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    knobs = {name: knob for name, knob in healthy.knobs.items() if name != "coll_tuned_priority"}
-    other = msgspec.structs.replace(healthy, knobs=knobs)
-    monkeypatch.setattr(doctor, "find_toolchain", lambda *_, **__: other)
-    (one,) = found(tmp_path / "x.db")["search space"]
+def test_a_space_that_does_not_agree(healthy: Machine) -> None:
+    knobs = {
+        name: knob
+        for name, knob in healthy.toolchain.knobs.items()
+        if name != "coll_tuned_priority"
+    }
+    other = msgspec.structs.replace(healthy.toolchain, knobs=knobs)
+    healthy.change(doctor, "find_toolchain", lambda *_, **__: other)
+    (one,) = healthy.found()["search space"]
     assert one.state == "warns"
     assert one.text.startswith("coll_tuned_priority ")
 
@@ -144,40 +154,32 @@ def test_a_space_that_does_not_agree(
         (SimulatedStarter(Costs(), corrupt=lambda _: "not_in_force"), "not_in_force"),
     ],
 )
-def test_a_launch_that_fails(
-    healthy: Toolchain,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    starter: SimulatedStarter,
-    text: str,
-) -> None:
-    monkeypatch.setattr(starting, "starter", lambda *_: starter)
-    launches = found(tmp_path / "x.db")["launch"]
+def test_a_launch_that_fails(healthy: Machine, starter: SimulatedStarter, text: str) -> None:
+    healthy.change(starting, "starter", lambda *_: starter)
+    launches = healthy.found()["launch"]
     assert [one.state for one in launches] == ["fails", "fails"]
     assert re.search(text, launches[0].text)
 
 
-def test_a_crowded_and_busy_machine(
-    healthy: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(doctor, "processing_units", lambda: 2)
-    monkeypatch.setattr(ranks, "processing_units", lambda: 2)
-    monkeypatch.setattr(doctor.os, "getloadavg", lambda: (3.0, 0.1, 0.1))
-    texts = [one.text for one in found(tmp_path / "x.db")["machine"] if one.state == "warns"]
+def test_a_crowded_and_busy_machine(healthy: Machine) -> None:
+    healthy.change(doctor, "processing_units", lambda: 2)
+    healthy.change(ranks, "processing_units", lambda: 2)
+    healthy.change(doctor.os, "getloadavg", lambda: (3.0, 0.1, 0.1))
+    texts = [one.text for one in healthy.found()["machine"] if one.state == "warns"]
     assert any("2 processing units for 4 ranks by default: oversubscribed" in one for one in texts)
     assert any("load 3.0" in one for one in texts)
 
 
 def test_settings_that_applications_see_and_campaigns_do_not(
-    healthy: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    healthy: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMPI_MCA_coll_tuned_priority", "5")
-    (one,) = found(tmp_path / "x.db")["environment"]
+    (one,) = healthy.found()["environment"]
     assert one.state == "warns"
     assert "OMPI_MCA_coll_tuned_priority is set" in one.text
 
 
-def test_the_database(healthy: Toolchain, tmp_path: Path) -> None:
+def test_the_database(healthy: Machine, tmp_path: Path) -> None:
     path = tmp_path / "plumbline.db"
     Database.open(path, write=True).close()
     (one,) = found(path)["database"]
@@ -187,10 +189,8 @@ def test_the_database(healthy: Toolchain, tmp_path: Path) -> None:
     assert one.state == "fails" and "is damaged" in one.text  # it was ours
 
 
-def test_a_folder_that_may_not_be_written(
-    healthy: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(doctor.os, "access", lambda *_: False)
-    (one,) = found(tmp_path / "deep" / "plumbline.db")["database"]
+def test_a_folder_that_may_not_be_written(healthy: Machine, tmp_path: Path) -> None:
+    healthy.change(doctor.os, "access", lambda *_: False)
+    (one,) = healthy.found()["database"]
     assert one.state == "fails"
     assert f"{tmp_path} is not writable: name another file with --db" in one.text

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,42 +24,12 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Run
 from tests import busy
 from tests.tuner.cli.test_commands import contract
-from tests.tuner.killed import undisturbed
-from tests.tuner.simulated import ROOT
+from tests.tuner.started import plumbline, start
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
 CAMPAIGN = ["--sizes", "4096,16384", "--guidelines", "GL12", "--launches", "8"]
 CAMPAIGN += ["--rounds", "1", "--budget", "12"]
-ENTRY = "from plumbline.cli import main; main()"
-
-
-def environment() -> dict[str, str]:
-    folders = os.pathsep.join(str(ROOT / one) for one in ("tuner", "db", "exporters"))
-    return undisturbed() | {"PYTHONPATH": folders}
-
-
-def start(*words: object) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-c", ENTRY, *map(str, words)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        env=environment(),
-        start_new_session=True,
-    )
-
-
-def plumbline(*words: object, seconds: float = 280) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", ENTRY, *map(str, words)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=seconds,
-        env=environment(),
-        check=False,
-    )
 
 
 def launches(database: Path) -> list[Run]:

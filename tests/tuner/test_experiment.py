@@ -9,11 +9,9 @@ import pytest
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure import experiment
 from plumbline.measure.experiment import REFERENCE_CELLS, Arm
-from plumbline.measure.launches import LaunchStore
 from plumbline.verify import design
-from plumbline_db import runs
-from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Suite
+from plumbline_db.records import Suite
+from tests.tuner.lab import Lab
 from tests.tuner.simulated import Costs, SimulatedStarter
 
 PLAN = Plan("", 7, (PlanCase("MPI_Bcast", 64),), blocks=2)
@@ -29,13 +27,13 @@ def test_looks_add_up_to_the_design_and_seeds_go_on() -> None:
     assert names[0] == "before" and len(set(names)) == 5
 
 
-def test_arms_take_turns(db: Database, campaign: Campaign) -> None:
+def test_arms_take_turns(lab: Lab) -> None:
     starter = SimulatedStarter(Costs())
     arm = Arm(Suite("confirm"), PLAN, FILES)
-    experiment.take_turns(LaunchStore(db, campaign.id, starter), [arm, arm.beside()], 2)
+    experiment.take_turns(lab.store(starter), [arm, arm.beside()], 2)
     ours, theirs = arm.suite.name, arm.beside().suite.name
     assert starter.launches == [(ours, 0), (theirs, 0), (ours, 1), (theirs, 1)]
-    inside = [run.environment == FILES for run in runs.listing(db, campaign.id)]
+    inside = [run.environment == FILES for run in lab.runs()]
     assert inside == [True, False, True, False]
 
 

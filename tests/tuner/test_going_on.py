@@ -1,4 +1,5 @@
-"""A campaign that is asked for again with other limits goes on with what is there."""
+"""A campaign that is asked for again with other limits goes on with what is there; which keys make
+another one, and what a campaign does next."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from plumbline_db.connection import Database
 from plumbline_db.probe_records import ProbeRecord
 from plumbline_db.records import Campaign, Failure, Run
 from tests.tuner import planted
+from tests.tuner.lab import Lab
 from tests.tuner.simulated import Costs, Interrupted, SimulatedStarter, failed, toolchain
 
 FEW: dict[str, Any] = {"guidelines": ["GL12", "GL13"], "sizes": [4096, 16384]}
@@ -48,11 +50,25 @@ def own(db: Database, campaign: Campaign) -> list[Run]:
     return [one for one in found if not known[one.suite].parted]
 
 
+def places(db: Database, campaign: Campaign) -> list[tuple[str, int, str]]:
+    return [(one.suite, one.sequence, one.plan) for one in own(db, campaign)]
+
+
+@pytest.fixture(scope="module")
+def from_the_start(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int, str]]:
+    """The launches of a campaign that had all the time from its beginning."""
+    folder = tmp_path_factory.mktemp("fresh")
+    with Database.open(folder / "plumbline.db", write=True) as db:
+        return places(db, asked(db, folder, machine(), settings(budget_seconds=1000.0)))
+
+
 def machine(**more: Any) -> SimulatedStarter:
     return SimulatedStarter(planted.costs(), **more)
 
 
-def test_a_budget_that_rises_goes_on_with_what_is_there(tmp_path: Path, db: Database) -> None:
+def test_a_budget_that_rises_goes_on_with_what_is_there(
+    tmp_path: Path, db: Database, from_the_start: list[tuple[str, int, str]]
+) -> None:
     """What it comes to is what it would have been with that budget from the start."""
     short = asked(db, tmp_path, machine(), settings(budget_seconds=5.0))
     before = own(db, short)
@@ -63,11 +79,7 @@ def test_a_budget_that_rises_goes_on_with_what_is_there(tmp_path: Path, db: Data
     assert own(db, longer)[: len(before)] == before
     assert all(suite.partition("-")[0] != "before" for suite, _ in starter.launches)
     assert verdicts.get(db, longer.id, "after") and searches.all_searches(db, longer.id)
-    with Database.open(tmp_path / "other.db", write=True) as other:
-        fresh = asked(other, tmp_path / "fresh", machine(), settings(budget_seconds=1000.0))
-        assert [(one.suite, one.sequence, one.plan) for one in own(other, fresh)] == [
-            (one.suite, one.sequence, one.plan) for one in own(db, longer)
-        ]
+    assert places(db, longer) == from_the_start
     # Again, with less, and with none that is named: nothing is done anew.
     for less in ({"budget_seconds": 7.0}, {"budget_seconds": 1000.0}):
         again = asked(db, tmp_path, machine(stop_after=0), settings(**less))
@@ -97,7 +109,7 @@ def test_what_the_budget_leaves_over_is_said_with_what_it_would_take(
 
 @pytest.mark.parametrize("kept", [0, 3])
 def test_interrupted_on_the_other_way_it_goes_on_there(
-    tmp_path: Path, db: Database, kept: int
+    tmp_path: Path, db: Database, from_the_start: list[tuple[str, int, str]], kept: int
 ) -> None:
     """Fourteen seconds see the table and some of the search; the rest was decided upon without
     more time, and stays under another name."""
@@ -109,11 +121,7 @@ def test_interrupted_on_the_other_way_it_goes_on_there(
         asked(db, tmp_path, machine(stop_after=kept), wanted)
     found = asked(db, tmp_path, machine(), wanted)
     assert found.id == first.id
-    with Database.open(tmp_path / "other.db", write=True) as other:
-        fresh = asked(other, tmp_path / "fresh", machine(), wanted)
-        assert [(one.suite, one.plan) for one in own(other, fresh)] == [
-            (one.suite, one.plan) for one in own(db, found)
-        ]
+    assert places(db, found) == from_the_start
     parted = {one.suite for one in runs.listing(db, found.id)} - {
         one.suite for one in own(db, found)
     }
@@ -144,9 +152,9 @@ def test_what_a_time_out_has_ended_is_launched_again(tmp_path: Path, db: Databas
 # --- the usual budget -----------------------------------------------------------------------------
 
 
-def test_the_usual_budget_grows_with_what_launches_cost(db: Database, campaign: Campaign) -> None:
+def test_the_usual_budget_grows_with_what_launches_cost(lab: Lab) -> None:
     for place, least in (({}, 180.0), ({"simulate": "ompi"}, 900.0)):
-        store = LaunchStore(db, campaign.id, SimulatedStarter(Costs()))
+        store = lab.store(SimulatedStarter(Costs()))
         budget = Budget(store, load(None, {"nprocs": 4} | place))
         store.spent_seconds = 10.0
         budget.measured()

@@ -1,4 +1,5 @@
-"""Lines through round trips: exact where the truth is a line, and not turned by what is not."""
+"""Lines through round trips: exact where the truth is a line, and not turned by what is not; a
+machine that is fitted to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The files of a finished campaign in force for an application, or a reason why not."""
+"""The files of a finished campaign in force for an application, or a reason why not; no two
+databases share a folder of them."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from plumbline_db.records import Run
 from plumbline_exporters.family.openmpi import rules as ompi_rules
 from tests.tuner import planted
 from tests.tuner.simulated import SimulatedStarter, toolchain
-from tests.tuner.test_campaign import run
+from tests.tuner.test_campaign import Deaf, run
 
 
 @dataclass
@@ -86,13 +87,9 @@ def test_a_scheduler_keeps_no_launch_for_the_next_proof(
 
 
 def test_what_is_not_in_force_is_an_error(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Deaf(SimulatedStarter):
-        def seen(self, suite: str, extra: dict[str, str]) -> dict[str, str]:
-            return {}
-
     found = in_force.files(place.database, None, None)
     environment = in_force.environment(found)
-    monkeypatch.setattr(starting, "starter", lambda *_: Deaf(planted.costs()))
+    monkeypatch.setattr(starting, "starter", lambda *_: Deaf())
     with pytest.raises(PlumblineError, match=r"not in force: .*goes unnoticed"):
         as_started.proven(found, environment)
     without = {name: value for name, value in environment.items() if "dynamic_rules_f" not in name}

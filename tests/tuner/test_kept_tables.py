@@ -8,34 +8,26 @@ import pytest
 
 from plumbline.campaign import reach
 from plumbline.measure import tables
-from plumbline.measure.launches import LaunchStore, Series
+from plumbline.measure.launches import Series
 from plumbline.settings.campaign_file import load
 from plumbline.verify.index import Side
 from plumbline_db import runs, table_samples
-from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Suite, Winner
+from plumbline_db.records import Suite, Winner
 from tests.exporters.bundles import tuned, variant
+from tests.tuner.lab import Lab
 from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
+from tests.tuner.test_tables import FEW
 
 SETTINGS = load(None, {"nprocs": 4, "sizes": [64, 4096], "launches": 12, "blocks": 1, "reps": 2})
-FEW = msgspec.structs.replace(
-    GUIDELINES, patterns=[one for one in GUIDELINES.patterns if one.id in ("GL3", "GL12")]
-)
 BUILT_ON = reach.built_on(GUIDELINES)
 RING = tuned("MPI_Allreduce", "ring", 0, 1024)
 OURS = variant("MPI_Gather", "gather_linear", 64, 64)
 
 
 def measured(
-    db: Database,
-    campaign: Campaign,
-    turn: int,
-    costs: Costs,
-    *,
-    decide: bool = True,
-    **more: object,
+    lab: Lab, turn: int, costs: Costs, *, decide: bool = True, **more: object
 ) -> tables.ViolationTable:
-    store = LaunchStore(db, campaign.id, SimulatedStarter(costs, launch_noise=0.01))
+    store = lab.store(SimulatedStarter(costs, launch_noise=0.01))
     suite = Suite("confirm", turn)
     table = tables.ViolationTable(store, f"round-{turn}", FEW, SETTINGS, suite, **more)  # type: ignore[arg-type]
     Series(store, suite, tables.plan(SETTINGS, table.planned), {}).advance(12)
@@ -45,11 +37,11 @@ def measured(
     return table
 
 
-def test_only_what_has_changed_is_measured_again(db: Database, campaign: Campaign) -> None:
-    first = measured(db, campaign, 1, Costs())
+def test_only_what_has_changed_is_measured_again(lab: Lab) -> None:
+    first = measured(lab, 1, Costs())
     slow = Costs(default={"MPI_Allreduce": lambda _: 3.0})
     second = measured(
-        *(db, campaign, 2, slow),
+        *(lab, 2, slow),
         earlier=first,
         changed=lambda side: side == Side("MPI_Allreduce", "default", 64),
     )
@@ -71,44 +63,40 @@ def test_only_what_has_changed_is_measured_again(db: Database, campaign: Campaig
     assert words["GL12", 4096] == "holds"  # as the first table has it
 
 
-def test_what_all_looks_left_undecided_stands(db: Database, campaign: Campaign) -> None:
-    first = measured(db, campaign, 1, Costs(default={"MPI_Allreduce": lambda _: 1.19}))
+def test_what_all_looks_left_undecided_stands(lab: Lab) -> None:
+    first = measured(lab, 1, Costs(default={"MPI_Allreduce": lambda _: 1.19}))
     assert "undecided" in {one.verdict for one in first.verdicts()}
-    second = measured(db, campaign, 2, Costs(), earlier=first, changed=lambda _: False)
+    second = measured(lab, 2, Costs(), earlier=first, changed=lambda _: False)
     assert second.planned == []
     stand = [msgspec.structs.replace(one, stage="round-2") for one in first.verdicts()]
     assert second.verdicts() == stand
 
 
-def test_what_is_undecided_before_the_last_look_is_measured_again(
-    db: Database, campaign: Campaign
-) -> None:
+def test_what_is_undecided_before_the_last_look_is_measured_again(lab: Lab) -> None:
     costs = Costs(default={"MPI_Allreduce": lambda _: 1.19})
-    first = measured(db, campaign, 1, costs, decide=False)
+    first = measured(lab, 1, costs, decide=False)
     undecided = {one.bytes for one in first.verdicts() if one.verdict == "undecided"}
     assert undecided
-    second = measured(db, campaign, 2, costs, earlier=first, changed=lambda _: False)
+    second = measured(lab, 2, costs, earlier=first, changed=lambda _: False)
     assert {case.bytes for case in second.planned} >= undecided
 
 
-def test_a_table_rests_on_the_launches_that_its_verdicts_name(
-    db: Database, campaign: Campaign
-) -> None:
-    first = measured(db, campaign, 1, Costs())
+def test_a_table_rests_on_the_launches_that_its_verdicts_name(lab: Lab) -> None:
+    first = measured(lab, 1, Costs())
     second = measured(
-        *(db, campaign, 2, Costs(default={"MPI_Allreduce": lambda _: 3.0})),
+        *(lab, 2, Costs(default={"MPI_Allreduce": lambda _: 3.0})),
         earlier=first,
         changed=lambda side: side == Side("MPI_Allreduce", "default", 64),
     )
     found = {
         (one.case.function, one.case.variant, one.case.bytes): len(one.runs)
-        for one in table_samples.samples(db, campaign.id, second.verdicts())
+        for one in table_samples.samples(lab.db, lab.campaign.id, second.verdicts())
     }
     assert found["MPI_Allreduce", "default", 64] == 12
     assert found["MPI_Allreduce", "default", 4096] == 24  # the same in both turns
     assert found["MPI_Gather", "default", 64] == 12
-    every = runs.launch_samples(db, campaign.id, ["confirm-1"])
-    plain = table_samples.samples(db, campaign.id, first.verdicts())
+    every = runs.launch_samples(lab.db, lab.campaign.id, ["confirm-1"])
+    plain = table_samples.samples(lab.db, lab.campaign.id, first.verdicts())
     assert [one.case for one in plain] == [one.case for one in every]
     assert set(table_samples.suites(second.verdicts())) == {"confirm-1", "confirm-2"}
 

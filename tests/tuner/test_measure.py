@@ -14,15 +14,15 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.starter import under_way
 from plumbline.libraries.openmpi import OpenMpi
-from plumbline.measure.launches import LaunchStore, Series
+from plumbline.measure.launches import Series
 from plumbline.system.placement import Placement
-from plumbline_db import events, runs
-from plumbline_db.connection import Database
+from plumbline_db import runs
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import Begin, CaseRecord, Check, Footer, Order, ProbeRecord, Samples
-from plumbline_db.records import Campaign, Failure, Run, Suite
+from plumbline_db.records import Failure, Run, Suite
 from tests.db import build
 from tests.tuner import fake_mpi, fake_probe
+from tests.tuner.lab import Lab
 from tests.tuner.simulated import EXIT, Costs, Interrupted, SimulatedStarter, failed
 
 CASES = (
@@ -160,7 +160,7 @@ def test_a_launch_that_hangs_is_ended(tmp_path: Path) -> None:
     ],
 )
 def test_bad_records_are_an_outcome(
-    tmp_path: Path, db: Database, campaign: Campaign, old: bytes, new: bytes, line: int, reason: str
+    tmp_path: Path, lab: Lab, old: bytes, new: bytes, line: int, reason: str
 ) -> None:
     """What stands before them is kept; who was under way is to blame."""
     # Case 0 is timed first.
@@ -172,11 +172,11 @@ def test_bad_records_are_an_outcome(
     wanted = tmp_path / "wanted"
     wanted.write_bytes(text.replace(old, new, 1))
     starter = fake_mpi.starter(tmp_path, f'cp {wanted} "$2"')
-    run, records = starter.start(campaign.id, "s", 0, TEXT, {})
+    run, records = starter.start(lab.campaign.id, "s", 0, TEXT, {})
     assert not run.finished and len(records) == line - 1
     assert run.reason.startswith(f"bad records, line {line}: ") and reason in run.reason
-    runs.put(db, run, records)
-    assert runs.listing(db, campaign.id) == [run]
+    runs.put(lab.db, run, records)
+    assert lab.runs() == [run]
 
 
 GARBLED = """
@@ -186,14 +186,12 @@ sed 's/"ns": .1002/"ns": [-5/' "$2.good" > "$2"
 """
 
 
-def test_a_candidate_that_corrupts_its_record_is_left_out(
-    tmp_path: Path, db: Database, campaign: Campaign
-) -> None:
+def test_a_candidate_that_corrupts_its_record_is_left_out(tmp_path: Path, lab: Lab) -> None:
     starter = fake_mpi.starter(tmp_path, GARBLED.format(probe=fake_probe.COMMAND))
-    series = Series(LaunchStore(db, campaign.id, starter), Suite("before"), PLAN, {})
+    series = Series(lab.store(starter), Suite("before"), PLAN, {})
     series.advance(2)
     assert series.dropped == {CASES[2]}
-    reasons = [one.reason for one in runs.listing(db, campaign.id)]
+    reasons = [one.reason for one in lab.runs()]
     bad = "bad records, line 15: Expected `int` >= 0 - at `$.ns[0]`, with MPI_Bcast "
     bad += "coll_tuned_bcast_algorithm=chain at 64 B under way (case 2)"
     assert reasons == [bad] * 2 + [""] * 2
@@ -202,11 +200,11 @@ def test_a_candidate_that_corrupts_its_record_is_left_out(
 # --- each launch once ---------------------------------------------------------------------------
 
 
-def test_a_stored_launch_is_not_started_again(db: Database, campaign: Campaign) -> None:
+def test_a_stored_launch_is_not_started_again(lab: Lab) -> None:
     starter = SimulatedStarter(Costs())
-    store = LaunchStore(db, campaign.id, starter)
+    store = lab.store(starter)
     first = store.launch(Suite("before"), 0, PLAN_NAMED, {})
-    replay = LaunchStore(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
+    replay = lab.store(SimulatedStarter(Costs(), stop_after=0))
     again = replay.launch(Suite("before"), 0, PLAN_NAMED, {})
     assert (again.run, again.stored) == (first.run, True)
     assert replay.spent_seconds == store.spent_seconds == first.run.seconds
@@ -214,15 +212,15 @@ def test_a_stored_launch_is_not_started_again(db: Database, campaign: Campaign) 
         replay.launch(Suite("before"), 1, PLAN_NAMED, {})
 
 
-def test_another_plan_under_the_same_name_is_refused(db: Database, campaign: Campaign) -> None:
-    store = LaunchStore(db, campaign.id, SimulatedStarter(Costs()))
+def test_another_plan_under_the_same_name_is_refused(lab: Lab) -> None:
+    store = lab.store(SimulatedStarter(Costs()))
     store.launch(Suite("before"), 0, PLAN_NAMED, {})
     other = msgspec.structs.replace(PLAN_NAMED, seed=8)
     with pytest.raises(PlumblineError, match=r"launch before 0 .*another\s+plan.*--new"):
         store.launch(Suite("before"), 0, other, {})
 
 
-def test_progress_is_told_of_new_launches_alone(db: Database, campaign: Campaign) -> None:
+def test_progress_is_told_of_new_launches_alone(lab: Lab) -> None:
     class Told:
         def __init__(self) -> None:
             self.seen: list[tuple[str, str]] = []
@@ -236,24 +234,24 @@ def test_progress_is_told_of_new_launches_alone(db: Database, campaign: Campaign
         def expect(self, seconds: float) -> None:
             raise AssertionError(seconds)
 
-    for expected in ([("before", f"{campaign.id}/before-000")], []):
+    for expected in ([("before", f"{lab.campaign.id}/before-000")], []):
         told = Told()
-        store = LaunchStore(db, campaign.id, SimulatedStarter(Costs()), told)
+        store = lab.store(SimulatedStarter(Costs()), told)
         store.launch(Suite("before"), 0, PLAN_NAMED, {})
         assert told.seen == expected
 
 
-def test_a_failed_launch_is_kept_and_remembered(db: Database, campaign: Campaign) -> None:
+def test_a_failed_launch_is_kept_and_remembered(lab: Lab) -> None:
     starter = SimulatedStarter(Costs(), crashes=lambda case, _: case.bytes == 1024)
-    outcome = LaunchStore(db, campaign.id, starter).launch(Suite("before"), 0, PLAN_NAMED, {})
+    outcome = lab.store(starter).launch(Suite("before"), 0, PLAN_NAMED, {})
     assert outcome.run.failure is not None and outcome.run.failure.case == 1
-    assert runs.listing(db, campaign.id) == [outcome.run]
-    (event,) = events.get(db, campaign.id)
+    assert lab.runs() == [outcome.run]
+    (event,) = lab.events()
     assert event.kind == "launch failed"
     assert (event.run, event.text) == (outcome.run.id, outcome.run.reason)
-    replay = LaunchStore(db, campaign.id, SimulatedStarter(Costs(), stop_after=0))
+    replay = lab.store(SimulatedStarter(Costs(), stop_after=0))
     assert replay.launch(Suite("before"), 0, PLAN_NAMED, {}).run == outcome.run
-    assert len(events.get(db, campaign.id)) == 1
+    assert len(lab.events()) == 1
 
 
 PLAN_NAMED = msgspec.structs.replace(PLAN, name="before-000")
@@ -262,27 +260,27 @@ PLAN_NAMED = msgspec.structs.replace(PLAN, name="before-000")
 # --- series -------------------------------------------------------------------------------------
 
 
-def test_a_series_changes_seed_and_name(db: Database, campaign: Campaign) -> None:
-    store = LaunchStore(db, campaign.id, SimulatedStarter(Costs()))
+def test_a_series_changes_seed_and_name(lab: Lab) -> None:
+    store = lab.store(SimulatedStarter(Costs()))
     series = Series(store, Suite("before"), PLAN, {})
     series.advance(2)
     series.advance()
-    heads = [one.plan.splitlines()[1] for one in runs.listing(db, campaign.id)]
+    heads = [one.plan.splitlines()[1] for one in lab.runs()]
     assert [head.split()[1:3] for head in heads] == [
         [f"run=before-00{number}", f"seed={7 + number}"] for number in range(3)
     ]
 
 
-def test_a_case_under_which_launches_fail_is_left_out(db: Database, campaign: Campaign) -> None:
+def test_a_case_under_which_launches_fail_is_left_out(lab: Lab) -> None:
     bad = {"coll_tuned_bcast_algorithm": "chain"}
     starter = SimulatedStarter(Costs(), crashes=lambda _, knobs: knobs == bad)
-    series = Series(LaunchStore(db, campaign.id, starter), Suite("before"), PLAN, {})
+    series = Series(lab.store(starter), Suite("before"), PLAN, {})
     series.advance(3)
     assert series.dropped == {CASES[2]}
-    assert [one.finished for one in runs.listing(db, campaign.id)] == [False] * 2 + [True] * 3
+    assert [one.finished for one in lab.runs()] == [False] * 2 + [True] * 3
     assert starter.launches == [("before", number) for number in range(5)]
     replay = SimulatedStarter(Costs(), stop_after=0)
-    again = Series(LaunchStore(db, campaign.id, replay), Suite("before"), PLAN, {})
+    again = Series(lab.store(replay), Suite("before"), PLAN, {})
     again.advance(3)
     assert again.dropped == {CASES[2]}
 
@@ -304,26 +302,26 @@ class Flaky(SimulatedStarter):
 CRASH = Failure("ended", "SIGSEGV, exit status 139", 1, "MPI_Bcast at 1024 B")
 
 
-def test_a_chance_crash_condemns_no_case(db: Database, campaign: Campaign) -> None:
+def test_a_chance_crash_condemns_no_case(lab: Lab) -> None:
     """Nor do several, with finished launches between them; killed anywhere, it goes on the same
     way."""
     for stop in (0, 1, 2, 4, None):
         starter = Flaky({0, 2, 4}, CRASH)
         starter._stop_after = stop
-        series = Series(LaunchStore(db, campaign.id, starter), Suite("before"), PLAN, {})
+        series = Series(lab.store(starter), Suite("before"), PLAN, {})
         with contextlib.suppress(Interrupted):
             series.advance(3)
         assert series.dropped == set()
-    finished = [one.finished for one in runs.listing(db, campaign.id)]
+    finished = [one.finished for one in lab.runs()]
     assert finished == [False, True] * 3
 
 
-def test_two_crashes_in_a_row_condemn_the_case(db: Database, campaign: Campaign) -> None:
+def test_two_crashes_in_a_row_condemn_the_case(lab: Lab) -> None:
     starter = Flaky({1, 2}, CRASH)
-    series = Series(LaunchStore(db, campaign.id, starter), Suite("before"), PLAN, {})
+    series = Series(lab.store(starter), Suite("before"), PLAN, {})
     series.advance(2)
     assert series.dropped == {CASES[1]}
-    plans = [one.plan for one in runs.listing(db, campaign.id)]
+    plans = [one.plan for one in lab.runs()]
     assert ["bytes=1024" in text for text in plans] == [True, True, True, False]
 
 
@@ -331,40 +329,36 @@ class Repeating(OpenMpi):
     simulates = True
 
 
-def test_one_is_enough_where_it_hangs_or_the_machine_repeats_itself(
-    db: Database, campaign: Campaign
-) -> None:
+def test_one_is_enough_where_it_hangs_or_the_machine_repeats_itself(lab: Lab) -> None:
     hanging = Flaky({0}, Failure("hung", "no end after 60 s", 1, "MPI_Bcast at 1024 B"))
     simulated = Flaky({0}, CRASH)
     simulated.family = Repeating()
     for name, starter in (("hanging", hanging), ("simulated", simulated)):
-        series = Series(LaunchStore(db, campaign.id, starter), Suite(name), PLAN, {})
+        series = Series(lab.store(starter), Suite(name), PLAN, {})
         series.advance()
         assert series.dropped == {CASES[1]}
 
 
 @pytest.mark.parametrize("failing", list(itertools.combinations(range(4), 2)))
-def test_two_failures_without_a_culprit_are_bad_luck(
-    db: Database, campaign: Campaign, failing: tuple[int, ...]
-) -> None:
-    series = Series(LaunchStore(db, campaign.id, Flaky(set(failing))), Suite("before"), PLAN, {})
+def test_two_failures_without_a_culprit_are_bad_luck(lab: Lab, failing: tuple[int, ...]) -> None:
+    series = Series(lab.store(Flaky(set(failing))), Suite("before"), PLAN, {})
     series.advance(3)
     assert series.dropped == set()
-    finished = [one.finished for one in runs.listing(db, campaign.id)]
+    finished = [one.finished for one in lab.runs()]
     assert finished.count(True) == 3
 
 
-def test_three_are_an_error_with_what_to_try(db: Database, campaign: Campaign) -> None:
-    series = Series(LaunchStore(db, campaign.id, Flaky({0, 2, 3})), Suite("before"), PLAN, {})
+def test_three_are_an_error_with_what_to_try(lab: Lab) -> None:
+    series = Series(lab.store(Flaky({0, 2, 3})), Suite("before"), PLAN, {})
     with pytest.raises(PlumblineError) as error:
         series.advance(5)
     text = str(error.value)
     assert "three launches of before failed and no case is to blame" in text
     assert "exit status 1" in text and "\nno\n" in text
     assert "`plumbline doctor` tries the steps one by one" in text
-    healthy = LaunchStore(db, campaign.id, Flaky(set()))
+    healthy = lab.store(Flaky(set()))
     Series(healthy, Suite("before"), PLAN, {}).advance(5)
-    finished = [run.finished for run in runs.listing(db, campaign.id)]
+    finished = [run.finished for run in lab.runs()]
     assert finished.count(False) == 3 and finished.count(True) == 5
 
 
@@ -381,19 +375,19 @@ ELSEWHERE = (
 
 @pytest.mark.parametrize(("family", "failures"), [(Repeating(), 1), (OpenMpi(), 2)])
 def test_what_ends_launches_is_put_aside_for_the_whole_campaign(
-    db: Database, campaign: Campaign, family: OpenMpi, failures: int
+    lab: Lab, family: OpenMpi, failures: int
 ) -> None:
     """Nothing that is compared with it or made of it costs a launch either, not in other suites."""
     starter = SimulatedStarter(Costs(), crashes=lambda case, _: case.bytes == 1024)
     starter.family = family
     for begun in range(2):
-        store = LaunchStore(db, campaign.id, starter)
+        store = lab.store(starter)
         store.aside.made_of = {"allreduce_as_reduce_plus_bcast": ["MPI_Reduce", "MPI_Bcast"]}
         Series(store, Suite("before"), PLAN, {}).advance()
         Series(store, Suite("search"), msgspec.structs.replace(PLAN, cases=ELSEWHERE), {}).advance()
-        found = runs.listing(db, campaign.id)
+        found = lab.runs()
         assert [one.finished for one in found] == [False] * failures + [True] * 2
-        (said,) = [one.text for one in events.get(db, campaign.id) if one.kind == "put aside"]
+        (said,) = [one.text for one in lab.events() if one.kind == "put aside"]
         assert said.startswith("MPI_Bcast at 1024 B ends launches (SIGSEGV, exit status 139)")
         starter._stop_after = len(starter.launches) if begun == 0 else None
     assert found[-1].plan.count("case id") == 2  # both at 64 B
@@ -413,24 +407,22 @@ class Poisoned:
         return False
 
 
-def test_who_leaves_something_behind_is_to_blame_and_not_whom_it_ends(
-    db: Database, campaign: Campaign
-) -> None:
+def test_who_leaves_something_behind_is_to_blame_and_not_whom_it_ends(lab: Lab) -> None:
     ours = [PlanCase("MPI_Reduce", 64 * n, "reduce_ring") for n in range(1, 41)]
     defaults = [PlanCase("MPI_Scan", 64), PlanCase("MPI_Bcast", 64), PlanCase("MPI_Bcast", 1024)]
     starter = SimulatedStarter(Costs(), crashes=Poisoned())
     starter.family = Repeating()
-    store = LaunchStore(db, campaign.id, starter)
+    store = lab.store(starter)
     series = Series(
         store, Suite("look"), msgspec.structs.replace(PLAN, cases=(*defaults, *ours)), {}
     )
     series.advance()
     assert series.dropped == set(defaults[1:])
-    found = runs.listing(db, campaign.id)
+    found = lab.runs()
     last = [one for one in found if one.finished and one.suite == "look"]
     assert [one.plan.count("case id") for one in last] == [1 + len(ours)]
     assert len(found) < 12
-    said = [one.text for one in events.get(db, campaign.id) if one.kind == "put aside"]
+    said = [one.text for one in lab.events() if one.kind == "put aside"]
     assert [one.partition(" ends")[0] for one in said] == [
         "MPI_Bcast at 64 B",
         "MPI_Bcast at 1024 B",
@@ -438,26 +430,24 @@ def test_who_leaves_something_behind_is_to_blame_and_not_whom_it_ends(
     assert "launches (in later calls, SIGSEGV" in said[0]
 
 
-def test_several_that_end_launches_by_themselves_are_all_put_aside(
-    db: Database, campaign: Campaign
-) -> None:
+def test_several_that_end_launches_by_themselves_are_all_put_aside(lab: Lab) -> None:
     starter = SimulatedStarter(Costs(), crashes=lambda case, _: case.bytes >= 1024)
     starter.family = Repeating()
     cases = [PlanCase("MPI_Reduce", 64 * n, "reduce_ring") for n in range(12, 24)]
     series = Series(
-        LaunchStore(db, campaign.id, starter),
+        lab.store(starter),
         Suite("look"),
         msgspec.structs.replace(PLAN, cases=tuple(cases)),
         {},
     )
     series.advance()
     assert series.dropped == {one for one in cases if one.bytes >= 1024}
-    asked = [one for one in runs.listing(db, campaign.id) if one.suite == "look-blame"]
+    asked = [one for one in lab.runs() if one.suite == "look-blame"]
     assert len(asked) == 2  # once for three of them
 
 
-def test_winners_that_answer_the_call_lift_that(db: Database, campaign: Campaign) -> None:
-    store = LaunchStore(db, campaign.id, SimulatedStarter(Costs()))
+def test_winners_that_answer_the_call_lift_that(lab: Lab) -> None:
+    store = lab.store(SimulatedStarter(Costs()))
     store.aside.put(CASES[1], "SIGABRT")
     files = {"FILE": "rules"}
     store.aside.in_force(files, lambda function, size: (function, size) == ("MPI_Bcast", 1024))
@@ -467,9 +457,9 @@ def test_winners_that_answer_the_call_lift_that(db: Database, campaign: Campaign
     assert store.aside.why(CASES[1], files)
 
 
-def test_where_nothing_is_left_nothing_is_launched(db: Database, campaign: Campaign) -> None:
+def test_where_nothing_is_left_nothing_is_launched(lab: Lab) -> None:
     starter = SimulatedStarter(Costs(), crashes=lambda *_: True)
-    store = LaunchStore(db, campaign.id, starter)
+    store = lab.store(starter)
     Series(store, Suite("before"), msgspec.structs.replace(PLAN, cases=CASES[:2]), {}).advance(3)
     assert len(starter.launches) == 4  # two for each case
     Series(store, Suite("again"), msgspec.structs.replace(PLAN, cases=CASES[:2]), {}).advance(3)

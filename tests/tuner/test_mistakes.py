@@ -1,4 +1,5 @@
-"""What errors in TOML files name: the file, the line, the key and what may stand there."""
+"""What errors in TOML files name: the file, the line, the key and what may stand there; in one
+sentence where nobody can have meant the file."""
 
 from __future__ import annotations
 

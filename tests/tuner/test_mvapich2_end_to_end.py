@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.tuner import started
 from tests.tuner.families.installations import write
 from tests.tuner.families.recorded.mvapich2 import FILES
 from tests.tuner.simulated import ROOT
-from tests.tuner.test_end_to_end import ENTRY, environment
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
@@ -138,12 +137,8 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def plumbline(prefix: Path, *words: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", ENTRY, *map(str, words), "--mpi", str(prefix)]
-    command += ["--db", str(prefix / "plumbline.db")]
-    own = environment() | {"PLUMBLINE_PREFIX": str(prefix)}
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=560, env=own, check=False
-    )
+    here = ("--mpi", prefix, "--db", prefix / "plumbline.db")
+    return started.plumbline(*words, *here, seconds=560, PLUMBLINE_PREFIX=str(prefix))
 
 
 def launches(prefix: Path) -> list[dict[str, str]]:

@@ -7,11 +7,11 @@ import pytest
 
 from plumbline.campaign import other_uses
 from plumbline.measure import tables
-from plumbline.measure.launches import LaunchStore, Series
+from plumbline.measure.launches import Series
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Suite, Verdict
+from plumbline_db.records import Suite, Verdict
+from tests.tuner.lab import Lab
 from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
 
 FEW = msgspec.structs.replace(
@@ -28,10 +28,10 @@ def settings() -> Settings:
 
 
 def looked(
-    db: Database, campaign: Campaign, settings: Settings, costs: Costs, *, whole: bool = True
+    lab: Lab, settings: Settings, costs: Costs, *, whole: bool = True
 ) -> tuple[other_uses.Elsewhere, SimulatedStarter]:
     starter = SimulatedStarter(costs, launch_noise=0.02)
-    store = LaunchStore(db, campaign.id, starter)
+    store = lab.store(starter)
     plan = tables.plan(settings, tables.cases(FEW, settings))
     Series(store, Suite("before"), plan, {}).advance(settings.sampling.launches)
     table = tables.ViolationTable(store, "before", FEW, settings, Suite("before")).decide()
@@ -43,11 +43,9 @@ def of(table: list[Verdict], guideline: str, size: int) -> Verdict:
     return next(one for one in table if (one.guideline, one.bytes) == (guideline, size))
 
 
-def test_violated_everywhere_does_not_depend(
-    db: Database, campaign: Campaign, settings: Settings
-) -> None:
+def test_violated_everywhere_does_not_depend(lab: Lab, settings: Settings) -> None:
     costs = Costs(default={"MPI_Allreduce": lambda _: 2.0})
-    found, _ = looked(db, campaign, settings, costs)
+    found, _ = looked(lab, settings, costs)
     cell = of(found.table, "GL12", 64)
     assert cell.verdict == "violated"
     assert [(one.use, one.verdict) for one in cell.uses] == [
@@ -58,20 +56,16 @@ def test_violated_everywhere_does_not_depend(
     assert found.only == []
 
 
-def test_what_holds_in_a_stream_depends(
-    db: Database, campaign: Campaign, settings: Settings
-) -> None:
+def test_what_holds_in_a_stream_depends(lab: Lab, settings: Settings) -> None:
     costs = Costs(default={"MPI_Allreduce": lambda _: 2.0}, where={(MOCKUP, "stream"): 4.0})
-    found, _ = looked(db, campaign, settings, costs)
+    found, _ = looked(lab, settings, costs)
     cell = of(found.table, "GL12", 4096)
     assert cell.depends
     assert {one.use: one.verdict for one in cell.uses} == {"loop": "violated", "stream": "holds"}
 
 
-def test_what_is_violated_in_loops_alone_is_found(
-    db: Database, campaign: Campaign, settings: Settings
-) -> None:
-    found, _ = looked(db, campaign, settings, Costs(where={(MOCKUP, "loop"): 0.4}))
+def test_what_is_violated_in_loops_alone_is_found(lab: Lab, settings: Settings) -> None:
+    found, _ = looked(lab, settings, Costs(where={(MOCKUP, "loop"): 0.4}))
     assert of(found.table, "GL12", 64).verdict == "holds"
     assert of(found.table, "GL12", 64).depends
     assert {(one.guideline, one.bytes) for one in found.only} == {
@@ -80,16 +74,14 @@ def test_what_is_violated_in_loops_alone_is_found(
     }
 
 
-def test_only_what_is_violated_is_measured_again(
-    db: Database, campaign: Campaign, settings: Settings
-) -> None:
-    found, starter = looked(db, campaign, settings, Costs(), whole=False)
+def test_only_what_is_violated_is_measured_again(lab: Lab, settings: Settings) -> None:
+    found, starter = looked(lab, settings, Costs(), whole=False)
     assert found.only == []
     assert {suite for suite, _ in starter.launches} == {"before"}
     assert all(not one.uses for one in found.table)
 
 
-def test_they_ride_in_the_last_look(db: Database, campaign: Campaign, settings: Settings) -> None:
+def test_they_ride_in_the_last_look(lab: Lab, settings: Settings) -> None:
     """What is violated there is what own launches say, and there are none."""
     settings = msgspec.structs.replace(
         settings, sampling=msgspec.structs.replace(settings.sampling, launches_max=22)
@@ -98,7 +90,7 @@ def test_they_ride_in_the_last_look(db: Database, campaign: Campaign, settings: 
         Costs(default={"MPI_Allreduce": lambda size: 2.0 if size < 4096 else 1.16}),
         case_noise=0.03,
     )
-    store = LaunchStore(db, campaign.id, noisy)
+    store = lab.store(noisy)
     plan = tables.plan(settings, tables.cases(FEW, settings))
     Series(store, Suite("before"), plan, {}).advance(settings.sampling.launches)
     uses = other_uses.OtherUses(FEW, settings, crowded=True, whole=False)

@@ -1,4 +1,4 @@
-"""Plans as text, and which sizes are cells."""
+"""Plans as text, which sizes are cells, and how many samples a launch has room for."""
 
 from __future__ import annotations
 

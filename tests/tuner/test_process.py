@@ -1,4 +1,5 @@
-"""Processes end when they should, with everything they started, and say how."""
+"""Processes end when they should, with everything they started, and say how; signals end a command
+once."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import pytest
 
 from plumbline.system import process
 from plumbline_db.errors import PlumblineError
+from tests.tuner.started import environment
 
 
 def test_says_how_it_ended() -> None:
@@ -136,11 +138,9 @@ except ending.Ended as ended:
 def test_who_ignores_that_it_is_to_end_does_not_outlive_this_process(
     tmp_path: Path, numbers: list[signal.Signals], grace_seconds: float
 ) -> None:
-    root = Path(__file__).parents[2]
-    folders = os.pathsep.join(str(root / one) for one in ("tuner", "db", "exporters"))
     one = subprocess.Popen(
         [sys.executable, "-c", STUBBORN, str(grace_seconds)],
-        env=os.environ | {"PYTHONPATH": folders},
+        env=environment(),
         cwd=tmp_path,
     )
     pids = tmp_path / "pids"

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,11 @@ from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import OpenMpi
 from plumbline.system import paths
 from tests.tuner.families import installations
+from tests.tuner.started import plumbline
 
 pytestmark = pytest.mark.mpi
 
 FAMILIES: dict[str, Family] = {"openmpi": OpenMpi(), "mpich": Mpich(), "intelmpi": IntelMpi()}
-PLUMBLINE = [sys.executable, "-c", "from plumbline.cli import main; main()"]
 PROGRAM = """
 #include <mpi.h>
 #include <stdio.h>
@@ -78,16 +77,7 @@ def profiled(
     crowded = ["--oversubscribe"] if found.library.family == "openmpi" else []
     mpirun = [str(found.mpirun), *crowded, "-n", str(nprocs), *map(str, words)]
     output = folder / "out.json"
-    done = subprocess.run(
-        [*PLUMBLINE, "profile", "--output", str(output), "--", *mpirun],
-        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
-        cwd=folder,
-        input="x",
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    return done, output
+    return plumbline("profile", "--output", output, "--", *mpirun, cwd=folder, typed="x"), output
 
 
 @pytest.mark.parametrize("name", ["PATH", "openmpi-5.0", "mpich-5.0", "intelmpi"])
@@ -146,14 +136,7 @@ def of(found: Application, function: str) -> dict[int, float]:
 
 
 def test_a_command_without_ranks(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*PLUMBLINE, "profile", "--", "true"],
-        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = plumbline("profile", "--", "true", cwd=tmp_path)
     assert done.returncode == 1
     assert "no rank was recorded (the command ended with status 0)" in done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,5 @@
-"""Is B slower than A: verdicts of cells, and how often they are wrong."""
+"""Is B slower than A: verdicts of cells, how often they are wrong, and what a preloaded tool slows
+down in the library that is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Campaign files and options: what they mean, and what is said when they are wrong."""
+"""Campaign files and options: what they mean, and what is said when they are wrong; files that ask
+for several campaigns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A simulated machine as text and settings: everything that needs no SimGrid."""
+"""A simulated machine as text and settings, and its platform file by SimGrid's own parser."""
 
 from __future__ import annotations
 

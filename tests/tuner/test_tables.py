@@ -1,4 +1,5 @@
-"""The cases of a violation table, its looks, and why a cell has no time."""
+"""The cases of a violation table, its looks, and why a cell has no time; what a turn has decided
+stands in the next one where no winner that has changed reaches."""
 
 from __future__ import annotations
 
@@ -8,12 +9,11 @@ import pytest
 from plumbline.core.guidelines import load as load_guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.measure import tables
-from plumbline.measure.launches import LaunchStore, Series
+from plumbline.measure.launches import Series
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline_db import runs
-from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Suite, Verdict
+from plumbline_db.records import Suite, Verdict
+from tests.tuner.lab import Lab
 from tests.tuner.simulated import GUIDELINES, Costs, SimulatedStarter
 
 FEW = msgspec.structs.replace(
@@ -86,23 +86,23 @@ def test_the_plan_carries_the_settings() -> None:
     assert (plan.seed, plan.blocks, plan.reps) == (9, 4, 7)
 
 
-def begun(db: Database, campaign: Campaign, starter: SimulatedStarter, wanted: Settings):  # type: ignore[no-untyped-def]
+def begun(lab: Lab, starter: SimulatedStarter, wanted: Settings):  # type: ignore[no-untyped-def]
     """A laboratory with the launches of the first look."""
-    store = LaunchStore(db, campaign.id, starter)
+    store = lab.store(starter)
     first = tables.plan(wanted, tables.cases(FEW, wanted))
     Series(store, Suite("before"), first, {}).advance(wanted.sampling.launches)
     return store
 
 
-def decided(db: Database, campaign: Campaign, starter: SimulatedStarter, wanted: Settings):  # type: ignore[no-untyped-def]
-    store = begun(db, campaign, starter, wanted)
+def decided(lab: Lab, starter: SimulatedStarter, wanted: Settings):  # type: ignore[no-untyped-def]
+    store = begun(lab, starter, wanted)
     return tables.ViolationTable(store, "before", FEW, wanted, Suite("before")).decide()
 
 
-def by_suite(db: Database, campaign: Campaign) -> dict[str, list[str]]:
+def by_suite(lab: Lab) -> dict[str, list[str]]:
     """The plans of each suite's launches."""
     found: dict[str, list[str]] = {}
-    for run in runs.listing(db, campaign.id):
+    for run in lab.runs():
         found.setdefault(run.suite, []).append(run.plan)
     return found
 
@@ -117,9 +117,9 @@ def noisy() -> SimulatedStarter:
     return SimulatedStarter(costs, case_noise=0.05)
 
 
-def test_each_look_measures_what_is_undecided_alone(db: Database, campaign: Campaign) -> None:
+def test_each_look_measures_what_is_undecided_alone(lab: Lab) -> None:
     wanted = settings(launches=9)
-    store = begun(db, campaign, noisy(), wanted)
+    store = begun(lab, noisy(), wanted)
     table = tables.ViolationTable(store, "before", FEW, wanted, Suite("before"))
     first = table.look()
     undecided = {key(one) for one in first if one.verdict == "undecided"}
@@ -138,7 +138,7 @@ def test_each_look_measures_what_is_undecided_alone(db: Database, campaign: Camp
             assert (final.ratio, final.ratio_high) == (one.ratio, one.ratio_high)
             assert final.suites == ["before"]
     design = tables.design_of(wanted)
-    plans = by_suite(db, campaign)
+    plans = by_suite(lab)
     cases = {
         suite: {line for line in texts[0].splitlines() if line.startswith("case")}
         for suite, texts in plans.items()
@@ -151,51 +151,51 @@ def test_each_look_measures_what_is_undecided_alone(db: Database, campaign: Camp
     assert {one.launches for one in found.values()} <= set(design.launches)
 
 
-def test_no_two_launches_of_a_table_have_the_same_seed(db: Database, campaign: Campaign) -> None:
-    decided(db, campaign, noisy(), settings(launches=9))
-    texts = [text for plans in by_suite(db, campaign).values() for text in plans]
+def test_no_two_launches_of_a_table_have_the_same_seed(lab: Lab) -> None:
+    decided(lab, noisy(), settings(launches=9))
+    texts = [text for plans in by_suite(lab).values() for text in plans]
     seeds = [word for text in texts for word in text.split() if word.startswith("seed=")]
     assert len(seeds) == len(texts) > 9
     assert len(set(seeds)) == len(seeds)
 
 
-def test_a_table_is_decided_again_from_what_is_stored(db: Database, campaign: Campaign) -> None:
+def test_a_table_is_decided_again_from_what_is_stored(lab: Lab) -> None:
     wanted = settings(launches=9)
-    found = decided(db, campaign, noisy(), wanted)
-    launches = runs.listing(db, campaign.id)
-    assert decided(db, campaign, SimulatedStarter(Costs(), stop_after=0), wanted) == found
-    assert runs.listing(db, campaign.id) == launches
+    found = decided(lab, noisy(), wanted)
+    launches = lab.runs()
+    assert decided(lab, SimulatedStarter(Costs(), stop_after=0), wanted) == found
+    assert lab.runs() == launches
 
 
-def test_nothing_undecided_nothing_more(db: Database, campaign: Campaign) -> None:
-    found = decided(db, campaign, SimulatedStarter(Costs(), case_noise=0.001), settings())
+def test_nothing_undecided_nothing_more(lab: Lab) -> None:
+    found = decided(lab, SimulatedStarter(Costs(), case_noise=0.001), settings())
     assert {one.verdict for one in found} == {"holds"}
-    assert list(by_suite(db, campaign)) == ["before"]
+    assert list(by_suite(lab)) == ["before"]
 
 
-def test_what_launches_cannot_decide_gets_none(db: Database, campaign: Campaign) -> None:
+def test_what_launches_cannot_decide_gets_none(lab: Lab) -> None:
     """A mock-up whose result is wrong has no time, however often it is launched."""
     starter = SimulatedStarter(
         Costs(),
         case_noise=0.001,
         corrupt=lambda case: "wrong" if case.variant == "gather_as_allgather" else "ok",
     )
-    found = decided(db, campaign, starter, settings())
+    found = decided(lab, starter, settings())
     assert {one.guideline for one in found if one.verdict == "undecided"} == {"GL3"}
-    assert list(by_suite(db, campaign)) == ["before"]
+    assert list(by_suite(lab)) == ["before"]
 
 
-def test_one_look_at_most(db: Database, campaign: Campaign) -> None:
-    found = decided(db, campaign, noisy(), settings(launches=9, launches_max=9))
-    assert list(by_suite(db, campaign)) == ["before"]
+def test_one_look_at_most(lab: Lab) -> None:
+    found = decided(lab, noisy(), settings(launches=9, launches_max=9))
+    assert list(by_suite(lab)) == ["before"]
     assert "undecided" in {one.verdict for one in found}
 
 
-def test_looks_are_paid_for(db: Database, campaign: Campaign) -> None:
+def test_looks_are_paid_for(lab: Lab) -> None:
     """p is divided by the share of the first look, a quarter at half of the launches."""
     costs = Costs(default={"MPI_Allreduce": lambda _: 3.0})
     wanted = settings(launches=6, launches_max=12, sizes=[64, 16384])
-    store = begun(db, campaign, SimulatedStarter(costs), wanted)
+    store = begun(lab, SimulatedStarter(costs), wanted)
     found = tables.ViolationTable(store, "before", FEW, wanted, Suite("before")).look()
     cell = next(one for one in found if (one.guideline, one.bytes) == ("GL12", 64))
     assert cell.p == pytest.approx(2**-6)
@@ -203,12 +203,10 @@ def test_looks_are_paid_for(db: Database, campaign: Campaign) -> None:
 
 
 @pytest.mark.parametrize("kind", ["monotony", "split", "pattern"])
-def test_open_cases_are_both_sides_of_what_is_undecided(
-    db: Database, campaign: Campaign, kind: str
-) -> None:
+def test_open_cases_are_both_sides_of_what_is_undecided(lab: Lab, kind: str) -> None:
     """Of all tests of a cell: a size of a split cell may be compared with every smaller one."""
     wanted = settings(launches=6)
-    store = begun(db, campaign, SimulatedStarter(Costs(), case_noise=2.0), wanted)
+    store = begun(lab, SimulatedStarter(Costs(), case_noise=2.0), wanted)
     table = tables.ViolationTable(store, "before", FEW, wanted, Suite("before"))
     undecided = [one for one in table.look() if one.verdict == "undecided"]
     of_kind = [one for one in undecided if one.kind == kind]
@@ -223,13 +221,11 @@ def test_open_cases_are_both_sides_of_what_is_undecided(
         assert right in open_cases
 
 
-def test_a_mock_up_that_is_wrong_leaves_its_cells_undecided(
-    db: Database, campaign: Campaign
-) -> None:
+def test_a_mock_up_that_is_wrong_leaves_its_cells_undecided(lab: Lab) -> None:
     starter = SimulatedStarter(
         Costs(), corrupt=lambda case: "wrong" if case.variant == "gather_as_allgather" else "ok"
     )
-    found = decided(db, campaign, starter, settings())
+    found = decided(lab, starter, settings())
     cells = [one for one in found if one.guideline == "GL3"]
     assert len(cells) == 2
     for one in cells:

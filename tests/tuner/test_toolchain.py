@@ -1,4 +1,5 @@
-"""What a command needs to measure is asked for, and what is missing is named with its remedy."""
+"""What a command needs to measure is asked for, and what is missing is named with its remedy; who
+is asked, and versions that are compared as numbers."""
 
 from __future__ import annotations
 

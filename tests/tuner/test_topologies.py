@@ -1,5 +1,5 @@
 """Campaigns on simulated machines of every topology, and the platform files of the examples. What
-messages take on them: test_platforms.py; with 48 ranks: `make test-scale`."""
+messages take on them: test_simulation.py; with 48 ranks: `make test-scale`."""
 
 from __future__ import annotations
 

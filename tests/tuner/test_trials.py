@@ -8,13 +8,11 @@ import pytest
 
 from plumbline.campaign.trials import CALLS, Trials, trials
 from plumbline.core.plan import Data
-from plumbline.measure.launches import LaunchStore
 from plumbline.settings.campaign_file import load
-from plumbline_db import events
-from plumbline_db.connection import Database
 from plumbline_db.probe_records import CaseRecord
-from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Winner
+from plumbline_db.records import UNBOUNDED_BYTES, Winner
 from tests.exporters.bundles import tuned, variant
+from tests.tuner.lab import Lab
 from tests.tuner.simulated import Costs, SimulatedStarter
 
 SETTINGS = load(None, {"nprocs": 4, "sizes": [64, 512]})
@@ -24,22 +22,21 @@ BINOMIAL = variant("MPI_Gather", "gather_binomial", 64, 4096)
 
 
 def judged(
-    db: Database,
-    campaign: Campaign,
+    lab: Lab,
     *winners: Winner,
     corrupt: Callable[[CaseRecord], str] = lambda _: "ok",
     crashes: Callable[[CaseRecord], bool] = lambda _: False,
 ) -> tuple[list[tuple[Winner, str]], list[tuple[str, str]], SimulatedStarter]:
     starter = SimulatedStarter(Costs(), corrupt=corrupt, crashes=lambda case, _: crashes(case))
     tried = Trials(
-        LaunchStore(db, campaign.id, starter),
+        lab.store(starter),
         SETTINGS,
         SIZES,
     )
     found = tried.wrong(1, winners, {})
     if not found:
         assert tried.wrong(2, winners, {}) == []  # nothing is tried twice
-    said = [(one.kind, one.text) for one in events.get(db, campaign.id)]
+    said = [(one.kind, one.text) for one in lab.events()]
     return found, said, starter
 
 
@@ -66,8 +63,8 @@ def test_rules_without_an_end_and_large_ones_have_bounds() -> None:
     assert large.calls == 100 and large.mean == large.least
 
 
-def test_what_is_right_is_said_and_not_tried_again(db: Database, campaign: Campaign) -> None:
-    found, said, starter = judged(db, campaign, RING, BINOMIAL)
+def test_what_is_right_is_said_and_not_tried_again(lab: Lab) -> None:
+    found, said, starter = judged(lab, RING, BINOMIAL)
     assert found == []
     assert [kind for kind, _ in said] == ["results checked"]
     assert "2 winners" in said[0][1]
@@ -75,10 +72,9 @@ def test_what_is_right_is_said_and_not_tried_again(db: Database, campaign: Campa
 
 
 @pytest.mark.parametrize("outcome", ["wrong", "error"])
-def test_a_wrong_result_costs_the_place(db: Database, campaign: Campaign, outcome: str) -> None:
+def test_a_wrong_result_costs_the_place(lab: Lab, outcome: str) -> None:
     found, said, _ = judged(
-        db,
-        campaign,
+        lab,
         RING,
         BINOMIAL,
         corrupt=lambda case: outcome if case.type == "MPI_FLOAT" and case.calls else "ok",
@@ -89,20 +85,18 @@ def test_a_wrong_result_costs_the_place(db: Database, campaign: Campaign, outcom
     assert said == []
 
 
-def test_what_crashes_costs_the_place(db: Database, campaign: Campaign) -> None:
+def test_what_crashes_costs_the_place(lab: Lab) -> None:
     found, _, starter = judged(
-        db, campaign, RING, BINOMIAL, crashes=lambda case: case.function == "MPI_Gather"
+        lab, RING, BINOMIAL, crashes=lambda case: case.function == "MPI_Gather"
     )
     assert [winner for winner, _ in found] == [BINOMIAL]
     assert "launches fail" in found[0][1]
     assert len(starter.launches) > 2
 
 
-def test_of_rules_around_each_other_the_narrower_is_to_blame(
-    db: Database, campaign: Campaign
-) -> None:
+def test_of_rules_around_each_other_the_narrower_is_to_blame(lab: Lab) -> None:
     around = tuned("MPI_Gather", "linear_sync", 0, UNBOUNDED_BYTES)
     found, _, _ = judged(
-        db, campaign, around, BINOMIAL, corrupt=lambda case: "wrong" if case.calls else "ok"
+        lab, around, BINOMIAL, corrupt=lambda case: "wrong" if case.calls else "ok"
     )
     assert [winner for winner, _ in found] == [BINOMIAL]

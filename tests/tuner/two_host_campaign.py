@@ -24,7 +24,7 @@ import pytest
 from plumbline import libraries
 from plumbline_db.errors import PlumblineError
 from tests.hosts import Hosts, NotAllowed, hosts
-from tests.tuner.test_end_to_end import ENTRY, environment
+from tests.tuner.started import ENTRY, environment
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow, pytest.mark.timeout(1200)]
 

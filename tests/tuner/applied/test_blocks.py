@@ -1,4 +1,5 @@
-"""Our lines among those of others: put in, found again, taken out, and never anybody else's."""
+"""Our lines among those of others: put in, found again, taken out, and never anybody else's; values
+that are there already."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.tuner.applied.people import EIGHT, FOREIGN, FOUR, Site
+from tests.tuner.started import environment
 
 pytestmark = pytest.mark.usefixtures("preload")
 
@@ -102,7 +103,6 @@ site.apply(EIGHT) if work == "apply" else site.rollback()
 def test_kill_9(open_folder: Path, work: str, renames: int) -> None:
     """Before the generation is there, before the first file of others is replaced, before the
     second."""
-    root = Path(__file__).parents[3]
     site = Site(open_folder / "etc")
     (site.home / "profile.d").mkdir(parents=True)
     (site.home / "built.so").write_bytes(b"")
@@ -110,8 +110,7 @@ def test_kill_9(open_folder: Path, work: str, renames: int) -> None:
     site.apply(FOUR)
     old = (site.file.read_bytes(), site.whole.read_bytes())
     words = [sys.executable, "-c", KILL, str(site.home), work, str(renames)]
-    folders = os.pathsep.join(str(root / one) for one in ("", "tuner", "db", "exporters"))
-    done = subprocess.run(words, env=os.environ | {"PYTHONPATH": folders}, timeout=60, check=False)
+    done = subprocess.run(words, env=environment(), timeout=60, check=False)
     assert done.returncode == -signal.SIGKILL
     now = (site.file.read_bytes(), site.whole.read_bytes())
     assert [mine == before for mine, before in zip(now, old, strict=True)] == [

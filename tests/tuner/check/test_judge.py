@@ -1,4 +1,4 @@
-"""What times mean: planted ratios in planted noise."""
+"""Which cells are measured, and what times mean: planted ratios in planted noise."""
 
 from __future__ import annotations
 

@@ -91,13 +91,6 @@ def test_in_a_tree_of_modules(finished: Finished, home: Path, open_folder: Path)
     assert not ours.exists()
 
 
-@pytest.mark.parametrize("words", [[], ["--user", "--site"], ["--user", "--modules", "m"]])
-@pytest.mark.parametrize("command", ["apply", "rollback"])
-def test_for_whom_must_be_said(command: str, words: list[str]) -> None:
-    said = plumbline(command, *words)
-    assert said.status == 2 and "one of --user, --site and --modules DIR" in said.err
-
-
 def test_a_library_that_was_updated(
     finished: Finished, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

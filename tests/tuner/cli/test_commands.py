@@ -408,21 +408,6 @@ def test_the_catalogue(starter: SimulatedStarter) -> None:
     assert page.startswith("### MPI_Gather\n| variant |") and "| gather_binomial |" in page
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--kind", "naive"), "naive variants do not race"),
-        (("MPI_Allreduce", "MPI_Gatherv"), "no function MPI_Gatherv"),
-        (("MPI_Allreduce", "MPI_Reduce_local"), "no variants of MPI_Reduce_local to race"),
-    ],
-)
-def test_what_cannot_race_is_a_usage_error(
-    starter: SimulatedStarter, words: tuple[str, ...], message: str
-) -> None:
-    said = plumbline("variants", "--best", *words)
-    assert said.status == 2 and message in said.err and not said.out
-
-
 def test_the_best_variants(starter: SimulatedStarter) -> None:
     words = ("variants", "--best", "MPI_Allreduce", "--sizes", "16384", "--launches", "4")
     said = plumbline(*words, "--json")

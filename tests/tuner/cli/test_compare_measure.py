@@ -158,20 +158,6 @@ def test_what_names_no_side_is_refused(text: str) -> None:
         compared_now.parse(text)
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (("compare", "a", "b", "--tolerance", "0.1"), "--tolerance: A and B are in the database"),
-        (("compare", "a", "b", "-n", "2"), "--nprocs: A and B are in the database"),
-        ((*WORDS, "--test", "rank-sum"), "--test means nothing to --measure"),
-        ((*WORDS, "--output", "x.txt"), "names? a file that ends in .xml"),
-    ],
-)
-def test_options_of_the_other_half_are_refused(words: tuple[str, ...], told: str) -> None:
-    said = plumbline(*words)
-    assert said.status == 2 and told.replace("names?", "name") in said.err
-
-
 def test_nothing_was_compared_yet(tmp_path: Path) -> None:
     path = tmp_path / "plumbline.db"
     Database.open(path, write=True).close()

@@ -1,4 +1,4 @@
-"""`plumbline guidelines`, and the short form of a campaign."""
+"""`plumbline guidelines` and names of guidelines, and the short form of a campaign."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ import pytest
 from plumbline import libraries
 from plumbline.cli import common, options
 from plumbline.measure.launches import LaunchStore
-from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from tests.db import damage
@@ -33,11 +32,9 @@ READERS = (
 )
 DAMAGED_READERS = (
     ["results"],
-    ["results", "--json"],
     ["export", "env", "--output", "exported"],
     ["overlap", "compare", "a", "b"],
     ["apply", "--dry-run"],
-    ["db", "check"],
     ["db", "check", "--json"],
     ["db", "backup", "copy.db"],
 )
@@ -84,81 +81,6 @@ def test_a_case_that_ends_launches(
     said = plumbline("measure", "MPI_Bcast", "--launches", "2")
     assert said.status == 1
     assert "[1] failed: it ends launches (SIGSEGV, exit status 139)" in said.out
-
-
-# --- wrong settings -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--sizes", "1,two"], "--sizes takes whole numbers with commas between"),
-        (["--sizes", ""], "--sizes takes whole numbers with commas between"),
-        (["--sizes", "64"], "sizes: name two sizes or more"),
-        (["--sizes", "0,64"], "sizes: name two sizes or more"),
-        (["--sizes=-4,64"], "--sizes -4: it takes 0 or more"),
-        (["--guidelines", "GL12,GL77"], "no guideline is called GL77; nearest: GL7, "),
-        (["--guidelines", "GL1"], "name at least one pattern guideline"),
-        (["--guidelines", ""], "no guideline is called"),
-        (["--guidelines", "gl12"], "no guideline is called gl12"),
-        (["--functions", "MPI_Alltoal"], "MPI_Alltoal to compare; nearest: MPI_Alltoall"),
-        (["--functions", "MPI_Barrier"], "function"),
-        (["--functions", ""], "function"),
-        (["--nprocs", "1"], "nprocs must be at least 2"),
-        (["--type", "MPI_COMPLEX"], "type must be one of MPI_BYTE"),
-        (["--op", "MPI_MOD"], "op must be one of MPI_BOR"),
-        (["none.toml"], "File 'none.toml' does not exist"),
-    ],
-)
-@pytest.mark.parametrize("command", ["campaign", "verify"])
-def test_wrong_settings(
-    starter: SimulatedStarter,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: str,
-    words: list[str],
-    message: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    refused(plumbline(command, *words, "--db", "plumbline.db"), 2, message)
-    assert starter.launches == []
-    if Path("plumbline.db").exists():  # nothing of a refused campaign stays
-        with Database.open(Path("plumbline.db")) as db:
-            assert campaigns.all_campaigns(db) == []
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["MPI_Bcats"], "the probe knows no function MPI_Bcats; nearest: MPI_Bcast"),
-        (["MPI_Bcast", "--variants", "bcast_as_x"], "has no variant bcast_as_x; it has bcast_as_s"),
-        (["MPI_Bcast", "--sizes", "4,x"], "--sizes takes whole numbers"),
-        (["MPI_Bcast", "--sizes=-4"], "--sizes -4: it takes 0 or more"),
-        (["MPI_Bcast", "--knob", "oops"], "--knob takes NAME=VALUE, not 'oops'"),
-        (["MPI_Bcast", "--knob", "coll_tuned_bcast_algorithm=b c"], "cannot stand in a plan"),
-        (["MPI_Bcast", "--knob", "a=1"], "openmpi-4.1.4 reports no parameter a"),
-        (["MPI_Bcast", "--launches", "0"], "0 is not in the range"),
-    ],
-)
-def test_wrong_measurements(starter: SimulatedStarter, words: list[str], message: str) -> None:
-    refused(plumbline("measure", *words), 2, message)
-    assert starter.launches == []
-
-
-@pytest.mark.parametrize(
-    ("words", "message", "remedy"),
-    [
-        (["MPI_Bcast", "--sizes", "0"], "--sizes 0 names no cell of MPI_Bcast", "is 1 bytes"),
-        (["MPI_Gather", "--sizes", "2", "-n", "4"], "no cell of MPI_Gather", "is 4 bytes"),
-        (["MPI_Bcast", "--sizes", "2", "--type", "MPI_INT"], "no cell of MPI_Bcast", "4 bytes"),
-        (["MPI_Bcats"], "the probe knows no function MPI_Bcats", ""),
-    ],
-)
-def test_nothing_to_repeat(
-    starter: SimulatedStarter, words: list[str], message: str, remedy: str
-) -> None:
-    refused(plumbline("nrep", *words), 2, message, remedy)
-    assert starter.launches == []
 
 
 # --- the database -------------------------------------------------------------------------------
@@ -385,22 +307,6 @@ def test_a_probe_that_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PLUMBLINE_PREFIX", str(prefix))
     said = plumbline("measure", "MPI_Bcast")
     refused(said, 1, "openmpi-4.1.4/probe is missing: build the probes", "plumbline build --mpi")
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["campain"], "No such command 'campain'. (Did you mean campaign"),
-        (["db", "tabel"], "No such command 'tabel'. (Did you mean table"),
-        (["guidelines", "gl122"], "there is no guideline GL122; nearest: GL"),
-        (["advise", "alreduce", "--bytes", "8", "-n", "4"], "for MPI_Alreduce; nearest: MPI_Allr"),
-        (["run", "--no-proof", "--", "./app"], "there is no program ./app that can be started"),
-        (["profile", "--output", "x", "--", "nosuchapp"], "nosuchapp is not on PATH"),
-    ],
-)
-def test_what_may_have_been_meant(words: list[str], message: str) -> None:
-    said = plumbline(*words)
-    assert said.status == 2 and message in said.err, said.err
 
 
 def test_the_same_reason_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,4 @@
-"""What is shown on a terminal of any width: whole words, and captions as wide as it is."""
+"""What is shown on a terminal of any width, and what is said while a command measures."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from plumbline_db.connection import Database
 from tests.tuner.cli.command import plumbline as run
 from tests.tuner.cli.command import taken
 from tests.tuner.simulated import ROOT
+from tests.tuner.started import FOLDERS
 
 
 @pytest.mark.parametrize("words", [["--help"], ["-h"]])
@@ -129,34 +130,6 @@ def test_options_of_the_whole_stand_anywhere(
     assert run(*words).json == {"path": "x", "problems": [], "remedy": ""}
 
 
-@pytest.mark.parametrize("before", [True, False])
-def test_options_of_a_group_stand_anywhere(before: bool) -> None:
-    given = ["--sizes", "x,"]
-    words = ["overlap", *given, "tune"] if before else ["overlap", "tune", *given]
-    said = run(*words)
-    assert said.status == 2 and "--sizes takes whole numbers" in said.err
-
-
-@pytest.mark.parametrize(
-    ("words", "option", "command"),
-    [
-        (["--seed", "1", "run", "--", "env"], "--seed", "plumbline run"),
-        (["run", "--seed", "1", "--", "env"], "--seed", "plumbline run"),
-        (["--mpi", "/opt", "results"], "--mpi", "plumbline results"),
-        (["overlap", "--quick", "tune"], "--quick", "plumbline overlap tune"),
-        (["overlap", "thresholds", "--benches", "ring"], "--benches", "overlap thresholds"),
-        (["overlap", "-n", "4", "compare"], "--nprocs", "plumbline overlap compare"),
-        (["--seed", "1", "doctor"], "--seed", "plumbline doctor"),
-    ],
-)
-def test_what_means_nothing_to_a_command_is_refused(
-    words: list[str], option: str, command: str
-) -> None:
-    said = run(*words)
-    assert said.status == 2
-    assert f"{option} means nothing to `" in said.err and f"{command}`: leave it out" in said.err
-
-
 def test_options_of_several_commands_say_what_keys_of_campaign_files_say() -> None:
     """They are written twice, as `plumbline --help` loads nothing heavy."""
     keys = explained.keys()
@@ -170,13 +143,6 @@ def test_options_of_several_commands_say_what_keys_of_campaign_files_say() -> No
             assert shared[name].metavar == keys[name].takes.replace(", ", "|")
 
 
-@pytest.mark.parametrize("words", [["-n", "4", "advise"], ["advise", "--np", "4"]])
-def test_one_number_where_others_take_several(words: list[str]) -> None:
-    given = [word.replace("4", "4,8") for word in words]
-    said = run(*given, "bcast", "--bytes", "8")
-    assert said.status == 2 and "--nprocs takes one number here" in said.err
-
-
 def test_help_says_the_default_that_is_taken() -> None:
     """A command below a group has its own, and names the options of the whole in one line."""
     said = " ".join(run("overlap", "timeline", "--help").out.split())
@@ -188,29 +154,6 @@ def test_help_says_the_default_that_is_taken() -> None:
     assert f"[default: {PAIRS}]" in " ".join(run("check", "--help").out.split())
 
 
-def test_version() -> None:
-    said = run("--version")
-    assert (said.status, said.out) == (0, f"plumbline, version {plumbline.__version__}\n")
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["frobnicate"], "No such command 'frobnicate'"),
-        (["results", "--colour"], "No such option"),
-        (["campaign", "--nprocs", "four"], "--nprocs takes whole numbers"),
-        (["db", "burn"], "No such command 'burn'"),
-        (["run"], "Missing argument"),
-        (["serve", "--port", "0"], "0 is not in the range"),
-    ],
-)
-def test_usage_errors(words: list[str], message: str) -> None:
-    said = run(*words)
-    assert said.status == 2
-    assert message in said.err
-    assert said.out == ""
-
-
 def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
     """So that it answers at once. In a process of its own: this one has loaded everything."""
     code = (
@@ -218,14 +161,13 @@ def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
         "from plumbline.cli import main\n"
         "try:\n    main()\nfinally:\n    print(*sys.modules, file=sys.stderr)\n"
     )
-    folders = os.pathsep.join(str(ROOT / one) for one in ("tuner", "db", "exporters"))
     done = subprocess.run(
         [sys.executable, "-c", code, "--help"],
         capture_output=True,
         text=True,
         timeout=30,
         check=True,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": folders},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": FOLDERS},
         cwd=tmp_path,
     )
     loaded = set(done.stderr.split())

@@ -35,17 +35,6 @@ def test_they_are_settings_of_the_campaign(tmp_path: Path) -> None:
     assert {asked(bound).bind, asked(plain).bind} == {"core", ""}
 
 
-@pytest.mark.usefixtures("starter")
-@pytest.mark.parametrize("command", ["campaign", "verify", "measure"])
-def test_mistakes(command: str, tmp_path: Path) -> None:
-    words = ["measure", "MPI_Bcast"] if command == "measure" else [command, "--db", tmp_path / "x"]
-    said = plumbline(*words, "--nprocs", "4", "--nodes", "2")
-    assert said.status == 2 and "several nodes need a table" in said.err
-    said = plumbline(*words, "--nprocs", "4", "--bind", "thread")
-    assert said.status == 2 and "Invalid enum value 'thread'" in said.err
-    assert plumbline(*words, "--nprocs", "4", "--map-by", "slot").status == 2
-
-
 def test_more_ranks_than_cores_are_bound_and_that_is_said(
     starter: SimulatedStarter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

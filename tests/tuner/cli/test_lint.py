@@ -71,29 +71,6 @@ def test_formats_are_listed() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "name a file"),
-        (["FOLDER/none"], "cannot read"),
-        (["FOLDER"], "cannot read"),
-        (["FILE", "--format", "toml"], "no format toml; there are mpich-json"),
-        (["FILE", "--library", "openmpi"], "name one as FAMILY-VERSION"),
-        (["FILE", "--library", "lam-7.1"], "families are intelmpi"),
-        (["STRANGE"], "cannot tell what this is"),
-    ],
-)
-def test_what_cannot_be_done_is_said(tmp_path: Path, words: list[str], message: str) -> None:
-    (tmp_path / "FILE").write_text(FINE)
-    (tmp_path / "STRANGE").write_text("Dear reader,\n")
-    places = {"FOLDER": str(tmp_path), "FILE": f"{tmp_path}/FILE", "STRANGE": f"{tmp_path}/STRANGE"}
-    said = plumbline(
-        "lint", *(places.get(word, word).replace("FOLDER", str(tmp_path)) for word in words)
-    )
-    assert said.status == 2
-    assert message in said.err and said.out == ""
-
-
 def test_the_example_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """docs/lint.md shows a file, a command and what it prints; long lines are broken there."""
     page = (Path(__file__).parents[3] / "docs" / "lint.md").read_text()

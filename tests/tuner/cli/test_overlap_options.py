@@ -1,4 +1,5 @@
-"""Options of the group `overlap`, on either side of the name of a command, and a campaign file."""
+"""Options that stand on either side of the name of a command: of the group `overlap`, beside a
+campaign file, and of where ranks go."""
 
 from __future__ import annotations
 
@@ -58,17 +59,3 @@ def test_what_can_be_repeated_adds_up(
     with pytest.raises(Captured):
         plumbline("overlap", "--knob", "a=1", "--knob", "b=2", "thresholds", "--knob", "c=3")
     assert seen == [("a=1", "b=2", "c=3")]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["thresholds", "--triples", "3"], "--triples 3: fewer than 4"),
-        (["tune", "--triples", "2"], "--triples 2: 3 at least"),
-        (["timeline", "--sizes", "8,16"], "a timeline is of one cell: name one of --sizes"),
-        (["timeline", "--work", "0"], "--work 0: it takes 1 to 1000000"),
-    ],
-)
-def test_what_a_command_cannot_do_with_an_option(words: list[str], said: str) -> None:
-    done = plumbline("overlap", *words)
-    assert done.status == 2 and said in " ".join(done.err.split())

@@ -13,7 +13,6 @@ from tests.db import build
 from tests.tuner import planted
 from tests.tuner.cli.command import plumbline
 from tests.tuner.cli.conftest import install
-from tests.tuner.cli.test_errors import refused
 from tests.tuner.simulated import Interrupted, SimulatedStarter
 
 # --- pingpong -----------------------------------------------------------------------------------
@@ -63,22 +62,6 @@ def test_an_interrupted_pingpong_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_pa
         assert len(runs.listing(db, found["id"])) == 10
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--sizes", "0,8"], "a line needs 3 sizes or more"),
-        (["--sizes", "0,eight"], "--sizes takes whole numbers"),
-        (["--nprocs", "1"], "--nprocs 1: 2 at least"),
-        (["--launches", "0"], "0 is not in the range"),
-    ],
-)
-def test_wrong_pingpongs(
-    starter: SimulatedStarter, tmp_path: Path, words: list[str], message: str
-) -> None:
-    refused(plumbline("pingpong", *words, "--db", tmp_path / "plumbline.db"), 2, message)
-    assert starter.launches == []
-
-
 # --- nrep ---------------------------------------------------------------------------------------
 
 
@@ -115,21 +98,6 @@ def test_nrep_says_what_could_not_be_measured(monkeypatch: pytest.MonkeyPatch) -
     said = plumbline("nrep", "MPI_Bcast", "--sizes", "8", "--json")
     assert said.status == 1
     assert (said.json[0]["outcome"], said.json[0]["nrep"]) == ("wrong: simulated", None)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["MPI_Bcats"], "the probe knows no function MPI_Bcats"),
-        (["MPI_Bcast", "--rule", "rse: 0.1"], "cannot stand in a plan"),
-        (["MPI_Bcast", "--sizes", "x"], "--sizes takes whole numbers"),
-        (["MPI_Bcast", "--min", "0"], "0 is not in the range"),
-        ([], "Missing argument"),
-    ],
-)
-def test_wrong_rules(starter: SimulatedStarter, words: list[str], message: str) -> None:
-    refused(plumbline("nrep", *words), 2, message)
-    assert starter.launches == []
 
 
 def test_measure_under_a_rule(starter: SimulatedStarter) -> None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.collectives_alt.programs import AS_ROOT
 from tests.probes.recorder.programs import recorder
+from tests.tuner import started
 
 pytestmark = pytest.mark.mpi
 
-PLUMBLINE = [sys.executable, "-c", "from plumbline.cli import main; main()"]
 PROGRAM = """
 #include <mpi.h>
 #include <stdio.h>
@@ -54,14 +52,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def plumbline(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PLUMBLINE, *words],
-        cwd=folder,
-        env=os.environ | AS_ROOT,
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+    return started.plumbline(*words, cwd=folder, **AS_ROOT)
 
 
 def mpirun(program: Path, *words: str) -> list[str]:

@@ -78,25 +78,6 @@ def test_json_has_the_documented_fields(tmp_path: Path, starter: SimulatedStarte
     assert listed.out == ""
 
 
-@pytest.mark.parametrize(
-    ("words", "part"),
-    [
-        (("--sizes", "8q"), "--sizes takes whole numbers"),
-        (("--effects", "five"), "--effects takes numbers"),
-        (("--nprocs", "1"), "--nprocs must be"),
-        (("--trials", "1"), "--trials must be at least 2"),
-        (("--functions", "MPI_Bcats"), "knows no function MPI_Bcats"),
-    ],
-)
-def test_bad_options(
-    tmp_path: Path, starter: SimulatedStarter, words: tuple[str, ...], part: str
-) -> None:
-    done = plumbline("reproducibility", *words, "--db", tmp_path / "r.db")
-    assert done.status == 2
-    assert part in done.err
-    assert starter.launches == []
-
-
 @pytest.mark.mpi
 @pytest.mark.alone
 def test_for_real(tmp_path: Path) -> None:

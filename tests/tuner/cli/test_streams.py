@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,19 +11,18 @@ import pytest
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from tests.tuner.killed import READY, SMALL
-from tests.tuner.simulated import ROOT
+from tests.tuner.started import environment
 
 
-def started(words: list[str], *, progress_too: bool) -> subprocess.Popen[bytes]:
+def pretended(words: list[str], *, progress_too: bool) -> subprocess.Popen[bytes]:
     """A command on the pretended library, in a process of its own."""
     code = f"from tests.tuner.killed import main; main({words!r}, pretended=True)"
-    folders = os.pathsep.join(str(ROOT / room) for room in ("", "tuner", "db", "exporters"))
     return subprocess.Popen(
         [sys.executable, "-c", code],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT if progress_too else subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": folders},
+        env=environment(),
     )
 
 
@@ -34,7 +32,7 @@ def test_a_campaign_goes_on_to_its_end_and_ends_as_without_head(
 ) -> None:
     database = tmp_path / "plumbline.db"
     words = ["campaign", *SMALL, "--db", str(database)]
-    with started(words, progress_too=progress_too) as campaign:
+    with pretended(words, progress_too=progress_too) as campaign:
         assert campaign.stdout is not None
         assert campaign.stdout.read(len(READY)) == READY
         campaign.stdout.close()
@@ -44,7 +42,7 @@ def test_a_campaign_goes_on_to_its_end_and_ends_as_without_head(
 
 
 def test_what_is_refused_has_its_exit_code_though_nobody_reads() -> None:
-    with started(["verify", "--sizes", "none"], progress_too=True) as command:
+    with pretended(["verify", "--sizes", "none"], progress_too=True) as command:
         assert command.stdout is not None
         assert command.stdout.read(len(READY)) == READY
         command.stdout.close()
@@ -53,7 +51,7 @@ def test_what_is_refused_has_its_exit_code_though_nobody_reads() -> None:
 
 def test_what_a_reader_takes_is_what_was_printed(tmp_path: Path) -> None:
     """Long output too, in order, with what the encoding cannot show."""
-    with started(["guidelines"], progress_too=False) as command:
+    with pretended(["guidelines"], progress_too=False) as command:
         out, _ = command.communicate(timeout=60)
     assert command.returncode == 0
     assert out.startswith(READY) and "GL12" in out.decode() and "⪯" in out.decode()

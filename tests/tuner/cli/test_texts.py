@@ -1,4 +1,4 @@
-"""Texts that no terminal, no JSON and no markup can show as they are."""
+"""Texts that no terminal, no JSON and no markup can show as they are, and readers that go away."""
 
 from __future__ import annotations
 

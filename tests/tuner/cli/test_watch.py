@@ -88,19 +88,6 @@ def test_a_second_one_is_told_to_try_later(database: Path) -> None:
     held.release()
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--once", "--status"], "one of them"),
-        (["--json"], "--json goes with"),
-        (["--check", "gone.toml"], "does not exist"),
-    ],
-)
-def test_what_is_refused(words: list[str], said: str, database: Path) -> None:
-    found = plumbline("watch", *words, "--db", str(database))
-    assert found.status == 2 and said in found.err
-
-
 def test_a_wrong_configuration_names_its_file(database: Path, tmp_path: Path) -> None:
     file = tmp_path / "watch.toml"
     file.write_text("every = 1")

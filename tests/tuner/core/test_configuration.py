@@ -1,4 +1,4 @@
-"""Values of knobs, compared by what they set."""
+"""Values of knobs, compared by what they set, and names of variants with parameters."""
 
 from __future__ import annotations
 

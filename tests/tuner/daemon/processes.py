@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from plumbline_db.connection import Database
-from tests.tuner.simulated import ROOT
+from tests.tuner.started import FOLDERS
 
 PATIENCE_SECONDS = 60
 
@@ -38,12 +38,11 @@ class Daemon:
     def start(
         self, *, takes: float = 0.0, slower: bool = False, beneath: Sequence[str] = (), **more: str
     ) -> None:
-        path = os.pathsep.join(map(str, (ROOT, ROOT / "tuner", ROOT / "db", ROOT / "exporters")))
         words = self._words(takes, "slower" if slower else "")
         with open(self.log or os.devnull, "ab") as log:
             self.process = subprocess.Popen(
                 [*beneath, sys.executable, "-m", *words],
-                env=os.environ | {"PYTHONPATH": path} | more,
+                env=os.environ | {"PYTHONPATH": FOLDERS} | more,
                 stdout=log if self.log else subprocess.PIPE,
                 stderr=subprocess.STDOUT,
             )

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 from plumbline.cli.serving import Beside
@@ -27,28 +29,40 @@ class Slow(SimulatedStarter):
         return super().start(*args, **more)
 
 
-def main(database: str, file: str, takes: str, slower: str) -> None:
+def serve(
+    database: str,
+    file: str,
+    starter: Starter,
+    signals: Signals,
+    stamp: Callable[[], str] = str,
+    **clock: Callable[[], datetime],
+) -> None:
+    """Until it is ended. What it says begins with a stamp."""
     library = Path(database).with_name("built.so")
     library.write_bytes(b"\x7fELF")
     where.Layout.preload = lambda *_: library
-    costs = planted.costs()
-    if slower:
-        costs.algorithm["MPI_Allreduce", "rabenseifner"] = lambda *_: 3.0
-    starter = Slow(costs, case_noise=0.01)
-    starter.takes_seconds = float(takes)
 
     def find(settings: Settings, prefix: Path | None, beside: Path) -> tuple[Toolchain, Starter]:
         return toolchain(), starter
 
     def say(text: str) -> None:
-        print(text, flush=True)
+        print(stamp() + text, flush=True)
 
     with ending.by_signals():
         try:
-            beside = Beside(Path(database), say)
-            Service(Path(database), Path(file), say, find=find).run(Signals(), beside)
+            service = Service(Path(database), Path(file), say, find=find, **clock)
+            service.run(signals, Beside(Path(database), say))
         except ending.Ended:
             say("stopped")
+
+
+def main(database: str, file: str, takes: str, slower: str) -> None:
+    costs = planted.costs()
+    if slower:
+        costs.algorithm["MPI_Allreduce", "rabenseifner"] = lambda *_: 3.0
+    starter = Slow(costs, case_noise=0.01)
+    starter.takes_seconds = float(takes)
+    serve(database, file, starter, Signals())
 
 
 if __name__ == "__main__":

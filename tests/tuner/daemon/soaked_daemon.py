@@ -7,19 +7,11 @@ from __future__ import annotations
 import sys
 import time
 from datetime import datetime, timedelta
-from pathlib import Path
 
-from plumbline.cli.serving import Beside
-from plumbline.daemon.service import Service
 from plumbline.daemon.signals import Signals
-from plumbline.launch.starter import Starter
-from plumbline.settings import Settings
-from plumbline.settings.toolchain import Toolchain
-from plumbline.system import ending
-from plumbline.system import paths as where
 from tests.tuner import killed, planted
+from tests.tuner.daemon.simulated_daemon import serve
 from tests.tuner.daemon.watching import START
-from tests.tuner.simulated import toolchain
 
 SLOW_AFTER = timedelta(days=4)
 
@@ -30,6 +22,9 @@ class FastClock:
 
     def __call__(self) -> datetime:
         return START + timedelta(seconds=(time.time() - self._zero) * self._speed)
+
+    def stamp(self) -> str:
+        return f"{self():%a %d %H:%M} "
 
 
 class FastSignals(Signals):
@@ -43,28 +38,13 @@ class FastSignals(Signals):
 
 def main(database: str, file: str, zero: str, speed: str) -> None:
     """An algorithm of the library becomes slow on the fifth day."""
-    library = Path(database).with_name("built.so")
-    library.write_bytes(b"\x7fELF")
-    where.Layout.preload = lambda *_: library
     clock, costs = FastClock(float(zero), float(speed)), planted.costs()
     slow_from = START + SLOW_AFTER
     costs.algorithm["MPI_Allreduce", "rabenseifner"] = lambda *_: (
         3.0 if clock() >= slow_from else 0.95
     )
     starter = killed.Starter(costs, case_noise=0.01)
-
-    def find(settings: Settings, prefix: Path | None, beside: Path) -> tuple[Toolchain, Starter]:
-        return toolchain(), starter
-
-    def say(text: str) -> None:
-        print(f"{clock():%a %d %H:%M}", text, flush=True)
-
-    with ending.by_signals():
-        try:
-            service = Service(Path(database), Path(file), say, clock=clock, find=find)
-            service.run(FastSignals(float(speed)), Beside(Path(database), say))
-        except ending.Ended:
-            say("stopped")
+    serve(database, file, starter, FastSignals(float(speed)), clock.stamp, clock=clock)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Canaries, into the database and the detector."""
+"""Canaries: their cells and launches, the database and the detector, and what has changed since."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A change told by mail and webhook: to a server that is there, and so often."""
+"""A change told by mail and webhook: to a server that is there, over TLS, and so often."""
 
 from __future__ import annotations
 

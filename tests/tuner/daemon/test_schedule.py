@@ -1,4 +1,4 @@
-"""When the next canary is due, by an injected clock."""
+"""When the next canary is due, by an injected clock, and when it may be measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The daemon as a process: signals, a configuration that is read again, kill -9."""
+"""The daemon as a process: signals, a configuration that is read again, kill -9, and what systemd
+hears."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from what is known."""
+"""What follows from what is known, what is said of noisy cells, and what is left to others."""
 
 from __future__ import annotations
 

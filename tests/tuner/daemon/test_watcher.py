@@ -34,10 +34,6 @@ def advance(site: Site, watcher: Watcher, count: int) -> list[Advance]:
     return found
 
 
-def until_told(site: Site, watcher: Watcher, step: Step) -> Advance:
-    return until(site, watcher, step, 20)
-
-
 def until(site: Site, watcher: Watcher, step: Step, most: int = 12) -> Advance:
     for _ in range(most):
         (done,) = advance(site, watcher, 1)
@@ -45,6 +41,11 @@ def until(site: Site, watcher: Watcher, step: Step, most: int = 12) -> Advance:
             return done
         assert not done.error, done.error
     raise AssertionError(f"no {step} in {most} steps")
+
+
+def until_alarmed(site: Site, watcher: Watcher) -> None:
+    while not alarms.still_open(site.db, site.campaign.id):
+        advance(site, watcher, 1)
 
 
 def learnt(site: Site) -> Watcher:
@@ -58,6 +59,14 @@ def learnt(site: Site) -> Watcher:
 def regression(site: Site) -> None:
     """The algorithm in force is slow from now on, and another one is not."""
     site.costs.algorithm["MPI_Allreduce", "rabenseifner"] = lambda *_: 3.0
+
+
+def regressed(site: Site, *, auto: bool = True) -> Watcher:
+    """What was learnt before a regression, of which something is applied if it is `auto`."""
+    site.changed(apply={"auto": auto})
+    watcher = learnt(site)
+    regression(site)
+    return watcher
 
 
 def test_a_day_without_changes(site: Site) -> None:
@@ -79,9 +88,7 @@ def test_it_waits_between_canaries(site: Site) -> None:
 
 
 def test_a_change_is_confirmed_searched_applied_and_kept(site: Site) -> None:
-    site.changed(apply={"auto": True})
-    watcher = learnt(site)
-    regression(site)
+    watcher = regressed(site)
     confirmed = until(site, watcher, Step.RECHECK)
     (news,) = confirmed.told
     assert "slower than was learnt" in news.what and "MPI_Allreduce at 65536 B" in news.table
@@ -113,9 +120,7 @@ def test_a_change_is_confirmed_searched_applied_and_kept(site: Site) -> None:
 
 
 def test_what_does_not_hold_is_rolled_back(site: Site) -> None:
-    site.changed(apply={"auto": True})
-    watcher = learnt(site)
-    regression(site)
+    watcher = regressed(site)
     until(site, watcher, Step.SEARCH)
     slower(site, {("MPI_Bcast", 1024): 2.0})
     done = until(site, watcher, Step.CONFIRM)
@@ -128,8 +133,7 @@ def test_what_does_not_hold_is_rolled_back(site: Site) -> None:
 
 
 def test_without_auto_apply_it_is_offered(site: Site) -> None:
-    watcher = learnt(site)
-    regression(site)
+    watcher = regressed(site, auto=False)
     done = until(site, watcher, Step.SEARCH, 20)
     ((_, row),) = alarms.retunings(site.db)
     assert row.state == "offered", row.detail
@@ -145,9 +149,7 @@ def test_without_auto_apply_it_is_offered(site: Site) -> None:
 
 def test_what_cannot_be_applied_is_offered(site: Site) -> None:
     """Something of others lies where it would go."""
-    site.changed(apply={"auto": True})
-    watcher = learnt(site)
-    regression(site)
+    watcher = regressed(site)
     theirs = Path(site.configuration.apply.modules) / "plumbline" / "openmpi-4.1.4"
     theirs.parent.mkdir()
     theirs.write_text("#%Module\n")
@@ -161,9 +163,7 @@ def test_what_cannot_be_applied_is_offered(site: Site) -> None:
 def test_a_disk_that_refuses_what_is_applied_is_asked_again(
     site: Site, monkeypatch: pytest.MonkeyPatch, mended: bool
 ) -> None:
-    site.changed(apply={"auto": True})
-    watcher = learnt(site)
-    regression(site)
+    watcher = regressed(site)
     until(site, watcher, Step.RECHECK)
     put, refusals = applying.put_in_force, 0
 
@@ -185,9 +185,7 @@ def test_what_was_applied_by_half_is_applied_as_a_whole(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One file names the new generation, and the next one could not be written."""
-    site.changed(apply={"auto": True})
-    watcher = learnt(site)
-    regression(site)
+    watcher = regressed(site)
     until(site, watcher, Step.RECHECK)
     carry_out = targets.carry_out
 
@@ -210,26 +208,21 @@ def modules(site: Site) -> Iterator[Path]:
     return (Path(site.configuration.apply.modules) / "plumbline").glob("openmpi-*")
 
 
-def spoil(site: Site) -> None:
-    """The rules file in force says another algorithm than it was written with."""
-    folder = Path(site.work().in_force.folder)
-    rules = folder / "ompi-rules.conf"
-    spoilt = re.sub(r"^(\d+) 6 (\d+) (\d+)$", r"\1 1 0 0", rules.read_text(), flags=re.MULTILINE)
-    assert spoilt != rules.read_text()
-    rules.write_text(spoilt)
-
-
-def applied(site: Site) -> None:
-    """A generation of the campaign's winners, as somebody has applied it."""
-    work = site.work()
-    applying.put_in_force(work, site.campaign)
+def spoilt(site: Site) -> Watcher:
+    """A generation of the campaign's winners as somebody has applied it; when all is learnt, its
+    rules file says another algorithm than it was written with."""
+    applying.put_in_force(site.work(), site.campaign)
+    watcher = learnt(site)
+    rules = Path(site.work().in_force.folder) / "ompi-rules.conf"
+    text = re.sub(r"^(\d+) 6 (\d+) (\d+)$", r"\1 1 0 0", rules.read_text(), flags=re.MULTILINE)
+    assert text != rules.read_text()
+    rules.write_text(text)
+    return watcher
 
 
 def test_files_that_were_spoilt_are_written_again(site: Site) -> None:
     site.changed(apply={"auto": True})
-    applied(site)
-    watcher = learnt(site)
-    spoil(site)
+    watcher = spoilt(site)
     (told_of,) = advance(site, watcher, 1)
     assert "ompi-rules.conf changed since" in told_of.told[0].table
     done = until(site, watcher, Step.CONFIRM, 20)
@@ -243,9 +236,7 @@ def test_files_that_were_spoilt_are_written_again(site: Site) -> None:
 
 def test_where_files_are_not_the_reason_it_is_searched(site: Site) -> None:
     site.changed(apply={"auto": True})
-    applied(site)
-    watcher = learnt(site)
-    spoil(site)
+    watcher = spoilt(site)
     regression(site)
     until(site, watcher, Step.CONFIRM, 20)
     first = alarms.retunings(site.db)[0][1]
@@ -257,10 +248,8 @@ def test_where_files_are_not_the_reason_it_is_searched(site: Site) -> None:
 
 
 def test_spoilt_files_are_offered_without_auto_apply(site: Site) -> None:
-    applied(site)
-    watcher = learnt(site)
-    spoil(site)
-    done = until_told(site, watcher, Step.SEARCH)
+    watcher = spoilt(site)
+    done = until(site, watcher, Step.SEARCH, 20)
     ((_, row),) = alarms.retunings(site.db)
     assert row.state == "offered"
     assert done.told[0].command.endswith(f" --campaign {site.campaign.id}")
@@ -280,8 +269,7 @@ def test_where_nothing_is_better_it_ends(site: Site) -> None:
 def test_a_change_that_was_none_is_refuted(site: Site) -> None:
     watcher = learnt(site)
     slower(site, {CELL: 1.5})
-    while not alarms.still_open(site.db, site.campaign.id):
-        advance(site, watcher, 1)
+    until_alarmed(site, watcher)
     slower(site, {CELL: 1.0})
     done = until(site, watcher, Step.RECHECK)
     assert done.told == []
@@ -300,8 +288,7 @@ def test_other_sizes_of_a_function_that_became_slower_are_searched_with_it(site:
         if (one.function, one.variant) == (CELL[0], "default") and one.bytes != CELL[1]
     )
     slower(site, {CELL: 1.5})
-    while not alarms.still_open(site.db, site.campaign.id):
-        advance(site, watcher, 1)
+    until_alarmed(site, watcher)
     slower(site, {other: 1.3, ("MPI_Gather", 4096): 1.3})
     done = until(site, watcher, Step.RECHECK)
     assert f"at {other[1]} B" in done.told[0].table
@@ -318,8 +305,7 @@ def test_other_sizes_of_a_function_that_became_slower_are_searched_with_it(site:
 
 def test_a_search_that_is_only_told(site: Site) -> None:
     site.changed(search={"open": False})
-    watcher = learnt(site)
-    regression(site)
+    watcher = regressed(site, auto=False)
     until(site, watcher, Step.RECHECK)
     after = advance(site, watcher, 3)
     assert {done.step for done in after} == {Step.CANARY}
@@ -328,9 +314,7 @@ def test_a_search_that_is_only_told(site: Site) -> None:
 
 def test_interrupted_anywhere_it_goes_on(site: Site) -> None:
     """After each number of launches the daemon dies, and another one begins."""
-    site.changed(apply={"auto": True})
-    learnt(site)
-    regression(site)
+    regressed(site)
     kept: set[str] = set()
     for _ in range(60):
         watcher = site.watcher()
@@ -386,8 +370,7 @@ def test_an_error_is_told_and_tried_again_later(site: Site) -> None:
 @pytest.mark.parametrize("mended", [True, False], ids=["that passes", "that stays"])
 def test_an_error_in_a_search_is_tried_again(site: Site, mended: bool) -> None:
     """After a minute, two, up to an hour; then the search has failed."""
-    watcher = learnt(site)
-    regression(site)
+    watcher = regressed(site, auto=False)
     until(site, watcher, Step.RECHECK)
     start, refusals = site.starter.start, 0
 

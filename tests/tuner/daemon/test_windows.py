@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 
 from plumbline.daemon import windows
 from plumbline_db.errors import UsageError
+from tests.tuner.daemon.test_schedule import at
 
-NIGHTS = windows.times("Europe/Vienna", ["Mon-Fri 22:00-06:00", "Sat,Sun"], [])
-
-
-def at(text: str) -> datetime:
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+NIGHT_TABLE = windows.times("Europe/Vienna", ["Mon-Fri 22:00-06:00", "Sat,Sun"], [])
 
 
 @pytest.mark.parametrize(
@@ -32,13 +29,13 @@ def at(text: str) -> datetime:
     ],
 )
 def test_windows_are_in_the_time_of_their_zone(moment: str, is_open: bool) -> None:
-    assert (NIGHTS.closed(at(moment)) == "") is is_open
+    assert (NIGHT_TABLE.closed(at(moment)) == "") is is_open
 
 
 def test_the_next_moment_that_is_open() -> None:
-    assert NIGHTS.next_open(at("2026-11-24T12:00")) == at("2026-11-24T21:00")
-    assert NIGHTS.next_open(at("2026-11-24T23:00")) == at("2026-11-24T23:00")
-    assert NIGHTS.next_open(at("2026-11-30T00:00")) == at("2026-11-30T21:00")
+    assert NIGHT_TABLE.next_open(at("2026-11-24T12:00")) == at("2026-11-24T21:00")
+    assert NIGHT_TABLE.next_open(at("2026-11-24T23:00")) == at("2026-11-24T23:00")
+    assert NIGHT_TABLE.next_open(at("2026-11-30T00:00")) == at("2026-11-30T21:00")
 
 
 def test_a_blackout_goes_before_a_window() -> None:
@@ -94,9 +91,9 @@ moments = st.datetimes(datetime(2025, 1, 1), datetime(2028, 1, 1)).map(
 
 @given(moment=moments)
 def test_what_is_next_is_open_and_nothing_is_before_it(moment: datetime) -> None:
-    found = NIGHTS.next_open(moment)
-    assert found is not None and found >= moment and not NIGHTS.closed(found)
+    found = NIGHT_TABLE.next_open(moment)
+    assert found is not None and found >= moment and not NIGHT_TABLE.closed(found)
     probe = moment
     while probe < found:
-        assert NIGHTS.closed(probe)
+        assert NIGHT_TABLE.closed(probe)
         probe += timedelta(minutes=17)

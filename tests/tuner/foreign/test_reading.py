@@ -1,4 +1,5 @@
-"""What other programs have printed: read as it is, or refused with the line that is wrong."""
+"""What other programs have printed: read as it is, or refused with the line that is wrong; in a
+database shown, marked, and compared with nothing."""
 
 from __future__ import annotations
 

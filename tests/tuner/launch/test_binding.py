@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -23,12 +22,11 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import Header
 from plumbline_db.records import Suite
 from tests.db import build
-from tests.tuner.simulated import ROOT
+from tests.tuner.families.installations import ON_PATH, prefix_of
 
 pytestmark = pytest.mark.mpi
 
 PLAN = Plan("binding", 1, (PlanCase("MPI_Barrier", 0),), blocks=1, reps=1)
-MPIS = Path(os.environ.get("PLUMBLINE_MPIS") or ROOT / "build" / "mpis")
 
 
 def starter(
@@ -49,6 +47,13 @@ def starter(
     )
 
 
+def open_mpi() -> tuple[Family, Installation]:
+    family, found = libraries.find()
+    if family.name != "openmpi":
+        pytest.skip("the mpirun on PATH is not Open MPI's")
+    return family, found
+
+
 def bindings(ranks: Starter, placement: Placement | None = None) -> list[frozenset[int]]:
     run, records = ranks.start("c", "s", 0, PLAN.text(), {}, placement)
     assert run.finished, run.reason + run.stderr
@@ -56,13 +61,11 @@ def bindings(ranks: Starter, placement: Placement | None = None) -> list[frozens
     return [units(text) for text in header.binding]
 
 
-@pytest.mark.parametrize("name", ["path", "openmpi-5.0", "mpich-5.0", "impi-2021"])
+@pytest.mark.parametrize("name", [ON_PATH, "openmpi-5.0", "mpich-5.0", "impi-2021"])
 def test_every_library_binds(name: str) -> None:
     if machine.processing_units() < 2:
         pytest.skip("one processing unit is all there is to be bound to")
-    if name != "path" and not (MPIS / name).exists():
-        pytest.skip(f"no {MPIS / name}: make setup-mpis")
-    family, found = libraries.find(None if name == "path" else MPIS / name)
+    family, found = libraries.find(prefix_of(name))
     first, second = bindings(starter(family, found, bind="core", map_by="core"))
     assert first.isdisjoint(second)
     every = frozenset(os.sched_getaffinity(0))
@@ -74,21 +77,17 @@ def test_every_library_binds(name: str) -> None:
 
 
 def test_more_ranks_than_cores_are_bound_all_the_same() -> None:
-    family, found = libraries.find()
-    if family.name != "openmpi":
-        pytest.skip("the mpirun on PATH is not Open MPI's")
+    family, found = open_mpi()
     ppn = machine.processing_units() + 1
     found_bound = bindings(starter(family, found, bind="core", map_by="core", ppn=ppn))
     assert len(set(found_bound)) == len(machine.domains()["core"])
 
 
-@pytest.mark.parametrize("name", ["path", "openmpi-5.0", "mpich-5.0", "impi-2021"])
+@pytest.mark.parametrize("name", [ON_PATH, "openmpi-5.0", "mpich-5.0", "impi-2021"])
 def test_more_ranks_than_cores_as_a_plain_mpirun_starts_them(name: str) -> None:
     """Open MPI leaves them to the system, and a campaign binds them; the others do of themselves
     what they do in a campaign."""
-    if name != "path" and not (MPIS / name).exists():
-        pytest.skip(f"no {MPIS / name}: make setup-mpis")
-    family, found = libraries.find(None if name == "path" else MPIS / name)
+    family, found = libraries.find(prefix_of(name))
     units = machine.processing_units()
     ranks = starter(family, found, ppn=2 * units)
     assert ranks.placement.held
@@ -108,18 +107,16 @@ def test_a_library_that_does_not_bind() -> None:
             del reach
             return ["-np", str(placement.nprocs), "--oversubscribe", "--bind-to", "none"]
 
-    family, found = libraries.find()
-    if family.name != "openmpi" or len(machine.domains()["core"]) < 2:
-        pytest.skip("needs Open MPI and two cores")
+    _, found = open_mpi()
+    if len(machine.domains()["core"]) < 2:
+        pytest.skip("needs two cores")
     with pytest.raises(PlumblineError, match=r"rank 0 may run on .*though bind = core"):
         bindings(starter(Loose(), found, bind="core"))
 
 
 def test_bound_and_as_a_user_has_them_in_one_campaign(db: Database) -> None:
     """Under the real mpirun: two suites, each placed in its way; the stored words say which."""
-    family, found = libraries.find()
-    if family.name != "openmpi":
-        pytest.skip("the mpirun on PATH is not Open MPI's")
+    family, found = open_mpi()
     ranks = starter(family, found, ppn=2 * machine.processing_units())
     campaign = build.started(db)
     store = LaunchStore(db, campaign.id, ranks)

@@ -161,7 +161,7 @@ def job(folder: Path, mpirun: str) -> tuple[Installation, Job, Path]:
 def test_parts_that_hang_are_as_old_as_their_last_words(tmp_path: Path) -> None:
     """By which a launch that hangs is told from one that is slow."""
     installation, one, records = job(tmp_path, SILENT)
-    short = msgspec.structs.replace(one, timeout_seconds=3)
+    short = msgspec.structs.replace(one, timeout_seconds=2)
     done = simulated.Simulated(Simulation(library="ompi")).run(SimGrid(), installation, short)
     assert done.timed_out
     assert time.time() - Path(f"{records}.part").stat().st_mtime > 90

@@ -7,8 +7,6 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,16 +19,15 @@ from plumbline import libraries
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch.slurm import Slurm, SlurmTable
 from plumbline.launch.starter import Starter
-from plumbline.measure.launches import LaunchStore
 from plumbline.system import paths
 from plumbline.system.placement import Placement
-from plumbline_db import events
-from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Campaign, Run, Suite
+from plumbline_db.records import Run, Suite
 from tests.slurm import Cluster
 from tests.tuner.fake_probe import COMMAND
-from tests.tuner.test_end_to_end import ENTRY, environment, launches, plumbline, start
+from tests.tuner.lab import Lab
+from tests.tuner.started import plumbline, start
+from tests.tuner.test_end_to_end import launches
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
 
@@ -206,25 +203,23 @@ def both_slow_once(home: Path) -> str:
     return slow_once(home).replace("mkdir", "[ $OMPI_COMM_WORLD_RANK = 0 ] && mkdir")
 
 
-def stored(db: Database, campaign: Campaign, ranks: Starter) -> Run:
+def stored(lab: Lab, ranks: Starter) -> Run:
     plan = Plan("s-000", 1, (PlanCase("MPI_Bcast", 64),), blocks=1, reps=1)
-    return LaunchStore(db, campaign.id, ranks).launch(Suite("s"), 0, plan, {}).run
+    return lab.store(ranks).launch(Suite("s"), 0, plan, {}).run
 
 
-def test_a_cancelled_job_is_started_again_once(
-    home: Path, slurm: Cluster, db: Database, campaign: Campaign
-) -> None:
+def test_a_cancelled_job_is_started_again_once(home: Path, slurm: Cluster, lab: Lab) -> None:
     def cancel() -> None:
         ((number, _, _),) = slurm.until("RUNNING")
         wait_for(home.parent / "flag")
         slurm.ask("scancel", number)
 
     with meanwhile(cancel):
-        run = stored(db, campaign, starter(home, both_slow_once(home)))
+        run = stored(lab, starter(home, both_slow_once(home)))
     assert run.finished
-    (event,) = events.get(db, campaign.id)
+    (event,) = lab.events()
     assert event.kind == "launch cancelled" and "attempt 2 follows" in event.text
-    assert not (home / "jobs" / campaign.id).exists()
+    assert not (home / "jobs" / lab.campaign.id).exists()
 
 
 def wait_for(path: Path) -> None:
@@ -235,7 +230,7 @@ def wait_for(path: Path) -> None:
 
 
 def test_a_job_that_the_queue_has_lost_is_started_again(
-    home: Path, slurm: Cluster, db: Database, campaign: Campaign
+    home: Path, slurm: Cluster, lab: Lab
 ) -> None:
     def forget() -> None:
         slurm.until("RUNNING")
@@ -243,9 +238,9 @@ def test_a_job_that_the_queue_has_lost_is_started_again(
         slurm.controller_forgets()
 
     with meanwhile(forget):
-        run = stored(db, campaign, starter(home, both_slow_once(home)))
+        run = stored(lab, starter(home, both_slow_once(home)))
     assert run.finished
-    (event,) = events.get(db, campaign.id)
+    (event,) = lab.events()
     assert event.kind == "launch lost"
     assert running_with("sleep 300") == []  # the nodes have ended what nobody knows
 
@@ -327,13 +322,11 @@ def campaign_file(home: Path, more: str = "") -> Path:
 def test_in_an_allocation(tmp_path: Path, slurm: Cluster, built: None) -> None:
     """Without a campaign file ranks are started on its host, which this one is not called; srun
     asks it for its facts."""
-    words = ["salloc", "--quiet", "--nodelist=second", "--ntasks=2", "--exclusive"]
-    words += [sys.executable, "-c", ENTRY, "measure", "MPI_Bcast", "--launches", "1"]
-    words += ["--sizes", "1024", "--output", str(tmp_path / "raw")]
-    own = {"PLUMBLINE_DB": str(tmp_path / "plumbline.db")}
-    done = subprocess.run(
-        words, env=environment() | own, cwd=tmp_path, capture_output=True, text=True, timeout=200
-    )
+    where = ["salloc", "--quiet", "--nodelist=second", "--ntasks=2", "--exclusive"]
+    words = ["measure", "MPI_Bcast", "--launches", "1", "--sizes", "1024"]
+    words += ["--output", tmp_path / "raw"]
+    database = str(tmp_path / "plumbline.db")
+    done = plumbline(*words, beneath=where, cwd=tmp_path, PLUMBLINE_DB=database)
     assert done.returncode == 0, done.stdout + done.stderr
     (raw,) = (tmp_path / "raw").iterdir()
     header = json.loads(raw.read_text().partition("\n")[0])

@@ -31,13 +31,12 @@ from plumbline_exporters.registry import write
 from tests.exporters.bundles import bundle, variant
 from tests.hosts import Hosts
 from tests.tuner import jobs
-from tests.tuner.simulated import ROOT
+from tests.tuner.families.installations import ON_PATH, prefix_of
 
 pytestmark = pytest.mark.mpi
 
 FIXED = {"OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_btl": "^openib", "MY_OWN": "a b"}
 PLAN = Plan("hosts", 1, (PlanCase("MPI_Allreduce", 4096),), blocks=1, reps=1)
-MPIS = Path(os.environ.get("PLUMBLINE_MPIS") or ROOT / "build" / "mpis")
 
 
 def several(hosts: Hosts, folder: Path, *, interface: str = "") -> SeveralHosts:
@@ -64,14 +63,12 @@ def on_the_first(hosts: Hosts, folder: Path, mpirun: Path) -> Path:
 
 def library(name: str, hosts: Hosts, folder: Path) -> tuple[Family, Installation, str]:
     """By its name under build/mpis, or that on PATH; and the interface as it wants it named."""
-    if name != "path" and not (MPIS / name).exists():
-        pytest.skip(f"no {MPIS / name}: make setup-mpis")
-    family, found = libraries.find(None if name == "path" else MPIS / name)
+    family, found = libraries.find(prefix_of(name))
     here = msgspec.structs.replace(found, mpirun=on_the_first(hosts, folder, found.mpirun))
     return family, here, hosts.network if family.name == "openmpi" else "eth0"
 
 
-LIBRARIES = ("path", "openmpi-5.0", "mpich-5.0", "impi-2021")
+LIBRARIES = (ON_PATH, "openmpi-5.0", "mpich-5.0", "impi-2021")
 
 
 def job(
@@ -142,7 +139,7 @@ def wait_for(done: Callable[[], bool], what: Callable[[], object]) -> None:
 # --- the probe ----------------------------------------------------------------------------------
 
 
-def starter(hosts: Hosts, folder: Path, placement: Placement, name: str = "path") -> Starter:
+def starter(hosts: Hosts, folder: Path, placement: Placement, name: str = ON_PATH) -> Starter:
     family, here, interface = library(name, hosts, folder)
     try:
         probe = paths.layout().probe(paths.build_id(here.library))
@@ -173,7 +170,7 @@ def outcomes(
     }
 
 
-@pytest.mark.parametrize("name", ["path", "openmpi-5.0"])
+@pytest.mark.parametrize("name", [ON_PATH, "openmpi-5.0"])
 def test_a_launch(two_hosts: Hosts, tmp_path: Path, name: str) -> None:
     layout = Placement(nodes=2, ppn=2, bind="core", map_by="node")
     run, records = starter(two_hosts, tmp_path, layout, name).start("c", "s", 0, PLAN.text(), {})
@@ -203,7 +200,7 @@ def test_ranks_that_are_elsewhere(two_hosts: Hosts, tmp_path: Path) -> None:
         ranks.start("c", "s", 0, PLAN.text(), {})
 
 
-@pytest.mark.parametrize("name", ["path", "openmpi-5.0"])
+@pytest.mark.parametrize("name", [ON_PATH, "openmpi-5.0"])
 def test_the_preload_library_is_in_force_on_both_hosts(
     two_hosts: Hosts, tmp_path: Path, name: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""How launchers of schedulers start ranks: binding words stand there where they were asked for."""
+"""How launchers start ranks: binding words stand there where they were asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Costs of schedules: against the numbers of papers, and against lower bounds that hold for all."""
+"""Costs of schedules: against the numbers of papers, and against lower bounds that hold for all;
+names.toml speaks of what there is."""
 
 from __future__ import annotations
 

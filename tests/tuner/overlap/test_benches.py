@@ -1,4 +1,5 @@
-"""Names of benchmarks as people write them."""
+"""What an overlap suite is asked for: benchmarks as people write them, settings of the library, and
+where the ranks are."""
 
 from __future__ import annotations
 

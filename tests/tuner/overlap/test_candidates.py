@@ -1,4 +1,5 @@
-"""Which settings are tried for overlap, and what needs a core that is not there."""
+"""Which settings are tried for overlap and in which stages, and what needs a core that is not
+there."""
 
 from __future__ import annotations
 

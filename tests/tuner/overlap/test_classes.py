@@ -1,4 +1,4 @@
-"""Classes of made cells: each class, sizes that stray, cells that say nothing."""
+"""Classes of made cells: each class, sizes that stray, cells that say nothing, and the words."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from plumbline_db.probe_records import Overlap
 from tests.memory import memory_can_be_read
 from tests.probes.launch import Probe
 from tests.tuner.simulated import ROOT
-from tests.tuner.test_end_to_end import plumbline
+from tests.tuner.started import plumbline
 
 pytestmark = [pytest.mark.mpi, pytest.mark.alone]
 ATTEMPTS = 3  # others use the cores too

@@ -1,4 +1,4 @@
-"""The overhead ratio: by hand, and whether its interval covers."""
+"""The overhead ratio: by hand, and whether its interval covers; regret, ranks and conditions."""
 
 from __future__ import annotations
 

@@ -267,8 +267,3 @@ def test_what_cannot_be_compared(
     done = plumbline("overlap", "compare", *words, "--db", stored)
     assert done.status in (1, 2) and said in done.err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_help_of_the_command() -> None:
-    said = plumbline("overlap", "compare", "--help")
-    assert said.status == 0 and "Example:" in said.out and "plumbline overlap compare" in said.out

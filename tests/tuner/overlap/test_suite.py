@@ -16,7 +16,8 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Run
 from tests import busy
 from tests.tuner.cli.command import plumbline
-from tests.tuner.test_end_to_end import kill, start
+from tests.tuner.started import start
+from tests.tuner.test_end_to_end import kill
 
 
 def test_the_axes_go_by_roots_of_two() -> None:
@@ -141,22 +142,3 @@ def test_all_collectives(tmp_path: Path, mpirun: None) -> None:
     assert said.status == 0, said.err
     cells = said.json["cells"]
     assert len({one["bench"] for one in cells}) == 16 and len(cells) == 32
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--benches", "sideways"], "both, fan_in, fan_out"),
-        (["--work", "0"], "--work 0: it takes 1 to"),
-        (["--work", "x"], "--work takes whole numbers"),
-        (["--sizes", "-5"], "--sizes -5: it takes 0 or more"),
-        (["--picture", "maps.jpg"], "name a file that ends in .svg, .png or .pdf"),
-        (["--quick", "--full"], "name one of them"),
-        (["--knob", "no_such_knob=1"], "reports no parameter no_such_knob"),
-        (["--nodes", "2"], "several nodes need a table"),
-        (["--benches", "sender,collective:MPI_Bcast"], "and collectives"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(words: list[str], said: str, tmp_path: Path) -> None:
-    done = plumbline("overlap", *words, "--db", str(tmp_path / "plumbline.db"))
-    assert done.status == 2 and said in done.err

@@ -8,7 +8,6 @@ import pytest
 from plumbline.overlap import delivered, thresholds
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import Overlap
-from tests.tuner.cli.command import plumbline
 from tests.tuner.overlap.test_metric import CELL
 
 
@@ -49,8 +48,3 @@ def test_once_is_enough_to_be_eager() -> None:
     assert thresholds.returns_early(send([400, 300, 9_000], [900] * 3)) is None
     with pytest.raises(PlumblineError, match="the library is wrong"):
         delivered.require([send([], [], delivered=False)])
-
-
-def test_a_setting_is_a_name_and_a_value() -> None:
-    done = plumbline("overlap", "thresholds", "--knob", "eager")
-    assert done.status == 2 and "NAME=VALUE" in done.err

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -19,9 +18,10 @@ from plumbline import libraries
 from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import PingPong
+from tests.exporters import mpi
 from tests.probes.launch import Probe
+from tests.tuner import started
 from tests.tuner.cli.command import plumbline
-from tests.tuner.test_end_to_end import ENTRY, environment
 
 MECHANISM = "btl_vader_single_copy_mechanism"
 WORDS = ["overlap", "tune", "--benches", "sender", "--sizes", "65536,131072", "--limit", "0.5"]
@@ -30,15 +30,7 @@ WORDS += ["--launches", "8", "--launches-max", "8", "--triples", "15"]
 
 def tune(site: Path, *words: object) -> subprocess.CompletedProcess[str]:
     """In the home of somebody whose parameter file is the site's."""
-    done = subprocess.run(
-        [sys.executable, "-c", ENTRY, *map(str, words), "--db", str(site / "plumbline.db")],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=environment() | {"HOME": str(site)},
-        check=False,
-    )
+    done = started.plumbline(*words, "--db", site / "plumbline.db", seconds=300, HOME=str(site))
     assert done.returncode in (0, 3), done.stderr
     return done
 
@@ -112,19 +104,9 @@ def readers(site: Path, found: dict[str, Any]) -> None:
     tune(site, "export", "env", "--campaign", found["campaign"], "--output", into)
     assert f"OMPI_MCA_{MECHANISM}=cma" in (into / "plumbline.sh").read_text()
     script = f"echo $OMPI_MCA_{MECHANISM}"
-    words = [sys.executable, "-c", ENTRY, "run", "--db", str(site / "plumbline.db")]
-    words += ["--campaign", found["campaign"]]
-    done = subprocess.run(
-        [*words, "--", "mpirun", "-np", "2", "sh", "-c", script],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env=environment()
-        | {"HOME": str(site)}
-        | {f"OMPI_ALLOW_RUN_AS_ROOT{end}": "1" for end in ("", "_CONFIRM") if os.geteuid() == 0},
-        check=False,
-    )
+    words = ["run", "--db", site / "plumbline.db", "--campaign", found["campaign"]]
+    words += ["--", "mpirun", "-np", "2", "sh", "-c", script]
+    done = started.plumbline(*words, HOME=str(site), **mpi.ROOT_IS_ALLOWED)
     assert done.stdout.split() == ["cma", "cma"], done.stderr
 
 

@@ -1,4 +1,5 @@
-"""False alarms and power: known truth, by simulation; bounds against SciPy and by hand."""
+"""False alarms and power: known truth, by simulation; bounds against SciPy and by hand; spread
+between trials."""
 
 from __future__ import annotations
 

@@ -23,10 +23,9 @@ from plumbline.search.race.launching import Past
 from plumbline.search.race.race import Race
 from plumbline.search.space.candidates import Candidate
 from plumbline.search.space.cells import Target
-from plumbline_db import runs
-from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Suite, Trial
+from plumbline_db.records import Suite, Trial
 from tests.tuner.cold_machine import ColdStarter, candidate_space, forced
+from tests.tuner.lab import Lab
 from tests.tuner.search.racing import EVERY, PLAN, winners_of
 from tests.tuner.simulated import Costs, Interrupted
 
@@ -46,14 +45,9 @@ MOST = max(len(candidates(one.function)) for one in THREE)
 
 
 def race(
-    db: Database,
-    campaign: Campaign,
-    starter: ColdStarter,
-    *targets: Target,
-    effort: Effort = EFFORT,
-    refine: bool = False,
+    lab: Lab, starter: ColdStarter, *targets: Target, effort: Effort = EFFORT, refine: bool = False
 ) -> dict[Target, list[Trial]]:
-    store = LaunchStore(db, campaign.id, starter)
+    store = lab.store(starter)
     return Race(store, candidate_space(), PLAN, {}, effort, Suite("search", 1)).run(
         targets, refine=refine
     )
@@ -74,7 +68,12 @@ NAMES = st.sampled_from(["f", "g", "h"])
 KNOBS = st.dictionaries(st.sampled_from(["shared", "own"]), st.sampled_from("12"), min_size=1)
 ENTRIES = st.dictionaries(
     st.builds(Target, NAMES, st.integers(1, 3)),
-    st.lists(KNOBS.map(lambda one: Candidate(configuration=Configuration.of(one))), unique=True),
+    st.lists(
+        KNOBS.map(lambda one: Candidate(configuration=Configuration.of(one))),
+        max_size=4,
+        unique=True,
+    ),
+    max_size=6,
 )
 
 
@@ -91,17 +90,15 @@ def test_settings_hold_every_candidate_once_and_one_of_a_function(
             assert both == right.configuration.as_dict() | left.configuration.as_dict()
 
 
-def test_a_heat_takes_the_most_candidates_of_a_function_not_the_sum(
-    db: Database, campaign: Campaign
-) -> None:
+def test_a_heat_takes_the_most_candidates_of_a_function_not_the_sum(lab: Lab) -> None:
     near = {
         (one.function, c.configuration[k]): lambda *_: 1.01
         for one in THREE
         for c in candidates(one.function)
         for k, _ in c.configuration.values[:1]
     }
-    race(db, campaign, ColdStarter(Costs(algorithm=near)), *THREE)
-    launched = runs.listing(db, campaign.id)
+    race(lab, ColdStarter(Costs(algorithm=near)), *THREE)
+    launched = lab.runs()
     # They take turns with the library as it is; one candidate was in a launch alone besides.
     plain = [number for number, one in enumerate(launched) if not one.environment]
     assert plain[:2] == [0, 2 + MOST]
@@ -111,11 +108,11 @@ def test_a_heat_takes_the_most_candidates_of_a_function_not_the_sum(
 # --- ratios -------------------------------------------------------------------------------------
 
 
-def test_what_launches_differ_by_is_taken_off(db: Database, campaign: Campaign) -> None:
+def test_what_launches_differ_by_is_taken_off(lab: Lab) -> None:
     """Launches that differ by a factor of two do not blur ratios."""
     costs = Costs(algorithm={("MPI_Bcast", "binomial"): lambda *_: 0.7})
     starter = ColdStarter(costs, launch_noise=0.7, case_noise=0.005)
-    found = race(db, campaign, starter, BCAST)
+    found = race(lab, starter, BCAST)
     best = by(found[BCAST], "binomial")
     assert best.ratio == pytest.approx(0.7, rel=0.03)
     assert best.ratio_high is not None and best.ratio_high < 0.75
@@ -124,7 +121,7 @@ def test_what_launches_differ_by_is_taken_off(db: Database, campaign: Campaign) 
 
 
 def test_launches_of_a_look_repeat_calls_as_often(
-    db: Database, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Cold candidates are compared with the library as it is, in a launch with more cases."""
 
@@ -132,9 +129,9 @@ def test_launches_of_a_look_repeat_calls_as_often(
         return msgspec.structs.replace(plan, reps=1000 // len(plan.cases))
 
     monkeypatch.setattr(LaunchStore, "filled", filled)
-    race(db, campaign, ColdStarter(Costs()), *THREE)
+    race(lab, ColdStarter(Costs()), *THREE)
     looks: dict[str, set[str]] = {}
-    for run in runs.listing(db, campaign.id):
+    for run in lab.runs():
         look = run.suite.partition("-look-")[2].partition("-")[0]
         looks.setdefault(look, set()).update(_reps(run.plan))
     assert len(looks) > 1 and all(len(reps) == 1 for reps in looks.values()), looks
@@ -144,24 +141,22 @@ def _reps(plan: str) -> set[str]:
     return {word for word in plan.split() if word.startswith("reps=")}
 
 
-def test_a_machine_that_repeats_itself_is_asked_once(db: Database, campaign: Campaign) -> None:
+def test_a_machine_that_repeats_itself_is_asked_once(lab: Lab) -> None:
     costs = Costs(algorithm={("MPI_Reduce", "rabenseifner"): lambda *_: 0.5})
-    found = race(db, campaign, exact(costs), *THREE, effort=EVERY)
+    found = race(lab, exact(costs), *THREE, effort=EVERY)
     assert by(found[REDUCE], "rabenseifner").ratio == pytest.approx(0.5, rel=0.02)
-    cold = [one for one in runs.listing(db, campaign.id) if one.environment]
+    cold = [one for one in lab.runs() if one.environment]
     assert len(cold) == MOST + 1  # one candidate alone besides
 
 
-def test_a_spent_budget_ends_the_cold_launches_of_such_a_machine(
-    db: Database, campaign: Campaign
-) -> None:
+def test_a_spent_budget_ends_the_cold_launches_of_such_a_machine(lab: Lab) -> None:
     costs = Costs(algorithm={("MPI_Reduce", "rabenseifner"): lambda *_: 0.5})
-    store = LaunchStore(db, campaign.id, exact(costs))
+    store = lab.store(exact(costs))
     spent = Race(
         store, candidate_space(), PLAN, {}, EVERY, Suite("search", 1), has_time=lambda: False
     )
     spent.run(THREE, refine=False)
-    assert not [one for one in runs.listing(db, campaign.id) if one.environment]
+    assert not [one for one in lab.runs() if one.environment]
     for target in THREE:
         assert "the budget was used up before" in spent.reasons[target]
 
@@ -186,7 +181,7 @@ PLANTED = st.lists(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_winners_are_those_of_an_exhaustive_comparison(
-    fresh_campaign: Any, places: list[tuple[tuple[str, str], int, float]]
+    fresh_lab: Any, places: list[tuple[tuple[str, str], int, float]]
 ) -> None:
     """Each candidate of each cell alone, by the cost function itself."""
     planted = {(name, size): factor for name, size, factor in places}
@@ -199,8 +194,8 @@ def test_winners_are_those_of_an_exhaustive_comparison(
         costs.algorithm[algorithm] = factor
     targets = [Target(name, size) for name in TWO for size in (64, 4096)]
     effort = msgspec.structs.replace(EVERY, front=99)
-    with fresh_campaign() as (db, campaign):
-        trials = race(db, campaign, exact(costs), *targets, effort=effort)
+    with fresh_lab() as lab:
+        trials = race(lab, exact(costs), *targets, effort=effort)
     opened = {one: ["GL1"] for one in targets}
     found = winners_of(trials, opened, candidate_space())
     by_hand = {
@@ -238,27 +233,23 @@ def _ratio(costs: Costs, target: Target, candidate: Candidate) -> float:
 # --- parameters and fronts ------------------------------------------------------------------------
 
 
-def test_parameters_of_cold_algorithms_are_searched(db: Database, campaign: Campaign) -> None:
+def test_parameters_of_cold_algorithms_are_searched(lab: Lab) -> None:
     def binomial(_: int, knobs: Mapping[str, str]) -> float:
         return 0.5 if knobs["coll_tuned_bcast_algorithm_segmentsize"] == "8192" else 0.8
 
     costs = Costs(algorithm={("MPI_Bcast", "binomial"): binomial})
     effort = msgspec.structs.replace(ONE_LAUNCH, batches=3)
     cells = [BCAST, Target("MPI_Bcast", 32768)]
-    found = race(db, campaign, exact(costs), *cells, effort=effort, refine=True)
+    found = race(lab, exact(costs), *cells, effort=effort, refine=True)
     for cell in cells:
         best = min(found[cell], key=lambda one: one.ratio or 9)
         assert best.knobs["coll_tuned_bcast_algorithm_segmentsize"] == "8192"
     # Both cells are studied together: a batch has no more settings than a study has proposals.
-    batch = {
-        one.suite
-        for one in runs.listing(db, campaign.id)
-        if one.suite.startswith("search-1-look-02-cold")
-    }
+    batch = {one.suite for one in lab.runs() if one.suite.startswith("search-1-look-02-cold")}
     assert 1 < len(batch) <= effort.proposals
 
 
-def test_one_choice_for_all_sizes_is_measured_at_all(db: Database, campaign: Campaign) -> None:
+def test_one_choice_for_all_sizes_is_measured_at_all(lab: Lab) -> None:
     sizes = [Target("MPI_Gather", size) for size in (64, 4096)]
     costs = Costs(
         algorithm={
@@ -266,16 +257,16 @@ def test_one_choice_for_all_sizes_is_measured_at_all(db: Database, campaign: Cam
             ("MPI_Gather", "linear_sync"): lambda size, _: 0.9 if size < 99 else 1.0,
         }
     )
-    trials = race(db, campaign, exact(costs), *sizes, effort=ONE_LAUNCH)
+    trials = race(lab, exact(costs), *sizes, effort=ONE_LAUNCH)
     opened = {sizes[0]: ["GL3@64"]}
     (found,) = winners_of(trials, opened, candidate_space())
     assert found.configuration["coll_tuned_gather_algorithm"] == "linear_sync"
 
 
-def test_what_is_known_is_not_measured_again(db: Database, campaign: Campaign) -> None:
+def test_what_is_known_is_not_measured_again(lab: Lab) -> None:
     """A function that raced along needs no launch in its own round."""
     starter = exact(Costs(algorithm={("MPI_Reduce", "rabenseifner"): lambda *_: 0.5}))
-    store = LaunchStore(db, campaign.id, starter)
+    store = lab.store(starter)
     past = Past(Evidence(exact=True))
     first = Race(store, candidate_space(), PLAN, {}, ONE_LAUNCH, Suite("search", 1), past=past)
     assert first.knows_more
@@ -289,40 +280,34 @@ def test_what_is_known_is_not_measured_again(db: Database, campaign: Campaign) -
     assert by(found[REDUCE], "rabenseifner").ratio == pytest.approx(0.5, rel=0.02)
 
 
-def test_sizes_that_must_not_get_slower_are_in_the_same_cold_launches(
-    db: Database, campaign: Campaign
-) -> None:
+def test_sizes_that_must_not_get_slower_are_in_the_same_cold_launches(lab: Lab) -> None:
     wanted, beside = (Target("MPI_Gather", size) for size in (64, 4096))
-    store = LaunchStore(db, campaign.id, exact(Costs()))
+    store = lab.store(exact(Costs()))
     race = Race(store, candidate_space(), PLAN, {}, EVERY, Suite("search", 1))
     race.run([wanted, beside], refine=False, beside=[beside])
-    assert len(runs.listing(db, campaign.id)) == 1 + len(candidates("MPI_Gather"))
+    assert len(lab.runs()) == 1 + len(candidates("MPI_Gather"))
 
 
-def test_an_option_that_a_variant_of_ours_shows_to_be_slow_gets_no_launch(
-    db: Database, campaign: Campaign
-) -> None:
+def test_an_option_that_a_variant_of_ours_shows_to_be_slow_gets_no_launch(lab: Lab) -> None:
     """gather_binomial sends what the library's binomial does."""
     cell = Target("MPI_Gather", 64)
-    store = LaunchStore(db, campaign.id, exact(Costs(own={"gather_binomial": 2.0})))
+    store = lab.store(exact(Costs(own={"gather_binomial": 2.0})))
     race = Race(store, candidate_space(), PLAN, {}, ONE_LAUNCH, Suite("search", 1))
     trials = race.run([cell], refine=False)[cell]
     out = {one.configuration["coll_tuned_gather_algorithm"] for _, one in race.passed_over}
     assert "binomial" in out and "linear_sync" not in out
     launches = 1 + len(candidates("MPI_Gather")) - len(race.passed_over)
-    assert len(runs.listing(db, campaign.id)) == launches
+    assert len(lab.runs()) == launches
     assert not any("binomial" in one.knobs.values() for one in trials)
 
 
 # --- who is to blame ------------------------------------------------------------------------------
 
 
-def test_who_aborts_a_launch_is_found_and_the_others_go_on(
-    db: Database, campaign: Campaign
-) -> None:
+def test_who_aborts_a_launch_is_found_and_the_others_go_on(lab: Lab) -> None:
     """No case is under way: the launch never began."""
     starter = exact(Costs(), aborts=lambda values: "knomial" in values)
-    found = race(db, campaign, starter, *THREE, effort=EVERY)
+    found = race(lab, starter, *THREE, effort=EVERY)
     guilty = by(found[BCAST], "knomial")
     assert (guilty.state, guilty.ratio) == ("failed", None)
     assert "exit status 134" in guilty.detail
@@ -338,57 +323,53 @@ def test_who_aborts_a_launch_is_found_and_the_others_go_on(
             assert innocent <= measured
 
 
-def test_a_launch_that_fails_by_chance_costs_no_candidate(db: Database, campaign: Campaign) -> None:
+def test_a_launch_that_fails_by_chance_costs_no_candidate(lab: Lab) -> None:
     """Every fourth one does, whatever is in force in it; one candidate is in it alone."""
     begun = itertools.count(1)
     starter = exact(Costs(), aborts=lambda values: bool(values) and next(begun) % 4 == 0)
-    found = race(db, campaign, starter, BCAST)
-    assert [one for one in runs.listing(db, campaign.id) if not one.finished]
+    found = race(lab, starter, BCAST)
+    assert [one for one in lab.runs() if not one.finished]
     assert {one.state for one in found[BCAST]} == {"measured"}
 
 
-def test_one_that_never_begins_is_condemned_by_two(db: Database, campaign: Campaign) -> None:
+def test_one_that_never_begins_is_condemned_by_two(lab: Lab) -> None:
     starter = exact(Costs(), aborts=lambda values: "knomial" in values)
-    found = race(db, campaign, starter, BCAST)
+    found = race(lab, starter, BCAST)
     assert by(found[BCAST], "knomial").state == "failed"
-    failed = [one for one in runs.listing(db, campaign.id) if not one.finished]
+    failed = [one for one in lab.runs() if not one.finished]
     assert len(failed) == 2
 
 
-def test_the_case_under_way_is_out_and_the_other_sizes_are_not(
-    db: Database, campaign: Campaign
-) -> None:
+def test_the_case_under_way_is_out_and_the_other_sizes_are_not(lab: Lab) -> None:
     small = Target("MPI_Bcast", 64)
 
     def breaks(case: Any, values: set[str]) -> bool:
         return (case.function, case.bytes) == ("MPI_Bcast", 64) and "knomial" in values
 
-    found = race(db, campaign, exact(Costs(), breaks=breaks), small, *THREE, effort=ONE_LAUNCH)
+    found = race(lab, exact(Costs(), breaks=breaks), small, *THREE, effort=ONE_LAUNCH)
     assert by(found[small], "knomial").state == "failed"
     assert by(found[BCAST], "knomial").state == "measured"
     assert all(one.state == "measured" for target in THREE for one in found[target])
 
 
-def test_another_function_s_candidate_is_not_blamed_for_long(
-    db: Database, campaign: Campaign
-) -> None:
+def test_another_function_s_candidate_is_not_blamed_for_long(lab: Lab) -> None:
     """The case under way belongs to a function that the guilty one corrupts."""
 
     def breaks(case: Any, values: set[str]) -> bool:
         return case.function == "MPI_Reduce" and "chain" in values
 
-    found = race(db, campaign, exact(Costs(), breaks=breaks), *THREE, effort=ONE_LAUNCH)
+    found = race(lab, exact(Costs(), breaks=breaks), *THREE, effort=ONE_LAUNCH)
     assert all(one.state == "measured" for target in THREE for one in found[target])
-    assert [one for one in runs.listing(db, campaign.id) if not one.finished]
+    assert [one for one in lab.runs() if not one.finished]
 
 
-def test_a_wrong_result_is_seen_by_a_variant_of_ours(db: Database, campaign: Campaign) -> None:
+def test_a_wrong_result_is_seen_by_a_variant_of_ours(lab: Lab) -> None:
     """The library's own result checks nothing when all of its calls are under the candidate."""
 
     def lies(function: str, values: set[str]) -> bool:
         return function == "MPI_Bcast" and "knomial" in values
 
-    found = race(db, campaign, exact(Costs(), lies=lies), *THREE, effort=ONE_LAUNCH)
+    found = race(lab, exact(Costs(), lies=lies), *THREE, effort=ONE_LAUNCH)
     trial = by(found[BCAST], "knomial")
     assert trial.state == "wrong" and "bcast_linear has another result" in trial.detail
     assert all(one.state == "measured" for one in found[REDUCE] + found[SCAN])
@@ -400,36 +381,34 @@ def beside_scan() -> str:
     return candidates("MPI_Bcast")[shared].configuration["coll_tuned_bcast_algorithm"]
 
 
-def test_who_corrupts_the_results_of_others_is_found(db: Database, campaign: Campaign) -> None:
+def test_who_corrupts_the_results_of_others_is_found(lab: Lab) -> None:
     guilty = beside_scan()
 
     def lies(function: str, values: set[str]) -> bool:
         return guilty in values and function in ("MPI_Bcast", "MPI_Scan")
 
-    found = race(db, campaign, exact(Costs(), lies=lies), BCAST, SCAN, effort=ONE_LAUNCH)
+    found = race(lab, exact(Costs(), lies=lies), BCAST, SCAN, effort=ONE_LAUNCH)
     assert by(found[BCAST], guilty).state == "wrong"
     assert all(one.state == "measured" for one in found[SCAN])
 
 
-def test_whose_results_are_corrupted_is_not_blamed(db: Database, campaign: Campaign) -> None:
+def test_whose_results_are_corrupted_is_not_blamed(lab: Lab) -> None:
     """Scan is wrong where Bcast has that algorithm in force, and Bcast is right."""
     guilty = beside_scan()
 
     def lies(function: str, values: set[str]) -> bool:
         return guilty in values and function == "MPI_Scan"
 
-    found = race(db, campaign, exact(Costs(), lies=lies), BCAST, SCAN, effort=ONE_LAUNCH)
+    found = race(lab, exact(Costs(), lies=lies), BCAST, SCAN, effort=ONE_LAUNCH)
     assert all(one.state == "measured" for one in found[SCAN])
-    assert [one for one in runs.listing(db, campaign.id) if one.suite.endswith("a")]
+    assert [one for one in lab.runs() if one.suite.endswith("a")]
 
 
 # --- replay ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("after", [1, 4, 9, 17])
-def test_an_interrupted_race_ends_as_it_would_have(
-    db: Database, campaign: Campaign, fresh_campaign: Any, after: int
-) -> None:
+def test_an_interrupted_race_ends_as_it_would_have(lab: Lab, fresh_lab: Any, after: int) -> None:
     costs = Costs(algorithm={("MPI_Bcast", "binomial"): lambda *_: 0.7})
 
     def starter(stop_after: int | None = None) -> ColdStarter:
@@ -441,8 +420,8 @@ def test_an_interrupted_race_ends_as_it_would_have(
         )
 
     with pytest.raises(Interrupted):
-        race(db, campaign, starter(after), *THREE)
-    found = race(db, campaign, starter(), *THREE)
-    with fresh_campaign() as (other, same):
-        whole = race(other, same, starter(), *THREE)
+        race(lab, starter(after), *THREE)
+    found = race(lab, starter(), *THREE)
+    with fresh_lab() as other:
+        whole = race(other, starter(), *THREE)
     assert found == whole

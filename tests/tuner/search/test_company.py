@@ -1,4 +1,5 @@
-"""Who shares a cold launch: what is called underneath, and what is seen where nobody says so."""
+"""Who shares a cold launch: what is called underneath, and what is seen where nobody says so; what
+is found out where the library's own call ends launches."""
 
 from __future__ import annotations
 
@@ -13,7 +14,6 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.libraries.space_file import for_library
 from plumbline.measure import tables
-from plumbline.measure.launches import LaunchStore
 from plumbline.search.race.cold_launches import settings_of
 from plumbline.search.race.company import AGREE, Company
 from plumbline.search.race.effort import Effort
@@ -22,11 +22,10 @@ from plumbline.search.space.candidates import Candidate, CandidateSpace
 from plumbline.search.space.cells import Target
 from plumbline.settings.campaign_file import load
 from plumbline.system import paths
-from plumbline_db import events, runs
-from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Suite, Trial
+from plumbline_db.records import Suite, Trial
 from tests.db import build
 from tests.tuner.cold_machine import ColdStarter, candidate_space, forced
+from tests.tuner.lab import Lab
 from tests.tuner.search.racing import EVERY, PLAN, rounds_for
 from tests.tuner.simulated import Costs, Rules
 
@@ -150,9 +149,9 @@ BESIDE = "rabenseifner"  # what Reduce has in force in that launch
 
 
 def race(
-    db: Database, campaign: Campaign, starter: ColdStarter, effort: Effort, company: Company
+    lab: Lab, starter: ColdStarter, effort: Effort, company: Company
 ) -> dict[Target, list[Trial]]:
-    store = LaunchStore(db, campaign.id, starter)
+    store = lab.store(starter)
     one = Race(store, candidate_space(), PLAN, {}, effort, Suite("search", 1), company=company)
     return one.run([BCAST, REDUCE], refine=False)
 
@@ -161,47 +160,43 @@ def exact(costs: Costs) -> Touching:
     return Touching(costs, launch_noise=0.0, case_noise=0.0, sample_noise=0.0)
 
 
-def test_what_is_touched_is_found_in_a_sample_and_measured_alone(
-    db: Database, campaign: Campaign
-) -> None:
+def test_what_is_touched_is_found_in_a_sample_and_measured_alone(lab: Lab) -> None:
     """The fastest of Reduce seems to be slow, but not the slowest."""
     costs = Costs(algorithm={("MPI_Reduce", BESIDE): lambda *_: 0.2})
     company = Company(candidate_space())
-    trials = race(db, campaign, exact(costs), EVERY, company)
+    trials = race(lab, exact(costs), EVERY, company)
     (found,) = [one for one in trials[REDUCE] if BESIDE in one.knobs.values()]
     assert found.ratio == pytest.approx(0.2, rel=0.02)
     assert list(company.apart) == ["MPI_Reduce"]
     assert "took 3.00 times as long in company" in company.apart["MPI_Reduce"]
-    again = [one for one in runs.listing(db, campaign.id) if "-apart-cold-" in one.suite]
+    again = [one for one in lab.runs() if "-apart-cold-" in one.suite]
     assert len(again) == len([one for one in candidate_space().first("MPI_Reduce") if one.is_knobs])
     assert all(len(forced(one.environment)) == 1 for one in again)
 
 
-def test_a_default_that_is_touched_shows_it(db: Database, campaign: Campaign) -> None:
+def test_a_default_that_is_touched_shows_it(lab: Lab) -> None:
     """Where Bcast alone has something in force, Reduce is as it is."""
     starter = exact(Costs())
     starter.touched, starter.guilty = "default", "knomial"
     company = Company(candidate_space())
-    race(db, campaign, starter, EVERY, company)
+    race(lab, starter, EVERY, company)
     assert company.apart == {"MPI_Reduce": "the default took 3.00 times as long in company"}
 
 
-def test_on_a_machine_with_noise_what_is_clear_is_seen(db: Database, campaign: Campaign) -> None:
+def test_on_a_machine_with_noise_what_is_clear_is_seen(lab: Lab) -> None:
     costs = Costs(algorithm={("MPI_Reduce", BESIDE): lambda *_: 0.2})
     company = Company(candidate_space())
-    trials = race(db, campaign, Touching(costs), Effort(), company)
+    trials = race(lab, Touching(costs), Effort(), company)
     (found,) = [one for one in trials[REDUCE] if BESIDE in one.knobs.values()]
     assert found.ratio == pytest.approx(0.2, rel=0.1)
     assert list(company.apart) == ["MPI_Reduce"]
 
 
-def test_where_nothing_is_touched_a_tenth_more_launches_say_so(
-    db: Database, campaign: Campaign
-) -> None:
+def test_where_nothing_is_touched_a_tenth_more_launches_say_so(lab: Lab) -> None:
     company = Company(candidate_space())
-    race(db, campaign, ColdStarter(Costs()), Effort(), company)
+    race(lab, ColdStarter(Costs()), Effort(), company)
     assert company.apart == {}
-    cold = [one for one in runs.listing(db, campaign.id) if one.environment]
+    cold = [one for one in lab.runs() if one.environment]
     alone = {one.suite.partition("-alone")[0] for one in cold if "-alone-cold-" in one.suite}
     shared = {one.suite.partition("-cold-")[0] for one in cold if len(forced(one.environment)) > 1}
     assert alone == shared
@@ -209,11 +204,11 @@ def test_where_nothing_is_touched_a_tenth_more_launches_say_so(
 
 
 def test_searches_among_cold_knobs_start_by_our_own_barrier_and_say_who_is_measured_alone(
-    db: Database, campaign: Campaign
+    lab: Lab,
 ) -> None:
     settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2, "use": "after_barrier"})
     costs = Costs(algorithm={("MPI_Reduce", BESIDE): lambda *_: 0.2})
-    store = LaunchStore(db, campaign.id, Touching(costs))
+    store = lab.store(Touching(costs))
     sizes = {one.function: [one.bytes] for one in (BCAST, REDUCE)}
     rounds = rounds_for(store, sizes, settings, candidate_space())
     table = [
@@ -221,10 +216,10 @@ def test_searches_among_cold_knobs_start_by_our_own_barrier_and_say_who_is_measu
         for one in (BCAST, REDUCE)
     ]
     rounds.first(1, table, {}, [], lambda *_: {}, refine=lambda: False)
-    plans = [one.plan for one in runs.listing(db, campaign.id)]
+    plans = [one.plan for one in lab.runs()]
     assert tables.plan(settings, []).harness == ("MPI_Barrier",)
     assert plans and all(" sync=dissemination" in one for one in plans)
-    said = [one.said for one in events.get(db, campaign.id) if one.kind == "measured alone"]
+    said = [one.said for one in lab.events() if one.kind == "measured alone"]
     assert len(said) == 1 and said[0].startswith("search-1: MPI_Reduce: coll_tuned_reduce")
 
 

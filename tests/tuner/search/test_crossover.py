@@ -13,16 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.libraries.space import Space
-from plumbline.measure.launches import LaunchStore
 from plumbline.search import crossover
 from plumbline.search.crossover import MOST_LOOKS, SizeGrid
 from plumbline.search.space.candidates import Candidate
 from plumbline.search.space.cells import Target
 from plumbline.search.space.select import Selection
-from plumbline_db import searches
-from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Trial, Winner
+from plumbline_db.records import Trial, Winner
 from tests.db import build
+from tests.tuner.lab import Lab
 from tests.tuner.search.racing import rounds_for
 from tests.tuner.search.test_candidates import candidate_space
 from tests.tuner.search.test_select import trial
@@ -228,7 +226,7 @@ def test_the_cost_is_bounded() -> None:
 # --- on the simulated library -------------------------------------------------------------------
 
 
-def test_a_round_of_search_finds_where_its_winners_end(db: Database, campaign: Campaign) -> None:
+def test_a_round_of_search_finds_where_its_winners_end(lab: Lab) -> None:
     """Of Bcast, which the default is slow in from 4 KiB on, in launches that are stored: asked
     again, the round takes them from there and comes to the same winners."""
     costs = Costs(
@@ -247,7 +245,7 @@ def test_a_round_of_search_finds_where_its_winners_end(db: Database, campaign: C
     found = []
     around = SPACE.hot_environment
     for starter in (SimulatedStarter(costs), SimulatedStarter(costs)):
-        rounds = rounds_for(LaunchStore(db, campaign.id, starter), sizes)
+        rounds = rounds_for(lab.store(starter), sizes)
         found.append(rounds.first(1, verdicts, around, [], lambda *_: around, refine=lambda: False))
         again = starter.launches
     assert found[0] == found[1] and again == []
@@ -259,5 +257,5 @@ def test_a_round_of_search_finds_where_its_winners_end(db: Database, campaign: C
     assert 4096 / math.sqrt(2) < first.bytes_from < 4096 * math.sqrt(2)
     assert second.bytes_from == first.bytes_to + 1
     assert 30000 / math.sqrt(2) < second.bytes_from < 30000 * math.sqrt(2)
-    asked = [one for one in searches.all_searches(db, campaign.id) if not one.opened_by]
+    asked = [one for one in lab.searches() if not one.opened_by]
     assert asked and all(one.bytes not in sizes["MPI_Bcast"] for one in asked)

@@ -1,4 +1,5 @@
-"""What launches say of two candidates: paired by block, with an error that knows launches."""
+"""What launches say of two candidates: paired by block, with an error that knows launches; what is
+said about a search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""In which order cells are searched, what races along, and to whom a new violation is owed."""
+"""In which order cells are searched, what races along, what bounds a cell, and to whom a new
+violation is owed."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ from plumbline.core.configuration import Configuration
 from plumbline.libraries.mpich import Mpich
 from plumbline.libraries.openmpi import RULES, OpenMpi
 from plumbline.libraries.simgrid import OPTIONS, SimGrid
-from plumbline.measure.launches import LaunchStore
 from plumbline.search import process, settings_race
 from plumbline.search.outcome import deciding
 from plumbline.search.process import ProcessWide
@@ -21,13 +20,14 @@ from plumbline.search.settings_race import STAGES
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
 from plumbline.settings.campaign_file import load
-from plumbline_db import events, searches, winners
+from plumbline_db import events, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.probe_records import CaseRecord, Check, ProbeRecord
 from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Campaign, Failure, Run, Winner
 from tests.db import build
 from tests.tuner import planted, whole
+from tests.tuner.lab import Lab
 from tests.tuner.simulated import (
     SPACE,
     Costs,
@@ -87,15 +87,14 @@ def value(text: str) -> Configuration:
 
 
 def search(
-    db: Database,
-    campaign: Campaign,
+    lab: Lab,
     starter: SimulatedStarter,
     *tried: str,
     settings: Settings = SETTINGS,
     seconds: float = math.inf,
     **more: Any,
 ) -> list[Winner]:
-    store = LaunchStore(db, campaign.id, starter)
+    store = lab.store(starter)
     more["has_time"] = lambda: store.spent_seconds < seconds
     found = ProcessWide(store, settings, CELLS, read_back=True, **more)
     return found.search([value(one) for one in tried], {}, 1)
@@ -196,18 +195,18 @@ def helps(function: str, size: int, text: str) -> float:
     return {"1024": 0.9, "8192": 0.6, "32768": 0.8}[text] if size == 4096 else 1.0
 
 
-def test_the_value_that_saves_most_is_kept(db: Database, campaign: Campaign) -> None:
-    (found,) = search(db, campaign, Machine(helps, launch_noise=0.02), "1024", "8192", "32768")
+def test_the_value_that_saves_most_is_kept(lab: Lab) -> None:
+    (found,) = search(lab, Machine(helps, launch_noise=0.02), "1024", "8192", "32768")
     assert found.configuration == {EAGER: "8192"}
     assert (found.function, found.variant) == (EVERY_FUNCTION, "default")
     assert (found.bytes_from, found.bytes_to) == (0, UNBOUNDED_BYTES)
     assert found.search_speedup == pytest.approx(1 / 0.8, rel=0.05)  # half of the cells, 0.6 each
-    (record,) = searches.all_searches(db, campaign.id)
+    (record,) = lab.searches()
     assert (record.function, record.outcome) == (EVERY_FUNCTION, "winner")
     assert len(record.trials) == 3 and f"{EAGER}=8192 saves the most" in record.reason
 
 
-def test_what_makes_one_cell_slower_is_not_kept(db: Database, campaign: Campaign) -> None:
+def test_what_makes_one_cell_slower_is_not_kept(lab: Lab) -> None:
     """Though it would save the most over the table as a whole."""
 
     def mixed(function: str, size: int, text: str) -> float:
@@ -216,63 +215,59 @@ def test_what_makes_one_cell_slower_is_not_kept(db: Database, campaign: Campaign
         return helps(function, size, text)
 
     starter = Machine(mixed, launch_noise=0.02)
-    (found,) = search(db, campaign, starter, "8192", "32768")
+    (found,) = search(lab, starter, "8192", "32768")
     assert found.configuration == {EAGER: "32768"}
-    (record,) = searches.all_searches(db, campaign.id)
+    (record,) = lab.searches()
     assert "slower: MPI_Gather at 64 B" in [one.detail for one in record.trials]
 
 
-def test_where_every_value_makes_a_cell_slower_there_is_none(
-    db: Database, campaign: Campaign
-) -> None:
+def test_where_every_value_makes_a_cell_slower_there_is_none(lab: Lab) -> None:
     starter = Machine(lambda _, size, __: 1.3 if size == 64 else 0.4, launch_noise=0.02)
-    assert search(db, campaign, starter, "1024", "8192") == []
-    (record,) = searches.all_searches(db, campaign.id)
+    assert search(lab, starter, "1024", "8192") == []
+    (record,) = lab.searches()
     assert record.outcome == "nothing better"
 
 
-def test_the_best_is_the_best_where_it_counts(db: Database, campaign: Campaign) -> None:
+def test_the_best_is_the_best_where_it_counts(lab: Lab) -> None:
     def either(_: str, size: int, text: str) -> float:
         return 0.8 if size == {"1024": 64, "8192": 4096}[text] else 1.0
 
     weights = {("MPI_Bcast", 64): 9.0, ("MPI_Gather", 64): 9.0}
     starter = Machine(either, launch_noise=0.02)
-    (found,) = search(db, campaign, starter, "1024", "8192", weights=weights)
+    (found,) = search(lab, starter, "1024", "8192", weights=weights)
     assert found.configuration == {EAGER: "1024"}
 
 
-def test_what_saves_nothing_falls_out_early(db: Database, campaign: Campaign) -> None:
+def test_what_saves_nothing_falls_out_early(lab: Lab) -> None:
     starter = Machine(lambda *_: 1.4, launch_noise=0.02)
-    assert search(db, campaign, starter, "1024", "8192") == []
+    assert search(lab, starter, "1024", "8192") == []
     assert len(starter.launches) == STAGES[0][0] * 3
 
 
 @pytest.mark.parametrize("fault", ["dies", "unread"])
-def test_a_value_under_which_nothing_is_measured_is_out(
-    db: Database, campaign: Campaign, fault: str
-) -> None:
+def test_a_value_under_which_nothing_is_measured_is_out(lab: Lab, fault: str) -> None:
     starter = Machine(helps, launch_noise=0.02, **{fault: "8192"})
-    (found,) = search(db, campaign, starter, "1024", "8192")
+    (found,) = search(lab, starter, "1024", "8192")
     assert found.configuration == {EAGER: "1024"}
-    (record,) = searches.all_searches(db, campaign.id)
+    (record,) = lab.searches()
     (out,) = [one for one in record.trials if one.state == "failed"]
     assert out.knobs == {EAGER: "8192"}
     assert ("launches fail" if fault == "dies" else "not in force") in out.detail
 
 
-def test_when_the_time_is_spent_no_value_is_begun(db: Database, campaign: Campaign) -> None:
+def test_when_the_time_is_spent_no_value_is_begun(lab: Lab) -> None:
     """Each launch takes a second; what is begun is brought to its end."""
     starter = Machine(helps, launch_noise=0.02, seconds=1.0)
-    (found,) = search(db, campaign, starter, "1024", "32768", "8192", seconds=2.5)
+    (found,) = search(lab, starter, "1024", "32768", "8192", seconds=2.5)
     assert found.configuration == {EAGER: "32768"}
-    (record,) = searches.all_searches(db, campaign.id)
+    (record,) = lab.searches()
     assert len(record.trials) == 2 and "3 values, 2 of them" in record.reason
 
 
-def test_asked_again_it_takes_the_stored_launches(db: Database, campaign: Campaign) -> None:
-    first = search(db, campaign, Machine(helps, dies="1024"), "1024", "8192", "32768")
+def test_asked_again_it_takes_the_stored_launches(lab: Lab) -> None:
+    first = search(lab, Machine(helps, dies="1024"), "1024", "8192", "32768")
     again = Machine(helps)
-    assert search(db, campaign, again, "1024", "8192", "32768") == first
+    assert search(lab, again, "1024", "8192", "32768") == first
     assert again.launches == []
 
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 import pytest
 
 from plumbline.core.configuration import Configuration
 from plumbline.libraries.space import Algorithm, FunctionSpace
-from plumbline.measure.launches import LaunchStore
 from plumbline.search.race.bound import Bound
 from plumbline.search.race.effort import Effort
 from plumbline.search.race.race import Race
 from plumbline.search.space.candidates import DEFAULT, Candidate, CandidateSpace
 from plumbline.search.space.cells import Target, index
-from plumbline_db import runs
-from plumbline_db.connection import Database
-from plumbline_db.records import UNBOUNDED_BYTES, Campaign, Case, Medians, Suite, Trial
+from plumbline_db.records import UNBOUNDED_BYTES, Case, Medians, Suite, Trial
 from plumbline_exporters import by_size
 from tests.db import build
+from tests.tuner.lab import Lab
 from tests.tuner.search.racing import PLAN, winners_of
 from tests.tuner.search.test_candidates import candidate_space
 from tests.tuner.simulated import SPACE, Costs, Rules, SimulatedStarter, parse
@@ -46,22 +45,22 @@ def good_segments(best: str) -> Costs:
 
 
 class Ran:
-    """A race that was run, with all that it left behind."""
+    """A race that was run, with all that it left behind; `more`: what else `Race.run` takes."""
 
     def __init__(
         self,
-        db: Database,
-        campaign: Campaign,
+        lab: Lab,
         starter: SimulatedStarter,
         *targets: Target,
+        number: int = 1,
+        uses: tuple[str, ...] = (),
         refine: bool = True,
+        **more: Any,
     ) -> None:
-        store = LaunchStore(db, campaign.id, starter)
-        self.race = Race(
-            store, candidate_space(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1)
-        )
-        self.trials = self.race.run(targets, refine=refine)
-        self.runs = runs.listing(db, campaign.id)
+        what = (candidate_space(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", number))
+        self.race = Race(lab.store(starter), *what, uses=uses)
+        self.trials = self.race.run(targets, refine=refine, **more)
+        self.runs = lab.runs()
 
     def entered(self, suite: str) -> set[tuple[Target, Candidate, str]]:
         text = next(one.plan for one in self.runs if one.suite == suite)
@@ -76,19 +75,13 @@ class Ran:
         }
 
 
-def test_what_is_much_slower_in_another_way_of_use_does_not_win(
-    db: Database, campaign: Campaign
-) -> None:
+def test_what_is_much_slower_in_another_way_of_use_does_not_win(lab: Lab) -> None:
     costs = good_segments("8192")
     costs.where["binomial", "stream"] = 3.0
     races = []
     for number, uses in enumerate(((), ("loop", "stream")), 1):
-        store = LaunchStore(db, campaign.id, SimulatedStarter(costs))
-        suite = Suite("search", number)
-        race = Race(
-            *(store, candidate_space(), PLAN, SPACE.hot_environment, EFFORT, suite), uses=uses
-        )
-        trials = race.run([BCAST], refine=False)[BCAST]
+        ran = Ran(lab, SimulatedStarter(costs), BCAST, number=number, uses=uses, refine=False)
+        trials = ran.trials[BCAST]
         races.append((by(trials, "binomial"), min(trials, key=lambda trial: trial.ratio or 9)))
     (blind, best), (seen, second) = races
     assert {trial.state for trial in blind} == {"measured"} and best in blind
@@ -101,8 +94,8 @@ def by(trials: list[Trial], value: str) -> list[Trial]:
     return [one for one in trials if value in (*one.knobs.values(), one.variant)]
 
 
-def test_every_look_has_the_default_and_a_duplicate(db: Database, campaign: Campaign) -> None:
-    ran = Ran(db, campaign, SimulatedStarter(good_segments("8192")), BCAST)
+def test_every_look_has_the_default_and_a_duplicate(lab: Lab) -> None:
+    ran = Ran(lab, SimulatedStarter(good_segments("8192")), BCAST)
     suites = [one.suite for one in ran.runs]
     expected = [Suite("search", 1, look=n + 1).name for n in range(len(suites))]
     assert suites == ran.race.suites == expected
@@ -113,9 +106,9 @@ def test_every_look_has_the_default_and_a_duplicate(db: Database, campaign: Camp
     assert all(one.environment == SPACE.hot_environment for one in ran.runs)
 
 
-def test_the_first_look_holds_the_whole_menu(db: Database, campaign: Campaign) -> None:
+def test_the_first_look_holds_the_whole_menu(lab: Lab) -> None:
     targets = (BCAST, Target("MPI_Scan", 64))
-    ran = Ran(db, campaign, SimulatedStarter(Costs()), *targets)
+    ran = Ran(lab, SimulatedStarter(Costs()), *targets)
     entered = {(one, candidate) for one, candidate, _ in ran.entered(LOOK_1)}
     wanted = {
         (one, candidate)
@@ -130,8 +123,8 @@ def test_the_first_look_holds_the_whole_menu(db: Database, campaign: Campaign) -
     assert entered == wanted | middles
 
 
-def test_parameters_are_searched_for_those_in_front(db: Database, campaign: Campaign) -> None:
-    ran = Ran(db, campaign, SimulatedStarter(good_segments("8192")), BCAST)
+def test_parameters_are_searched_for_those_in_front(lab: Lab) -> None:
+    ran = Ran(lab, SimulatedStarter(good_segments("8192")), BCAST)
     first = {candidate for _, candidate, _ in ran.entered(LOOK_1)}
     proposed = {candidate for _, candidate, _ in ran.entered(LOOK_2)} - first
     names = {one.configuration["coll_tuned_bcast_algorithm"] for one in proposed}
@@ -145,18 +138,18 @@ def test_parameters_are_searched_for_those_in_front(db: Database, campaign: Camp
     assert best.knobs["coll_tuned_bcast_algorithm_segmentsize"] == "8192"
 
 
-def test_without_refining_no_parameters_are_searched(db: Database, campaign: Campaign) -> None:
-    ran = Ran(db, campaign, SimulatedStarter(good_segments("8192")), BCAST, refine=False)
+def test_without_refining_no_parameters_are_searched(lab: Lab) -> None:
+    ran = Ran(lab, SimulatedStarter(good_segments("8192")), BCAST, refine=False)
     first = {candidate for _, candidate, _ in ran.entered(LOOK_1)}
     for suite in ran.race.suites:
         assert {candidate for _, candidate, _ in ran.entered(suite)} <= first
     assert len(ran.runs) == EFFORT.claims.launches[0]
 
 
-def test_ratios_are_paired_by_launch(db: Database, campaign: Campaign) -> None:
+def test_ratios_are_paired_by_launch(lab: Lab) -> None:
     """Launches that differ by a factor of three do not blur them."""
     starter = SimulatedStarter(good_segments("0"), launch_noise=1.0, case_noise=0.005)
-    ran = Ran(db, campaign, starter, BCAST)
+    ran = Ran(lab, starter, BCAST)
     (chain,) = by(ran.trials[BCAST], "chain")[:1]
     best = min((one for one in ran.trials[BCAST] if one.ratio), key=lambda one: one.ratio or 9)
     assert best.ratio == pytest.approx(0.5, rel=0.02)
@@ -166,26 +159,24 @@ def test_ratios_are_paired_by_launch(db: Database, campaign: Campaign) -> None:
     assert chain.ratio == pytest.approx(0.85, rel=0.02)
 
 
-def test_what_is_surely_behind_is_measured_once_and_the_best_to_the_end(
-    db: Database, campaign: Campaign
-) -> None:
+def test_what_is_surely_behind_is_measured_once_and_the_best_to_the_end(lab: Lab) -> None:
     """Launches go where they decide something."""
     costs = Costs(algorithm={("MPI_Reduce", "linear"): lambda *_: 0.5})
     target = Target("MPI_Reduce", 4096)
-    ran = Ran(db, campaign, SimulatedStarter(costs), target, refine=False)
+    ran = Ran(lab, SimulatedStarter(costs), target, refine=False)
     launches = {tuple(one.knobs.values()): one.launches for one in ran.trials[target]}
     best = next(count for values, count in launches.items() if "linear" in values)
     assert best == len(ran.runs) == EFFORT.claims.launches[0]
     assert sorted(launches.values()) == [1] * (len(launches) - 1) + [best]
 
 
-def test_a_cell_where_nothing_is_better_ends_at_once(db: Database, campaign: Campaign) -> None:
-    ran = Ran(db, campaign, SimulatedStarter(Costs()), BCAST, refine=False)
+def test_a_cell_where_nothing_is_better_ends_at_once(lab: Lab) -> None:
+    ran = Ran(lab, SimulatedStarter(Costs()), BCAST, refine=False)
     assert len(ran.runs) == 1
     assert ran.race.reasons == {BCAST: "nothing that may be tried is faster than the default"}
 
 
-def test_near_ties_are_not_measured_for_ever(db: Database, campaign: Campaign) -> None:
+def test_near_ties_are_not_measured_for_ever(lab: Lab) -> None:
     """Two algorithms half a per cent apart: neither is worth many launches."""
     costs = Costs(
         algorithm={
@@ -194,12 +185,12 @@ def test_near_ties_are_not_measured_for_ever(db: Database, campaign: Campaign) -
         }
     )
     target = Target("MPI_Reduce", 4096)
-    ran = Ran(db, campaign, SimulatedStarter(costs, case_noise=0.02), target, refine=False)
+    ran = Ran(lab, SimulatedStarter(costs, case_noise=0.02), target, refine=False)
     assert len(ran.runs) <= EFFORT.claims.launches[-1]
     assert min(one.ratio or 9 for one in ran.trials[target]) == pytest.approx(0.5, rel=0.05)
 
 
-def test_the_bound_is_measured_beside_the_candidates(db: Database, campaign: Campaign) -> None:
+def test_the_bound_is_measured_beside_the_candidates(lab: Lab) -> None:
     """Bcast of 4 KiB must not be slower than Bcast of 64 KiB, which is fast here."""
     costs = Costs(
         default={"MPI_Bcast": lambda size: 0.02 if size > 4096 else 1.0},
@@ -207,32 +198,28 @@ def test_the_bound_is_measured_beside_the_candidates(db: Database, campaign: Cam
     )
     target = Target("MPI_Bcast", 4096)
     bound = Bound("GL1@4096", BCAST)
-    store = LaunchStore(db, campaign.id, SimulatedStarter(costs))
-    race = Race(store, candidate_space(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
-    race.run([target], refine=False, bounds={target: bound})
+    ran = Ran(lab, SimulatedStarter(costs), target, refine=False, bounds={target: bound})
     wanted = 0.02 * (1 + 65536 / 2000) / (1 + 4096 / 2000)
-    assert race.bound_ratio(target) == pytest.approx(wanted, rel=0.03)
-    assert "the bound is not reached (2." in race.reasons[target]
-    for one in runs.listing(db, campaign.id):
+    assert ran.race.bound_ratio(target) == pytest.approx(wanted, rel=0.03)
+    assert "the bound is not reached (2." in ran.race.reasons[target]
+    for one in ran.runs:
         _, _, cases = parse(one.plan)
         assert ("default", 65536) in {(case.config, case.bytes) for case in cases}
 
 
-def test_a_bound_that_holds_ends_the_race(db: Database, campaign: Campaign) -> None:
+def test_a_bound_that_holds_ends_the_race(lab: Lab) -> None:
     costs = Costs(
         default={"MPI_Reduce": lambda _: 3.0},
         algorithm={("MPI_Reduce", "linear"): lambda *_: 0.9},
     )
     target = Target("MPI_Reduce", 4096)
     bound = Bound("GL13@4096", target, Candidate("reduce_as_allreduce"))
-    store = LaunchStore(db, campaign.id, SimulatedStarter(costs))
-    race = Race(store, candidate_space(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
-    race.run([target], refine=False, bounds={target: bound})
-    assert race.reasons[target].startswith("the bound holds (0.")
-    assert "in 6 launches" in race.reasons[target]
+    ran = Ran(lab, SimulatedStarter(costs), target, refine=False, bounds={target: bound})
+    assert ran.race.reasons[target].startswith("the bound holds (0.")
+    assert "in 6 launches" in ran.race.reasons[target]
 
 
-def test_sizes_between_others_start_from_what_these_found(db: Database, campaign: Campaign) -> None:
+def test_sizes_between_others_start_from_what_these_found(lab: Lab) -> None:
     """Only the two algorithms that win at either end are measured in between."""
     costs = Costs(
         algorithm={
@@ -241,7 +228,7 @@ def test_sizes_between_others_start_from_what_these_found(db: Database, campaign
         }
     )
     sizes = [Target("MPI_Reduce", size) for size in (256, 1024, 4096)]
-    ran = Ran(db, campaign, SimulatedStarter(costs), *sizes)
+    ran = Ran(lab, SimulatedStarter(costs), *sizes)
     between = [one for one in ran.trials[sizes[1]] if one.state == "measured"]
     names = {value for one in between for value in one.knobs.values()}
     assert {"linear", "rabenseifner"} <= names
@@ -250,9 +237,7 @@ def test_sizes_between_others_start_from_what_these_found(db: Database, campaign
     assert "linear" in best.knobs.values() and best.ratio == pytest.approx(0.5, rel=0.03)
 
 
-def test_one_choice_for_all_sizes_is_measured_at_the_others_when_it_helps(
-    db: Database, campaign: Campaign
-) -> None:
+def test_one_choice_for_all_sizes_is_measured_at_the_others_when_it_helps(lab: Lab) -> None:
     """The best at the size that asks for it is slow elsewhere; the second best is not."""
     wanted, beside = (Target("MPI_Gather", size) for size in (64, 4096))
     costs = Costs(
@@ -261,9 +246,7 @@ def test_one_choice_for_all_sizes_is_measured_at_the_others_when_it_helps(
             ("MPI_Gather", "linear_sync"): lambda size, _: 0.8 if size < 99 else 1.0,
         }
     )
-    store = LaunchStore(db, campaign.id, SimulatedStarter(costs))
-    race = Race(store, candidate_space(), PLAN, SPACE.hot_environment, EFFORT, Suite("search", 1))
-    trials = race.run([wanted, beside], refine=True, beside=[beside])
+    trials = Ran(lab, SimulatedStarter(costs), wanted, beside, beside=[beside]).trials
     known = {value for one in trials[beside] for value in one.knobs.values()}
     assert {"binomial", "linear_sync"} <= known and "basic_linear" not in known
     opened = {wanted: ["GL3@64"]}
@@ -288,9 +271,7 @@ class Ranged(SimulatedStarter):
         return {"": 1.0, "1": 1.1, fast: 0.5}.get(value, 2.0) * (1 + size / 2000), "ok"
 
 
-def test_one_value_with_ranges_races_in_the_form_that_is_exported(
-    db: Database, campaign: Campaign
-) -> None:
+def test_one_value_with_ranges_races_in_the_form_that_is_exported(lab: Lab) -> None:
     """3 is best for small sizes, 5 for large ones, and each is slow at the others."""
     knob = "MV2_INTER_BCAST_TUNING"
     entry = FunctionSpace(
@@ -304,9 +285,7 @@ def test_one_value_with_ranges_races_in_the_form_that_is_exported(
     sizes = [64, 1024, 16384, 65536]
     targets = [Target("MPI_Bcast", size) for size in sizes]
     offered = CandidateSpace(space, build.LIBRARY, {}, [], 4)
-    race = Race(
-        LaunchStore(db, campaign.id, Ranged(Costs())), offered, PLAN, {}, EFFORT, Suite("search", 1)
-    )
+    race = Race(lab.store(Ranged(Costs())), offered, PLAN, {}, EFFORT, Suite("search", 1))
     trials = race.run(targets, refine=True)
     opened_by = {one: ["GL1"] for one in targets}
     (found,) = winners_of(trials, opened_by, offered)
@@ -323,14 +302,12 @@ def test_one_value_with_ranges_races_in_the_form_that_is_exported(
         ("not_in_force", "not_in_force"),
     ],
 )
-def test_what_fails_its_check_is_out(
-    db: Database, campaign: Campaign, outcome: str, state: str
-) -> None:
+def test_what_fails_its_check_is_out(lab: Lab, outcome: str, state: str) -> None:
     ours = "bcast_as_scatter_plus_allgather"
     starter = SimulatedStarter(
         good_segments("8192"), corrupt=lambda case: outcome if case.variant == ours else "ok"
     )
-    ran = Ran(db, campaign, starter, BCAST)
+    ran = Ran(lab, starter, BCAST)
     (trial,) = by(ran.trials[BCAST], ours)
     assert (trial.state, trial.ratio, trial.launches) == (state, None, 0)
     assert trial.detail == "simulated"
@@ -338,11 +315,9 @@ def test_what_fails_its_check_is_out(
     assert ours not in {candidate.variant for _, candidate, _ in ran.entered(LOOK_2)}
 
 
-def test_what_crashes_launches_is_out_and_the_rest_goes_on(
-    db: Database, campaign: Campaign
-) -> None:
+def test_what_crashes_launches_is_out_and_the_rest_goes_on(lab: Lab) -> None:
     starter = SimulatedStarter(Costs(), crashes=lambda _, knobs: "chain" in knobs.values())
-    ran = Ran(db, campaign, starter, BCAST)
+    ran = Ran(lab, starter, BCAST)
     guilty = by(ran.trials[BCAST], "chain")
     assert {trial.state for trial in guilty} == {"failed"}
     assert all("it ends launches (SIGSEGV" in trial.detail for trial in guilty)
@@ -352,22 +327,22 @@ def test_what_crashes_launches_is_out_and_the_rest_goes_on(
     assert len(others) >= 9 and all(one.state == "measured" for one in others)
 
 
-def test_when_all_candidates_fail_there_is_no_second_look(db: Database, campaign: Campaign) -> None:
+def test_when_all_candidates_fail_there_is_no_second_look(lab: Lab) -> None:
     starter = SimulatedStarter(
         Costs(),
         corrupt=lambda case: (
             "ok" if (case.variant, case.config[0]) == ("default", "d") else "error"
         ),
     )
-    ran = Ran(db, campaign, starter, BCAST)
+    ran = Ran(lab, starter, BCAST)
     assert ran.race.suites == [LOOK_1]
     assert {one.state for one in ran.trials[BCAST] if one.knobs or one.variant != "default"} == {
         "failed"
     }
 
 
-def test_no_targets_no_launches(db: Database, campaign: Campaign) -> None:
-    ran = Ran(db, campaign, SimulatedStarter(Costs(), stop_after=0))
+def test_no_targets_no_launches(lab: Lab) -> None:
+    ran = Ran(lab, SimulatedStarter(Costs(), stop_after=0))
     assert (ran.trials, ran.runs, ran.race.suites) == ({}, [], [])
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from plumbline.core.plan import PlanCase
-from plumbline.measure.launches import IN_A_ROW, LaunchStore
+from plumbline.measure.launches import IN_A_ROW
 from plumbline.search.rescue import rescue
 from plumbline.search.space.cells import Target
-from plumbline_db import runs
-from plumbline_db.connection import Database
 from plumbline_db.probe_records import CaseRecord
-from plumbline_db.records import Campaign
 from tests.tuner.cold_machine import ColdStarter, candidate_space
+from tests.tuner.lab import Lab
 from tests.tuner.search.racing import PLAN
 from tests.tuner.simulated import Costs
 
@@ -23,9 +21,7 @@ def breaks(case: CaseRecord, values: set[str]) -> bool:
     return not values or ("chain" in values and case.bytes == LARGE.bytes)
 
 
-def test_a_candidate_takes_one_launch_for_all_sizes_and_what_breaks_is_left_out(
-    db: Database, campaign: Campaign
-) -> None:
+def test_a_candidate_takes_one_launch_for_all_sizes_and_what_breaks_is_left_out(lab: Lab) -> None:
     starter = ColdStarter(
         Costs(algorithm=FAST),
         breaks=breaks,
@@ -33,12 +29,12 @@ def test_a_candidate_takes_one_launch_for_all_sizes_and_what_breaks_is_left_out(
         launch_noise=0.0,
         case_noise=0.0,
     )
-    store = LaunchStore(db, campaign.id, starter)
+    store = lab.store(starter)
     for cell in (SMALL, LARGE):
         store.aside.put(PlanCase(cell.function, cell.bytes), "SIGSEGV")
     small, large = rescue(store, candidate_space(), PLAN, [SMALL, LARGE], 1, 1, lambda: True)
     count = len(small.trials)
-    launched = runs.listing(db, campaign.id)
+    launched = lab.runs()
     assert len(launched) == count + IN_A_ROW  # only chain was started again
     states = {
         (found.bytes, value): (one.state, one.detail)
@@ -53,9 +49,9 @@ def test_a_candidate_takes_one_launch_for_all_sizes_and_what_breaks_is_left_out(
     assert "_algorithm=binomial coll" in small.reason and "takes the least time" in small.reason
 
 
-def test_what_has_no_time_is_said(db: Database, campaign: Campaign) -> None:
-    store = LaunchStore(db, campaign.id, ColdStarter(Costs()))
+def test_what_has_no_time_is_said(lab: Lab) -> None:
+    store = lab.store(ColdStarter(Costs()))
     store.aside.put(PlanCase(SMALL.function, SMALL.bytes), "SIGSEGV")
     (found,) = rescue(store, candidate_space(), PLAN, [SMALL], 1, 1, lambda: False)
     assert found.trials == [] and found.reason.endswith("there was no time")
-    assert runs.listing(db, campaign.id) == []
+    assert lab.runs() == []

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.measure.launches import LaunchStore
 from plumbline.search.ranges import cut_back, inside, measured
 from plumbline.search.rounds import Rounds
 from plumbline.search.space.cells import Target
 from plumbline.search.wanted_cells import idle
 from plumbline.settings.campaign_file import load
-from plumbline_db import campaigns, searches
-from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Verdict, Winner
+from plumbline_db import campaigns
+from plumbline_db.records import Verdict, Winner
 from tests.db import build
+from tests.tuner.lab import Lab
 from tests.tuner.search.racing import rounds_for
 from tests.tuner.search.test_candidates import candidate_space
 from tests.tuner.simulated import Costs, SimulatedStarter
@@ -60,24 +59,45 @@ def test_what_is_left_of_no_measured_size_is_given_up() -> None:
 
 
 GATHER_MOCKUP = "gather_as_reduce"
+SLOW_BCAST = Costs(
+    default={"MPI_Bcast": lambda _: 4.0},
+    algorithm={
+        ("MPI_Bcast", "chain"): lambda *_: 0.5,
+        ("MPI_Bcast", "binomial"): lambda *_: 0.8,
+        ("MPI_Bcast", "pipeline"): lambda *_: 0.9,
+    },
+)
 
 
 def violated(function: str, size: int, kind: str = "pattern") -> Verdict:
     return build.verdict("before", function=function, bytes=size, kind=kind)
 
 
+def asking() -> tuple[
+    list[tuple[list[Winner], str]], Callable[[Sequence[Winner], str], dict[str, str]]
+]:
+    """What is asked to be in force, and who is asked."""
+    asked: list[tuple[list[Winner], str]] = []
+
+    def in_force(winners: Sequence[Winner], suite: str) -> dict[str, str]:
+        asked.append((list(winners), suite))
+        return {}
+
+    return asked, in_force
+
+
 @pytest.fixture
-def rounds(db: Database, campaign: Campaign) -> Rounds:
-    return rounds_of(db, campaign, SimulatedStarter(Costs()))
+def rounds(lab: Lab) -> Rounds:
+    return rounds_of(lab, SimulatedStarter(Costs()))
 
 
-def rounds_of(
-    db: Database, campaign: Campaign, starter: SimulatedStarter, name: str = ""
-) -> Rounds:
-    campaign = msgspec.structs.replace(campaign, id=campaign.id + name, key=campaign.key + name)
-    campaigns.put(db, campaign)
-    store = LaunchStore(db, campaign.id, starter)
-    return rounds_for(store, {"MPI_Gather": [64, 4096], "MPI_Bcast": [64, 4096]})
+def rounds_of(lab: Lab, starter: SimulatedStarter, name: str = "") -> Rounds:
+    own = msgspec.structs.replace(
+        lab.campaign, id=lab.campaign.id + name, key=lab.campaign.key + name
+    )
+    campaigns.put(lab.db, own)
+    sizes = {"MPI_Gather": [64, 4096], "MPI_Bcast": [64, 4096]}
+    return rounds_for(Lab(lab.db, own).store(starter), sizes)
 
 
 def race(rounds: Rounds, table: list[Verdict], number: int = 1) -> list[Winner]:
@@ -102,12 +122,7 @@ def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rou
     race(rounds, table)
     assert rounds.stuck(table) == [Target("MPI_Bcast", 64)]
     standing = [winner(64, 64, function="MPI_Bcast")]
-    asked = []
-
-    def in_force(winners: Sequence[Winner], suite: str) -> dict[str, str]:
-        asked.append((list(winners), suite))
-        return {}
-
+    asked, in_force = asking()
     assert (
         rounds.second(2, rounds.stuck(table), table, standing, in_force) == standing
     )  # nothing better was found
@@ -117,39 +132,27 @@ def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rou
 
 @pytest.mark.parametrize(("low", "high", "races"), [(512, 1024, True), (128, 256, False)])
 def test_a_mockup_waits_only_where_one_of_ours_answers_its_calls(
-    db: Database, campaign: Campaign, low: int, high: int, races: bool
+    lab: Lab, low: int, high: int, races: bool
 ) -> None:
     """A variant of Reduce in force, at volumes that a mock-up of Gather at 64 B on 4 ranks does not
     call it with, or at one of these."""
     table = [
         build.verdict("before", function="MPI_Gather", bytes=64, kind="pattern", rhs=GATHER_MOCKUP)
     ]
-    rounds = rounds_of(db, campaign, SimulatedStarter(Costs()))
+    rounds = rounds_of(lab, SimulatedStarter(Costs()))
     race(rounds, table)
     standing = [winner(low, high, "reduce_ring", function="MPI_Reduce")]
     rounds.second(2, rounds.stuck(table), table, standing, lambda *_: {})
-    *_, again = searches.all_searches(db, campaign.id)
+    *_, again = lab.searches()
     assert (GATHER_MOCKUP in {trial.variant for trial in again.trials}) == races
 
 
-def test_second_choices_race_with_the_files_of_the_first(db: Database, campaign: Campaign) -> None:
+def test_second_choices_race_with_the_files_of_the_first(lab: Lab) -> None:
     """Others may have been written in between."""
-    costs = Costs(
-        default={"MPI_Bcast": lambda _: 4.0},
-        algorithm={
-            ("MPI_Bcast", "chain"): lambda *_: 0.5,
-            ("MPI_Bcast", "binomial"): lambda *_: 0.8,
-        },
-    )
-    rounds = rounds_of(db, campaign, SimulatedStarter(costs))
+    rounds = rounds_of(lab, SimulatedStarter(SLOW_BCAST))
     table = [violated("MPI_Bcast", 64)]
     other = winner(0, 99, "default", function="MPI_Gather", configuration={})
-    asked = []
-
-    def in_force(winners: Sequence[Winner], suite: str) -> dict[str, str]:
-        asked.append((list(winners), suite))
-        return {}
-
+    asked, in_force = asking()
     found = rounds.first(1, table, {}, [other], in_force, refine=lambda: False)
     assert [_algorithm(one) for one in found] == ["chain"]
     second = rounds.seconds.instead(found, [other], in_force)
@@ -162,7 +165,7 @@ def _algorithm(winner: Winner) -> str:
     return winner.configuration[f"coll_tuned_{function}_algorithm"]
 
 
-def test_second_choices_of_one_race_share_launches(db: Database, campaign: Campaign) -> None:
+def test_second_choices_of_one_race_share_launches(lab: Lab) -> None:
     """Two winners that lose their places together cost no more launches than one of them."""
     best = {64: "chain", 4096: "pipeline"}
     costs = Costs(
@@ -176,7 +179,7 @@ def test_second_choices_of_one_race_share_launches(db: Database, campaign: Campa
     launches: list[int] = []
     for count in (1, 2):
         starter = SimulatedStarter(costs)
-        rounds = rounds_of(db, campaign, starter, f"-{count}")
+        rounds = rounds_of(lab, starter, f"-{count}")
         found = race(rounds, [violated("MPI_Bcast", size) for size in best])
         assert [_algorithm(one) for one in found] == list(best.values())
         before = len(starter.launches)
@@ -186,18 +189,10 @@ def test_second_choices_of_one_race_share_launches(db: Database, campaign: Campa
     assert launches[1] == launches[0] > 0
 
 
-def test_reserves_take_a_place_without_a_launch(db: Database, campaign: Campaign) -> None:
+def test_reserves_take_a_place_without_a_launch(lab: Lab) -> None:
     """Only where they have held: a cell at which the reserve failed too has no other."""
-    costs = Costs(
-        default={"MPI_Bcast": lambda _: 4.0},
-        algorithm={
-            ("MPI_Bcast", "chain"): lambda *_: 0.5,
-            ("MPI_Bcast", "binomial"): lambda *_: 0.8,
-            ("MPI_Bcast", "pipeline"): lambda *_: 0.9,
-        },
-    )
-    starter = SimulatedStarter(costs)
-    rounds = rounds_of(db, campaign, starter)
+    starter = SimulatedStarter(SLOW_BCAST)
+    rounds = rounds_of(lab, starter)
     found = race(rounds, [violated("MPI_Bcast", size) for size in (64, 4096)])
     assert [_algorithm(one) for one in found] == ["chain"]
     before = len(starter.launches)
@@ -223,9 +218,7 @@ def test_pieces_keep_the_outer_ends() -> None:
     assert inside(whole, set(), [8, 32, 64]) == []
 
 
-def test_a_neighbour_races_along_and_has_a_winner_where_it_needs_one(
-    db: Database, campaign: Campaign
-) -> None:
+def test_a_neighbour_races_along_and_has_a_winner_where_it_needs_one(lab: Lab) -> None:
     """64 B takes nine tenths of what 4 KiB takes, which is too slow by half."""
     table = [
         msgspec.structs.replace(violated("MPI_Bcast", 4096), ratio=2.0),
@@ -239,7 +232,7 @@ def test_a_neighbour_races_along_and_has_a_winner_where_it_needs_one(
     ]
     for gain, needed in ((0.2, True), (0.95, False)):
         costs = Costs(algorithm={("MPI_Bcast", "chain"): lambda *_, gain=gain: gain})  # type: ignore[misc]
-        rounds = rounds_of(db, campaign, SimulatedStarter(costs), f"{gain}")
+        rounds = rounds_of(lab, SimulatedStarter(costs), f"{gain}")
         found = {(one.bytes_from, one.bytes_to): one.removes for one in race(rounds, table)}
         assert any(low <= 64 <= high for low, high in found) == needed, found
         assert any(low <= 4096 <= high for low, high in found)
@@ -247,16 +240,16 @@ def test_a_neighbour_races_along_and_has_a_winner_where_it_needs_one(
         assert bool(rounds.fresh([violated("MPI_Bcast", 64)])) != needed
 
 
-def test_all_cells_are_searched_where_that_is_asked_for(db: Database, campaign: Campaign) -> None:
+def test_all_cells_are_searched_where_that_is_asked_for(lab: Lab) -> None:
     settings = load(None, {"nprocs": 4, "blocks": 1, "reps": 2, "all": True})
-    store = LaunchStore(db, campaign.id, SimulatedStarter(Costs()))
+    store = lab.store(SimulatedStarter(Costs()))
     sizes = {"MPI_Gather": [64], "MPI_Bcast": [64, 4096]}
     rounds = rounds_for(store, sizes, settings)
     every = [Target("MPI_Bcast", 64), Target("MPI_Bcast", 4096), Target("MPI_Gather", 64)]
     assert rounds.fresh([violated("MPI_Bcast", 64)]) == every
     race(rounds, [violated("MPI_Bcast", 64)])
     assert rounds.fresh([violated("MPI_Bcast", 64)]) == []
-    found = {(one.function, one.bytes): one for one in searches.all_searches(db, campaign.id)}
+    found = {(one.function, one.bytes): one for one in lab.searches()}
     assert found["MPI_Gather", 64].opened_by == [] and found["MPI_Gather", 64].bound == ""
     assert found["MPI_Bcast", 64].opened_by == ["GL12@64"]
 

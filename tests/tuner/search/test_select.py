@@ -1,4 +1,5 @@
-"""From trials to winners: ranges, preferences, and one choice where there must be one."""
+"""From trials to winners: ranges, preferences, and one choice where there must be one, or one value
+with ranges."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plumbline.search.space.cells import Target
@@ -311,6 +312,7 @@ TABLES = tables("MPI_Allreduce")
 
 
 @pytest.mark.parametrize("function", NAMES)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_winners_never_overlap_and_can_be_exported(function: str, data: st.DataObject) -> None:
     """Rules among themselves, and profiles among themselves; inside the measured sizes."""
@@ -350,6 +352,7 @@ def test_every_winner_is_faster_beyond_doubt_at_all_its_sizes(
         )
 
 
+@settings(max_examples=50)
 @given(TABLES, st.randoms(use_true_random=False))
 def test_the_order_of_trials_does_not_matter(
     trials: dict[int, list[Trial]], chance: random.Random

@@ -1,4 +1,5 @@
-"""What a search space says of algorithms and needs, and its comparison with a library."""
+"""What a search space says of algorithms and needs, and its comparison with a library, which may
+lack components."""
 
 from __future__ import annotations
 

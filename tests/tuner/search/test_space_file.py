@@ -167,23 +167,6 @@ def test_a_setting_that_stands_for_each_of_some_functions(path: Path) -> None:
     assert load(path)[0].ignored[-1].knobs == ["scan_a", "SCAN_b", "exscan_a", "EXSCAN_b"]
 
 
-@pytest.mark.parametrize(
-    ("good", "bad", "message"),
-    [
-        ("han_{name}_module", "han_module", "each wants a {name} in the knob"),
-        ("knob =", 'functions = ["MPI_Bcast"]\nknob =', "each wants .* and no functions"),
-        ('["MPI_Bcast", "MPI_Reduce"]', "[1]", "Expected `str`, got `int`"),
-        ('"MPI_Bcast", ', '"MPI_Reduce", ', "han_reduce_module stands there twice"),
-        ('["{name}_a", "{NAME}_b"]', '["a"]', "each wants a {name} in the knob"),
-    ],
-)
-def test_a_mistake_in_such_a_setting(path: Path, good: str, bad: str, message: str) -> None:
-    assert EACH.count(good) == 1
-    path.write_text(GOOD + EACH.replace(good, bad))
-    with pytest.raises(UsageError, match=message):
-        load(path)
-
-
 ALIKE = """
 [alike.short]
 unit = "bytes"
@@ -221,26 +204,6 @@ def test_what_stands_once_for_many(path: Path) -> None:
     assert barrier.parameters[0].values == [64, 128]
 
 
-@pytest.mark.parametrize(
-    ("good", "bad", "message"),
-    [
-        ("[alike.short]", "[alike.long]", r"there is no \[alike\.short\]"),
-        ("[alike.short]", "[[alike]]", "Expected `object`, got `array`"),
-        ("presets = 2", "presets = 0", "Expected `int` >= 1"),
-        ("presets = 2", 'presets = "2"', "Expected `int`, got `str`"),
-        ("presets = 2, ", "", "key `algorithms` is missing"),
-        ('"eager", alike = "short"', '"eager"', "key `unit` is missing"),
-        ('"fragment"', '"eager"', "eager stands there twice"),
-        ('{ knob = "eager", alike = "short", summary = "s" }', "1", "Expected `object`, got `int`"),
-    ],
-)
-def test_a_mistake_in_what_stands_once(path: Path, good: str, bad: str, message: str) -> None:
-    assert ALIKE.count(good) == 1
-    path.write_text(GOOD + ALIKE.replace(good, bad))
-    with pytest.raises(UsageError, match=message):
-        load(path)
-
-
 LIKE = """
 min_version = "1"
 below_version = "2"
@@ -269,34 +232,11 @@ def test_a_file_that_adds_to_another_one(path: Path) -> None:
     assert old.prefixes == ["own_", bcast.knob, bcast.parameters[0].knob]
 
 
-@pytest.mark.parametrize(
-    ("good", "bad", "message"),
-    [
-        ('"space-5.0.3"', '"space"', "like is no FAMILY-VERSION of another file: 'space'"),
-        ('"space-5.0.3"', '"../space-5"', "like is no FAMILY-VERSION of another file"),
-        ('"space-5.0.3"', '"other-5.0.3"', "like is no FAMILY-VERSION of another file"),
-        ('"space-5.0.3"', '"none-5.0.3"', r"cannot read search space .*none\.toml"),
-        ('"space-5.0.3"', '"space-6.1"', r"space\.toml does not hold 6\.1"),
-        ('"space-5.0.3"', "5", "Expected `str`, got `int`"),
-        ("MPI_Bcast", "MPI_Reduce", r"space-5\.0\.3 has no MPI_Reduce"),
-        ('name = "MPI_Bcast"', 'name = "MPI_Bcast"\nneeds = {}', "unknown key `needs`"),
-        ('name = "osu"', 'name = "chain"', "MPI_Bcast lists an algorithm twice: chain"),
-    ],
-)
-def test_a_mistake_in_such_a_file(path: Path, good: str, bad: str, message: str) -> None:
-    assert LIKE.count(good) == 1
-    other = path.with_name("other.toml")
-    other.write_text(LIKE.replace(good, bad))
-    with pytest.raises(UsageError, match=message):
-        load(other)
-
-
 # --- mistakes -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("good", "bad", "message"),
-    [
+MISTAKES = {
+    GOOD: [
         ('min_version = "4.1.0"\n', "", "min_version and below_version are missing"),
         ('"4.1.0"', "4.1", "not a version number: 4.1"),
         ('below_version = "6"', 'below_version = "6"\nfamily = "x"', "the file is the family"),
@@ -342,13 +282,51 @@ def test_a_mistake_in_such_a_file(path: Path, good: str, bad: str, message: str)
         ('"4.1.8"', '"v4"', "not a version number: 'v4'"),
         ("[hot]", "[hot", "Expected ']'"),
     ],
+    EACH: [
+        ("han_{name}_module", "han_module", "each wants a {name} in the knob"),
+        ("knob =", 'functions = ["MPI_Bcast"]\nknob =', "each wants .* and no functions"),
+        ('["MPI_Bcast", "MPI_Reduce"]', "[1]", "Expected `str`, got `int`"),
+        ('"MPI_Bcast", ', '"MPI_Reduce", ', "han_reduce_module stands there twice"),
+        ('["{name}_a", "{NAME}_b"]', '["a"]', "each wants a {name} in the knob"),
+    ],
+    ALIKE: [
+        ("[alike.short]", "[alike.long]", r"there is no \[alike\.short\]"),
+        ("[alike.short]", "[[alike]]", "Expected `object`, got `array`"),
+        ("presets = 2", "presets = 0", "Expected `int` >= 1"),
+        ("presets = 2", 'presets = "2"', "Expected `int`, got `str`"),
+        ("presets = 2, ", "", "key `algorithms` is missing"),
+        ('"eager", alike = "short"', '"eager"', "key `unit` is missing"),
+        ('"fragment"', '"eager"', "eager stands there twice"),
+        ('{ knob = "eager", alike = "short", summary = "s" }', "1", "Expected `object`, got `int`"),
+    ],
+    LIKE: [
+        ('"space-5.0.3"', '"space"', "like is no FAMILY-VERSION of another file: 'space'"),
+        ('"space-5.0.3"', '"../space-5"', "like is no FAMILY-VERSION of another file"),
+        ('"space-5.0.3"', '"other-5.0.3"', "like is no FAMILY-VERSION of another file"),
+        ('"space-5.0.3"', '"none-5.0.3"', r"cannot read search space .*none\.toml"),
+        ('"space-5.0.3"', '"space-6.1"', r"space\.toml does not hold 6\.1"),
+        ('"space-5.0.3"', "5", "Expected `str`, got `int`"),
+        ("MPI_Bcast", "MPI_Reduce", r"space-5\.0\.3 has no MPI_Reduce"),
+        ('name = "MPI_Bcast"', 'name = "MPI_Bcast"\nneeds = {}', "unknown key `needs`"),
+        ('name = "osu"', 'name = "chain"', "MPI_Bcast lists an algorithm twice: chain"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "good", "bad", "message"),
+    [(text, *row) for text, rows in MISTAKES.items() for row in rows],
 )
-def test_a_mistake_is_named_with_the_file(path: Path, good: str, bad: str, message: str) -> None:
-    assert GOOD.count(good) == 1
-    path.write_text(GOOD.replace(good, bad))
+def test_a_mistake_is_named_with_the_file(
+    path: Path, text: str, good: str, bad: str, message: str
+) -> None:
+    """What stands in a file of its own is read beside the good one."""
+    assert text.count(good) == 1
+    path = path.with_name("other.toml") if text == LIKE else path
+    path.write_text(("" if text in (GOOD, LIKE) else GOOD) + text.replace(good, bad))
     with pytest.raises(UsageError, match=message) as error:
         load(path)
-    assert str(path) in str(error.value)
+    assert str(path.parent) in str(error.value)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 """Runs of suites on the simulated library: a planted threshold is found, launches are stored once,
-what is interrupted goes on; and on the real one."""
+what is interrupted goes on; and on the real one. What suite files say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is learnt of a cell covers its noise."""
+"""What is learnt of a cell covers its noise; noisy ones take part in more launches."""
 
 from __future__ import annotations
 

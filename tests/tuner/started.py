@@ -1,0 +1,56 @@
+"""`plumbline` in a process of its own, in an environment that changes no measurement."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.tuner.simulated import ROOT
+
+ENTRY = "from plumbline.cli import main; main()"
+FOLDERS = os.pathsep.join(str(ROOT / one) for one in ("", "tuner", "db", "exporters"))
+
+
+def environment() -> dict[str, str]:
+    """The caller's, without what would change a measurement or lead to another database."""
+    mine = {
+        name: value
+        for name, value in os.environ.items()
+        if "_MCA_" not in name and not name.startswith(("PLUMBLINE", "LD_PRELOAD"))
+    }
+    return mine | {"PYTHONPATH": FOLDERS}
+
+
+def plumbline(
+    *words: object,
+    seconds: float = 280,
+    cwd: Path | None = None,
+    typed: str = "",
+    beneath: Sequence[str] = (),
+    **own: str,
+) -> subprocess.CompletedProcess[str]:
+    """`beneath`: a command that starts it; `own`: variables."""
+    return subprocess.run(
+        [*beneath, sys.executable, "-c", ENTRY, *map(str, words)],
+        env=environment() | own,
+        cwd=cwd,
+        input=typed,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+
+
+def start(*words: object) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", ENTRY, *map(str, words)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=environment(),
+        start_new_session=True,
+    )
