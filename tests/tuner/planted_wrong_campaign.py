@@ -110,9 +110,7 @@ def plant(prefix: Path, one: Planted) -> None:
     head, found, tail = (ROOT / one.source).read_text().partition("PL_DESCRIBE(")
     assert found and ", run," in tail
     planted = f"static int planted(const struct pl_call *call)\n{{\n{one.body}\n}}\n\n"
-    (prefix / one.source).write_text(
-        head + planted + found + tail.replace(", run,", ", planted,")
-    )
+    (prefix / one.source).write_text(head + planted + found + tail.replace(", run,", ", planted,"))
     (build,) = (prefix / "libexec/plumbline").iterdir()
     for room in ("collectives-alt", "probes"):
         words = ["make", "-s", "-C", prefix / room, f"BUILD={build}"]
