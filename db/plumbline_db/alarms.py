@@ -32,7 +32,7 @@ def raised(db: Statements, alarm: CellAlarm) -> int:
 
 
 def renew(db: Statements, number: int, alarm: CellAlarm) -> None:
-    """What has become of it; inside the caller's transaction."""
+    """What has become of it."""
     columns.renew(db, "alarm", number, alarm)
 
 
@@ -54,7 +54,7 @@ def opened(db: Statements, retuning: Retuning) -> int:
 
 
 def renew_retuning(db: Statements, number: int, retuning: Retuning) -> None:
-    """What has become of it; inside the caller's transaction."""
+    """What has become of it."""
     columns.renew(db, "retuning", number, retuning)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plumbline_db import campaigns
+from plumbline_db import campaigns, columns
 from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
 
@@ -17,12 +17,11 @@ def put(db: Statements, name: str, members: Sequence[str], written: str) -> None
         for member in members:
             campaigns.require(db, member)
         db.rows("DELETE FROM batch WHERE name = :name", {"name": name})
-        for position, member in enumerate(members):
-            db.rows(
-                """INSERT INTO batch (name, position, campaign, written)
-                   VALUES (:name, :position, :campaign, :written)""",
-                {"name": name, "position": position, "campaign": member, "written": written},
-            )
+        rows = [
+            {"name": name, "position": position, "campaign": member, "written": written}
+            for position, member in enumerate(members)
+        ]
+        columns.put_rows(db, "batch", rows)
 
 
 def get(db: Statements, name: str) -> list[Campaign]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from plumbline_db import columns, coverage_renewal, layout
+from plumbline_db import columns, coverage_renewal
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import FOREIGN, OVERLAP_TUNE, SUITES
 from plumbline_db.records import Campaign
@@ -117,11 +117,6 @@ def with_winners(db: Statements) -> list[Campaign]:
     has_winners = "EXISTS (SELECT 1 FROM winner WHERE winner.campaign = campaign.id) "
     which = f"{_LOOPS} AND {_OWN} AND state = 'finished' AND {has_winners}"
     return _all(db, f"WHERE {which} ORDER BY finished, number")
-
-
-def verifies_only(campaign: Campaign) -> bool:
-    """It was asked to search nothing (`plumbline verify`): its last table is its first."""
-    return layout.verifies_only(campaign.settings)
 
 
 def tuned_overlap(db: Statements) -> list[Campaign]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar, get_origin
 
@@ -19,13 +20,6 @@ def names(record: type[Record]) -> str:
     return ", ".join(record.__struct_fields__)
 
 
-def insert(table: str, record: type[Record], *more: str, but: Sequence[str] = ()) -> str:
-    """With a named parameter a column: `more` of them, `but` not all fields."""
-    columns = [*more, *(name for name in record.__struct_fields__ if name not in but)]
-    fields = ", ".join(f":{name}" for name in columns)
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({fields}) "  # noqa: S608
-
-
 def renewed(record: type[Record], *but: str) -> str:
     """What follows SET: all columns `but` these."""
     return ", ".join(f"{name} = :{name}" for name in record.__struct_fields__ if name not in but)
@@ -36,9 +30,12 @@ def select(table: str, record: type[Record]) -> str:
     return f"SELECT {names(record)} FROM {table} "  # noqa: S608
 
 
-def values(record: Record) -> dict[str, Any]:
-    """By name; lists and dictionaries as JSON."""
-    found = msgspec.structs.asdict(record)
+def values(record: Record, *but: str) -> dict[str, Any]:
+    """By name, all `but` these; lists and dictionaries as JSON. Raises ValueError for NaN, which
+    SQLite stores as NULL: nothing may become "unknown" without a reason."""
+    found = {name: getattr(record, name) for name in record.__struct_fields__ if name not in but}
+    if any(isinstance(value, float) and math.isnan(value) for value in found.values()):
+        raise ValueError(f"not a number in {record}")
     return {
         name: msgspec.json.encode(value).decode() if isinstance(value, (dict, list)) else value
         for name, value in found.items()
@@ -53,26 +50,40 @@ def read(record: type[_Read], row: Sequence[Any]) -> _Read:
     return record(*found)
 
 
-def put(db: Statements, table: str, record: Record, then: str = "", **more: Any) -> Any:
-    """A row of it, with `more` columns; `then`: what follows. The first value of what that
-    returns."""
-    found = db.row(insert(table, type(record), *more) + then, values(record) | more)
+def put_row(db: Statements, table: str, row: Mapping[str, Any], then: str = "") -> Any:
+    """Values by column; `then`: what follows. The first value of what that returns."""
+    found = db.row(_insert(table, row) + then, row)
     return found[0] if found else None
+
+
+def put_rows(db: Statements, table: str, rows: Sequence[Mapping[str, Any]], then: str = "") -> None:
+    """Values by column, which are the same columns in all."""
+    if rows:
+        db.many(_insert(table, rows[0]) + then, rows)
+
+
+def _insert(table: str, columns: Iterable[str]) -> str:
+    names = ", ".join(f'"{name}"' for name in columns)
+    fields = ", ".join(f":{name}" for name in columns)
+    return f"INSERT INTO {table} ({names}) VALUES ({fields}) "  # noqa: S608
+
+
+def put(db: Statements, table: str, record: Record, then: str = "", **more: Any) -> Any:
+    """A row of it, as `put_row`, with `more` columns or other values in its own."""
+    return put_row(db, table, values(record) | more, then)
 
 
 def put_list(db: Statements, table: str, records: Sequence[Record], **more: Any) -> None:
     """A row each, with their `position` in the list and `more` columns, equal in all."""
-    if records:
-        db.many(
-            insert(table, type(records[0]), *more, "position"),
-            [values(record) | more | {"position": at} for at, record in enumerate(records)],
-        )
+    rows = [values(record) | more | {"position": at} for at, record in enumerate(records)]
+    put_rows(db, table, rows)
 
 
 def renew(db: Statements, table: str, number: int, record: Record) -> None:
     """All columns of the row of that number."""
     sql = f"UPDATE {table} SET {renewed(type(record))} WHERE number = :number"  # noqa: S608
-    db.rows(sql, values(record) | {"number": number})
+    with db.transaction():
+        db.rows(sql, values(record) | {"number": number})
 
 
 def all_of(

@@ -271,14 +271,9 @@ def backup(path: Path, target: Path) -> None:
             copy.pragma("journal_mode", "DELETE")  # one file, without a log beside it
         finally:
             copy.close()
-        _require_whole(part, path)
+        if problems := check(part):
+            raise DamagedError(path, problems[0])
     way_back.keep(Path(path).absolute(), target)
-
-
-def _require_whole(copy: Path, path: Path) -> None:
-    found = check(copy)
-    if found:
-        raise DamagedError(path, found[0])
 
 
 def check(path: Path) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from plumbline_db import cost
+from plumbline_db import columns, cost
 from plumbline_db.coverage import Count, Share
 from plumbline_db.layout import OVERLAP_TUNE, use_of, verifies_only
 from plumbline_db.order import by_number
@@ -60,7 +60,7 @@ def renew(db: Statements, campaign: str) -> None:
     )
     if row is None or row[-1] not in ("", OVERLAP_TUNE):
         return
-    names = ("machine", "library", "nprocs", "ppn", "command")
+    names = ("machine", "library_fingerprint", "nprocs", "ppn", "command")
     _Renewal(db, dict(zip(names, row, strict=True))).write()
 
 
@@ -87,13 +87,10 @@ class _Renewal:
         values = self._key | {
             "number": number,
             "in_force": self._in_force.id if self._in_force else None,
+            "timed_cells": 0,
             "finished": max(finished, default=""),
         }
-        ((number,),) = self._db.rows(
-            """INSERT INTO coverage VALUES (:number, :machine, :library, :nprocs, :ppn, :command,
-                   :in_force, 0, :finished) RETURNING number""",
-            values,
-        )
+        number = columns.put_row(self._db, "coverage", values, "RETURNING number")
         for stage, tables in stages.items():
             if tables:
                 speaking |= self._write_stage(number, stage, tables)
@@ -106,8 +103,8 @@ class _Renewal:
         """The number that the place has had."""
         row = self._db.row(
             """SELECT number FROM coverage WHERE machine = :machine
-               AND library_fingerprint = :library AND nprocs = :nprocs AND ppn = :ppn
-               AND command = :command""",
+               AND library_fingerprint = :library_fingerprint AND nprocs = :nprocs
+               AND ppn = :ppn AND command = :command""",
             self._key,
         )
         if row is None:
@@ -141,12 +138,12 @@ class _Renewal:
         earlier = [campaign for campaign in full if campaign is not newest]
         whole = full[-1] if full else None
         compared = dict(tables)[earlier[-1]] if earlier else None
-        self._db.rows(
-            """INSERT INTO coverage_stage VALUES (:coverage, :stage, :cells, :noise, :newest,
-                   :newest_measured, :newest_cells, :whole, :whole_measured, :compared)""",
-            {
-                "coverage": number,
-                "stage": stage,
+        place = {"coverage": number, "stage": stage}
+        columns.put_row(
+            self._db,
+            "coverage_stage",
+            place
+            | {
                 "cells": len(cells),
                 "noise": _noise([judged for _, judged in cells.values()]),
                 "newest": newest.id,
@@ -158,24 +155,14 @@ class _Renewal:
             },
         )
         now = {cell: judged for cell, (_, judged) in cells.items()}
-        self._db.many(
-            """INSERT INTO coverage_guideline VALUES (:coverage, :stage, :guideline, :violations,
-                   :undecided, :worst_ratio, :appeared, :gone)""",
-            [
-                {"coverage": number, "stage": stage, "guideline": guideline}
-                | msgspec.structs.asdict(count)
-                for guideline, count in _by_guideline(now, compared).items()
-            ],
-        )
+        counts = [
+            place | {"guideline": guideline} | columns.values(count)
+            for guideline, count in _by_guideline(now, compared).items()
+        ]
+        columns.put_rows(self._db, "coverage_guideline", counts)
         shares = _shares([campaign for campaign, _ in cells.values()], stage)
-        self._db.many(
-            """INSERT INTO coverage_share
-               VALUES (:coverage, :stage, :campaign, :verdicts, :measured)""",
-            [
-                {"coverage": number, "stage": stage} | msgspec.structs.asdict(share)
-                for share in shares
-            ],
-        )
+        rows = [place | columns.values(share) for share in shares]
+        columns.put_rows(self._db, "coverage_share", rows)
         return {share.campaign for share in shares}
 
 
@@ -195,8 +182,8 @@ def campaigns_of(db: Statements, key: dict[str, Any]) -> list[SpeakingCampaign]:
         f"""SELECT id, finished, started, state = 'finished',
                    EXISTS (SELECT 1 FROM winner WHERE winner.campaign = campaign.id), settings
             FROM campaign
-            WHERE machine = :machine AND library_fingerprint = :library AND nprocs = :nprocs
-              AND ppn = :ppn AND coalesce({_COMMAND}, '') = :command
+            WHERE machine = :machine AND library_fingerprint = :library_fingerprint
+              AND nprocs = :nprocs AND ppn = :ppn AND coalesce({_COMMAND}, '') = :command
             ORDER BY number""",  # noqa: S608
         key,
     )

@@ -24,10 +24,10 @@ class Detection(Record, frozen=True):
 
 def put(db: Statements, detection: Detection) -> None:
     """Store, in place of what was found in the same recording before."""
-    values = columns.values(detection) | {"findings": blobs.text_blob(detection.findings)}
     changed = f"ON CONFLICT (id) DO UPDATE SET {columns.renewed(Detection, 'id')}"
+    findings = blobs.text_blob(detection.findings)
     with db.transaction():
-        db.rows(columns.insert("detection", Detection) + changed, values)
+        columns.put(db, "detection", detection, changed, findings=findings)
 
 
 def every(db: Statements) -> list[Detection]:

@@ -10,9 +10,19 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from plumbline_db import campaigns, rank_series, series, suites, summaries, verdicts, winners
+from plumbline_db import (
+    campaigns,
+    columns,
+    rank_series,
+    series,
+    suites,
+    summaries,
+    verdicts,
+    winners,
+)
 from plumbline_db.errors import UsageError
 from plumbline_db.rank_series import RankTimes
+from plumbline_db.record import Record
 from plumbline_db.records import Verdict, Winner
 from plumbline_db.statements import Statements
 
@@ -134,15 +144,9 @@ def _winners(db: Statements, campaign: str) -> Iterator[Part]:
         yield _of_records(campaign, found)
 
 
-def _of_records(campaign: str, records: Sequence[msgspec.Struct]) -> Part:
-    part: Part = {"run": [campaign] * len(records)}
-    for name in records[0].__struct_fields__:
-        values = [getattr(record, name) for record in records]
-        part[name] = [
-            msgspec.json.encode(value).decode() if isinstance(value, list | dict) else value
-            for value in values
-        ]
-    return part
+def _of_records(campaign: str, records: Sequence[Record]) -> Part:
+    rows = [{"run": campaign} | columns.values(record) for record in records]
+    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 _TABLES: dict[str, Callable[[Statements, str], Iterator[Part]]] = {

@@ -70,10 +70,8 @@ def put(db: Statements, campaign: str, fitted: Sequence[Hockney]) -> None:
     with db.transaction():
         campaigns.require(db, campaign)
         db.rows("DELETE FROM hockney WHERE campaign = :campaign", {"campaign": campaign})
-        db.many(
-            columns.insert("hockney", Hockney, "campaign"),
-            [columns.values(hockney) | {"campaign": campaign} for hockney in fitted],
-        )
+        rows = [columns.values(hockney) | {"campaign": campaign} for hockney in fitted]
+        columns.put_rows(db, "hockney", rows)
 
 
 def get(db: Statements, campaign: str) -> list[Hockney]:

@@ -18,7 +18,6 @@ from plumbline_db import (
     layout,
     machines,
     measurements,
-    notices,
     runs,
     schema,
     searches,
@@ -122,7 +121,7 @@ def _contents(db: Statements) -> Iterator[str]:
                 yield f"campaign {campaign.id}: {what} cannot be read: {error}"
         yield from cost.problems(db, campaign.id)
     try:
-        watching.get(db), watching.days(db), watching.watched(db), notices.since(db, "")
+        watching.get(db), watching.days(db), watching.watched(db), watching.told(db, "")
     except (ValueError, TypeError, LookupError) as error:
         yield f"what watching has left cannot be read: {error}"
     try:

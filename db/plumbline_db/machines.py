@@ -37,13 +37,11 @@ def all_machines(db: Statements) -> list[Machine]:
 
 def put_library(db: Statements, library: Library) -> None:
     """Store or refresh: the same build may be found under another prefix."""
+    build = msgspec.json.encode(library.build, order="sorted").decode()
     with db.transaction():
-        db.rows(
-            columns.insert("library", Library)
-            + f"ON CONFLICT (fingerprint) DO UPDATE SET {columns.renewed(Library, 'fingerprint')}",
-            columns.values(library)
-            | {"build": msgspec.json.encode(library.build, order="sorted").decode()},
-        )
+        renewed = columns.renewed(Library, "fingerprint")
+        changed = f"ON CONFLICT (fingerprint) DO UPDATE SET {renewed}"
+        columns.put(db, "library", library, changed, build=build)
 
 
 def add_library(db: Statements, library: Library) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from plumbline_db import columns, configurations, overlaps, rank_series, series, summaries, trust
 from plumbline_db.blobs import blob, text, times
@@ -43,6 +45,26 @@ def samples(db: Statements, run: int, case: int | None = None) -> list[Samples]:
     return sorted(every, key=lambda record: record.block)
 
 
+def by_case(
+    db: Statements, campaign: str, suite: str, sequence: int
+) -> dict[int, list[NDArray[np.int64]]]:
+    """The samples of each case of a launch in nanoseconds, one array a block, without warm-up, by
+    case number: where one plan holds the same case twice, or the same case with planted delays,
+    `runs.medians` would pool what this tells apart. Those of a transit too, so that blocks pair.
+    Only of cases whose check is ok; none where the launch has not finished."""
+    rows = db.rows(
+        """SELECT m.number, m.case_id
+           FROM suite JOIN run ON run.suite = suite.number
+           JOIN measurement m ON m.run = run.number
+           WHERE suite.campaign = :campaign AND suite.name = :suite AND run.sequence = :sequence
+             AND run.failure IS NULL AND m.outcome = 'ok'""",
+        {"campaign": campaign, "suite": suite, "sequence": sequence},
+    )
+    found = series.of(db, [number for number, _ in rows])
+    cases = {case: found[number].by_block() for number, case in rows if number in found}
+    return {case: blocks for case, blocks in cases.items() if blocks}
+
+
 def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
     """Store the records of the launch numbered `run`, inside the caller's transaction."""
     known = {"default": configurations.number(db, {})}
@@ -52,9 +74,9 @@ def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
         if isinstance(record, ConfigRecord):
             wanted = {name: reading.wanted for name, reading in record.knobs.items()}
             known[record.id] = configurations.number(db, wanted)
-            db.rows(
-                """INSERT INTO run_configuration
-                   VALUES (:run, :id, :configuration, :in_force, :reason, :readings)""",
+            columns.put_row(
+                db,
+                "run_configuration",
                 {
                     "run": run,
                     "id": record.id,
@@ -65,10 +87,8 @@ def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
                 },
             )
         elif isinstance(record, Order):
-            db.rows(
-                "INSERT INTO block_order (run, block, cases) VALUES (:run, :block, :cases)",
-                {"run": run, "block": record.block, "cases": blob(record.cases)},
-            )
+            order = {"run": run, "block": record.block, "cases": blob(record.cases)}
+            columns.put_row(db, "block_order", order)
     rows = _put_cases(db, run, others, known)
     series.put(db, rows, taken)
     summaries.put(db, rows, records)
@@ -90,34 +110,28 @@ def _put_cases(
         if record.config not in known:
             raise ValueError(f"case {record.case} names config {record.config}, which is not there")
         check = checks.get(record.case)
-        ((rows[record.case],),) = db.rows(
-            """INSERT INTO measurement (run, case_id, planned_case, begun, outcome, detail)
-               VALUES (:run, :case, :planned_case, :begun, :outcome, :detail)
-               RETURNING number""",
+        rows[record.case] = columns.put_row(
+            db,
+            "measurement",
             {
                 "run": run,
-                "case": record.case,
+                "case_id": record.case,
                 "planned_case": _planned_case(db, record, known[record.config]),
                 "begun": record.case in begun,
                 "outcome": check.outcome if check else None,
                 "detail": check.detail if check else "",
             },
+            "RETURNING number",
         )
     return rows
 
 
-_ASKED = (*CaseRecord.__struct_fields__[1:], "configuration")
-
-
 def _planned_case(db: Statements, record: CaseRecord, configuration: int) -> int:
     """Of its row, which is made where there is none."""
-    values = columns.values(record) | {"configuration": configuration}
-    same = " AND ".join(f"{name} = :{name}" for name in _ASKED)
-    insert = columns.insert("planned_case", CaseRecord, "configuration", but=["case"])
+    values = columns.values(record, "case") | {"configuration": configuration}
+    same = " AND ".join(f"{name} = :{name}" for name in values)
     row = db.row(f"SELECT number FROM planned_case WHERE {same}", values)  # noqa: S608
-    row = row or db.row(insert + "RETURNING number", values)
-    assert row is not None  # noqa: S101 - inserted just above
-    return int(row[0])
+    return int(row[0] if row else columns.put_row(db, "planned_case", values, "RETURNING number"))
 
 
 def records(db: Statements, run_id: str) -> list[ProbeRecord]:
@@ -140,7 +154,7 @@ def records(db: Statements, run_id: str) -> list[ProbeRecord]:
         )
     ]
     cases = db.rows(
-        f"""SELECT case_id, {", ".join(_ASKED[:-1])}, begun, outcome, detail
+        f"""SELECT case_id, {", ".join(CaseRecord.__struct_fields__[1:])}, begun, outcome, detail
             FROM measurement m JOIN planned_case p ON p.number = m.planned_case
             WHERE run = :run ORDER BY m.number""",  # noqa: S608
         key,

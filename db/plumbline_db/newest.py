@@ -24,7 +24,7 @@ def of_place(
         return []
     place = coverage.place
     speak = {share.campaign for share in coverage.stages[stage].shares}
-    key: dict[str, Any] = {"machine": place.machine, "library": place.fingerprint}
+    key: dict[str, Any] = {"machine": place.machine, "library_fingerprint": place.fingerprint}
     key |= {"nprocs": place.nprocs, "ppn": place.ppn, "command": command}
     cells: dict[tuple[Any, ...], NewestVerdict] = {}
     for campaign in coverage_renewal.in_order(coverage_renewal.campaigns_of(db, key))[stage]:

@@ -17,12 +17,11 @@ def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
     cells = list(
         enumerate(record for record in records if isinstance(record, Overlap | OverlapTrace))
     )
-    db.many(
-        """INSERT INTO overlap VALUES (:run, :position, :cell, :bench, :bytes, :sent, :kernel,
-               :work_ns, :test_ns, :units, :latencies, :halves, :delivered, :communication,
-               :computation, :both, :rank, :function, :requests, :threads, :helper, :spare)""",
+    columns.put_rows(
+        db,
+        "overlap",
         [
-            msgspec.structs.asdict(record)
+            columns.values(record, "communication_ns", "computation_ns", "both_ns")
             | {
                 "run": run,
                 "position": position,
@@ -34,11 +33,11 @@ def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
             if isinstance(record, Overlap)
         ],
     )
-    db.many(
-        """INSERT INTO overlap_trace VALUES (:run, :position, :cell, :rank, :triple, :part, :names,
-               :peers, :numbers, :begin, :end)""",
+    columns.put_rows(
+        db,
+        "overlap_trace",
         [
-            columns.values(record)
+            columns.values(record, "begin_ns", "end_ns")
             | {
                 "run": run,
                 "position": position,
@@ -52,13 +51,11 @@ def put(db: Statements, run: int, records: Sequence[ProbeRecord]) -> None:
         ],
     )
     latencies = [record for record in records if isinstance(record, OverlapLatency)]
-    db.many(
-        "INSERT INTO overlap_latency VALUES (:run, :position, :when, :ns)",
-        [
-            {"run": run, "position": position, "when": latency.when, "ns": blob(latency.ns)}
-            for position, latency in enumerate(latencies)
-        ],
-    )
+    rows = [
+        {"run": run, "position": position, "when": latency.when, "ns": blob(latency.ns)}
+        for position, latency in enumerate(latencies)
+    ]
+    columns.put_rows(db, "overlap_latency", rows)
 
 
 def of_run(db: Statements, run: int) -> list[ProbeRecord]:

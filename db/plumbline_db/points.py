@@ -29,10 +29,8 @@ def put(db: Statements, campaign: str, points: Sequence[SuitePoint]) -> None:
     """In one transaction. What is known of a place stays: it was first measured for that."""
     with db.transaction():
         campaigns.require(db, campaign)
-        db.many(
-            columns.insert("point", SuitePoint, "campaign") + "ON CONFLICT DO NOTHING",
-            [columns.values(point) | {"campaign": campaign} for point in points],
-        )
+        rows = [columns.values(point) | {"campaign": campaign} for point in points]
+        columns.put_rows(db, "point", rows, "ON CONFLICT DO NOTHING")
 
 
 def get(db: Statements, campaign: str) -> list[SuitePoint]:

@@ -9,8 +9,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from plumbline_db import columns
 from plumbline_db.blobs import packed, unpacked
 from plumbline_db.probe_records import ProbeRecord, RankSamples
+from plumbline_db.record import Record
 from plumbline_db.statements import Statements
 
 
@@ -31,10 +33,7 @@ def put(db: Statements, rows: Mapping[int, int], records: Sequence[ProbeRecord])
                         "samples": samples,
                     }
                 )
-    db.many(
-        "INSERT INTO rank_series VALUES (:measurement, :block, :rank, :n, :least_ns, :samples)",
-        values,
-    )
+    columns.put_rows(db, "rank_series", values)
 
 
 def of_run(db: Statements, run: int) -> list[RankSamples]:
@@ -50,7 +49,7 @@ def of_run(db: Statements, run: int) -> list[RankSamples]:
     return [RankSamples(case, block, ns) for (block, case), ns in found.items()]
 
 
-class RankTimes(msgspec.Struct, frozen=True):
+class RankTimes(Record, frozen=True):
     """Of a case in one launch: the median of a rank's times, all blocks together."""
 
     launch: int

@@ -84,33 +84,23 @@ def _insert(db: Statements, run: Run, records: Sequence[ProbeRecord], suite: Sui
     """The row of the launch and of its suite; returns the launch number."""
     if suite.name != run.suite:
         raise ValueError(f"launch {run.id} is of suite {run.suite}, not of {suite.name}")
-    number = suite_rows.number(db, run.campaign, suite)
-    values = msgspec.structs.asdict(run) | {"number": number}
     failure = run.failure
-    values["failure"] = None if failure is None else failure.kind
-    values["reason"] = "" if failure is None else failure.how
-    values["failed_case"] = None if failure is None else failure.case
-    values["under_way"] = "" if failure is None else failure.under_way
-    values["argv"] = _json(run.argv)
-    values["environment"] = _json(run.environment)
-    values["plan"] = text_blob(run.plan)
-    values["header"] = values["footer"] = None
+    values = columns.values(run, "campaign") | {
+        "suite": suite_rows.number(db, run.campaign, suite),
+        "failure": None if failure is None else failure.kind,
+        "reason": "" if failure is None else failure.how,
+        "failed_case": None if failure is None else failure.case,
+        "under_way": "" if failure is None else failure.under_way,
+        "plan": text_blob(run.plan),
+        "header": None,
+        "footer": None,
+    }
     for record in records:
         if isinstance(record, Header):
             values["header"] = text_blob(_json(record))
         elif isinstance(record, Footer):
             values["footer"] = _json(record)
-    ((number,),) = db.rows(
-        """INSERT INTO run (id, suite, sequence, failure, reason, failed_case, under_way, argv,
-                            environment, plan, stderr, started, seconds, timed_seconds, header,
-                            footer)
-           VALUES (:id, :number, :sequence, :failure, :reason, :failed_case, :under_way, :argv,
-                   :environment, :plan, :stderr, :started, :seconds, :timed_seconds, :header,
-                   :footer)
-           RETURNING number""",
-        values,
-    )
-    return int(number)
+    return int(columns.put_row(db, "run", values, "RETURNING number"))
 
 
 def get(db: Statements, campaign: str, suite: str, sequence: int) -> Run | None:

@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from plumbline_db import campaigns, columns, configurations, nan
+from plumbline_db import campaigns, columns, configurations
 from plumbline_db.records import Search, Trial
 from plumbline_db.statements import Statements
 
 
 def put(db: Statements, campaign: str, search: Search) -> None:
     """Store a search; one for the same cell in the same round is replaced."""
-    for trial in search.trials:
-        nan.refuse(trial, trial.ratio, trial.ratio_low, trial.ratio_high)
-    nan.refuse(search, search.bound_ratio)
     with db.transaction():
         campaigns.require(db, campaign)
-        ((number,),) = db.rows(
-            columns.insert("search", Search, "campaign", but=["trials"])
-            + "ON CONFLICT (campaign, round, function, nprocs, ppn, bytes) DO UPDATE SET "
+        number = columns.put_row(
+            db,
+            "search",
+            columns.values(search, "trials") | {"campaign": campaign},
+            "ON CONFLICT (campaign, round, function, nprocs, ppn, bytes) DO UPDATE SET "
             + f"{columns.renewed(Search, 'trials')} RETURNING number",
-            columns.values(msgspec.structs.replace(search, trials=[])) | {"campaign": campaign},
         )
         db.rows("DELETE FROM trial WHERE search = :search", {"search": number})
-        db.many(
-            columns.insert("trial", Trial, "search", "position", "configuration", but=["knobs"]),
-            [_values(db, int(number), position, t) for position, t in enumerate(search.trials)],
+        columns.put_rows(
+            db,
+            "trial",
+            [
+                columns.values(trial, "knobs")
+                | {"search": number, "position": position}
+                | {"configuration": configurations.number(db, trial.knobs)}
+                for position, trial in enumerate(search.trials)
+            ],
         )
-
-
-def _values(db: Statements, search: int, position: int, trial: Trial) -> dict[str, Any]:
-    values = msgspec.structs.asdict(trial)
-    knobs = values.pop("knobs")
-    values["configuration"] = configurations.number(db, knobs)
-    return values | {"search": search, "position": position}
 
 
 def all_searches(db: Statements, campaign: str) -> list[Search]:

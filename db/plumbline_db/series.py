@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline_db import shapes
+from plumbline_db import columns, shapes
 from plumbline_db.blobs import packed, unpacked
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import Samples
@@ -66,7 +66,7 @@ def put(db: Statements, rows: Mapping[int, int], records: Iterable[Samples]) -> 
     numbers: dict[str, int] = {}
     values = []
     for case, blocks in sorted(by_case.items(), key=lambda taken: rows[taken[0]]):
-        blocks.sort(key=_number)
+        blocks.sort(key=lambda record: record.block)
         layout, notes = shapes.laid_out(blocks)
         text = shapes.text_of(layout)
         if text not in numbers:
@@ -84,15 +84,7 @@ def put(db: Statements, rows: Mapping[int, int], records: Iterable[Samples]) -> 
                 "notes": notes,
             }
         )
-    db.many(
-        """INSERT INTO series VALUES (:measurement, :shape, :warmup_least_ns, :warmup, :least_ns,
-                                      :samples, :notes)""",
-        values,
-    )
-
-
-def _number(record: Samples) -> int:
-    return record.block
+    columns.put_rows(db, "series", values)
 
 
 def _shape(db: Statements, text: str) -> int:

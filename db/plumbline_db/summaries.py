@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plumbline_db import columns
 from plumbline_db.probe_records import ProbeRecord, Samples, Transit
 from plumbline_db.statements import Statements
 
@@ -29,11 +30,8 @@ def put(db: Statements, rows: Mapping[int, int], records: Iterable[ProbeRecord])
     """Store those of a launch, inside the caller's transaction. `rows`: measurements, by case id.
     Blocks of a transit do not count, and a case without samples has none."""
     values = {rows[case]: summary for case, summary in _by_case(records).items()}
-    names = ", ".join(f":{name}" for name in FIELDS)
-    db.many(
-        f"INSERT INTO summary VALUES (:measurement, {names})",  # noqa: S608
-        [{"measurement": number, **values[number]} for number in sorted(values)],
-    )
+    listed = [{"measurement": number, **values[number]} for number in sorted(values)]
+    columns.put_rows(db, "summary", listed)
 
 
 def require(db: Statements, run_id: str, records: Iterable[ProbeRecord]) -> None:
@@ -70,11 +68,8 @@ def add(db: Statements, run_id: str, those: Mapping[int, Mapping[str, Any]]) -> 
             {"run": run_id},
         )
     )
-    names = ", ".join(f":{name}" for name in FIELDS)
-    db.many(
-        f"INSERT INTO summary VALUES (:measurement, {names})",  # noqa: S608
-        [{"measurement": rows[case], **values} for case, values in those.items()],
-    )
+    listed = [{"measurement": rows[case], **values} for case, values in those.items()]
+    columns.put_rows(db, "summary", listed)
 
 
 def _by_case(records: Iterable[ProbeRecord]) -> dict[int, dict[str, Any]]:
@@ -103,13 +98,13 @@ def of(samples: NDArray[np.int64]) -> list[dict[str, Any]]:
     ordered = np.sort(samples, axis=1)
     # As Python's own: exact where two are so long that their sum is no 64-bit integer.
     low, high = ordered[:, (n - 1) // 2], ordered[:, n // 2]
-    columns = {
+    found = {
         "n": np.full(len(samples), n),
         "least_ns": ordered[:, 0],
         "median_ns": low / 2 + high / 2 if n % 2 == 0 else low.astype("<f8"),
         "greatest_ns": ordered[:, -1],
     }
     for name, share in _SHARES.items():
-        columns[name] = ordered[:, int(np.ceil(share * n)) - 1]
-    listed = [columns[name].tolist() for name in FIELDS]
+        found[name] = ordered[:, int(np.ceil(share * n)) - 1]
+    listed = [found[name].tolist() for name in FIELDS]
     return [dict(zip(FIELDS, row, strict=True)) for row in zip(*listed, strict=True)]

@@ -43,27 +43,23 @@ def put(
         found.setdefault(type(record), []).append(record)
     columns.put_list(db, "clock_sync", found.get(ClockSync, []), run=run)
     columns.put_list(db, "clock_model", found.get(ClockModel, []), run=run)
-    db.many(
-        "INSERT INTO clock_error VALUES (:run, :when, :since_ns, :errors_ns, :bounds_ns)",
-        [columns.values(error) | {"run": run} for error in found.get(ClockError, [])],
-    )
+    errors = [
+        columns.values(error, "when") | {"run": run, "moment": error.when}
+        for error in found.get(ClockError, [])
+    ]
+    columns.put_rows(db, "clock_error", errors)
     for table, kind in _OF_CASES.items():
-        db.many(
-            columns.insert(table, kind, "measurement", but=["case"]),
-            [
-                columns.values(record) | {"measurement": measurements[record.case]}
-                for record in found.get(kind, [])
-            ],
-        )
-    db.many(
-        """INSERT INTO pingpong VALUES (:run, :position, :first, :second, :pair, :bytes,
-                                        :round_trips)""",
-        [
-            msgspec.structs.asdict(pingpong)
-            | {"run": run, "position": position, "round_trips": blob(pingpong.round_trip_ns)}
-            for position, pingpong in enumerate(found.get(PingPong, []))
-        ],
-    )
+        rows = [
+            columns.values(record, "case") | {"measurement": measurements[record.case]}
+            for record in found.get(kind, [])
+        ]
+        columns.put_rows(db, table, rows)
+    pingpongs = [
+        columns.values(pingpong, "round_trip_ns")
+        | {"run": run, "position": position, "round_trips": blob(pingpong.round_trip_ns)}
+        for position, pingpong in enumerate(found.get(PingPong, []))
+    ]
+    columns.put_rows(db, "pingpong", pingpongs)
     hosts = [host for load in found.get(Load, []) for host in load.hosts]
     columns.put_list(db, "host_load", hosts, run=run)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plumbline_db import campaigns, columns, coverage_renewal, nan
+from plumbline_db import campaigns, columns, coverage_renewal
 from plumbline_db.records import Verdict
 from plumbline_db.statements import Statements
 
@@ -15,8 +15,6 @@ def put(db: Statements, campaign: str, stage: str, verdicts: Sequence[Verdict]) 
     for verdict in verdicts:
         if verdict.stage != stage:
             raise ValueError(f"a verdict of stage {verdict.stage} among those of {stage}")
-        numbers = (verdict.ratio, verdict.ratio_low, verdict.ratio_high)
-        nan.refuse(verdict, *numbers, verdict.p, verdict.p_adjusted)
     with db.transaction():
         campaigns.require(db, campaign)
         key = {"campaign": campaign, "stage": stage}

@@ -1,5 +1,5 @@
 """What `plumbline watch` is doing, which campaigns and cells it watches, and its canaries. Alarms
-and what was done about them are in alarms.py, what was told of them in notices.py."""
+and what was done about them are in alarms.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from plumbline_db import campaigns, columns
 from plumbline_db.records import CANARY
 from plumbline_db.statements import Statements
-from plumbline_db.watch_records import Canary, Watch, WatchDay, WatchedCampaign, WatchedCell
+from plumbline_db.watch_records import Canary, Notice, Watch, WatchDay, WatchedCampaign, WatchedCell
 
 # --- the daemon itself -------------------------------------------------------------------------
 
@@ -27,21 +27,28 @@ def get(db: Statements) -> Watch | None:
 
 def add(db: Statements, day: WatchDay) -> None:
     """Adds what has come to that day."""
-    with db.transaction():
-        count(db, day)
-
-
-def count(db: Statements, day: WatchDay) -> None:
-    """The same inside the caller's transaction."""
     numbers = [name for name in WatchDay.__struct_fields__ if name != "day"]
     more = ", ".join(f"{name} = {name} + excluded.{name}" for name in numbers)
-    columns.put(db, "watch_day", day, f"ON CONFLICT (day) DO UPDATE SET {more}")
+    with db.transaction():
+        columns.put(db, "watch_day", day, f"ON CONFLICT (day) DO UPDATE SET {more}")
 
 
 def days(db: Statements, since: str = "") -> list[WatchDay]:
     """From that day on (`2026-11-24`), in their order."""
     where = "WHERE day >= :since ORDER BY day"
     return columns.all_of(db, "watch_day", WatchDay, where, {"since": since})
+
+
+def tell(db: Statements, notice: Notice) -> None:
+    """That it was told by mail or webhook."""
+    with db.transaction():
+        columns.put(db, "notice", notice)
+
+
+def told(db: Statements, since: str) -> list[Notice]:
+    """From that time of day on, in the order in which they were made."""
+    where = "WHERE time >= :since ORDER BY number"
+    return columns.all_of(db, "notice", Notice, where, {"since": since})
 
 
 # --- what is watched ---------------------------------------------------------------------------
@@ -80,11 +87,8 @@ def cells(db: Statements, campaign: str) -> list[WatchedCell]:
 
 def put_cells(db: Statements, cells: Iterable[WatchedCell]) -> None:
     """Store, or replace; inside the caller's transaction."""
-    for cell in cells:
-        db.rows(
-            columns.insert("watched_cell", WatchedCell).replace("INSERT", "INSERT OR REPLACE", 1),
-            columns.values(cell),
-        )
+    changed = f"ON CONFLICT DO UPDATE SET {columns.renewed(WatchedCell)}"
+    columns.put_rows(db, "watched_cell", [columns.values(cell) for cell in cells], changed)
 
 
 def forget_cells(db: Statements, campaign: str, gone: Sequence[WatchedCell]) -> None:
@@ -106,7 +110,7 @@ def begin(db: Statements, canary: Canary) -> int:
 
 
 def renew(db: Statements, number: int, canary: Canary) -> None:
-    """What has become of it; inside the caller's transaction."""
+    """What has become of it."""
     columns.renew(db, "canary", number, canary)
 
 
@@ -120,9 +124,9 @@ def canaries(
     return found[::-1]
 
 
-def under_way(db: Statements, campaign: str, stage: str = CANARY) -> tuple[int, Canary] | None:
+def under_way(db: Statements, campaign: str) -> tuple[int, Canary] | None:
     """The one that was begun and has not ended: it goes on, whoever has begun it."""
     where = """WHERE campaign = :campaign AND stage = :stage AND outcome = 'under way'
                ORDER BY number DESC LIMIT 1"""
-    key = {"campaign": campaign, "stage": stage}
+    key = {"campaign": campaign, "stage": CANARY}
     return next(iter(columns.numbered(db, "canary", Canary, where, key)), None)

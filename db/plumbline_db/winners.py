@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plumbline_db import campaigns, columns, configurations, coverage_renewal, nan
+from plumbline_db import campaigns, columns, configurations, coverage_renewal
 from plumbline_db.records import Winner
 from plumbline_db.statements import Statements
 
 
 def put(db: Statements, campaign: str, winners: Sequence[Winner]) -> None:
     """Replace all winners of a campaign."""
-    for winner in winners:
-        nan.refuse(winner, winner.search_speedup, winner.speedup)
-        nan.refuse(winner, winner.speedup_low, winner.speedup_high)
     with db.transaction():
         campaigns.require(db, campaign)
         db.rows("DELETE FROM winner WHERE campaign = :campaign", {"campaign": campaign})
-        db.many(
-            columns.insert("winner", Winner, "campaign", "position"),
+        columns.put_rows(
+            db,
+            "winner",
             [
                 columns.values(winner)
                 | {"campaign": campaign, "position": position}

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from plumbline_db import campaigns, cases, runs
+from plumbline_db import campaigns, measurements, runs
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import Samples
@@ -21,7 +21,7 @@ def test_a_case_that_stands_twice_is_told_apart(started: Database) -> None:
     run = build.run("effects", 3)
     records = build.records(run, [Timed(), Timed(), Timed(outcome="wrong")], blocks=3)
     runs.put(started, run, records)
-    found = cases.samples(started, CAMPAIGN, "effects", 3)
+    found = measurements.by_case(started, CAMPAIGN, "effects", 3)
     assert sorted(found) == [0, 1]
     for number in found:
         wanted = [one.ns for one in records if isinstance(one, Samples) and one.case == number]
@@ -32,9 +32,9 @@ def test_a_case_that_stands_twice_is_told_apart(started: Database) -> None:
 def test_nothing_of_launches_that_failed_or_are_not_there(started: Database) -> None:
     failed = msgspec.structs.replace(build.run("effects", 1), failure=Failure("ended", "killed"))
     runs.put(started, failed, build.records(failed, [Timed()]))
-    assert cases.samples(started, CAMPAIGN, "effects", 1) == {}
-    assert cases.samples(started, CAMPAIGN, "effects", 2) == {}
-    assert cases.samples(started, "elsewhere", "effects", 1) == {}
+    assert measurements.by_case(started, CAMPAIGN, "effects", 1) == {}
+    assert measurements.by_case(started, CAMPAIGN, "effects", 2) == {}
+    assert measurements.by_case(started, "elsewhere", "effects", 1) == {}
 
 
 def other(number: int) -> Campaign:

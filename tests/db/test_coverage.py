@@ -11,6 +11,7 @@ import pytest
 from plumbline_db import campaigns, cost, coverage, runs, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.coverage import Count, Coverage
+from plumbline_db.layout import verifies_only
 from plumbline_db.records import Campaign, Suite, Verdict
 from tests.db import build
 
@@ -57,7 +58,7 @@ def heard(db: Database, stage: str) -> list[Campaign]:
     if stage == "before":
         return every
     won = {one.id for one in every if winners.get(db, one.id)}
-    some = [one for one in every if one.id in won or not campaigns.verifies_only(one)]
+    some = [one for one in every if one.id in won or not verifies_only(one.settings)]
     return sorted(some, key=lambda one: (one.state == "finished", one.id in won, one.finished))
 
 

@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from plumbline_db import alarms, cost, integrity, notices, pruning, runs, watching
+from plumbline_db import alarms, cost, integrity, pruning, runs, watching
 from plumbline_db.connection import Database
 from plumbline_db.records import AFTERWARDS, CANARY, Suite
 from plumbline_db.watch_records import (
@@ -164,9 +164,9 @@ def test_notices_come_back(started: Database) -> None:
         Notice("2025-03-03T10:00:00Z", "webhook", "slower", "failed", "no route"),
     ]
     for notice in told:
-        notices.put(started, notice)
-    assert notices.since(started, "2025-03-02") == told
-    assert notices.since(started, "2025-03-03") == told[1:]
+        watching.tell(started, notice)
+    assert watching.told(started, "2025-03-02") == told
+    assert watching.told(started, "2025-03-03") == told[1:]
 
 
 def _canary(db: Database, round: int, day: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline_db import alarms, campaigns, notices, runs, verdicts, watching, winners
+from plumbline_db import alarms, campaigns, runs, verdicts, watching, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Campaign, Verdict
 from plumbline_db.watch_records import (
@@ -114,4 +114,4 @@ def watch(db: Database, campaign: Campaign, now: datetime.datetime) -> None:
         )  # fmt: skip
         alarms.raised(db, alarm)
         alarms.opened(db, Retuning(campaign.id, text(now), "a change", "{}"))
-    notices.put(db, Notice(text(now), "mail", "MPI_Allreduce is slower", "sent"))
+    watching.tell(db, Notice(text(now), "mail", "MPI_Allreduce is slower", "sent"))

@@ -18,7 +18,7 @@ from prometheus_client.core import (
     StateSetMetricFamily,
 )
 
-from plumbline_db import notices, watching
+from plumbline_db import watching
 from plumbline_db.watch_records import Watch, WatchDay
 from plumbline_exporters.metrics.labels import unix
 from plumbline_exporters.metrics.scrape import Scrape, collector
@@ -162,7 +162,7 @@ def told(scrape: Scrape) -> Iterator[Metric]:
         "plumbline_notices", "Messages of the last 24 hours.", labels=("way", "state")
     )
     since = (scrape.now - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    found = [(notice.way, notice.state) for notice in notices.since(scrape.db, since)]
+    found = [(notice.way, notice.state) for notice in watching.told(scrape.db, since)]
     for way in ("mail", "webhook"):
         for state in ("sent", "failed", "held back"):
             messages.add_metric((way, state), found.count((way, state)))

@@ -11,6 +11,7 @@ import pytest
 
 from plumbline_db import campaigns, exports, verdicts, winners
 from plumbline_db.connection import Database
+from plumbline_db.layout import verifies_only
 from plumbline_exporters.bundle import load_bundle
 from plumbline_exporters.registry import write
 from tests.db import build
@@ -57,7 +58,7 @@ def test_verify_leaves_nothing_that_others_take_for_winners(checked: tuple[Path,
     database, large = checked
     with Database.open(database) as db:
         check = campaigns.get(db, None)
-        assert check.state == "finished" and campaigns.verifies_only(check)
+        assert check.state == "finished" and verifies_only(check.settings)
         assert exports.get(db, check.id) == [] != exports.get(db, large)
         assert verdicts.get(db, check.id, "before")
     assert not (database.parent / "exports" / check.id).exists()

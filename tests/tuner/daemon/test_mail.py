@@ -18,7 +18,7 @@ import pytest
 
 from plumbline.daemon import mail, notify
 from plumbline.daemon.configuration import Notify
-from plumbline_db import notices
+from plumbline_db import watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from tests.exporters.certificates import Authority
@@ -159,7 +159,7 @@ def test_a_wrong_password_is_said_and_not_shown(
     with served(Server(trusted, "tls")) as table:
         (said,) = notify.tell(db, with_password(table, tmp_path, "s3cret"), [NEWS], Clock())
     assert "refuses ann (code 535)" in said
-    (kept,) = notices.since(db, "")
+    (kept,) = watching.told(db, "")
     wrong = base64.b64encode(b"\0ann\0s3cret").decode()
     for text in (said, kept.detail):
         assert "s3cret" not in text and wrong not in text

@@ -15,7 +15,7 @@ import pytest
 from plumbline.daemon import notify
 from plumbline.daemon.configuration import Notify
 from plumbline.daemon.told import Told
-from plumbline_db import notices
+from plumbline_db import watching
 from plumbline_db.connection import Database
 from tests.tuner.daemon.watching import Clock
 
@@ -56,7 +56,7 @@ def test_a_webhook_gets_json(db: Database) -> None:
     with hook(got) as port:
         table = Notify(webhook=f"http://127.0.0.1:{port}/hook")
         assert notify.tell(db, table, [NEWS], Clock()) == []
-    told, (kept,) = json.loads(*got), notices.since(db, "")
+    told, (kept,) = json.loads(*got), watching.told(db, "")
     assert told["command"] == "plumbline x" and "MPI_Bcast at 64 B" in told["text"]
     assert (kept.way, kept.state) == ("webhook", "sent")
 
@@ -108,7 +108,7 @@ def test_a_mail_is_sent(db: Database) -> None:
 
 def test_nobody_there_is_kept_and_said(db: Database) -> None:
     (said,) = notify.tell(db, Notify(webhook="http://127.0.0.1:1/"), [NEWS], Clock())
-    (kept,) = notices.since(db, "")
+    (kept,) = watching.told(db, "")
     assert kept.state == "failed" and kept.detail in said
 
 
@@ -119,7 +119,7 @@ def test_so_many_a_day(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(5):
         clock.sleep(minutes=1)
         notify.tell(db, table, [NEWS], clock)
-    assert [one.state for one in notices.since(db, "")] == ["sent"] * 2 + ["held back"] * 3
+    assert [one.state for one in watching.told(db, "")] == ["sent"] * 2 + ["held back"] * 3
     clock.sleep(hours=24)
     notify.tell(db, table, [NEWS], clock)
     assert len(sent) == 3 and "3 messages before this one were held back" in sent[-1]

@@ -15,8 +15,9 @@ from plumbline.search.space.cells import Target
 from plumbline.search.space.select import Weights, by_benefit
 from plumbline.settings.identity import now
 from plumbline.settings.toolchain import Toolchain
-from plumbline_db import campaigns, exports, started
+from plumbline_db import exports, started
 from plumbline_db.errors import PlumblineError
+from plumbline_db.layout import verifies_only
 from plumbline_db.records import Campaign, Winner
 from plumbline_exporters import plumbline_sh
 from plumbline_exporters.bundle import Bundle
@@ -77,7 +78,7 @@ class Files:
         was asked to search nothing leaves no files that others would take for winners."""
         self._campaign = campaign
         self._in_force = self._folder
-        if winners or not campaigns.verifies_only(campaign):
+        if winners or not verifies_only(campaign.settings):
             self.write(winners)
         for folder in self._staged:
             shutil.rmtree(folder, ignore_errors=True)

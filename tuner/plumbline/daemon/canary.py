@@ -79,8 +79,7 @@ def take(work: Work, due: datetime) -> Canary:
         spent = canary_launches.spent(work, canary, choice, launches)
         failed = ended(work, canary, spent)
         failed = msgspec.structs.replace(failed, outcome="failed", detail=str(error))
-        with work.db.transaction():
-            watching.renew(work.db, number, failed)
+        watching.renew(work.db, number, failed)
         raise
     return _judged(work, number, canary, choice, measured)
 
@@ -152,7 +151,7 @@ def _judged(work: Work, number: int, canary: Canary, choice: Chosen, measured: M
                 told, detail=f"{told.detail}; so for a day: all cells are learnt anew"
             )
         watching.renew(db, number, told)
-        watching.count(db, day)
+        watching.add(db, day)
     return told
 
 

@@ -18,7 +18,7 @@ from plumbline.daemon.configuration import TEMPLATE_NAMES, Notify
 from plumbline.daemon.told import Told
 from plumbline.daemon.work import Clock, iso
 from plumbline.system import version
-from plumbline_db import notices
+from plumbline_db import watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.watch_records import Notice
@@ -81,7 +81,7 @@ def tell(db: Database, notify: Notify, news: Sequence[Told], clock: Clock) -> li
     for told in news:
         for way in ways_of(notify):
             notice = _told(db, notify, told, way, clock)
-            notices.put(db, notice)
+            watching.tell(db, notice)
             if notice.state == "failed":
                 said.append(f"{way} failed: {notice.detail}")
     return said
@@ -100,7 +100,7 @@ def ways_of(notify: Notify) -> list[Way]:
 
 def _told(db: Database, notify: Notify, told: Told, way: Way, clock: Clock) -> Notice:
     now, subject = clock(), told.what[:200]
-    every = [one for one in notices.since(db, iso(now - _REMEMBERED)) if one.way == way]
+    every = [one for one in watching.told(db, iso(now - _REMEMBERED)) if one.way == way]
     sent = [number for number, one in enumerate(every) if one.state == "sent"]
     today = iso(now - timedelta(days=1))
     if sum(every[number].time >= today for number in sent) >= notify.most_a_day:

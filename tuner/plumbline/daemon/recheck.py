@@ -146,12 +146,10 @@ def _launched(work: Work, cases: list[PlanCase], about: str) -> Measured:
     except PlumblineError as error:
         ended = canary.ended(work, row, work.measured(suite))
         failed = msgspec.structs.replace(ended, outcome="failed", detail=f"{about}: {error}")
-        with db.transaction():
-            watching.renew(db, number, failed)
+        watching.renew(db, number, failed)
         raise
     ended = msgspec.structs.replace(canary.ended(work, row, measured), outcome="judged")
-    with db.transaction():
-        watching.renew(db, number, ended)
+    watching.renew(db, number, ended)
     return measured
 
 

@@ -144,8 +144,7 @@ def finish(work: Work, number: int, row: Retuning) -> tuple[Retuning, Found]:
     if row.search is None:
         begun = identity.begin(db, work.here.toolchain, settings, new=True)
         row = msgspec.structs.replace(row, search=begun.id)
-        with db.transaction():
-            alarms.renew_retuning(db, number, row)
+        alarms.renew_retuning(db, number, row)
     else:
         begun = campaigns.get(db, row.search)
     if begun.state != "finished":

@@ -150,8 +150,7 @@ def _written_again(work: Work, number: int, row: Retuning) -> Retuning:
 
 def _applied(work: Work, number: int, row: Retuning, generation: int) -> Retuning:
     applied = msgspec.structs.replace(row, state="applied", generation=generation)
-    with work.db.transaction():
-        alarms.renew_retuning(work.db, number, applied)
+    alarms.renew_retuning(work.db, number, applied)
     looking.changed_by_us(work)
     return applied
 

@@ -29,7 +29,7 @@ from plumbline.settings.toolchain import Toolchain
 from plumbline.system.machine import processing_units
 from plumbline.system.placement import here
 from plumbline.verify.estimators import ESTIMATORS
-from plumbline_db import cases
+from plumbline_db import measurements
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Suite
@@ -201,7 +201,7 @@ class _Series:
             outcome = self._store.launch(self._suite, sequence, named, {})
             failure = outcome.run.failure
             if failure is None:
-                return cases.samples(
+                return measurements.by_case(
                     self._store.db, self._store.campaign, self._suite.name, sequence
                 )
             failures += not outcome.stored
