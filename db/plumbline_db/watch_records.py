@@ -129,6 +129,11 @@ class CellAlarm(Record, frozen=True):
         return not self.ended
 
 
+RetuningState = Literal[
+    "searching", "nothing better", "offered", "applied", "kept", "rolled back", "failed"
+]
+
+
 class Retuning(Record, frozen=True):
     """A search that watching has opened, for cells of `campaign`, because of a change. `search`:
     the campaign that searches (None: not begun). `offered`: there is something better, which
@@ -140,9 +145,7 @@ class Retuning(Record, frozen=True):
     because: str
     settings: str
     search: str | None = None
-    state: Literal[
-        "searching", "nothing better", "offered", "applied", "kept", "rolled back", "failed"
-    ] = "searching"
+    state: RetuningState = "searching"
     previous: int = 0
     generation: int = 0
     ended: str = ""

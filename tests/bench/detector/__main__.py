@@ -19,7 +19,7 @@ import numpy as np
 
 from plumbline.daemon.configuration import CanaryTable
 from plumbline.watch.design import Design
-from plumbline.watch.resolution import largest_scale
+from plumbline.watch.sizing import largest_scale
 from tests.bench.detector import figures
 from tests.bench.detector.figures import IN_TIME, Delay, FalseAlarms
 from tests.bench.detector.noise import (

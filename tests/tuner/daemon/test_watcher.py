@@ -95,13 +95,7 @@ def test_a_change_is_confirmed_searched_applied_and_kept(site: Site) -> None:
     assert "generation 1 was applied" in searched.told[0].what
     search = campaigns.get(site.db, row.search)
     assert search.state == "finished" and search.id != site.campaign.id
-    there = in_force.find(
-        site.db,
-        site.campaign,
-        site.work().here.toolchain,
-        site.starter,
-        site.configuration.apply,
-    )
+    there = in_force.find(site.db, site.campaign, site.work().here, site.configuration.apply)
     assert there.generation == 1 and not there.changed
     done = until(site, watcher, Step.CONFIRM)
     ((_, row),) = alarms.retunings(site.db)

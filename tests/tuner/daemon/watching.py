@@ -79,9 +79,8 @@ class Site:
         return toolchain(), self.starter
 
     def work(self) -> Work:
-        tools = toolchain()
-        there = in_force.find(self.db, self.campaign, tools, self.starter, self.configuration.apply)
-        here = Here(tools, self.starter)
+        here = Here(toolchain(), self.starter)
+        there = in_force.find(self.db, self.campaign, here, self.configuration.apply)
         return Work(
             self.db,
             self.campaign,

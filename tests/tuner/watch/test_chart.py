@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from plumbline.watch import chart
 from plumbline.watch.baseline import Baseline
 from plumbline.watch.design import Design
-from plumbline.watch.disturbance import disturbance
-from plumbline.watch.launches import of_launches
-from plumbline.watch.resolution import found_change, largest_scale
+from plumbline.watch.launches import disturbance, of_launches
 from plumbline.watch.run_length import FREEDOM, GAIN, run_length
+from plumbline.watch.sizing import found_change, largest_scale
 
 
 def test_more_cells_have_higher_thresholds() -> None:

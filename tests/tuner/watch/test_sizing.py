@@ -10,7 +10,7 @@ import pytest
 from plumbline.watch import sizing
 from plumbline.watch.canary import observe
 from plumbline.watch.design import LEAST_LEARNING, Design
-from plumbline.watch.resolution import largest_scale
+from plumbline.watch.sizing import largest_scale
 from plumbline.watch.state import CellState
 
 DESIGN = Design(cells=200, learning=40, launches=2, launches_max=12)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from plumbline.applied import conflicts, files, targets, texts
+from plumbline.applied import conflicts, targets, texts
 from plumbline.applied.generations import FORMAT, AppliedFile, Generation, Source, Store, sha256
 from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place
@@ -36,17 +36,12 @@ class Wish(msgspec.Struct, frozen=True):
 def apply(place: Place, wish: Wish, *, now: str, dry_run: bool = False) -> AppliedOutcome:
     """Raises PlumblineError, with the reason, before anything is changed."""
     store = Store(place.root, place.name, shared=place.shared)
+    # Refuses what can be known without a lock, so that not even a folder is made for it.
+    looked = _apply(place, store, wish, now, dry_run=True)
     if dry_run:
-        return _apply(place, store, wish, now, dry_run=True)
-    _look(place, wish)
+        return looked
     with store.locked():
         return _apply(place, store, wish, now, dry_run=False)
-
-
-def _look(place: Place, wish: Wish) -> None:
-    """Refuses what can be known without a lock, so that not even a folder is made for it."""
-    store = Store(place.root, place.name, shared=place.shared)
-    _apply(place, store, wish, "", dry_run=True)
 
 
 def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -> AppliedOutcome:
@@ -79,10 +74,7 @@ def _apply(place: Place, store: Store, wish: Wish, now: str, *, dry_run: bool) -
         targets.Edit(state.found, targets.with_set(state, target, place.name))
         for state, target in zip(states, wanted, strict=True)
     ]
-    changes = [change for edit in edits if (change := edit.change) is not None]
-    for edit in edits:
-        if edit.change is not None:
-            files.writable(edit.found)
+    changes = targets.changes(edits)
     if place.shared:
         _require_readable([place.root, *(state.found.real.parent for state in states)])
     if not dry_run and chosen not in store.numbers():

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plumbline.applied import files, targets
+from plumbline.applied import targets
 from plumbline.applied.generations import Generation, Store
 from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Scope
@@ -42,11 +42,7 @@ def rollback(
 def _rollback(
     scope: Scope, store: Store, everything: bool, force: bool, *, dry_run: bool
 ) -> AppliedOutcome:
-    known = store.generations(scope)
-    where = list(
-        dict.fromkeys(Path(target.path) for generation in known for target in generation.targets)
-    )
-    states = [targets.state(path, store.name) for path in where]
+    states = targets.states(store, scope)
     number = targets.in_force(states)
     if number == 0:
         return AppliedOutcome(
@@ -57,14 +53,7 @@ def _rollback(
     before, notes = _before(store, now, everything)
     edits = []
     for state in states:
-        target = next(
-            (
-                target
-                for target in (before.targets if before else [])
-                if target.path == str(state.found.path)
-            ),
-            None,
-        )
+        target = targets.target_of(before, state.found.path)
         if target is None:
             edits.append(targets.without(store, state))
         elif target.kind == "whole" and state.found.data and not state.number:
@@ -75,9 +64,7 @@ def _rollback(
         else:
             after = targets.with_set(state, target, store.name)
             edits.append(targets.Edit(state.found, after))
-    for edit in edits:
-        if edit.change is not None:
-            files.writable(edit.found)
+    changes = targets.changes(edits)
     if not dry_run:
         targets.carry_out(edits, store)
     return AppliedOutcome(
@@ -88,7 +75,7 @@ def _rollback(
         dry_run=dry_run,
         library=before.library.id if before else now.library.id if now else "",
         campaigns=[source.campaign.id for source in before.sources] if before else [],
-        changes=[change for edit in edits if (change := edit.change) is not None],
+        changes=changes,
         files=[str(store.path(before.number) / file) for file in sorted(before.files)]
         if before
         else [],

@@ -3,6 +3,7 @@ for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,24 +26,24 @@ class AppliedState(msgspec.Struct, frozen=True):
 
 def standing(mpi_prefix: Path | None) -> list[AppliedState]:
     """Those of this user and of the site. Raises PlumblineError where our marks are damaged."""
-    user = places.root_of("user", None, None)
-    roots: list[tuple[Scope, Path]] = [("site", places.site_root(mpi_prefix, None))]
-    if user is not None:
-        roots.insert(0, ("user", user))
     found = []
-    for scope, root in roots:
-        for name in names_in(root):
-            one = _in_force(Store(root, name, shared=scope == "site"), scope)
-            if one is not None:
-                found.append(AppliedState(scope, root, one, fits.other(one.library)))
+    for scope, store in stores(roots(mpi_prefix)):
+        one = targets.applied(store, targets.states(store, scope))
+        if one is not None:
+            root = store.folder.parent
+            found.append(AppliedState(scope, root, one, fits.other(one.library)))
     return found
 
 
-def _in_force(store: Store, scope: Scope) -> Generation | None:
-    paths = {
-        Path(target.path)
-        for generation in store.generations(scope)
-        for target in generation.targets
-    }
-    number = targets.in_force([targets.state(path, store.name) for path in sorted(paths)])
-    return store.read(number) if number else None
+def roots(mpi_prefix: Path | None) -> list[tuple[Scope, Path]]:
+    """Where generations of this user and of the site are. Takes the library's own tools."""
+    found: list[tuple[Scope, Path]] = [("site", places.site_root(mpi_prefix, None))]
+    if (user := places.root_of("user", None, None)) is not None:
+        found.insert(0, ("user", user))
+    return found
+
+
+def stores(roots: Sequence[tuple[Scope, Path]]) -> Iterator[tuple[Scope, Store]]:
+    for scope, root in roots:
+        for name in names_in(root):
+            yield scope, Store(root, name, shared=scope == "site")

@@ -52,8 +52,21 @@ def state(path: Path, name: str) -> TargetState:
     return TargetState(found, mine.number if mine else 0)
 
 
+def states(store: Store, scope: str) -> list[TargetState]:
+    """Of all files that a generation of this scope was written into. Raises PlumblineError where
+    our marks are damaged."""
+    every = [target for one in store.generations(scope) for target in one.targets]
+    return [state(Path(path), store.name) for path in dict.fromkeys(each.path for each in every)]
+
+
 def in_force(states: Sequence[TargetState]) -> int:
     return max((state.number for state in states), default=0)
+
+
+def applied(store: Store, states: Sequence[TargetState]) -> Generation | None:
+    """The generation in force; None: there is none, or it is gone."""
+    number = in_force(states)
+    return store.read(number) if number else None
 
 
 def require_untouched(store: Store, states: Sequence[TargetState], *, force: bool) -> None:
@@ -62,7 +75,7 @@ def require_untouched(store: Store, states: Sequence[TargetState], *, force: boo
         if force or not state.number:
             continue
         known = store.read(state.number)
-        target = _target(known, state.found.path)
+        target = target_of(known, state.found.path)
         if target is None:
             raise PlumblineError(
                 f"{state.found.path} names generation {state.number} in {store.folder}, which is "
@@ -94,7 +107,7 @@ def without(store: Store, one: TargetState) -> Edit:
     holders = [
         (store.path(each.number), target)
         for each in _chain(store, one.number)
-        if (target := _target(each, one.found.path)) is not None
+        if (target := target_of(each, one.found.path)) is not None
     ]
     left = blocks.without(one.found.text, store.name)
     if not holders:
@@ -125,9 +138,21 @@ def _chain(store: Store, number: int) -> list[Generation]:
     return found
 
 
-def _target(one: Generation | None, path: Path) -> AppliedFile | None:
+def target_of(one: Generation | None, path: Path) -> AppliedFile | None:
+    """What a generation has written there."""
     targets = one.targets if one else []
     return next((target for target in targets if target.path == str(path)), None)
+
+
+def changes(edits: Sequence[Edit]) -> list[Change]:
+    """Of the files that do not stay as they are. Raises PlumblineError where one of them cannot be
+    written."""
+    found = []
+    for edit in edits:
+        if (change := edit.change) is not None:
+            files.writable(edit.found)
+            found.append(change)
+    return found
 
 
 def carry_out(edits: Sequence[Edit], store: Store) -> None:

@@ -22,7 +22,7 @@ from plumbline.verify.statistics import Comparison
 from plumbline_db import alarms, machines, watching
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Machine
-from plumbline_db.watch_records import AlarmState, Retuning
+from plumbline_db.watch_records import AlarmState, Retuning, RetuningState
 from plumbline_exporters.bundle import load_bundle
 
 
@@ -121,10 +121,10 @@ def confirm(work: Work, number: int, row: Retuning) -> Retuning:
         outcome = take_out(work)
         now_there = f"generation {outcome.generation}" if outcome.generation else "nothing"
         detail = f"{'; '.join(harm)}: rolled back, in force is {now_there}"
-        return _ended(work, number, row, "rolled back", "stays", detail)
+        return ended(work, number, row, "rolled back", detail)
     gained = [f"{cell.named}: {recheck.interval(found[cell])}" for cell in before if cell in found]
     detail = "; ".join(gained) + " of what was learnt"
-    return _ended(work, number, row, "kept", "removed", detail)
+    return ended(work, number, row, "kept", detail, alarm_state="removed")
 
 
 def _to_be_searched(work: Work, number: int, row: Retuning, harm: str) -> Retuning:
@@ -153,37 +153,31 @@ def harmed(found: dict[Cell, Comparison], before: dict[Cell, float]) -> list[str
     ]
 
 
-def _ended(
+def ended(
     work: Work,
     number: int,
     row: Retuning,
-    state: str,
-    alarm_state: AlarmState,
+    state: RetuningState,
     detail: str,
+    *,
+    said: str = "",
+    alarm_state: AlarmState = "stays",
 ) -> Retuning:
-    ended = msgspec.convert(
-        msgspec.structs.asdict(row) | {"state": state, "ended": work.now(), "detail": detail},
-        Retuning,
-    )
-    end(work, number, ended, alarm_state, detail)
-    return ended
-
-
-def end(work: Work, number: int, row: Retuning, alarm_state: AlarmState, detail: str) -> None:
-    """With the alarms that opened it; their cells are learnt anew."""
+    """With the alarms that opened it, of which the same is `said`, or something else; their cells
+    are learnt anew."""
+    row = msgspec.structs.replace(row, state=state, ended=work.now(), detail=detail)
     db, id = work.db, work.campaign.id
     known = {cell_of(one): one for one in watching.cells(db, id)}
     opened_by = alarms.of_retuning(db, number)
     with db.transaction():
         alarms.renew_retuning(db, number, row)
         for at, alarm in opened_by:
-            ended = msgspec.structs.replace(
-                alarm, state=alarm_state, ended=row.ended, detail=f"{alarm.detail}; {detail}"
-            )
-            alarms.renew(db, at, ended)
-        recheck.forget(
-            work, known, _anew(row, [of_alarm(one) for _, one in opened_by], list(known))
-        )
+            told = f"{alarm.detail}; {said or detail}"
+            done = msgspec.structs.replace(alarm, state=alarm_state, ended=row.ended, detail=told)
+            alarms.renew(db, at, done)
+        searched = [of_alarm(one) for _, one in opened_by]
+        recheck.forget(work, known, _anew(row, searched, list(known)))
+    return row
 
 
 def _anew(row: Retuning, searched: Sequence[Cell], every: Sequence[Cell]) -> list[Cell]:

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from plumbline.daemon import canary_launches, cells
-from plumbline.daemon.cells import Cell, Chosen, cell_of
+from plumbline.daemon.cells import Cell, Chosen, cell_of, state_of, with_state
 from plumbline.daemon.work import Measured, Work, iso, moment_of
 from plumbline.measure.experiment import REFERENCE_CELLS
 from plumbline.system.words import counted
@@ -87,7 +87,7 @@ def take(work: Work, due: datetime) -> Canary:
 def _launches(work: Work, choice: Chosen) -> dict[Cell, int]:
     """In how many launches of a canary each cell takes part, by its noise."""
     design, known = work.configuration.design, watching.cells(work.db, work.campaign.id)
-    states = {cell_of(cell): msgspec.json.decode(cell.state, type=CellState) for cell in known}
+    states = {cell_of(cell): state_of(cell) for cell in known}
     return {cell: launches_of(design, states.get(cell, CellState())) for cell in choice.roles}
 
 
@@ -183,9 +183,7 @@ def _said(ended: Canary, seen: Watched[Cell], references: int) -> Canary:
 def _design(work: Work, known: Mapping[Cell, WatchedCell]) -> tuple[Design, dict[Cell, CellState]]:
     """With another design states are not the same: what was learnt stays, and sums begin anew."""
     design = work.configuration.design
-    states = {
-        cell: msgspec.json.decode(stored.state, type=CellState) for cell, stored in known.items()
-    }
+    states = {cell: state_of(stored) for cell, stored in known.items()}
     watched = watching.campaign(work.db, work.campaign.id)
     text = _design_text(design)
     if watched is not None and watched.design != text:
@@ -238,15 +236,9 @@ def end_learning(work: Work) -> None:
     stored = [
         cell for cell in watching.cells(work.db, work.campaign.id) if cell.role != "reference"
     ]
-    states = [msgspec.json.decode(cell.state, type=CellState).learnt_so_far() for cell in stored]
+    ended = [with_state(cell, state_of(cell).learnt_so_far()) for cell in stored]
     with work.db.transaction():
-        watching.put_cells(
-            work.db,
-            [
-                msgspec.structs.replace(one, state=msgspec.json.encode(state).decode())
-                for one, state in zip(stored, states, strict=True)
-            ],
-        )
+        watching.put_cells(work.db, ended)
 
 
 def middle_of(state: CellState) -> float:

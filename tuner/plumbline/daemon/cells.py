@@ -12,6 +12,7 @@ from plumbline.core.plan import PlanCase
 from plumbline.search.outcome import deciding
 from plumbline.search.space.cells import Target
 from plumbline.settings.toolchain import Variant
+from plumbline.watch.state import CellState
 from plumbline_db.records import Verdict, Winner
 from plumbline_db.watch_records import WatchedCell
 
@@ -37,6 +38,15 @@ class Cell(NamedTuple):
 
 def cell_of(watched: WatchedCell) -> Cell:
     return Cell(watched.function, watched.variant, watched.bytes)
+
+
+def state_of(watched: WatchedCell) -> CellState:
+    """Of the detector."""
+    return msgspec.json.decode(watched.state, type=CellState)
+
+
+def with_state(watched: WatchedCell, state: CellState) -> WatchedCell:
+    return msgspec.structs.replace(watched, state=msgspec.json.encode(state).decode())
 
 
 class Chosen(msgspec.Struct, frozen=True):

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from importlib import resources
 from pathlib import Path
+from string import Template
+from urllib.parse import urlsplit
 
 import msgspec
 
-from plumbline.daemon.configuration import Configuration
-from plumbline.daemon.problems import problems
+from plumbline.daemon.configuration import TEMPLATE_NAMES, Configuration, Notify, Serve
+from plumbline.daemon.texts import host_port
+from plumbline.daemon.windows import OpenTimes, Window
 from plumbline.system import toml
 from plumbline_db.errors import UsageError
+
+_ADDRESS = re.compile(r"[^@\s<>,]+@[^@\s<>,]+\Z")
 
 
 def read(path: Path | None) -> Configuration:
@@ -20,7 +28,7 @@ def read(path: Path | None) -> Configuration:
     document = toml.read(path, f"configuration {path}")
     found = document.convert(Configuration)
     try:
-        for problem in problems(found):
+        for problem in _problems(found):
             raise UsageError(problem)
     except UsageError as error:
         raise document.refused(str(error)) from error
@@ -46,3 +54,61 @@ def _beside(folder: Path, found: Configuration) -> Configuration:
 def example() -> str:
     """A commented configuration with all keys."""
     return resources.files("plumbline.daemon").joinpath("example.toml").read_text("utf-8")
+
+
+def _problems(found: Configuration) -> Iterator[str]:
+    """What cannot be, though each value may stand there. Parsers of texts raise UsageError."""
+    if found.campaign_file and found.campaign:
+        yield "campaign_file and campaign: name one of them"
+    if found.canary.interval < timedelta(seconds=1):
+        yield "canary.every must be a second at least"
+    launches, rows = found.keep.ages
+    if launches > rows:
+        yield "keep.launches is longer than keep.rows: launches go before what tells of them"
+    if _is_never_open(found.schedule.times):
+        yield "schedule: blackouts cover all windows, so that nothing would ever be measured"
+    if (found.apply.scope == "modules") != bool(found.apply.modules):
+        yield "apply: scope modules goes with modules = DIR"
+    if found.apply.auto and not found.apply.scope:
+        yield "apply.auto needs a scope: user, site or modules"
+    yield from _of_serve(found.serve)
+    yield from _of_notify(found.notify)
+
+
+def _of_serve(serve: Serve) -> Iterator[str]:
+    if serve.listen:
+        host_port("serve.listen", serve.listen)
+    elif serve.web_config or serve.allow_hosts:
+        yield "serve: web_config and allow_hosts go with listen"
+
+
+def _of_notify(notify: Notify) -> Iterator[str]:
+    for each in (*notify.mail_to, *filter(None, [notify.mail_from])):
+        if not _ADDRESS.match(each):
+            yield f"notify: {each!r} is no mail address"
+    if notify.mail_to and not notify.mail_from:
+        yield "notify: mail_to needs mail_from"
+    host_port("notify.smtp", notify.smtp)
+    if bool(notify.smtp_user) != bool(notify.smtp_password_file):
+        yield "notify: smtp_user and smtp_password_file go together"
+    if notify.smtp_user and notify.smtp_tls == "none":
+        yield "notify: smtp_user needs smtp_tls, so that the password is not sent for all to read"
+    template = Template(notify.template)
+    unknown = sorted(set(template.get_identifiers()) - set(TEMPLATE_NAMES))
+    if unknown or not template.is_valid():
+        yield (
+            f"notify.template: {f'${unknown[0]} is none' if unknown else 'a $ names none'} of "
+            f"{', '.join(f'${name}' for name in TEMPLATE_NAMES)}; a $ itself is $$"
+        )
+    if notify.webhook:
+        parts = urlsplit(notify.webhook)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            yield "notify.webhook must be an http or https address"
+
+
+def _is_never_open(times: OpenTimes) -> bool:
+    """In a week without blackouts by date."""
+    weekly = tuple(one for one in times.blackouts if isinstance(one, Window))
+    plain = msgspec.structs.replace(times, blackouts=weekly)
+    monday = datetime(2026, 1, 5, tzinfo=UTC)
+    return all(plain.closed(monday + timedelta(minutes=5 * n)) for n in range(7 * 24 * 12))

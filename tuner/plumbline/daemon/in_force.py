@@ -3,7 +3,6 @@ the files that the campaign has exported, else nothing. Canaries start with it a
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +10,11 @@ from pathlib import Path
 import msgspec
 
 from plumbline.applied import places, standing, targets
-from plumbline.applied.generations import Generation, Source, Store
+from plumbline.applied.generations import Generation, Source, Store, sha256
 from plumbline.applied.places import Place
 from plumbline.campaign import proof
 from plumbline.daemon.configuration import Applying
+from plumbline.daemon.watched import Here
 from plumbline.launch.starter import Starter
 from plumbline.settings.toolchain import Toolchain
 from plumbline_db import exports
@@ -50,7 +50,7 @@ class InForce(msgspec.Struct, frozen=True):
             return self.what
         sums = "".join(f"{name} {value}\n" for name, value in sorted(self.files.items()))
         changed = f", of which {', '.join(self.changed)} changed since" if self.changed else ""
-        return f"{self.what}{changed} ({_sha256(sums.encode())[:12]})"
+        return f"{self.what}{changed} ({sha256(sums.encode())[:12]})"
 
 
 def place_of(applying: Applying, toolchain: Toolchain) -> Place | None:
@@ -62,19 +62,14 @@ def place_of(applying: Applying, toolchain: Toolchain) -> Place | None:
     return places.place(applying.scope, toolchain.family, toolchain.installation, modules, store)
 
 
-def store_of(place: Place) -> Store:
-    return Store(place.root, place.name, shared=place.shared)
-
-
 def applied(applying: Applying, toolchain: Toolchain) -> tuple[Store, Generation] | None:
     """The generation in force where the daemon applies; where it does not, one of this user or of
     the site for this library. Raises PlumblineError where our marks are damaged."""
     place = place_of(applying, toolchain)
     if place is not None:
-        store = store_of(place)
+        store = Store(place.root, place.name, shared=place.shared)
         states = [targets.state(where.path, place.name) for where in place.where]
-        number = targets.in_force(states)
-        known = store.read(number) if number else None
+        known = targets.applied(store, states)
         return None if known is None else (store, known)
     if toolchain.family.simulates:
         return None
@@ -86,27 +81,20 @@ def applied(applying: Applying, toolchain: Toolchain) -> tuple[Store, Generation
     return None
 
 
-def find(
-    db: Statements, campaign: Campaign, toolchain: Toolchain, starter: Starter, applying: Applying
-) -> InForce:
+def find(db: Statements, campaign: Campaign, here: Here, applying: Applying) -> InForce:
     """Raises PlumblineError where it cannot be read."""
-    there = applied(applying, toolchain)
+    there = applied(applying, here.toolchain)
     if there is not None:
-        return _of_generation(*there, toolchain, starter)
-    return _exported(db, campaign, starter)
+        return _of_generation(*there, here)
+    return _exported(db, campaign, here.starter)
 
 
-def _of_generation(
-    store: Store, one: Generation, toolchain: Toolchain, starter: Starter
-) -> InForce:
+def _of_generation(store: Store, one: Generation, here: Here) -> InForce:
     folder = store.path(one.number)
     files, changed = _sums({folder / name: known for name, known in one.files.items()})
     parameters = dict(_parameters(one))
-    script = folder / plumbline_sh.FILE_NAME
-    environment: dict[str, str] = {}
-    if os.access(script, os.R_OK):
-        environment = proof.environment_of(script, starter.clean_environment())
-    for name in toolchain.family.in_environment(dict.fromkeys(parameters, "")):
+    environment = _environment(folder / plumbline_sh.FILE_NAME, here.starter)
+    for name in here.toolchain.family.in_environment(dict.fromkeys(parameters, "")):
         environment.pop(name, None)
     what = f"generation {one.number} of {one.name}"
     return InForce(
@@ -129,11 +117,16 @@ def _exported(db: Statements, campaign: Campaign, starter: Starter) -> InForce:
     if script is None:
         return InForce("the library as it is: nothing is exported or applied")
     files, changed = _sums(known)
-    environment: dict[str, str] = {}
-    if os.access(script, os.R_OK):
-        environment = proof.environment_of(script, starter.clean_environment())
     what = f"the exported files of {campaign.id}"
+    environment = _environment(script, starter)
     return InForce(what, 0, str(script.parent), files, changed, {}, environment)
+
+
+def _environment(script: Path, starter: Starter) -> dict[str, str]:
+    """What a launch gets by sourcing it; nothing where it cannot be read."""
+    if not os.access(script, os.R_OK):
+        return {}
+    return proof.environment_of(script, starter.clean_environment())
 
 
 def _sums(known: dict[Path, str]) -> tuple[dict[str, str], list[str]]:
@@ -142,14 +135,10 @@ def _sums(known: dict[Path, str]) -> tuple[dict[str, str], list[str]]:
     changed: list[str] = []
     for path, wanted in known.items():
         try:
-            now = _sha256(path.read_bytes())
+            now = sha256(path.read_bytes())
         except OSError:
             now = "gone"
         found[str(path)] = now
         if now != wanted:
             changed.append(path.name)
     return found, sorted(changed)
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

@@ -73,13 +73,7 @@ def changed_by_us(work: Work) -> None:
     row = watching.campaign(work.db, work.campaign.id)
     if row is None:
         return
-    there = in_force.find(
-        work.db,
-        work.campaign,
-        work.here.toolchain,
-        work.here.starter,
-        work.configuration.apply,
-    )
+    there = in_force.find(work.db, work.campaign, work.here, work.configuration.apply)
     seen = msgspec.structs.replace(work, in_force=there)
     new = facts(seen)
     kept = row.fingerprint | {name: new[name] for name in (FILES, fingerprint.SITE)}

@@ -98,16 +98,7 @@ def _within(winner: Winner, where: Range) -> Winner:
 def _without(winner: Winner, taken: Iterable[Range]) -> list[Winner]:
     pieces = [winner]
     for low, high in taken:
-        left: list[Winner] = []
-        for piece in pieces:
-            if not _meets(piece, (low, high)):
-                left.append(piece)
-                continue
-            if piece.bytes_from < low:
-                left.append(_within(piece, (piece.bytes_from, low - 1)))
-            if piece.bytes_to > high:
-                left.append(_within(piece, (high + 1, piece.bytes_to)))
-        pieces = left
+        pieces = [part for piece in pieces for part in ranges.without(piece, low, high)]
     return pieces
 
 

@@ -11,12 +11,11 @@ import msgspec
 
 from plumbline.core.plan import PlanCase
 from plumbline.daemon import canary
-from plumbline.daemon.cells import Cell, cell_of
+from plumbline.daemon.cells import Cell, cell_of, state_of, with_state
 from plumbline.daemon.work import Measured, Work
 from plumbline.measure.experiment import REFERENCE_CELLS, of_round, without_shared_factor
 from plumbline.settings.identity import chosen
 from plumbline.verify.statistics import Comparison, paired_ratio
-from plumbline.watch.state import CellState
 from plumbline_db import alarms, watching
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import RECHECK, Suite
@@ -62,7 +61,8 @@ def take(work: Work) -> list[CellAlarm]:
         for number, alarm in judged:
             alarms.renew(db, number, alarm)
         forget(work, known, anew)
-        watching.put_cells(db, [_rested(known[cell]) for cell in rest if cell in known])
+        rested = [known[cell] for cell in rest if cell in known]
+        watching.put_cells(db, [with_state(cell, state_of(cell).rested()) for cell in rested])
         for alarm in more:
             alarms.raised(db, alarm)
     return [*(alarm for _, alarm in judged), *more]
@@ -78,7 +78,7 @@ def _of_their_functions(
         cell
         for cell, stored in known.items()
         if cell.function in functions and stored.role != "reference"
-        if cell not in slower and _state(stored).baseline is not None
+        if cell not in slower and state_of(stored).baseline is not None
     ]
 
 
@@ -163,7 +163,7 @@ def compared(
     far as so few launches can. With too few references nothing can be said."""
 
     def offs(cell: Cell) -> list[float]:
-        middle = canary.middle_of(_state(known[cell]))
+        middle = canary.middle_of(state_of(known[cell]))
         return [
             math.log(seconds / known[cell].seconds) - middle for seconds in measured.times[cell]
         ]
@@ -222,15 +222,6 @@ def interval(found: Comparison) -> str:
     if found.low is None or found.high is None:
         return f"{found.ratio:.2f} times"
     return f"{found.ratio:.2f} times ({found.low:.2f}-{found.high:.2f})"
-
-
-def _state(stored: WatchedCell) -> CellState:
-    return msgspec.json.decode(stored.state, type=CellState)
-
-
-def _rested(stored: WatchedCell) -> WatchedCell:
-    state = _state(stored).rested()
-    return msgspec.structs.replace(stored, state=msgspec.json.encode(state).decode())
 
 
 def _right_sides(work: Work, cell: Cell) -> list[tuple[PlanCase, str]]:

@@ -113,20 +113,17 @@ def _is_one_for_all(space: Space, function: str) -> bool:
     return entry is not None and entry.sizes != "each"
 
 
-def run_campaign(
-    work: Work, campaign: Campaign, settings: Settings, folder: Path | None = None
-) -> Campaign:
+def run_campaign(work: Work, campaign: Campaign, settings: Settings) -> Campaign:
     """To its end, or on from where it stood. Raises PlumblineError."""
     toolchain = work.here.toolchain
     if site := set_by_site(toolchain):
         raise HopelessError(f"{'; '.join(site)}: {OUT}")
     starter = work.here.starter
     starter.keep_apart(campaign)
-    where = folder or export_folder.claim(work.db, work.db.path, campaign)
+    where = export_folder.claim(work.db, work.db.path, campaign)
     store = LaunchStore(work.db, campaign.id, starter, work.progress)
     done = loop.Loop(store, toolchain, campaign, settings, where).run()
-    if folder is None:
-        export_folder.release(where)
+    export_folder.release(where)
     return done
 
 

@@ -3,7 +3,10 @@ database how it stands. What it says to a log is given to `say`: only the comman
 
 from __future__ import annotations
 
+import os
+import socket
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -12,7 +15,7 @@ from typing import Protocol
 
 import msgspec
 
-from plumbline.daemon import configuration_file, itself, notify, told
+from plumbline.daemon import configuration_file, notify, told
 from plumbline.daemon.backups import Backups, Made
 from plumbline.daemon.configuration import Configuration
 from plumbline.daemon.sd_notify import Notifier, Watchdog
@@ -74,7 +77,7 @@ class Service:
         found = configuration_file.read(file)
         self._watcher = Watcher(found, clock, find, self._alive)
         self._backups = Backups(database)
-        self._watch = itself.begun(found, file, iso(clock()))
+        self._watch = _begun(found, file, iso(clock()))
         self._error_told = ""
         self._beside: Beside | None = None
 
@@ -248,6 +251,26 @@ class Service:
 
     def _lives(self) -> bool:
         return time.monotonic() - self._beat < _LIVES_SECONDS
+
+
+def _begun(configuration: Configuration, file: Path | None, now: str) -> Watch:
+    """`file`: where the configuration was read from, at the time of day `now`."""
+    return Watch(
+        daemon=uuid.uuid4().hex,
+        state="running",
+        pid=os.getpid(),
+        host=socket.gethostname(),
+        started=now,
+        stepped="",
+        step=Step.WAIT.value,
+        waits_for="",
+        next_canary="",
+        error="",
+        failed="",
+        file="" if file is None else str(file.absolute()),
+        configuration=configuration.told,
+        read=now,
+    )
 
 
 @contextmanager

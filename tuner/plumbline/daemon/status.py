@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline.daemon.cells import state_of
 from plumbline.daemon.work import iso, moment_of
 from plumbline.watch.design import Design
-from plumbline.watch.resolution import found_change, largest_scale
-from plumbline.watch.sizing import launches_of
+from plumbline.watch.sizing import found_change, largest_scale, launches_of
 from plumbline.watch.state import CellState
 from plumbline_db import alarms, campaigns, cost, lock, watching, way_back
 from plumbline_db.connection import Database
@@ -105,7 +105,7 @@ def _campaign(db: Database, id: str, now: datetime) -> CampaignStatus:
     own = [cell for cell in cells if cell.role != "reference"]
     finished = moment_of(campaign.finished)
     last = watching.canaries(db, id, last=1)
-    states = {cell: msgspec.json.decode(cell.state, type=CellState) for cell in own}
+    states = {cell: state_of(cell) for cell in own}
     design = msgspec.json.decode(row.design, type=Design)
     return CampaignStatus(
         campaign=id,

@@ -101,25 +101,25 @@ def _search(work: Work) -> Advance:
     except PlumblineError as error:
         if work.tries_again and not isinstance(error, searching.HopelessError):
             raise
-        row = msgspec.structs.replace(row, state="failed", ended=work.now(), detail=str(error))
-        applying.end(work, number, row, "stays", f"the search failed: {error}")
-    opened_by = [one for _, one in alarms.of_retuning(work.db, number)]
-    return _news(work, Step.SEARCH, told.of_retuning(row, opened_by, _shows(work, row)))
+        said = f"the search failed: {error}"
+        row = applying.ended(work, number, row, "failed", str(error), said=said)
+    return _told_of(work, Step.SEARCH, number, row)
 
 
-def _shows(work: Work, row: Retuning) -> str:
+def _told_of(work: Work, step: Step, number: int, row: Retuning) -> Advance:
+    show = f"plumbline results --campaign {row.search or work.campaign.id}"
     if row.state == "offered":
-        return row.detail.partition(" (")[0]
-    return f"plumbline results --campaign {row.search or work.campaign.id}"
+        show = row.detail.partition(" (")[0]
+    opened_by = [one for _, one in alarms.of_retuning(work.db, number)]
+    return _news(work, step, told.of_retuning(row, opened_by, show))
 
 
 def _found(work: Work, number: int, row: Retuning, found: searching.Found) -> Retuning:
     there = work.in_force.source(work.campaign)
     begun = there is not None and there.campaign.id == row.search
     if not found.better and not begun:  # what was begun to be applied is no better than itself
-        ended = msgspec.structs.replace(row, state="nothing better", ended=work.now())
-        applying.end(work, number, ended, "stays", "nothing better was found")
-        return ended
+        said = "nothing better was found"
+        return applying.ended(work, number, row, "nothing better", row.detail, said=said)
     search = campaigns.get(work.db, row.search)
     show = applying.command(work, search.id)
     if not found.winners:
@@ -156,9 +156,7 @@ def _applied(work: Work, number: int, row: Retuning, generation: int) -> Retunin
 
 
 def _offered(work: Work, number: int, row: Retuning, show: str) -> Retuning:
-    ended = msgspec.structs.replace(row, state="offered", ended=work.now(), detail=show)
-    applying.end(work, number, ended, "stays", f"to be done: {show}")
-    return ended
+    return applying.ended(work, number, row, "offered", show, said=f"to be done: {show}")
 
 
 def _confirm(work: Work) -> Advance:
@@ -168,8 +166,7 @@ def _confirm(work: Work) -> Advance:
     number, row = there
     row = applying.confirm(work, number, row)
     looking.changed_by_us(work)
-    opened_by = [one for _, one in alarms.of_retuning(work.db, number)]
-    return _news(work, Step.CONFIRM, told.of_retuning(row, opened_by, _shows(work, row)))
+    return _told_of(work, Step.CONFIRM, number, row)
 
 
 def begun(db: Database, here: Here, settings: Settings) -> Campaign:

@@ -11,11 +11,10 @@ import msgspec
 from plumbline.daemon import in_force, looking, neighbour, removal, schedule, step, taking, told
 from plumbline.daemon import watched as watched_campaigns
 from plumbline.daemon.configuration import Configuration
-from plumbline.daemon.progress import Paused, StepProgress
 from plumbline.daemon.step import Next, Situation, Step
 from plumbline.daemon.taking import Advance
 from plumbline.daemon.watched import Finder, Here, WatchedTask
-from plumbline.daemon.work import Clock, Work, iso, moment_of
+from plumbline.daemon.work import Clock, Paused, StepProgress, Work, iso, moment_of
 from plumbline_db import alarms, watching
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, of_machine
@@ -67,10 +66,7 @@ class Watcher:
         """What would be done now, and when the next canary is due, of each campaign."""
         found = []
         for each in watched_campaigns.asked(db, self.configuration):
-            row = None if each.campaign is None else watching.campaign(db, each.campaign.id)
-            now = self._clock()
-            due = self._due(row, now)
-            following = step.following(self._known(db, each, row, due=due.now(now)))
+            _, following, due = self._following(db, each, self._clock())
             found.append((each, following, due))
         return found
 
@@ -79,9 +75,7 @@ class Watcher:
         until, _ = self._resting.get(asked.name, (now, REST))
         if until > now:
             return Advance(Step.WAIT, asked.name, _ERROR, until)
-        row = None if asked.campaign is None else watching.campaign(db, asked.campaign.id)
-        due = self._due(row, now)
-        following = step.following(self._known(db, asked, row, due=due.now(now)))
+        row, following, due = self._following(db, asked, now)
         looked = self._looked.get(asked.name, _NEVER)
         if following.step is Step.WAIT and (row is None or now - looked < LOOK_EVERY):
             return Advance(Step.WAIT, asked.name, following.because, due.at)
@@ -123,7 +117,6 @@ class Watcher:
     def _work(
         self, db: Database, asked: WatchedTask, campaign: Campaign, here: Here, taken: Step
     ) -> Work:
-        applying = self.configuration.apply
         long = taken in (Step.SEARCH, Step.CAMPAIGN)
         progress = StepProgress(
             db,
@@ -138,7 +131,7 @@ class Watcher:
             settings=asked.settings,
             here=here,
             configuration=self.configuration,
-            in_force=in_force.find(db, campaign, here.toolchain, here.starter, applying),
+            in_force=in_force.find(db, campaign, here, self.configuration.apply),
             clock=self._clock,
             progress=progress,
             tries_again=self._rest(asked) < LONGEST_REST,
@@ -146,10 +139,15 @@ class Watcher:
 
     # --- what is known ---------------------------------------------------------------------------
 
-    def _due(self, row: WatchedCampaign | None, now: datetime) -> schedule.Due:
+    def _following(
+        self, db: Database, asked: WatchedTask, now: datetime
+    ) -> tuple[WatchedCampaign | None, Next, schedule.Due]:
+        """The row of a campaign, its next step, and when its next canary is due."""
+        row = None if asked.campaign is None else watching.campaign(db, asked.campaign.id)
         stored = moment_of(row.due) if row else None
         interval, times = self.configuration.canary.interval, self.configuration.schedule.times
-        return schedule.due(stored, interval, times, now)
+        due = schedule.due(stored, interval, times, now)
+        return row, step.following(self._known(db, asked, row, due=due.now(now))), due
 
     def _known(
         self, db: Database, asked: WatchedTask, row: WatchedCampaign | None, *, due: bool

@@ -1,4 +1,4 @@
-"""What a step of watching one campaign has at hand."""
+"""What a step of watching one campaign has at hand, and what its launches are told to."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from plumbline.daemon.configuration import Configuration
 from plumbline.daemon.in_force import InForce
 from plumbline.daemon.watched import Here
 from plumbline.measure import tables
-from plumbline.measure.launches import LaunchStore, Progress, Series
+from plumbline.measure.launches import LaunchStore, Progress, Series, Silent
 from plumbline.settings import Settings
-from plumbline_db import runs
+from plumbline_db import runs, watching
 from plumbline_db.connection import Database
-from plumbline_db.records import Campaign, Suite
+from plumbline_db.records import Campaign, Run, Suite
+from plumbline_db.watch_records import WatchDay
 
 Clock = Callable[[], datetime]
 
@@ -35,6 +36,42 @@ def iso(moment: datetime | None) -> str:
 def moment_of(text: str) -> datetime | None:
     """What `iso` has written."""
     return datetime.fromisoformat(text) if text else None
+
+
+class Paused(Exception):
+    """A search stops between two launches, and goes on where it stands."""
+
+
+class StepProgress(Silent):
+    """Counts node-seconds; the watchdog hears of each launch, and a search gives way between two
+    of them where it is not to go on. `nodes` of a launch; `may_not`: why the step is to pause ("":
+    it goes on); `alive` is called after each launch."""
+
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        nodes: int,
+        alive: Callable[[], None] = lambda: None,
+        may_not: Callable[[], str] = lambda: "",
+    ) -> None:
+        self._db = db
+        self._clock = clock
+        self._nodes = nodes
+        self._alive = alive
+        self._may_not = may_not
+
+    def launched(self, suite: str, run: Run) -> None:
+        del suite
+        today = iso(self._clock())[:10]
+        watching.add(self._db, WatchDay(today, node_seconds=run.seconds * self._nodes))
+        self._alive()
+        if why := self._may_not():
+            raise Paused(why)
+
+    def step(self, text: str) -> None:
+        del text
+        self._alive()
 
 
 class Measured(msgspec.Struct, frozen=True):

@@ -23,7 +23,8 @@ def cut_back(standing: Iterable[Winner], new: Sequence[Winner]) -> list[Winner]:
         if winner.variant != "default":
             for other in new:
                 if other.function == winner.function:
-                    pieces = [part for piece in pieces for part in _without(piece, other)]
+                    taken = other.bytes_from, other.bytes_to
+                    pieces = [part for piece in pieces for part in without(piece, *taken)]
         kept += pieces
     return kept
 
@@ -36,7 +37,8 @@ def beside(chosen: Iterable[Winner], standing: Sequence[Winner], sizes: Sizes) -
         for other in standing:
             alike = (other.variant == "default") == (winner.variant == "default")
             if other.function == winner.function and alike:
-                pieces = [part for piece in pieces for part in _without(piece, other)]
+                taken = other.bytes_from, other.bytes_to
+                pieces = [part for piece in pieces for part in without(piece, *taken)]
         kept += pieces
     return measured(kept, sizes)
 
@@ -81,12 +83,13 @@ def piece(winner: Winner, first: int, last: int) -> Winner:
     return msgspec.structs.replace(winner, bytes_from=first, bytes_to=last, removes=removes)
 
 
-def _without(winner: Winner, other: Winner) -> list[Winner]:
+def without(winner: Winner, first: int, last: int) -> list[Winner]:
+    """What is left of a winner beside these bytes."""
     parts = []
-    if winner.bytes_from < other.bytes_from:
-        end = min(winner.bytes_to, other.bytes_from - 1)
+    if winner.bytes_from < first:
+        end = min(winner.bytes_to, first - 1)
         parts.append(msgspec.structs.replace(winner, bytes_to=end))
-    if winner.bytes_to > other.bytes_to:
-        start = max(winner.bytes_from, other.bytes_to + 1)
+    if winner.bytes_to > last:
+        start = max(winner.bytes_from, last + 1)
         parts.append(msgspec.structs.replace(winner, bytes_from=start))
     return parts

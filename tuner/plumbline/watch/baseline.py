@@ -38,8 +38,7 @@ class Baseline(msgspec.Struct, frozen=True):
 
 def baseline_of(logs: Sequence[float]) -> Baseline:
     """Of one cell: log ratios, one a canary."""
-    (middle,), (scale,) = learn(np.array(logs)[:, None])
-    return Baseline(float(middle), float(scale), len(logs))
+    return baselines_of([logs])[0]
 
 
 def baselines_of(logs: Sequence[Sequence[float]]) -> list[Baseline]:

@@ -13,8 +13,7 @@ from plumbline.measure.experiment import REFERENCE_CELLS
 from plumbline.watch import chart
 from plumbline.watch.baseline import Baseline, baselines_of
 from plumbline.watch.design import Design
-from plumbline.watch.disturbance import disturbance
-from plumbline.watch.launches import less_shared, of_launches
+from plumbline.watch.launches import disturbance, less_shared, of_launches
 from plumbline.watch.sizing import launches_of, resized
 from plumbline.watch.state import Alarm, CellState, Cusum
 

@@ -31,7 +31,7 @@ Matrix = NDArray[np.float64]
 
 def run_length(reference: float, threshold: float) -> float:
     """Canaries to an alarm when nothing changes, from a sum of 0; infinity beyond 1e11."""
-    stays = _chain(reference, threshold, 0.0, 1.0)
+    stays = _chain(reference, threshold, 0.0)
     try:
         found = float(np.linalg.solve(np.eye(len(stays)) - stays, np.ones(len(stays)))[0])
     except np.linalg.LinAlgError:
@@ -39,13 +39,10 @@ def run_length(reference: float, threshold: float) -> float:
     return found if 0 < found < _BEYOND else math.inf
 
 
-def found_within(
-    reference: float, threshold: float, canaries: int, shift: float, spread: float = 1.0
-) -> float:
+def found_within(reference: float, threshold: float, canaries: int, shift: float) -> float:
     """Probability of an alarm at the latest in the canary of this number after a change by `shift`
-    scales, from a sum of 0 (Lorden's worst case: Annals of Mathematical Statistics 42 (1971)).
-    `spread`: how wide the noise is, in scales."""
-    stays = _chain(reference, threshold, shift, spread)
+    scales, from a sum of 0 (Lorden's worst case: Annals of Mathematical Statistics 42 (1971))."""
+    stays = _chain(reference, threshold, shift)
     at = np.zeros(len(stays))
     at[0] = 1.0
     for _ in range(canaries):
@@ -72,13 +69,13 @@ def threshold(reference: float, wanted: float) -> float:
     return high
 
 
-def _chain(reference: float, threshold: float, shift: float, spread: float) -> Matrix:
+def _chain(reference: float, threshold: float, shift: float) -> Matrix:
     """Of heights below the threshold: from which (rows) to which (columns)."""
     step = GAIN / HEIGHTS
     heights = np.arange(math.ceil(threshold / step)) * step
     tops = heights + step / 2
     tops[-1] = threshold
     rises = tops[None, :] - heights[:, None]
-    below = student4_below((rises + reference - shift) / spread)
+    below = student4_below(rises + reference - shift)
     below[rises >= GAIN] = 1.0
     return np.asarray(np.diff(below, axis=1, prepend=0.0))
