@@ -100,7 +100,7 @@ class Planned:
         self._cases: dict[int, CaseRecord] = {}
         self._pingpongs: dict[int, int] = {}  # repetitions by size
         self._cells: dict[int, _Cell] = {}
-        for word, values in _lines(plan):
+        for word, values in lines(plan):
             match word:
                 case "set":
                     self._set = msgspec.convert(values, _Set, strict=False)
@@ -380,7 +380,7 @@ def _require(what: str, said: object, planned: object) -> None:
         raise UnplannedError(f"{what} is {said}, {planned} in the plan")
 
 
-def _lines(plan: str) -> Iterator[tuple[str, dict[str, str]]]:
+def lines(plan: str) -> Iterator[tuple[str, dict[str, str]]]:
     """The word that each line begins with, and its values."""
     for line in plan.splitlines():
         word, *pairs = line.split() or [""]

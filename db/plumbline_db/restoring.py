@@ -8,7 +8,6 @@ import datetime
 import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -33,7 +32,9 @@ def restore(path: Path, now: datetime.datetime) -> Restored:
     where somebody writes or watches it. Killed at any moment it leaves the damaged file, under its
     name or beside it, or the backup in its place, and never a log of one beside the other."""
     path = Path(path).absolute()
-    with _alone(path):
+    with contextlib.ExitStack() as alone:
+        alone.callback(lock.to_write(path).release)
+        alone.callback(lock.to_watch(path).release)
         if not _damage(path):
             raise PlumblineError(f"{path} is whole: nothing is restored")
         backup, passed_over = _newest_whole(path)
@@ -47,17 +48,6 @@ def restore(path: Path, now: datetime.datetime) -> Restored:
                 _move(path, kept)
         lost, unreadable = _lost(kept, path) if kept else ({}, True)
         return Restored(backup, kept, lost, unreadable, passed_over)
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    held = [lock.to_write(path)]
-    try:
-        held.append(lock.to_watch(path))
-        yield
-    finally:
-        for one in held:
-            one.release()
 
 
 def _damage(path: Path) -> list[str]:

@@ -108,18 +108,12 @@ def of(db: Statements, measurements: Sequence[int]) -> dict[int, Series]:
     if len(found) < len(set(measurements)):
         _require_kept(db, key)
     layouts = _layouts(db, {row[1] for row in found})
-    return {number: _series(layouts[shape], *rest) for number, shape, *rest in found}
-
-
-def _series(
-    layout: Layout, warmup_least: int, warmup: bytes, least: int, samples: bytes, notes: bytes
-) -> Series:
-    return Series(
-        layout,
-        unpacked(warmup_least, warmup, layout.warmups),
-        unpacked(least, samples, layout.samples),
-        notes,
-    )
+    result = {}
+    for number, shape, warmup_least, warmup, least, samples, notes in found:
+        layout = layouts[shape]
+        before = unpacked(warmup_least, warmup, layout.warmups)
+        result[number] = Series(layout, before, unpacked(least, samples, layout.samples), notes)
+    return result
 
 
 def _layouts(db: Statements, shapes_: set[int]) -> dict[int, Layout]:

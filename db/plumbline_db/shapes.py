@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from plumbline_db.blobs import numbers, whole_bytes
 from plumbline_db.probe_records import Samples
@@ -122,7 +121,9 @@ def read(layout: Layout, notes: bytes) -> Notes:
     ):
         places = range(blocks) if column.places is None else column.places
         end = at + column.width * len(places)
-        values = _column(notes[at:end], column, places).tolist()
+        if end > len(notes):
+            raise ValueError(f"notes end within {column.name}")
+        values = numbers(notes[at:end], len(places)).tolist()
         at = end
         for place, value in zip(places, values, strict=True):
             is_own = values_of is found.own
@@ -130,12 +131,6 @@ def read(layout: Layout, notes: bytes) -> Notes:
     if at != len(notes):
         raise ValueError(f"{len(notes)} bytes of notes where there must be {at}")
     return found
-
-
-def _column(stored: bytes, column: Column, places: Sequence[int]) -> NDArray[np.uint64]:
-    if len(stored) != column.width * len(places):
-        raise ValueError(f"notes end within {column.name}")
-    return numbers(stored, len(places))
 
 
 def _field(name: str, value: int) -> int | bool:

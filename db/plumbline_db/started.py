@@ -43,20 +43,17 @@ def lines(db: Statements, campaign: str) -> list[str]:
 
 def _ways(db: Statements, campaign: str) -> list[str]:
     """That of the first launch, then those of the launches that confirm or accept winners."""
-    first = db.rows(
-        """SELECT run.argv FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND run.failure IS NULL
-           ORDER BY run.number LIMIT 1""",
+    found = db.rows(
+        """WITH finished AS (
+               SELECT run.number, run.argv, suite.stage IN ('confirm', 'accept')
+                      AND suite.parted = 0 AS confirms
+               FROM run JOIN suite ON suite.number = run.suite
+               WHERE suite.campaign = :campaign AND run.failure IS NULL)
+           SELECT argv FROM finished
+           WHERE confirms OR number = (SELECT min(number) FROM finished) ORDER BY number""",
         {"campaign": campaign},
     )
-    confirming = db.rows(
-        """SELECT run.argv FROM run JOIN suite ON suite.number = run.suite
-           WHERE suite.campaign = :campaign AND run.failure IS NULL
-             AND suite.stage IN ('confirm', 'accept') AND suite.parted = 0
-           ORDER BY run.number""",
-        {"campaign": campaign},
-    )
-    return list(dict.fromkeys(" ".join(_words(text)) for (text,) in [*first, *confirming]))
+    return list(dict.fromkeys(" ".join(_words(text)) for (text,) in found))
 
 
 def first_alike(db: Statements, run: Run) -> tuple[str, Header] | None:

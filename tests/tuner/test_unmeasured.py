@@ -17,9 +17,8 @@ from plumbline.launch.pbs import PbsTable
 from plumbline.launch.simulation import Simulation
 from plumbline.launch.slurm import SlurmTable
 from plumbline.settings import GROUP_OF, GROUPS, identity
-from plumbline.settings.keeping import Keeping
 from plumbline.settings.ranks import PLACES
-from plumbline.settings.sampling import Sampling
+from plumbline.settings.sampling import Keeping, Sampling
 from plumbline.settings.search import Searching
 from plumbline_db.connection import Database
 from tests.tuner import planted

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.reproducibility import effects
-from plumbline.reproducibility.effects import EffectComparison, Judged, Power
+from plumbline.reproducibility.effects import EffectComparison, EffectLine, Judged, Power
 
 LAUNCHES = 15
 
@@ -22,8 +22,8 @@ def comparison(
 
 
 def judged(effect: float, p: float, p_adjusted: float, ratio: float = 1.0) -> Judged:
-    one = EffectComparison("MPI_Bcast", 4, 64, effect, 20e-6, [])
-    return Judged(one, ratio, None, None, p, p_adjusted, p_adjusted < 0.05, LAUNCHES)
+    line = EffectLine("MPI_Bcast", 4, 64, effect, 20e-6, ratio, None, None, p, p_adjusted, 0)
+    return Judged(line, p_adjusted < 0.05, LAUNCHES)
 
 
 def test_a_cell_against_itself_keeps_the_nominal_rate() -> None:

@@ -24,12 +24,16 @@ LIBRARY = "default"  # the variant that is the library's own call
 class GuidelineEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of the entries of the file: an unknown key is an error."""
 
+    id: str
+    name: str
+
+    @property
+    def label(self) -> str:
+        return f"guideline '{self.id}'"
+
 
 class Monotony(GuidelineEntry, frozen=True):
     """f(n) ⪯ f(n + k), for every measured function."""
-
-    id: str
-    name: str
 
 
 class Split(GuidelineEntry, frozen=True):
@@ -37,8 +41,6 @@ class Split(GuidelineEntry, frozen=True):
     counts: 0.05 means that the left side may take 5 % longer. For `functions` the right side is
     measured, k being one of `pieces`, none of them below `least_bytes`."""
 
-    id: str
-    name: str
     tolerance: float
     pieces: list[int]
     least_bytes: int
@@ -62,8 +64,6 @@ class Split(GuidelineEntry, frozen=True):
 class RankMonotony(GuidelineEntry, frozen=True):
     """f on p / `divisor` ranks ⪯ f on p ranks, for every measured function."""
 
-    id: str
-    name: str
     divisor: int
     default: bool = True
 
@@ -77,8 +77,6 @@ class Pattern(GuidelineEntry, frozen=True):
     `lhs_variant`, that one is not slower than `variant`. `default`: verified unless others are
     asked for. The file leaves out what the name spells (`_spelt`)."""
 
-    id: str
-    name: str
     lhs: str
     variant: str
     uses: list[str]
@@ -90,19 +88,14 @@ class Overlap(GuidelineEntry, frozen=True):
     """A message beside work ⪯ the message alone, then the work, for benchmarks of overlap: with
     work as long as the message, and with `work_us` microseconds of it."""
 
-    id: str
-    name: str
     work_us: int
 
 
 class Nonblocking(GuidelineEntry, frozen=True):
     """Isend or Irecv + Wait with nothing between them ⪯ the blocking call, for the same."""
 
-    id: str
-    name: str
 
-
-class Guidelines(GuidelineEntry, frozen=True):
+class Guidelines(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All guidelines of one file, in its order. `overlap` and `nonblocking` are of benchmarks, not
     of functions: `plumbline overlap tune` verifies them."""
 
@@ -258,32 +251,28 @@ def _problems(guidelines: Guidelines) -> Iterable[tuple[str, str]]:
     seen: set[str] = set()
     sides: dict[tuple[str, str], str] = {}
     for entry in guidelines.entries():
-        label = f"guideline '{entry.id}'"
         if not entry.id or entry.id.split() != [entry.id]:
-            yield label, "the id must be a word without white space"
+            yield entry.label, "the id must be a word without white space"
         if entry.id in seen:
-            yield label, "the id is used twice"
+            yield entry.label, "the id is used twice"
         seen.add(entry.id)
         if not entry.name.strip():
-            yield label, "the name is empty"
-    if not 0 <= guidelines.split.tolerance < 1:
-        yield (
-            f"guideline '{guidelines.split.id}'",
-            f"tolerance = {guidelines.split.tolerance} is not in [0, 1)",
-        )
-    label = f"guideline '{guidelines.split.id}'"
-    if min(guidelines.split.pieces, default=0) < 2:
-        yield label, "pieces must name at least one number, none below 2"
-    if guidelines.split.least_bytes < 1:
-        yield label, "least_bytes must be positive"
+            yield entry.label, "the name is empty"
+    split = guidelines.split
+    if not 0 <= split.tolerance < 1:
+        yield split.label, f"tolerance = {split.tolerance} is not in [0, 1)"
+    if min(split.pieces, default=0) < 2:
+        yield split.label, "pieces must name at least one number, none below 2"
+    if split.least_bytes < 1:
+        yield split.label, "least_bytes must be positive"
     if guidelines.rank and guidelines.rank.divisor < 2:
-        yield f"guideline '{guidelines.rank.id}'", "divisor must be at least 2"
+        yield guidelines.rank.label, "divisor must be at least 2"
     if guidelines.overlap and guidelines.overlap.work_us < 1:
-        yield f"guideline '{guidelines.overlap.id}'", "work_us must be positive"
+        yield guidelines.overlap.label, "work_us must be positive"
     if not guidelines.patterns:
         yield "pattern", "the list is empty"
     for pattern in guidelines.patterns:
-        label = f"guideline '{pattern.id}'"
+        label = pattern.label
         for function in (pattern.lhs, *pattern.uses):
             if not function.startswith("MPI_"):
                 yield label, f"'{function}' is not the name of an MPI function (MPI_…)"

@@ -12,6 +12,7 @@ import msgspec
 from plumbline.core.configuration import Configuration
 from plumbline.core.forms import with_forms
 from plumbline_db.errors import UsageError
+from plumbline_db.planned import lines
 
 MESSAGE_FUNCTIONS_IN_BLOCKS = with_forms(
     {
@@ -244,7 +245,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     def text(self) -> str:
         configs = self.configs()
-        lines = [
+        found = [
             "plumbline-plan 1",
             f"set run={_value(self.name)} seed={self.seed} {self._how_often()} "
             f"warmup={self.warmup} rewarm={self.rewarm} sync={_value(self.sync)}"
@@ -253,16 +254,16 @@ class Plan(msgspec.Struct, frozen=True):
         ]
         for configuration, name in configs.items():
             if configuration is None:
-                lines.append("config id=plain")
+                found.append("config id=plain")
             elif name != "default":
                 words = " ".join(f"{_value(k)}={_value(v)}" for k, v in configuration.values)
-                lines.append(f"config id={name} {words}")
+                found.append(f"config id={name} {words}")
         for pattern in self.patterns:
-            lines += pattern.lines()
+            found += pattern.lines()
         for number, case in enumerate(self.cases):
             data = case.data or self.data
             config = configs[None if case.plain_duplicate else case.configuration]
-            lines.append(
+            found.append(
                 f"case id={number} function={_value(case.function)} variant={_spec(case.variant)} "
                 f"config={config} bytes={case.bytes} type={_value(data.type)} "
                 f"op={_value(data.op)} root={data.root}"
@@ -272,11 +273,11 @@ class Plan(msgspec.Struct, frozen=True):
                 + (f" use={_value(case.use)}" if case.use else "")
                 + (" by_rank=1" if case.by_rank else "")
             )
-        lines += [
+        found += [
             f"pingpong bytes={pingpong.bytes} reps={pingpong.reps}" for pingpong in self.pingpongs
         ]
-        lines += [overlap.line(number) for number, overlap in enumerate(self.overlaps)]
-        return "\n".join(lines) + "\n"
+        found += [overlap.line(number) for number, overlap in enumerate(self.overlaps)]
+        return "\n".join(found) + "\n"
 
     def _how_often_called(self, case: PlanCase) -> str:
         if case.calls:
@@ -333,9 +334,7 @@ def named(
 def named_in(text: str, number: int) -> str:
     """The case `number` of a plan's text in words; '' where it has none."""
     configs: dict[str, dict[str, str]] = {}
-    for line in text.splitlines():
-        word, *tokens = line.split() or [""]
-        keys = dict(token.split("=", 1) for token in tokens if "=" in token)
+    for word, keys in lines(text):
         if word == "config":
             configs[keys.pop("id", "")] = keys
         elif word == "case" and keys.get("id") == str(number):

@@ -60,7 +60,7 @@ def pairwise(shape: Shape) -> Cost:
     return cost(Messages(shape.nprocs - 1, shape.block))
 
 
-@schedule("two_ranks", *ALLGATHER, *ALLTOALL, source="one message each way")
+@schedule("two_ranks", *ALLGATHER, *ALLTOALL, "MPI_Barrier", source="one message each way")
 def two_ranks(shape: Shape) -> Cost:
     """one exchange"""
     return cost(Messages(1, shape.block))
@@ -111,10 +111,3 @@ def doubling_barrier(shape: Shape) -> Cost:
     """pairwise exchanges; ranks above a power of two join before and are told after"""
     more = 1 if folded(shape.nprocs) else 0  # ⌊log2 p⌋ exchanges, and two messages
     return cost(Messages(shape.levels + more, 0.0))
-
-
-@schedule("two_ranks", "MPI_Barrier", source="one message each way")
-def two_rank_barrier(shape: Shape) -> Cost:
-    """one exchange"""
-    del shape
-    return cost(Messages(1, 0.0))

@@ -171,10 +171,7 @@ def halving_reduce_scatter(shape: Shape) -> Cost:
     inner = _power(shape)
     halving = [_each(Messages(1, shape.bytes / 2**k)) for k in range(1, _rounds(shape) + 1)]
     back = Messages(1 if inner.nprocs != shape.nprocs else 0, shape.block)
-    found = _fold(shape, back=False)
-    for one in halving:
-        found += one
-    return found + cost(back)
+    return sum(halving, _fold(shape, back=False)) + cost(back)
 
 
 @schedule("butterfly", *SCATTERED, source=TRAEFF)
@@ -198,10 +195,8 @@ def ring_reduce_scatter(shape: Shape) -> Cost:
 @schedule("recursive_doubling", *SCATTERED, source=THAKUR)
 def doubling_reduce_scatter(shape: Shape) -> Cost:
     """exchanges with ranks 1, 2, 4 … apart of all blocks but those that both have"""
-    found = Cost(())
-    for power in range(shape.levels):
-        found += _each(Messages(1, max(0.0, shape.bytes - 2**power * shape.block)))
-    return found
+    known = [2**power * shape.block for power in range(shape.levels)]
+    return sum((_each(Messages(1, max(0.0, shape.bytes - own))) for own in known), Cost(()))
 
 
 # --- Scan, Exscan ---------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from statistics import median
 
 import msgspec
 
@@ -19,6 +20,7 @@ from plumbline.verify.sequential import Hypothesis, HypothesisFamily
 from plumbline.verify.significance import distributions
 
 ALPHA = 0.05
+TOLERANCE = 0.05
 POWER = 0.9
 # Lower bounds in seconds, upper classes first.
 CLASSES = {"> 10 µs": 10e-6, "1-10 µs": 1e-6, "< 1 µs": 0.0}
@@ -36,17 +38,29 @@ class EffectComparison(msgspec.Struct, frozen=True):
     log_ratios: list[float]
 
 
-class Judged(msgspec.Struct, frozen=True):
-    """`ratio` is what the slow-down came out as, with its interval; `p` one-sided and raw,
-    `p_adjusted` over the whole family. `looks_found`: also found by looks, after `looks_launches`;
-    where it was not, that is all of them."""
+class EffectLine(msgspec.Struct, frozen=True):
+    """One comparison: `effect` per cent planted (0: A/A), `seconds` of the undelayed cell. `ratio`
+    is what the slow-down came out as, with its interval; `p` one-sided and raw, `p_adjusted` over
+    the whole family."""
 
-    comparison: EffectComparison
+    function: str
+    nprocs: int
+    bytes: int
+    effect: float
+    seconds: float
     ratio: float
-    low: float | None
-    high: float | None
+    ratio_low: float | None
+    ratio_high: float | None
     p: float
     p_adjusted: float
+    launches: int
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """`looks_found`: also found by looks, after `looks_launches`; where it was not, that is all of
+    them."""
+
+    line: EffectLine
     looks_found: bool
     looks_launches: int
 
@@ -107,10 +121,23 @@ def judge(comparisons: Sequence[EffectComparison]) -> list[Judged]:
     found = [statistics.paired_ratio(comparison.log_ratios) for comparison in comparisons]
     adjusted = statistics.benjamini_hochberg([comparison.p for comparison in found]).tolist()
     looks = with_looks(comparisons)
-    return [
-        Judged(comparison, test.ratio, test.low, test.high, test.p, p, *look)
-        for comparison, test, p, look in zip(comparisons, found, adjusted, looks, strict=True)
+    lines = [
+        EffectLine(
+            function=of.function,
+            nprocs=of.nprocs,
+            bytes=of.bytes,
+            effect=of.effect,
+            seconds=of.seconds,
+            ratio=test.ratio,
+            ratio_low=test.low,
+            ratio_high=test.high,
+            p=test.p,
+            p_adjusted=p,
+            launches=len(of.log_ratios),
+        )
+        for of, test, p in zip(comparisons, found, adjusted, strict=True)
     ]
+    return [Judged(line, *look) for line, look in zip(lines, looks, strict=True)]
 
 
 def design_of(launches: int) -> Design:
@@ -134,32 +161,30 @@ def with_looks(comparisons: Sequence[EffectComparison]) -> list[tuple[bool, int]
     return found
 
 
-def false_alarms(
-    judged: Iterable[Judged], *, alpha: float = ALPHA, tolerance: float = 0.05
-) -> FalseAlarms:
+def false_alarms(judged: Iterable[Judged]) -> FalseAlarms:
     """Raises ValueError when there is no A/A comparison."""
     every = list(judged)
-    same = [judged for judged in every if judged.comparison.effect == 0]
+    same = [judged for judged in every if judged.line.effect == 0]
     if not same:
         raise ValueError("no cell was compared with itself")
-    raw = sum(judged.p < alpha for judged in same)
+    raw = sum(judged.line.p < ALPHA for judged in same)
     low, high = distributions.binomial_interval(raw, len(same), 0.95)
-    alone = statistics.benjamini_hochberg([judged.p for judged in same]).tolist()
-    alarms = [judged for judged, p in zip(same, alone, strict=True) if p < alpha]
-    discoveries = [judged for judged in every if judged.p_adjusted < alpha]
+    alone = statistics.benjamini_hochberg([judged.line.p for judged in same]).tolist()
+    alarms = [judged for judged, p in zip(same, alone, strict=True) if p < ALPHA]
+    discoveries = [judged for judged in every if judged.line.p_adjusted < ALPHA]
     return FalseAlarms(
         comparisons=len(same),
-        alpha=alpha,
+        alpha=ALPHA,
         raw=raw,
         share=raw / len(same),
-        nominal=alpha * len(same),
+        nominal=ALPHA * len(same),
         low=low,
         high=high,
-        p_excess=distributions.binomial_at_least(raw, len(same), alpha),
+        p_excess=distributions.binomial_at_least(raw, len(same), ALPHA),
         adjusted=len(alarms),
-        violations=sum(alarm.ratio > 1 + tolerance for alarm in alarms),
+        violations=sum(alarm.line.ratio > 1 + TOLERANCE for alarm in alarms),
         discoveries=len(discoveries),
-        false_discoveries=sum(discovery.comparison.effect == 0 for discovery in discoveries),
+        false_discoveries=sum(discovery.line.effect == 0 for discovery in discoveries),
         looks_discoveries=sum(judged.looks_found for judged in every),
         looks_false_discoveries=sum(judged.looks_found for judged in same),
     )
@@ -169,11 +194,11 @@ def size_class(seconds: float) -> str:
     return next(name for name, least in CLASSES.items() if seconds > least or least == 0)
 
 
-def powers(judged: Iterable[Judged], *, alpha: float = ALPHA) -> list[Power]:
+def powers(judged: Iterable[Judged]) -> list[Power]:
     """By number of ranks, class and effect; what was not measured has no line."""
     groups: dict[tuple[int, str, float], list[Judged]] = {}
     for effect in judged:
-        planted = effect.comparison
+        planted = effect.line
         if planted.effect > 0:
             key = (planted.nprocs, size_class(planted.seconds), planted.effect)
             groups.setdefault(key, []).append(effect)
@@ -181,8 +206,8 @@ def powers(judged: Iterable[Judged], *, alpha: float = ALPHA) -> list[Power]:
     result = []
     for key in sorted(groups, key=lambda key: (key[0], order.index(key[1]), key[2])):
         group = groups[key]
-        found = sum(judged.p_adjusted < alpha for judged in group)
-        realised = 100 * (_median([judged.ratio for judged in group]) - 1)
+        found = sum(judged.line.p_adjusted < ALPHA for judged in group)
+        realised = 100 * (median(judged.line.ratio for judged in group) - 1)
         result.append(
             Power(
                 *key,
@@ -197,7 +222,7 @@ def powers(judged: Iterable[Judged], *, alpha: float = ALPHA) -> list[Power]:
     return result
 
 
-def smallest(table: Iterable[Power], *, power: float = POWER) -> list[Smallest]:
+def smallest(table: Iterable[Power]) -> list[Smallest]:
     """One for each number of ranks and class of the table."""
     groups: dict[tuple[int, str], list[Power]] = {}
     for effect in table:
@@ -206,7 +231,7 @@ def smallest(table: Iterable[Power], *, power: float = POWER) -> list[Smallest]:
     for (nprocs, name), group in groups.items():
         least: float | None = None
         for effect in sorted(group, key=lambda one: one.effect, reverse=True):
-            if effect.share < power:
+            if effect.share < POWER:
                 break
             least = effect.effect
         result.append(Smallest(nprocs, name, least))
@@ -217,9 +242,3 @@ def delay_ns(median_ns: float, effect: float, ranks_per_core: int) -> int:
     """The wait of every rank that makes a call of `median_ns` `effect` per cent slower: where
     ranks share a core their waits follow each other. At least a nanosecond."""
     return max(1, math.floor(median_ns * effect / 100 / ranks_per_core + 0.5))
-
-
-def _median(values: Sequence[float]) -> float:
-    from statistics import median
-
-    return float(median(values))

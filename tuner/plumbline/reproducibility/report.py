@@ -28,29 +28,13 @@ class SpreadTable(msgspec.Struct, frozen=True):
     rows: list[spread.CellSpread]
 
 
-class EffectLine(msgspec.Struct, frozen=True):
-    """One comparison: `effect` per cent planted (0: A/A), `seconds` of the undelayed cell."""
-
-    function: str
-    nprocs: int
-    bytes: int
-    effect: float
-    seconds: float
-    ratio: float
-    ratio_low: float | None
-    ratio_high: float | None
-    p: float
-    p_adjusted: float
-    launches: int
-
-
 class EffectTable(msgspec.Struct, frozen=True):
     """What an estimator makes of the launches with cells twice, and with planted delays."""
 
     false_alarms: effects.FalseAlarms
     power: list[effects.Power]
     smallest: list[effects.Smallest]
-    lines: list[EffectLine]
+    lines: list[effects.EffectLine]
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -114,22 +98,5 @@ def effect_table(comparisons: Sequence[effects.EffectComparison]) -> EffectTable
         false_alarms=effects.false_alarms(judged),
         power=table,
         smallest=effects.smallest(table),
-        lines=[_line(effect) for effect in judged],
-    )
-
-
-def _line(one: effects.Judged) -> EffectLine:
-    planted = one.comparison
-    return EffectLine(
-        function=planted.function,
-        nprocs=planted.nprocs,
-        bytes=planted.bytes,
-        effect=planted.effect,
-        seconds=planted.seconds,
-        ratio=one.ratio,
-        ratio_low=one.low,
-        ratio_high=one.high,
-        p=one.p,
-        p_adjusted=one.p_adjusted,
-        launches=len(planted.log_ratios),
+        lines=[effect.line for effect in judged],
     )

@@ -16,12 +16,10 @@ from plumbline.core import application
 from plumbline.system import limits
 from plumbline.system.toml import Document
 
-from .cases import Cases
-from .claims import Claims
+from .cases import Cases, Claims
 from .fixed import Fixed
-from .keeping import Keeping
 from .ranks import Ranks
-from .sampling import Sampling
+from .sampling import Keeping, Sampling
 from .search import Searching
 from .way_of_use import AFTER_BARRIER, SYNCHRONISED, WayOfUse
 

@@ -1,4 +1,4 @@
-"""Which calls are measured, and what is compared."""
+"""Which calls are measured, what is compared, and when a guideline is violated."""
 
 from __future__ import annotations
 
@@ -94,3 +94,18 @@ class Cases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             yield f"type must be one of {', '.join(TYPE_BYTES)}"
         if not 0 <= self.root < nprocs:
             yield "root must be a rank"
+
+
+class Claims(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """When a guideline is violated."""
+
+    alpha: float = 0.05
+    """The adjusted p-value of a violation is below this."""
+    tolerance: float = 0.05
+    """Slower by less than this share is no violation."""
+
+    def problems(self) -> Iterator[str]:
+        if not 0 < self.alpha < 1:
+            yield "alpha must lie between 0 and 1"
+        if not 0 <= self.tolerance < 1:
+            yield "tolerance must lie between 0 and 1"

@@ -1,4 +1,4 @@
-"""How many samples are taken, and how long one launch may take."""
+"""How many samples are taken, how long one launch may take, and how long samples are kept."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 
 from plumbline.core.unmeasured import Unmeasured
 from plumbline.system.limits import MOST
+from plumbline_db.old_samples import Policy
 
 LAUNCHES_MAX = 30
 
@@ -59,3 +60,23 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             yield "launch_timeout_seconds must be a number of seconds, and positive"
         if self.seed < 0:
             yield "seed must not be negative"
+
+
+class Keeping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whose samples stay when the campaign has ended ([database](database.md)); not given: all."""
+
+    keep_days: Unmeasured[float | None] = None
+    """Those of campaigns that ended fewer days ago, older ones become medians and quantiles."""
+    keep_last: Unmeasured[int | None] = None
+    """Those of so many last campaigns of each machine, library and layout."""
+
+    @property
+    def policy(self) -> Policy:
+        """With both keys, samples stay that either of them keeps."""
+        return Policy(self.keep_days, self.keep_last)
+
+    def problems(self) -> Iterator[str]:
+        if self.keep_days is not None and not 0 <= self.keep_days < math.inf:
+            yield "keep_days must be a number of days, not negative"
+        if self.keep_last is not None and self.keep_last < 1:
+            yield "keep_last must be at least 1"

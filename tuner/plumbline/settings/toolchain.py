@@ -171,7 +171,6 @@ class Toolchain(msgspec.Struct, frozen=True):
 
 def find_toolchain(
     mpi_prefix: Path | None = None,
-    guidelines: Path | None = None,
     settings: Settings | None = None,
     beside: Path | None = None,
 ) -> Toolchain:
@@ -187,7 +186,7 @@ def find_toolchain(
     layout, build_id = paths.layout(), paths.build_id(installation.library)
     probe = layout.probe(build_id, installation.mpicc)
     catalogue = list_of(probe, partial(launcher.alone, installation))
-    rules = guideline_file.load(guidelines).known_to(catalogue.names)
+    rules = guideline_file.load().known_to(catalogue.names)
     guideline_file.check_against(rules, {variant.name for variant in catalogue.variants})
     return Toolchain(
         machine=launcher.machine(placement),

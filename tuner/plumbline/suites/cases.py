@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from plumbline.core.plan import WITHOUT_SIZE, Data, Plan, PlanCase, least_bytes, part_bytes
+from plumbline.core.plan import WITHOUT_SIZE, PlanCase, least_bytes, part_bytes
 from plumbline.core.variant_spec import variant_name
 from plumbline.measure.refine import Refinement, grid
 from plumbline.settings.toolchain import Catalogue
-from plumbline.settings.way_of_use import AFTER_BARRIER
 from plumbline.suites.description import AskedSuite
 from plumbline_db.errors import UsageError
 
@@ -68,9 +67,8 @@ def refinement(suite: AskedSuite, of: Sequence[NamedOperation], ranks: RanksTher
     """Places between which nothing else can be told apart are no places of their own."""
     unit = 1
     if suite.vary == "bytes":
-        data = Data(suite.type, suite.op, suite.root)
         on = _ranks(suite, of[0], suite.first, ranks) or ranks.nprocs
-        unit = max(least_bytes(each.function, on, data) for each in of) or 1
+        unit = max(least_bytes(each.function, on, suite.data) for each in of) or 1
     return Refinement(error=suite.error, most=suite.all_points, unit=unit)
 
 
@@ -130,15 +128,3 @@ def _ranks(suite: AskedSuite, of: NamedOperation, place: int, ranks: RanksThere)
     if not on and of.function == "point_to_point" and ranks.nodes == 1:
         on = max(2, suite.root + 1)
     return 0 if on >= ranks.nprocs else on
-
-
-def plan(suite: AskedSuite, of: tuple[PlanCase, ...], seed: int) -> Plan:
-    rule = suite.rule
-    return Plan(
-        "check",
-        seed,
-        of,
-        Data(suite.type, suite.op, suite.root),
-        nrep=rule,
-        use=suite.use or AFTER_BARRIER,
-    )

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from plumbline.core.plan import TYPE_BYTES, StoppingRule
+from plumbline.core.plan import TYPE_BYTES, Data, StoppingRule
 from plumbline.system import toml
 from plumbline_db.errors import UsageError
 from plumbline_db.points import Axis
@@ -74,6 +74,10 @@ class AskedSuite(
     """Operator of reductions."""
     root: int = 0
     """Rank of the root."""
+
+    @property
+    def data(self) -> Data:
+        return Data(self.type, self.op, self.root)
 
     @property
     def all_points(self) -> int:

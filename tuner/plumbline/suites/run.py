@@ -26,14 +26,13 @@ from plumbline.measure.refine import (
 )
 from plumbline.settings import identity
 from plumbline.settings.toolchain import Toolchain
-from plumbline.settings.way_of_use import AT_ROOT, OWN_BARRIER
+from plumbline.settings.way_of_use import AFTER_BARRIER, AT_ROOT, OWN_BARRIER
 from plumbline.suites.cases import (
     NamedOperation,
     RanksThere,
     cases,
     operations,
     places,
-    plan,
     refinement,
 )
 from plumbline.suites.description import AskedSuite
@@ -102,7 +101,15 @@ def stored_suite(name: str, look: int = 1) -> StoredSuite:
 
 
 def whole_plan(of: Prepared, asked: SuiteRun, ranks: RanksThere, at: Sequence[int]) -> Plan:
-    found = plan(of.suite, cases(of.suite, of.operations, at, ranks), asked.seed)
+    suite = of.suite
+    found = Plan(
+        "check",
+        asked.seed,
+        cases(suite, of.operations, at, ranks),
+        suite.data,
+        nrep=suite.rule,
+        use=suite.use or AFTER_BARRIER,
+    )
     if asked.is_simulated:
         use = found.use if found.use == AT_ROOT else ""
         found = msgspec.structs.replace(found, use=use, sync=OWN_BARRIER, nrep=None)

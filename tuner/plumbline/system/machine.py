@@ -9,24 +9,20 @@ import platform
 import socket
 from pathlib import Path
 
-from plumbline.system.readback import units
+from plumbline.system.readback import units as units_of
 from plumbline_db.records import Machine
 
 
 def this_machine() -> Machine:
-    facts = {
-        "host": socket.gethostname(),
-        "cpu_model": _cpu_model(),
-        "processing_units": str(processing_units()),
-        "numa_nodes": str(max(1, len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))))),
-    }
-    identity = hashlib.sha256("\n".join(facts.values()).encode()).hexdigest()[:16]
+    host, model, units = socket.gethostname(), _cpu_model(), processing_units()
+    numa_nodes = max(1, len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))))
+    identity = "\n".join(map(str, (host, model, units, numa_nodes)))
     return Machine(
-        id=identity,
-        host=facts["host"],
-        cpu_model=facts["cpu_model"],
-        processing_units=processing_units(),
-        numa_nodes=int(facts["numa_nodes"]),
+        id=hashlib.sha256(identity.encode()).hexdigest()[:16],
+        host=host,
+        cpu_model=model,
+        processing_units=units,
+        numa_nodes=numa_nodes,
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         kernel=platform.release(),
         system=_system(),
@@ -53,7 +49,7 @@ def domains(system: Path = Path("/sys/devices/system")) -> dict[str, list[frozen
         for file in system.glob(pattern):
             with contextlib.suppress(OSError):
                 texts.add(file.read_text())
-        found[name] = sorted(filter(None, map(units, texts)), key=sorted)
+        found[name] = sorted(filter(None, map(units_of, texts)), key=sorted)
     return found
 
 

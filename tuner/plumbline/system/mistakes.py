@@ -50,18 +50,19 @@ def with_key(message: str, values: Any) -> str:
     where, got = _WHERE.search(message), re.search(r"got `(\w+)`", message)
     path = where[1] if where else ""
     before, _, after = path.partition(SOME_KEY)
-    table = _at(values, tuple(_steps(before)))
+    table = at(values, tuple(_steps(before)))
     if got is None or not isinstance(table, dict) or SOME_KEY in after:
         return message
     wrong = [
         key
         for key, value in table.items()
-        if type(_at(value, tuple(_steps(after)))) is _NAMED.get(got[1])
+        if type(at(value, tuple(_steps(after)))) is _NAMED.get(got[1])
     ]
     return message.replace(SOME_KEY, f".{wrong[0]}") if len(wrong) == 1 else message
 
 
-def _at(values: Any, place: tuple[str | int, ...]) -> Any:
+def at(values: Any, place: tuple[str | int, ...]) -> Any:
+    """What stands there; None where nothing does."""
     for step in place:
         try:
             values = values[step]

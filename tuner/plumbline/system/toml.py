@@ -66,25 +66,21 @@ class Document(msgspec.Struct, frozen=True):
 
     def line(self, place: Place) -> int | None:
         """Where it stands, from 1 on: the first line of its statement. None: it does not."""
-        if not place or not _has(self.values, place):
+        if not place or mistakes.at(self.values, place) is None:
             return None
         lines = self.text.split("\n")
         low, high = 0, len(lines)  # the file is whole at its end, and holds it there
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if _has(_whole(lines, middle), place) else (middle, high)
+            there = mistakes.at(_whole(lines, middle), place) is not None
+            low, high = (low, middle) if there else (middle, high)
         return high
 
     def _alone(self, place: Place, values: Mapping[str, Any]) -> int | None:
         """The line of the one key of this name with this value that the file has; None: there are
         several."""
         key = place[-1] if place else None
-        wanted: Any = values
-        for step in place:
-            try:
-                wanted = wanted[step]
-            except (LookupError, TypeError):
-                return None
+        wanted = mistakes.at(values, place)
         places = [
             each
             for each, value in _places((), self.values)
@@ -132,17 +128,6 @@ def _whole(lines: Sequence[str], count: int) -> dict[str, Any]:
         except (ValueError, RecursionError):
             continue
     return {}
-
-
-def _has(values: Any, place: Place) -> bool:
-    for step in place:
-        if isinstance(step, int):
-            if not isinstance(values, list) or not step < len(values):
-                return False
-        elif not isinstance(values, dict) or step not in values:
-            return False
-        values = values[step]
-    return True
 
 
 def _places(within: Place, value: Any) -> Iterator[tuple[Place, Any]]:
