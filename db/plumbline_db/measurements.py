@@ -116,7 +116,11 @@ def _put_cases(
             {
                 "run": run,
                 "case_id": record.case,
-                "planned_case": _planned_case(db, record, known[record.config]),
+                "planned_case": columns.number(
+                    db,
+                    "planned_case",
+                    columns.values(record, "case") | {"configuration": known[record.config]},
+                ),
                 "begun": record.case in begun,
                 "outcome": check.outcome if check else None,
                 "detail": check.detail if check else "",
@@ -124,14 +128,6 @@ def _put_cases(
             "RETURNING number",
         )
     return rows
-
-
-def _planned_case(db: Statements, record: CaseRecord, configuration: int) -> int:
-    """Of its row, which is made where there is none."""
-    values = columns.values(record, "case") | {"configuration": configuration}
-    same = " AND ".join(f"{name} = :{name}" for name in values)
-    row = db.row(f"SELECT number FROM planned_case WHERE {same}", values)  # noqa: S608
-    return int(row[0] if row else columns.put_row(db, "planned_case", values, "RETURNING number"))
 
 
 def records(db: Statements, run_id: str) -> list[ProbeRecord]:
