@@ -133,18 +133,14 @@ class Database(Statements):
         trace: TracebackType | None,
     ) -> None:
         try:
+            # The content may be the reason of what looks like a bug.
             if isinstance(error, _CONFUSED) and self.path != IN_MEMORY:
-                self._blame_damage(error)
+                if found := integrity.problems(self):
+                    raise DamagedError(self.path, found[0]) from error
         finally:
             self.close()
         if isinstance(error, DamagedError) and error.path == self.path:
             _require_still_damaged(error)
-
-    def _blame_damage(self, error: Exception) -> None:
-        """Raises DamagedError where the content may be the reason of what looks like a bug."""
-        found = integrity.problems(self)
-        if found:
-            raise DamagedError(self.path, found[0]) from error
 
 
 def _require_still_damaged(error: DamagedError) -> None:

@@ -28,6 +28,8 @@ from plumbline_db.probe_records import (
 )
 from plumbline_db.statements import Statements
 
+_readings = msgspec.json.Decoder(dict[str, KnobReading])
+
 
 def samples(db: Statements, run: int, case: int | None = None) -> list[Samples]:
     """Of the launch numbered `run`, or of one case of it, in the order of the blocks; without those
@@ -142,7 +144,7 @@ def records(db: Statements, run_id: str) -> list[ProbeRecord]:
     if row[1] is not None:
         result.append(msgspec.json.decode(text(row[1]), type=Header))
     result += [
-        ConfigRecord(id, bool(in_force), reason, _readings(readings))
+        ConfigRecord(id, bool(in_force), reason, _readings.decode(readings))
         for id, in_force, reason, readings in db.rows(
             """SELECT id, in_force, reason, readings FROM run_configuration
                WHERE run = :run ORDER BY id""",
@@ -188,7 +190,3 @@ def _blocks(db: Statements, key: dict[str, Any]) -> list[ProbeRecord]:
             if (case, block) in by_rank:
                 result.append(by_rank[case, block])
     return result
-
-
-def _readings(text: str) -> dict[str, KnobReading]:
-    return msgspec.json.decode(text, type=dict[str, KnobReading])

@@ -191,7 +191,10 @@ def _judged(work: Work, number: int, canary: Canary, choice: Chosen, measured: M
     seen = observe(design, states, logs, references)
     told = _said(ended(work, canary, measured), seen, len(references))
     now, day = work.now(), WatchDay(work.now()[:10], **_counts(seen))
-    offs = _offs(seen)
+    # How far each cell lies off what was learnt of it, as the detector sees it.
+    offs = {
+        cell: log - middle_of(seen.states.get(cell, CellState())) for cell, log in seen.own.items()
+    }
     with db.transaction():
         if seen.counts:
             _keep(work, choice, seen, known, over, offs)
@@ -280,13 +283,6 @@ def _keep(
             if cell in offs and cell in seen.states
         ],
     )
-
-
-def _offs(seen: Watched[Cell]) -> dict[Cell, float]:
-    """How far each cell lies off what was learnt of it, as the detector sees it."""
-    return {
-        cell: log - middle_of(seen.states.get(cell, CellState())) for cell, log in seen.own.items()
-    }
 
 
 def end_learning(work: Work) -> None:
