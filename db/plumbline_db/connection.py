@@ -134,9 +134,9 @@ class Database(Statements):
     ) -> None:
         try:
             # The content may be the reason of what looks like a bug.
-            if isinstance(error, _CONFUSED) and self.path != IN_MEMORY:
-                if found := integrity.problems(self):
-                    raise DamagedError(self.path, found[0]) from error
+            confused = isinstance(error, _CONFUSED) and self.path != IN_MEMORY
+            if confused and (found := integrity.problems(self)):
+                raise DamagedError(self.path, found[0]) from error
         finally:
             self.close()
         if isinstance(error, DamagedError) and error.path == self.path:
