@@ -8,6 +8,8 @@ from plumbline_db import campaigns, columns
 from plumbline_db.statements import Statements
 from plumbline_db.watch_records import CellAlarm, Retuning
 
+_OF_CAMPAIGN = "WHERE :campaign IS NULL OR campaign = :campaign ORDER BY number"
+
 
 def raised(db: Statements, alarm: CellAlarm) -> int:
     """Its number; inside the caller's transaction. A cell that has an open one of the same
@@ -39,8 +41,7 @@ def renew(db: Statements, number: int, alarm: CellAlarm) -> None:
 def every(db: Statements, campaign: str | None = None) -> list[tuple[int, CellAlarm]]:
     """With their numbers, in the order in which they were raised; of one campaign (None: of
     all)."""
-    where = "WHERE :campaign IS NULL OR campaign = :campaign ORDER BY number"
-    return columns.numbered(db, "alarm", CellAlarm, where, {"campaign": campaign})
+    return columns.numbered(db, "alarm", CellAlarm, _OF_CAMPAIGN, {"campaign": campaign})
 
 
 def still_open(db: Statements, campaign: str) -> list[tuple[int, CellAlarm]]:
@@ -61,8 +62,7 @@ def renew_retuning(db: Statements, number: int, retuning: Retuning) -> None:
 def retunings(db: Statements, campaign: str | None = None) -> list[tuple[int, Retuning]]:
     """With their numbers, in the order in which they were opened; of one campaign (None: of
     all)."""
-    where = "WHERE :campaign IS NULL OR campaign = :campaign ORDER BY number"
-    return columns.numbered(db, "retuning", Retuning, where, {"campaign": campaign})
+    return columns.numbered(db, "retuning", Retuning, _OF_CAMPAIGN, {"campaign": campaign})
 
 
 def of_retuning(db: Statements, number: int) -> Sequence[tuple[int, CellAlarm]]:

@@ -45,8 +45,7 @@ def settle(db: Statements, id: str, settings: str) -> Campaign:
             {"settings": settings, "id": id},
         )
         coverage_renewal.renew(db, id)
-        campaign = _first(db, "WHERE id = :id", id=id)
-    assert campaign is not None  # noqa: S101 - it is required
+        (campaign,) = _all(db, "WHERE id = :id", id=id)
     return campaign
 
 

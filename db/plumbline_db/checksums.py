@@ -5,6 +5,7 @@ what they write into it counts as damage."""
 from __future__ import annotations
 
 import ctypes
+from contextlib import closing
 from functools import cache
 
 import apsw
@@ -19,16 +20,14 @@ RESERVED_BYTES = 8
 @cache
 def vfs() -> str:
     """The name of the VFS that computes and checks them."""
-    connection = apsw.Connection(":memory:")
-    try:
-        sqlite_extra.load(connection, "cksumvfs")
-    except (LookupError, sqlite_extra.NotAvailable, apsw.Error) as error:
-        raise PlumblineError(
-            f"this apsw has no page checksums ({error}): install its wheel, "
-            "`pip install --force-reinstall --only-binary apsw apsw`"
-        ) from error
-    finally:
-        connection.close()
+    with closing(apsw.Connection(":memory:")) as connection:
+        try:
+            sqlite_extra.load(connection, "cksumvfs")
+        except (LookupError, sqlite_extra.NotAvailable, apsw.Error) as error:
+            raise PlumblineError(
+                f"this apsw has no page checksums ({error}): install its wheel, "
+                "`pip install --force-reinstall --only-binary apsw apsw`"
+            ) from error
     return "cksmvfs"
 
 

@@ -56,6 +56,14 @@ def put_row(db: Statements, table: str, row: Mapping[str, Any], then: str = "") 
     return found[0] if found else None
 
 
+def number(db: Statements, table: str, row: Mapping[str, Any]) -> int:
+    """Of the row with these values, which is made where there is none. Inside the caller's
+    transaction."""
+    same = " AND ".join(f"{name} = :{name}" for name in row)
+    found = db.row(f"SELECT number FROM {table} WHERE {same}", row)  # noqa: S608
+    return int(found[0] if found else put_row(db, table, row, "RETURNING number"))
+
+
 def put_rows(db: Statements, table: str, rows: Sequence[Mapping[str, Any]], then: str = "") -> None:
     """Values by column, which are the same columns in all."""
     if rows:

@@ -6,16 +6,14 @@ from collections.abc import Mapping
 
 import msgspec
 
+from plumbline_db import columns
 from plumbline_db.statements import Statements
 
 
 def number(db: Statements, knobs: Mapping[str, str]) -> int:
     """The row of this knob set, made when it is not there. Inside a transaction of the caller."""
     text = msgspec.json.encode(dict(sorted(knobs.items()))).decode()
-    db.rows("INSERT INTO configuration (knobs) VALUES (:k) ON CONFLICT DO NOTHING", {"k": text})
-    row = db.row("SELECT number FROM configuration WHERE knobs = :k", {"k": text})
-    assert row is not None  # noqa: S101 - inserted just above
-    return int(row[0])
+    return columns.number(db, "configuration", {"knobs": text})
 
 
 def knobs(text: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ access to the folder can read. Each page has a checksum (`checksums`).
 from __future__ import annotations
 
 import ctypes
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -79,16 +80,13 @@ class Database(Statements):
             )
         if schema.has_log(path):
             _require_local(path)
-        with explained(path):
-            connection = apsw.Connection(
-                str(path), flags=apsw.SQLITE_OPEN_READONLY, vfs=checksums.vfs()
-            )
-            try:
-                connection.set_busy_timeout(BUSY_MILLISECONDS)
-                schema.require_readable(path, schema.version(connection), write=False)
-            except BaseException:
-                connection.close()
-                raise
+        flags = apsw.SQLITE_OPEN_READONLY
+        with explained(path), ExitStack() as opened:
+            connection = apsw.Connection(str(path), flags=flags, vfs=checksums.vfs())
+            opened.enter_context(closing(connection))
+            connection.set_busy_timeout(BUSY_MILLISECONDS)
+            schema.require_readable(path, schema.version(connection), write=False)
+            opened.pop_all()
         return cls(path, connection, None)
 
     @classmethod
@@ -103,24 +101,17 @@ class Database(Statements):
             ) from error
         with explained(path):
             known_file = path.exists() and schema.recognise(path)
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         held = lock.to_write(path)
-        try:
+        with ExitStack() as opened:
+            opened.callback(held.release)
             if not known_file:
                 _create(path)
             with explained(path):
-                connection = apsw.Connection(
-                    str(path),
-                    flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE,
-                    vfs=checksums.vfs(),
-                )
-                try:
-                    _prepare_to_write(path, connection)
-                except BaseException:
-                    connection.close()
-                    raise
-        except BaseException:
-            held.release()
-            raise
+                connection = apsw.Connection(str(path), flags=flags, vfs=checksums.vfs())
+                opened.enter_context(closing(connection))
+                _prepare_to_write(path, connection)
+            opened.pop_all()
         return cls(path, connection, held, writable=True)
 
     def close(self) -> None:
@@ -142,18 +133,14 @@ class Database(Statements):
         trace: TracebackType | None,
     ) -> None:
         try:
-            if isinstance(error, _CONFUSED) and self.path != IN_MEMORY:
-                self._blame_damage(error)
+            # The content may be the reason of what looks like a bug.
+            confused = isinstance(error, _CONFUSED) and self.path != IN_MEMORY
+            if confused and (found := integrity.problems(self)):
+                raise DamagedError(self.path, found[0]) from error
         finally:
             self.close()
         if isinstance(error, DamagedError) and error.path == self.path:
             _require_still_damaged(error)
-
-    def _blame_damage(self, error: Exception) -> None:
-        """Raises DamagedError where the content may be the reason of what looks like a bug."""
-        found = integrity.problems(self)
-        if found:
-            raise DamagedError(self.path, found[0]) from error
 
 
 def _require_still_damaged(error: DamagedError) -> None:
@@ -184,14 +171,14 @@ def _create(path: Path) -> None:
     before the lock was had."""
     if path.exists() and schema.recognise(path):
         return
-    with scratch.replacing(path) as part, explained(path):
-        connection = apsw.Connection(str(part), vfs=checksums.vfs())
-        try:
-            checksums.add(connection)
-            connection.pragma("auto_vacuum", "INCREMENTAL")
-            schema.advance(connection)
-        finally:
-            connection.close()
+    with (
+        scratch.replacing(path) as part,
+        explained(path),
+        closing(apsw.Connection(str(part), vfs=checksums.vfs())) as connection,
+    ):
+        checksums.add(connection)
+        connection.pragma("auto_vacuum", "INCREMENTAL")
+        schema.advance(connection)
 
 
 def _prepare_to_write(path: Path, connection: apsw.Connection) -> None:
@@ -262,15 +249,12 @@ def backup(path: Path, target: Path) -> None:
         explained(target, read=db.path),
         scratch.replacing(target) as part,
     ):
-        copy = apsw.Connection(str(part), vfs=checksums.vfs())
-        try:
+        with closing(apsw.Connection(str(part), vfs=checksums.vfs())) as copy:
             # Nobody else knows the file: no memory is shared, which it could not be everywhere.
             copy.pragma("locking_mode", "EXCLUSIVE")
             with copy.backup("main", db._connection, "main") as progress:
                 progress.step()
             copy.pragma("journal_mode", "DELETE")  # one file, without a log beside it
-        finally:
-            copy.close()
         if problems := check(part):
             raise DamagedError(path, problems[0])
     way_back.keep(Path(path).absolute(), target)

@@ -135,14 +135,13 @@ def by_campaign(db: Statements) -> dict[str, list[Spending]]:
 
 def cells(db: Statements, campaigns: Sequence[str]) -> int:
     """Distinct (function, bytes) that these campaigns timed, all together."""
-    row = db.row(
+    ((number,),) = db.rows(
         """SELECT count(*) FROM (
                SELECT DISTINCT function, bytes FROM timed_cell
                WHERE campaign IN (SELECT value FROM json_each(:campaigns)))""",
         {"campaigns": msgspec.json.encode(list(campaigns)).decode()},
     )
-    assert row is not None  # noqa: S101 - an aggregate gives one row
-    return int(row[0])
+    return int(number)
 
 
 def cost(db: Statements, campaign: str) -> Cost:

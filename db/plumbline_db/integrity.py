@@ -4,6 +4,7 @@ can be read as what it is. Reads everything."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import apsw
 
@@ -96,10 +97,9 @@ def _references(db: Statements) -> Iterator[str]:
 
 
 def _schema(db: Statements) -> Iterator[str]:
-    new = apsw.Connection(":memory:")
-    schema.advance(new)
-    wanted = dict(new.execute(schema.TABLES))
-    new.close()
+    with closing(apsw.Connection(":memory:")) as new:
+        schema.advance(new)
+        wanted = dict(new.execute(schema.TABLES))
     found = dict(db.rows(schema.TABLES))
     for name in sorted(wanted.keys() | found.keys()):
         if name not in found:

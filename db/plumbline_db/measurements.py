@@ -28,6 +28,8 @@ from plumbline_db.probe_records import (
 )
 from plumbline_db.statements import Statements
 
+_readings = msgspec.json.Decoder(dict[str, KnobReading])
+
 
 def samples(db: Statements, run: int, case: int | None = None) -> list[Samples]:
     """Of the launch numbered `run`, or of one case of it, in the order of the blocks; without those
@@ -116,7 +118,11 @@ def _put_cases(
             {
                 "run": run,
                 "case_id": record.case,
-                "planned_case": _planned_case(db, record, known[record.config]),
+                "planned_case": columns.number(
+                    db,
+                    "planned_case",
+                    columns.values(record, "case") | {"configuration": known[record.config]},
+                ),
                 "begun": record.case in begun,
                 "outcome": check.outcome if check else None,
                 "detail": check.detail if check else "",
@@ -124,14 +130,6 @@ def _put_cases(
             "RETURNING number",
         )
     return rows
-
-
-def _planned_case(db: Statements, record: CaseRecord, configuration: int) -> int:
-    """Of its row, which is made where there is none."""
-    values = columns.values(record, "case") | {"configuration": configuration}
-    same = " AND ".join(f"{name} = :{name}" for name in values)
-    row = db.row(f"SELECT number FROM planned_case WHERE {same}", values)  # noqa: S608
-    return int(row[0] if row else columns.put_row(db, "planned_case", values, "RETURNING number"))
 
 
 def records(db: Statements, run_id: str) -> list[ProbeRecord]:
@@ -146,7 +144,7 @@ def records(db: Statements, run_id: str) -> list[ProbeRecord]:
     if row[1] is not None:
         result.append(msgspec.json.decode(text(row[1]), type=Header))
     result += [
-        ConfigRecord(id, bool(in_force), reason, _readings(readings))
+        ConfigRecord(id, bool(in_force), reason, _readings.decode(readings))
         for id, in_force, reason, readings in db.rows(
             """SELECT id, in_force, reason, readings FROM run_configuration
                WHERE run = :run ORDER BY id""",
@@ -192,7 +190,3 @@ def _blocks(db: Statements, key: dict[str, Any]) -> list[ProbeRecord]:
             if (case, block) in by_rank:
                 result.append(by_rank[case, block])
     return result
-
-
-def _readings(text: str) -> dict[str, KnobReading]:
-    return msgspec.json.decode(text, type=dict[str, KnobReading])

@@ -139,12 +139,8 @@ class _Grammar:
                 self._once("order", 0, record.block)
                 if unknown := set(record.cases) - self.cases:
                     raise ValueError(f"order of block {record.block}: no case {min(unknown)}")
-            case Refused():
-                self._of_case("refused", record.case, 0)
-            case Transit():
-                self._of_case("transit", record.case, 0)
-            case Nrep():
-                self._of_case("nrep", record.case, 0)
+            case Refused() | Transit() | Nrep():
+                self._of_case(str(record.__struct_config__.tag), record.case, 0)
             case ClockError():
                 self._once(f"clock_error at the {record.when}", 0, 0)
             case Footer():

@@ -70,7 +70,7 @@ def put(db: Statements, rows: Mapping[int, int], records: Iterable[Samples]) -> 
         layout, notes = shapes.laid_out(blocks)
         text = shapes.text_of(layout)
         if text not in numbers:
-            numbers[text] = _shape(db, text)
+            numbers[text] = columns.number(db, "shape", {"layout": text})
         warmup_least, warmup = packed([ns for block in blocks for ns in block.warmup_ns])
         least, samples = packed([ns for block in blocks for ns in block.ns])
         values.append(
@@ -85,14 +85,6 @@ def put(db: Statements, rows: Mapping[int, int], records: Iterable[Samples]) -> 
             }
         )
     columns.put_rows(db, "series", values)
-
-
-def _shape(db: Statements, text: str) -> int:
-    """Of its row, which is made where there is none."""
-    key = {"layout": text}
-    db.rows("INSERT INTO shape (layout) VALUES (:layout) ON CONFLICT DO NOTHING", key)
-    ((number,),) = db.rows("SELECT number FROM shape WHERE layout = :layout", key)
-    return int(number)
 
 
 def of(db: Statements, measurements: Sequence[int]) -> dict[int, Series]:

@@ -83,7 +83,9 @@ def take(path: Path, source: Path) -> list[Moved]:
     taken gets the name of its host before it. Raises PlumblineError where the file is damaged or
     was changed."""
     with Database.open(source) as other:
-        _require_ours(other)
+        # Before anything in it is believed: it may hold views and triggers of others.
+        for problem in integrity.problems_of_form(other):
+            raise PlumblineError(f"{other.path} is not whole ({problem}): fetch it again")
         sent = {transfer.campaign: transfer for transfer in listing(other)}
         every = campaigns.every(other)
         if not every or sent.keys() != {campaign.id for campaign in every}:
@@ -93,12 +95,6 @@ def take(path: Path, source: Path) -> list[Moved]:
             )
         with Database.open(path, write=True) as db:
             return [_take(db, other, campaign, sent[campaign.id]) for campaign in every]
-
-
-def _require_ours(other: Statements) -> None:
-    """Before anything in it is believed: it may hold views and triggers of others."""
-    for problem in integrity.problems_of_form(other):
-        raise PlumblineError(f"{other.path} is not whole ({problem}): fetch it again")
 
 
 def _take(db: Statements, other: Statements, campaign: Campaign, sent: Transfer) -> Moved:

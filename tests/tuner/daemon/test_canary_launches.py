@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from plumbline.daemon import canary_launches
+from plumbline.daemon.canary import parts
 from plumbline.daemon.cells import Cell, Chosen
 from plumbline.watch.state import CellState
 from plumbline_db import runs, watching
@@ -24,7 +24,7 @@ CHOICE = Chosen({QUIET: "winner", NOISY: "table", REFERENCE: "reference"})
 
 def test_later_launches_have_noisy_cells_and_references_alone() -> None:
     canary = Canary("c", 7, CANARY, "", "")
-    first, second = canary_launches.parts(canary, CHOICE, {QUIET: 2, NOISY: 8, REFERENCE: 2})
+    first, second = parts(canary, CHOICE, {QUIET: 2, NOISY: 8, REFERENCE: 2})
     assert (first.suite, first.before, first.launches) == (Suite(CANARY, 7), 0, 2)
     assert first.cells == [QUIET, NOISY, REFERENCE]
     assert (second.suite, second.before, second.launches) == (Suite(CANARY, 7, look=2), 2, 6)

@@ -120,7 +120,8 @@ class Store:
         part = self.folder / f".{one.number}.{os.getpid()}"
         try:
             part.mkdir()
-            for name, data in [*contents.items(), (RECORD, _encoded(one))]:
+            record = msgspec.json.format(msgspec.json.encode(one), indent=1) + b"\n"
+            for name, data in [*contents.items(), (RECORD, record)]:
                 mode = 0o755 if data.startswith(b"#!") else 0o644
                 files.write_new(part / name, data, self._mode(mode))
             part.chmod(self._mode(0o755))
@@ -178,10 +179,6 @@ class Store:
             raise PlumblineError(
                 f"cannot make {self.folder}: {error.strerror}; name another place with --store"
             ) from error
-
-
-def _encoded(one: Generation) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(one), indent=1) + b"\n"
 
 
 def sha256(data: bytes) -> str:

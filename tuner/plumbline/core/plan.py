@@ -295,10 +295,8 @@ class Plan(msgspec.Struct, frozen=True):
         its text when keys are added: a stored launch is known again by it."""
         values = [(name, getattr(self, name)) for name in _OPTIONAL_DEFAULTS]
         found = [(name, value) for name, value in values if value != _OPTIONAL_DEFAULTS[name]]
-        return [field for field in found if field[0] != "knobs" or self._any_knobs()]
-
-    def _any_knobs(self) -> bool:
-        return any(case.configuration for case in self.cases)
+        any_knobs = any(case.configuration for case in self.cases)
+        return [field for field in found if field[0] != "knobs" or any_knobs]
 
 
 _OPTIONAL = frozenset(

@@ -45,7 +45,10 @@ def _for_whom(work: Work) -> str:
 def put_in_force(work: Work, search: Campaign) -> AppliedOutcome:
     """One more generation. Raises PlumblineError, with the reason, before anything is changed."""
     loaded = load_bundle(work.db, search.id, Path(), created="")
-    rules = _beneath(work, loaded.site_rules)
+    # Where ours were in force, the rules of the site are those beneath that generation, whatever
+    # somebody has made of its files since.
+    before = work.in_force.source(work.campaign)
+    rules = loaded.site_rules if before is None else before.site_rules
     return _apply(work, Source(search, loaded.winners, rules, loaded.started), loaded.machine)
 
 
@@ -85,13 +88,6 @@ def _place(work: Work) -> Place:
     if place is None:
         raise PlumblineError("apply.scope says for whom nothing: user, site or modules")
     return place
-
-
-def _beneath(work: Work, site_rules: str) -> str:
-    """The rules of the site beneath our own: where ours were in force, those of that generation,
-    whatever somebody has made of its files since."""
-    source = work.in_force.source(work.campaign)
-    return site_rules if source is None else source.site_rules
 
 
 def take_out(work: Work) -> AppliedOutcome:

@@ -1,4 +1,6 @@
-"""A canary: launches of the cells that matter beside reference cases, handed to the detector.
+"""A canary: launches of the cells that matter beside reference cases, handed to the detector. The
+first launches have all its cells, those after them the noisy ones alone, beside all references; a
+part of them is a look of the canary's suite.
 
 Its row is begun before the first launch, and ended in the transaction that stores the detector's
 states: a daemon that is killed between the two takes the launches that are there and goes on."""
@@ -7,16 +9,16 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Literal
 
 import msgspec
 
-from plumbline.daemon import canary_launches, cells
+from plumbline.daemon import cells
 from plumbline.daemon.cells import Cell, Chosen, cell_of, state_of, with_state
 from plumbline.daemon.work import Measured, Work, iso, moment_of
-from plumbline.measure.experiment import REFERENCE_CELLS
+from plumbline.measure.experiment import REFERENCE_CELLS, of_round
 from plumbline.system.words import counted
 from plumbline.watch.canary import Watched, observe
 from plumbline.watch.design import Design
@@ -24,7 +26,7 @@ from plumbline.watch.sizing import launches_of
 from plumbline.watch.state import CellState
 from plumbline_db import alarms, verdicts, watching, winners
 from plumbline_db.errors import PlumblineError
-from plumbline_db.records import CANARY
+from plumbline_db.records import CANARY, Suite
 from plumbline_db.watch_records import Canary, CellAlarm, WatchDay, WatchedCampaign, WatchedCell
 
 # Canaries that say nothing for so long have learnt another machine than there is now.
@@ -74,11 +76,10 @@ def take(work: Work, due: datetime) -> Canary:
     choice = chosen(work)
     launches = _launches(work, choice)
     try:
-        measured = canary_launches.take(work, canary, choice, launches)
+        measured = launched(work, canary, choice, launches)
     except PlumblineError as error:
-        spent = canary_launches.spent(work, canary, choice, launches)
-        failed = ended(work, canary, spent)
-        failed = msgspec.structs.replace(failed, outcome="failed", detail=str(error))
+        there = spent(work, canary, choice, launches)
+        failed = ended(work, canary, there, outcome="failed", detail=str(error))
         watching.renew(work.db, number, failed)
         raise
     return _judged(work, number, canary, choice, measured)
@@ -89,6 +90,62 @@ def _launches(work: Work, choice: Chosen) -> dict[Cell, int]:
     design, known = work.configuration.design, watching.cells(work.db, work.campaign.id)
     states = {cell_of(cell): state_of(cell) for cell in known}
     return {cell: launches_of(design, states.get(cell, CellState())) for cell in choice.roles}
+
+
+class Part(msgspec.Struct, frozen=True):
+    """`before`: launches of the parts before it; `launches`: those it adds."""
+
+    suite: Suite
+    cells: list[Cell]
+    before: int
+    launches: int
+
+
+def parts(canary: Canary, choice: Chosen, launches: Mapping[Cell, int]) -> Iterator[Part]:
+    """`launches`: in how many each cell takes part; references are in all."""
+    before, suite = 0, Suite(CANARY, canary.round)
+    for number, count in enumerate(sorted(set(launches.values())), 1):
+        cells = [
+            cell
+            for cell, role in choice.roles.items()
+            if role == "reference" or launches[cell] >= count
+        ]
+        yield Part(suite.at(number), cells, before, count - before)
+        before = count
+
+
+def launched(work: Work, canary: Canary, choice: Chosen, launches: Mapping[Cell, int]) -> Measured:
+    """Those that are stored are taken from there. Raises PlumblineError where they fail."""
+    measured: dict[Suite, Measured] = {}
+    for part in parts(canary, choice, launches):
+        plan = work.plan([cell.case() for cell in part.cells])
+        plan = of_round(plan, canary.round, part.before)
+        measured[part.suite] = work.measure(part.suite, plan, part.launches)
+    every = max(launches.values())
+    whole = together(list(measured.values()))
+    there = {
+        cell: seconds
+        for cell, seconds in whole.times.items()
+        if len(seconds) == (every if cell in choice.references else launches[cell])
+    }
+    return msgspec.structs.replace(whole, times=there)
+
+
+def spent(work: Work, canary: Canary, choice: Chosen, launches: Mapping[Cell, int]) -> Measured:
+    """What there is of them, where they have failed."""
+    found = [work.measured(part.suite) for part in parts(canary, choice, launches)]
+    return together(found)
+
+
+def together(found: list[Measured]) -> Measured:
+    """Of parts that follow each other."""
+    times: dict[Cell, list[float]] = {}
+    for part in found:
+        for cell, seconds in part.times.items():
+            times.setdefault(cell, []).extend(seconds)
+    return Measured(
+        times, sum(part.launches for part in found), sum(part.seconds for part in found)
+    )
 
 
 def _begun(work: Work, due: datetime) -> tuple[int, Canary]:
@@ -105,7 +162,8 @@ def _begun(work: Work, due: datetime) -> tuple[int, Canary]:
     return number, canary
 
 
-def ended(work: Work, canary: Canary, measured: Measured) -> Canary:
+def ended(work: Work, canary: Canary, measured: Measured, **more: str) -> Canary:
+    """With `more` of its columns."""
     return msgspec.structs.replace(
         canary,
         finished=work.now(),
@@ -113,6 +171,7 @@ def ended(work: Work, canary: Canary, measured: Measured) -> Canary:
         node_seconds=measured.seconds * work.campaign.nodes,
         launches=measured.launches,
         cells=len(measured.times),
+        **more,
     )
 
 
@@ -132,7 +191,10 @@ def _judged(work: Work, number: int, canary: Canary, choice: Chosen, measured: M
     seen = observe(design, states, logs, references)
     told = _said(ended(work, canary, measured), seen, len(references))
     now, day = work.now(), WatchDay(work.now()[:10], **_counts(seen))
-    offs = _offs(seen)
+    # How far each cell lies off what was learnt of it, as the detector sees it.
+    offs = {
+        cell: log - middle_of(seen.states.get(cell, CellState())) for cell, log in seen.own.items()
+    }
     with db.transaction():
         if seen.counts:
             _keep(work, choice, seen, known, over, offs)
@@ -221,13 +283,6 @@ def _keep(
             if cell in offs and cell in seen.states
         ],
     )
-
-
-def _offs(seen: Watched[Cell]) -> dict[Cell, float]:
-    """How far each cell lies off what was learnt of it, as the detector sees it."""
-    return {
-        cell: log - middle_of(seen.states.get(cell, CellState())) for cell, log in seen.own.items()
-    }
 
 
 def end_learning(work: Work) -> None:

@@ -130,7 +130,8 @@ def _references(
     every = sorted({size for its_sizes in sizes.values() for size in its_sizes})
     by_function: dict[str, list[Cell]] = {}
     for variant in variants:
-        if variant.kind == "algorithm" and not variant.restrictions and _has_sizes(variant):
+        has_sizes = variant.function != "MPI_Barrier"
+        if variant.kind == "algorithm" and not variant.restrictions and has_sizes:
             for size in every:
                 cell = Cell(variant.function, variant.name, size)
                 by_function.setdefault(variant.function, []).append(cell)
@@ -145,7 +146,3 @@ def _references(
 def _from(cells: Sequence[Cell], first: int) -> list[Cell]:
     """By size, those of the first variant before those of the next, from the `first` one on."""
     return [*cells[first:], *cells[:first]]
-
-
-def _has_sizes(variant: Variant) -> bool:
-    return variant.function != "MPI_Barrier"

@@ -29,10 +29,12 @@ def merged(
     was searched, so that they stay where nothing better was found."""
     kept: list[Winner] = []
     for winner in standing:
+        better = [each for each in new if each.function == winner.function]
+        stays = beneath and winner.variant == "default"
         decided = [
             each
             for each in _ranges(winner.function, searched, sizes)
-            if not (beneath and winner.variant == "default" and not _any(new, winner, each))
+            if not stays or any(_meets(other, each) for other in better)
         ]
         kept += _without(winner, decided)
     for winner in new:
@@ -77,10 +79,6 @@ def _joined(found: Iterable[Range]) -> list[Range]:
         else:
             joined.append((low, high))
     return joined
-
-
-def _any(new: Sequence[Winner], standing: Winner, where: Range) -> bool:
-    return any(winner.function == standing.function and _meets(winner, where) for winner in new)
 
 
 def _meets(winner: Winner, where: Range) -> bool:

@@ -144,12 +144,12 @@ def _launched(work: Work, cases: list[PlanCase], about: str) -> Measured:
     try:
         measured = work.measure(suite, plan, work.configuration.canary.recheck_launches)
     except PlumblineError as error:
-        ended = canary.ended(work, row, work.measured(suite))
-        failed = msgspec.structs.replace(ended, outcome="failed", detail=f"{about}: {error}")
+        detail = f"{about}: {error}"
+        spent = work.measured(suite)
+        failed = canary.ended(work, row, spent, outcome="failed", detail=detail)
         watching.renew(db, number, failed)
         raise
-    ended = msgspec.structs.replace(canary.ended(work, row, measured), outcome="judged")
-    watching.renew(db, number, ended)
+    watching.renew(db, number, canary.ended(work, row, measured, outcome="judged"))
     return measured
 
 

@@ -158,13 +158,10 @@ def _take_turns(
             if turn >= launches[name]:
                 continue
             what = counted(len(wanted[name]), "point")
-            why = "" if look == 1 else f", look {look}: {_reasons(wanted[name])}"
+            reasons = ", ".join(f"{each.place} ({each.why})" for each in wanted[name])
+            why = "" if look == 1 else f", look {look}: {reasons}"
             store.progress.step(f"{name}: {what}{why}, launch {turn + 1} of {launches[name]}")
             those.advance()
-
-
-def _reasons(of: Sequence[SuitePoint]) -> str:
-    return ", ".join(f"{each.place} ({each.why})" for each in of)
 
 
 def launches_of(suite: AskedSuite, asked: SuiteRun) -> int:

@@ -57,7 +57,8 @@ def observe(
     counts = {key: launches_of(design, before.get(key, CellState())) for key in ratios}
     own = {key: float(of_launches(np.array(logs[: counts[key]]))) for key, logs in ratios.items()}
     known = {key: states[key].known() for key in steady if key in states}
-    disturbed = _disturbance(own, {key: one for key, one in known.items() if one})
+    noise = [(own[key] - one.middle) / one.scale for key, one in known.items() if one]
+    disturbed = float(disturbance(np.array(noise)))
     if disturbed > 1:
         return Watched(before, {}, own, disturbed)
     after, alarms = dict(before), dict[Key, Alarm]()
@@ -90,11 +91,6 @@ def _learnt(design: Design, states: Mapping[Key, CellState]) -> dict[Key, CellSt
             for key, one in zip(keys, baselines, strict=True)
         }
     return found
-
-
-def _disturbance(own: Mapping[Key, float], known: Mapping[Key, Baseline]) -> float:
-    values = [(own[key] - one.middle) / one.scale for key, one in known.items()]
-    return float(disturbance(np.array(values)))
 
 
 def _step(
