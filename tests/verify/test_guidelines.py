@@ -9,12 +9,13 @@ import msgspec
 import pytest
 
 from plumbline.core.forms import blocking, is_form
-from plumbline.core.guidelines import DEFAULT_PATH, Guidelines, check_against, load
+from plumbline.core.guidelines import DEFAULT_PATH, check_against, load
 from plumbline_db.errors import PlumblineError, UsageError
 from tests.probes.launch import functions_of_the_probe
 from tests.verify.simulated import PAPER
 
 CATALOGUE = Path(__file__).parents[2] / "collectives-alt" / "catalogue.def"
+EVERY = load()
 
 
 GL4 = '{ id = "GL4", name = "MPI_Gather ⪯ MPI_Reduce"'
@@ -26,30 +27,25 @@ def write(tmp_path: Path, text: str) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def every() -> Guidelines:
-    return load()
-
-
-def test_those_of_the_literature_are_verified_by_default(every: Guidelines) -> None:
+def test_those_of_the_literature_are_verified_by_default() -> None:
     """GL1 to GL17 are the paper's, the next ten PGMPITuneLib's."""
-    ids = [entry.id for entry in every.selected(()).entries()]
+    ids = [entry.id for entry in EVERY.selected(()).entries()]
     assert [one for one in ids if one.startswith("GL")] == [f"GL{n}" for n in range(1, 28)]
-    others = {one.id for one in every.entries()} - set(ids)
+    others = {one.id for one in EVERY.entries()} - set(ids)
     assert others and all(one.startswith("PL") for one in others)
-    assert every.split.tolerance == 0.05
-    assert every.name_of("GL12") == "MPI_Allreduce ⪯ MPI_Reduce + MPI_Bcast"
+    assert EVERY.split.tolerance == 0.05
+    assert EVERY.name_of("GL12") == "MPI_Allreduce ⪯ MPI_Reduce + MPI_Bcast"
 
 
-def test_what_is_asked_for_is_selected(every: Guidelines) -> None:
-    assert every.rank is not None and every.selected(()).rank is None
-    found = every.selected(["GL3", every.rank.id])
-    assert [one.id for one in found.patterns] == ["GL3"] and found.rank == every.rank
-    assert found.split == every.split and found.monotony == every.monotony
+def test_what_is_asked_for_is_selected() -> None:
+    assert EVERY.rank is not None and EVERY.selected(()).rank is None
+    found = EVERY.selected(["GL3", EVERY.rank.id])
+    assert [one.id for one in found.patterns] == ["GL3"] and found.rank == EVERY.rank
+    assert found.split == EVERY.split and found.monotony == EVERY.monotony
 
 
-def test_names_say_what_is_compared(every: Guidelines) -> None:
-    for pattern in every.patterns:
+def test_names_say_what_is_compared() -> None:
+    for pattern in EVERY.patterns:
         if is_form(pattern.lhs):
             continue
         sides = pattern.name.split(" ⪯ ")
@@ -63,9 +59,9 @@ def test_names_say_what_is_compared(every: Guidelines) -> None:
         assert pattern.name.endswith(" ⪯ " + " + ".join(right))
 
 
-def test_blocking_and_non_blocking_are_compared_both_ways(every: Guidelines) -> None:
-    forward = {p.lhs for p in every.patterns if p.variant.endswith("_plus_wait")}
-    begun = [p for p in every.patterns if p.lhs.startswith("MPI_I")]
+def test_blocking_and_non_blocking_are_compared_both_ways() -> None:
+    forward = {p.lhs for p in EVERY.patterns if p.variant.endswith("_plus_wait")}
+    begun = [p for p in EVERY.patterns if p.lhs.startswith("MPI_I")]
     assert forward == {p.uses[0] for p in begun} and len(forward) == len(begun) == 16
     for pattern in begun:
         function, variant = blocking(pattern.lhs), pattern.variant
@@ -74,54 +70,54 @@ def test_blocking_and_non_blocking_are_compared_both_ways(every: Guidelines) -> 
         assert (pattern.uses, pattern.lhs_variant) == ([function], "default")
 
 
-def test_persistent_forms_are_compared_with_the_blocking_ones(every: Guidelines) -> None:
-    started = [p for p in every.patterns if p.lhs.endswith("_init")]
+def test_persistent_forms_are_compared_with_the_blocking_ones() -> None:
+    started = [p for p in EVERY.patterns if p.lhs.endswith("_init")]
     assert len(started) == 11 and not any(p.default for p in started)
     for pattern in started:
         assert pattern.name == f"{pattern.lhs} + MPI_Start + MPI_Wait ⪯ {pattern.uses[0]}"
         assert pattern.variant == f"{pattern.lhs[4:].lower()}_as_{pattern.uses[0][4:].lower()}"
 
 
-def test_forms_are_verified_where_they_are_named_and_there(every: Guidelines) -> None:
-    found = every.selected((), ["MPI_Ibcast", "MPI_Bcast", "MPI_Scan_init"])
-    more = [each.id for each in found.patterns if each not in every.selected(()).patterns]
+def test_forms_are_verified_where_they_are_named_and_there() -> None:
+    found = EVERY.selected((), ["MPI_Ibcast", "MPI_Bcast", "MPI_Scan_init"])
+    more = [each.id for each in found.patterns if each not in EVERY.selected(()).patterns]
     assert more == ["PL31", "PL55"]
-    lacking = every.known_to({"MPI_Bcast", "MPI_Ibcast"})
+    lacking = EVERY.known_to({"MPI_Bcast", "MPI_Ibcast"})
     assert {each.lhs for each in lacking.patterns if is_form(each.lhs)} == {"MPI_Ibcast"}
     assert "MPI_Gather" in lacking.lhs_functions()
 
 
-def test_left_hand_functions(every: Guidelines) -> None:
+def test_left_hand_functions() -> None:
     paper = ["MPI_Gather", "MPI_Allgather", "MPI_Scatter", "MPI_Reduce", "MPI_Reduce_scatter"]
     paper += ["MPI_Bcast", "MPI_Allreduce", "MPI_Reduce_scatter_block", "MPI_Scan"]
     assert PAPER.lhs_functions() == paper
-    assert every.selected(()).lhs_functions() == [*paper, "MPI_Alltoall", "MPI_Barrier"]
+    assert EVERY.selected(()).lhs_functions() == [*paper, "MPI_Alltoall", "MPI_Barrier"]
     known = functions_of_the_probe()
-    functions = [name for name in every.lhs_functions() if not is_form(name)]
+    functions = [name for name in EVERY.lhs_functions() if not is_form(name)]
     assert set(functions) == set(known) - {"MPI_Reduce_local"}
-    assert {blocking(name) for name in every.lhs_functions()} == set(functions)
+    assert {blocking(name) for name in EVERY.lhs_functions()} == set(functions)
 
 
-def test_sides_are_in_the_catalogue(every: Guidelines) -> None:
+def test_sides_are_in_the_catalogue() -> None:
     lines = re.findall(r"PL_VARIANT\((\w+)\)(?:\s*/\* (GL\d+))?", CATALOGUE.read_text())
     numbered = {name: number for name, number in lines if number and number != "GL2"}
     assert numbered.items() >= {one.variant: one.id for one in PAPER.patterns}.items()
     assert {name for name, number in lines if number == "GL2"} == {
-        every.split.variant(one, 2).partition(":")[0] for one in every.split.functions
+        EVERY.split.variant(one, 2).partition(":")[0] for one in EVERY.split.functions
     }
-    forms = [each.variant for each in every.patterns if is_form(each.lhs)]
-    check_against(every, [*(name for name, _ in lines), *forms])
+    forms = [each.variant for each in EVERY.patterns if is_form(each.lhs)]
+    check_against(EVERY, [*(name for name, _ in lines), *forms])
 
 
-def test_every_mockup_is_a_side_of_a_guideline(every: Guidelines) -> None:
+def test_every_mockup_is_a_side_of_a_guideline() -> None:
     names = re.findall(r"PL_VARIANT\((\w+_as_\w+)\)", CATALOGUE.read_text())
-    used = {one.variant for one in every.patterns if not is_form(one.lhs)}
-    used |= {every.split.variant(one, 2).partition(":")[0] for one in every.split.functions}
+    used = {one.variant for one in EVERY.patterns if not is_form(one.lhs)}
+    used |= {EVERY.split.variant(one, 2).partition(":")[0] for one in EVERY.split.functions}
     assert set(names) == used - {"default"}
 
 
-def test_pieces_have_a_least_size(every: Guidelines) -> None:
-    split, least = msgspec.structs.replace(every.split, pieces=[2, 4]), every.split.least_bytes
+def test_pieces_have_a_least_size() -> None:
+    split, least = msgspec.structs.replace(EVERY.split, pieces=[2, 4]), EVERY.split.least_bytes
     two, four = (split.variant("MPI_Bcast", k) for k in (2, 4))
     assert (two, four) == ("bcast_as_split:pieces=2", "bcast_as_split:pieces=4")
     assert split.variants("MPI_Bcast", 2 * least - 1, 1) == []
@@ -131,9 +127,9 @@ def test_pieces_have_a_least_size(every: Guidelines) -> None:
     assert split.variants("MPI_Alltoallv", 4 * least, 1) == []
 
 
-def test_ranks_of_the_left_side(every: Guidelines) -> None:
-    assert every.rank is not None
-    assert [every.rank.ranks(n) for n in (2, 3, 4, 5, 8)] == [0, 0, 2, 2, 4]
+def test_ranks_of_the_left_side() -> None:
+    assert EVERY.rank is not None
+    assert [EVERY.rank.ranks(n) for n in (2, 3, 4, 5, 8)] == [0, 0, 2, 2, 4]
 
 
 def test_functions_are_known_to_the_probe() -> None:

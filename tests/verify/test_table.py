@@ -57,7 +57,6 @@ def check_golden(name: str, text: str) -> None:
     assert text == path.read_text(encoding="utf-8")
 
 
-@pytest.fixture
 def before() -> list[Verdict]:
     """A full table of 9 functions, 15 patterns and 21 sizes with some marks in it."""
     marks = {
@@ -75,7 +74,6 @@ def before() -> list[Verdict]:
     return [verdict(k, f, n, marks.get((i, f, n), "holds"), i) for k, f, n, i in cells]
 
 
-@pytest.fixture
 def after() -> list[Verdict]:
     """GL12 is removed but for 1 byte, undecided at 2; GL11 is new; GL4 at 8 B was not measured."""
     marks = {
@@ -92,28 +90,31 @@ def after() -> list[Verdict]:
     ]
 
 
-def test_violation_table(before: list[Verdict]) -> None:
+BEFORE, AFTER = before(), after()
+
+
+def test_violation_table() -> None:
     table = violation_table(
-        before, PAPER, title="before: Open MPI 4.1.4, 4 ranks", oversubscribed=True
+        BEFORE, PAPER, title="before: Open MPI 4.1.4, 4 ranks", oversubscribed=True
     )
     assert natural_width(table) <= 120
     check_golden("violations.txt", printed(table))
 
 
-def test_all_rows(before: list[Verdict]) -> None:
-    table = violation_table(before, PAPER, title="before", all_rows=True)
+def test_all_rows() -> None:
+    table = violation_table(BEFORE, PAPER, title="before", all_rows=True)
     assert natural_width(table) <= 120
     check_golden("all-rows.txt", printed(table))
 
 
-def test_before_and_after(before: list[Verdict], after: list[Verdict]) -> None:
-    patterns = [v for v in before if v.kind == "pattern"]
-    table = before_after_table(patterns, after, PAPER, title="Open MPI 4.1.4, before to after")
+def test_before_and_after() -> None:
+    patterns = [v for v in BEFORE if v.kind == "pattern"]
+    table = before_after_table(patterns, AFTER, PAPER, title="Open MPI 4.1.4, before to after")
     check_golden("before-after.txt", printed(table))
 
 
-def test_a_narrow_console_folds_and_hides_nothing(before: list[Verdict]) -> None:
-    table = violation_table(before, PAPER, title="before")
+def test_a_narrow_console_folds_and_hides_nothing() -> None:
+    table = violation_table(BEFORE, PAPER, title="before")
     text = printed(table, width=80)
     check_golden("folded.txt", text)
     assert max(map(len, text.splitlines())) <= 80
@@ -122,27 +123,25 @@ def test_a_narrow_console_folds_and_hides_nothing(before: list[Verdict]) -> None
 
 
 @pytest.mark.parametrize("width", [natural for natural in range(60, 125)])
-def test_every_size_is_there_at_every_width(before: list[Verdict], width: int) -> None:
-    text = printed(violation_table(before, PAPER, title="t"), width=width)
+def test_every_size_is_there_at_every_width(width: int) -> None:
+    text = printed(violation_table(BEFORE, PAPER, title="t"), width=width)
     heads = " ".join(line for line in text.splitlines() if line.strip().startswith("bytes")).split()
     assert [head for head in heads if head != "bytes"] == [grid.size_head(n) for n in SIZES]
 
 
-def test_ascii_terminals(before: list[Verdict]) -> None:
-    table = violation_table(before, PAPER, title="before", marks=ASCII, oversubscribed=True)
+def test_ascii_terminals() -> None:
+    table = violation_table(BEFORE, PAPER, title="before", marks=ASCII, oversubscribed=True)
     check_golden("ascii.txt", printed(table, encoding="ascii"))
-    summary = summary_table({"before": before}, PAPER, marks=ASCII)
+    summary = summary_table({"before": BEFORE}, PAPER, marks=ASCII)
     assert "3/15" in printed(summary, encoding="ascii")
 
 
-def test_colour_only_repeats_what_the_signs_say(
-    before: list[Verdict], after: list[Verdict]
-) -> None:
+def test_colour_only_repeats_what_the_signs_say() -> None:
     for marks in (UNICODE, ASCII):
         signs = [marks.of(state).plain for state in STYLES]  # type: ignore[arg-type]
         assert len(set(signs)) == len(signs) == 7
     file = io.StringIO()
-    table = before_after_table(before, after, PAPER, title="t")
+    table = before_after_table(BEFORE, AFTER, PAPER, title="t")
     Console(file=file, width=130, force_terminal=True, color_system="standard").print(table)
     for code, sign in ((32, "○"), (31, "•"), (33, "▲")):
         assert re.search(rf"{code}m *{sign}", file.getvalue())
@@ -219,11 +218,9 @@ def test_size_heads(size: int, head: str) -> None:
     assert grid.size_head(size) == head
 
 
-def test_the_summary_names_the_patterns_that_were_tested_and_no_others(
-    before: list[Verdict],
-) -> None:
+def test_the_summary_names_the_patterns_that_were_tested_and_no_others() -> None:
     def label(*tested: str) -> str:
-        those = [verdict for verdict in before if verdict.guideline in tested]
+        those = [verdict for verdict in BEFORE if verdict.guideline in tested]
         return printed(summary_table({"before": those}, PAPER), width=80)
 
     assert "pattern (GL3, GL4, GL12)" in label("GL3", "GL4", "GL12")
@@ -232,21 +229,21 @@ def test_the_summary_names_the_patterns_that_were_tested_and_no_others(
     assert f"pattern (5 of {len(PAPER.patterns)})" in many
 
 
-def test_summary(before: list[Verdict], after: list[Verdict]) -> None:
-    counts = summary_counts(before)
+def test_summary() -> None:
+    counts = summary_counts(BEFORE)
     assert counts == {
         "monotony": KindCount(violated=1, undecided=1, tested=9),
         "split": KindCount(violated=1, undecided=0, tested=9),
         "pattern": KindCount(violated=3, undecided=0, tested=15),
         "rank": KindCount(0, 0, 0),
     }
-    assert summary_counts(after)["split"] == KindCount(0, 0, 0)
-    table = summary_table({"before": before, "after": after}, PAPER)
+    assert summary_counts(AFTER)["split"] == KindCount(0, 0, 0)
+    table = summary_table({"before": BEFORE, "after": AFTER}, PAPER)
     check_golden("summary.txt", printed(table, width=60))
 
 
-def test_json_has_the_fields_of_the_contract(before: list[Verdict]) -> None:
-    found = as_json([v for v in before if v.verdict == "violated"])
+def test_json_has_the_fields_of_the_contract() -> None:
+    found = as_json([v for v in BEFORE if v.verdict == "violated"])
     assert len(found) == 1 + 1 + 14 + 1 + 1
     assert tuple(found[0]) == (*JSON_FIELDS, "depends", "uses")
     contract = ["guideline", "kind", "function", "nprocs", "ppn", "bytes", "ratio", "ratio_low"]
