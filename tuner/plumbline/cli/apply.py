@@ -7,18 +7,9 @@ from pathlib import Path
 
 import click
 
-from plumbline.applied import apply as applying
-from plumbline.applied import places, readback
-from plumbline.applied.generations import Source
-from plumbline.applied.outcome import AppliedOutcome
-from plumbline.applied.places import Scope
-from plumbline.libraries import fits
-from plumbline.settings import default_campaign, identity
-from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters.bundle import load_bundle
 
-from . import base, common, options
+from . import applying, base, common, options
 from .base import Program
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -55,7 +46,14 @@ def command(
     Example:
       plumbline apply --user --dry-run && plumbline apply --user
     """
-    scope = scope_of(user, site, modules)
+    from plumbline.applied import apply, places, readback
+    from plumbline.applied.generations import Source
+    from plumbline.libraries import fits
+    from plumbline.settings import default_campaign, identity
+    from plumbline_db.connection import Database
+    from plumbline_exporters.bundle import load_bundle
+
+    scope = applying.scope_of(user, site, modules)
     with Database.open(program.database) as db:
         choice = default_campaign.choose(db, campaign, program.mpi)
         found = choice.campaign
@@ -73,7 +71,7 @@ def command(
         raise PlumblineError(f"campaign {found.id} is not applied: {error}") from error
     common.remark(choice.note)
     place = places.place(scope, family, installation, modules, store)
-    wish = applying.Wish(
+    wish = apply.Wish(
         source=Source(found, loaded.winners, loaded.site_rules, loaded.started),
         machine=loaded.machine,
         family=family,
@@ -82,38 +80,7 @@ def command(
         unsafe=unsafe,
         force=force,
     )
-    done = applying.apply(place, wish, now=identity.now(), dry_run=dry_run)
+    done = apply.apply(place, wish, now=identity.now(), dry_run=dry_run)
     if not dry_run:
         done = readback.noted(done, place, family, installation)
-    return show(done, as_json=program.json)
-
-
-def scope_of(user: bool, site: bool, modules: Path | None) -> Scope:
-    if user + site + (modules is not None) != 1:
-        raise click.UsageError("say for whom: one of --user, --site and --modules DIR")
-    return "user" if user else "site" if site else "modules"
-
-
-def show(done: AppliedOutcome, *, as_json: bool) -> int:
-    """The exit status: 3 where the library does not read what was written."""
-    status = common.VIOLATIONS_FOUND if done.not_in_force else 0
-    if as_json:
-        common.print_json(done)
-        return status
-    for change in done.changes:
-        click.echo(change.diff, nl=False)
-    would = "would be " if done.dry_run else ""
-    for change in done.changes:
-        past = {"create": "made", "change": "changed", "remove": "removed"}[change.action]
-        link = f" (a link to {change.real})" if change.real else ""
-        common.remark(f"{change.path}{link} {would or 'was '}{past}")
-    common.remark(*done.left_out, *done.notes)
-    common.remark(*(f"NOT IN FORCE: {text}" for text in done.not_in_force))
-    campaigns = ", ".join(done.campaigns) or "nothing"
-    if not done.changes:
-        said = "nothing to change; in force is"
-    else:
-        said = "in force would be" if done.dry_run else "in force is"
-    number = f" (generation {done.generation} of {done.name})" if done.generation else ""
-    common.remark(f"{said} {campaigns}{number}")
-    return status
+    return applying.show(done, as_json=program.json)

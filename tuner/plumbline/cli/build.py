@@ -7,9 +7,6 @@ from pathlib import Path
 
 import click
 
-from plumbline import libraries
-from plumbline.settings import building
-from plumbline.system import paths
 from plumbline_db.errors import PlumblineError
 
 from . import base, common
@@ -32,6 +29,9 @@ def command(program: Program, mpicc: str | None) -> None:
     Example:
       plumbline build --mpi /opt/openmpi-5.0.9
     """
+    from plumbline.settings import building
+    from plumbline.system import paths
+
     wrapper, environment = _wrapper(program.mpi, mpicc)
     click.echo(f"building with {wrapper}; this takes half a minute", err=True)
     built = building.build(paths.layout(), wrapper, environment)
@@ -46,6 +46,8 @@ def command(program: Program, mpicc: str | None) -> None:
 
 def _wrapper(prefix: Path | None, mpicc: str | None) -> tuple[Path, dict[str, str]]:
     """The compiler wrapper, and what the library's module sets."""
+    from plumbline import libraries
+
     if mpicc is not None:
         found = shutil.which(mpicc)
         if found is None:

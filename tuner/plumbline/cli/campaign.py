@@ -7,11 +7,9 @@ from typing import Any
 
 import click
 
-from plumbline.campaign import in_force
-from plumbline.check import acceptance, installed
 from plumbline.settings.search import Searching
 
-from . import base, check_tables, common, options, progress, running
+from . import base, common, options, progress, running
 from .base import Program
 
 # What `verify` does not have: it is this command without its search.
@@ -59,6 +57,11 @@ def command(program: Program, output: Path | None, check: bool, **asked: Any) ->
 
 def _check(campaign: str, mpi_prefix: Path | None, database: Path) -> int:
     """The exit code of an acceptance test of a campaign's winners, which is shown."""
+    from plumbline.campaign import in_force
+    from plumbline.check import acceptance, installed
+
+    from . import check_tables
+
     files = in_force.files(database, campaign, mpi_prefix)
     if not files.winners or files.settings.ranks.simulate is not None:
         common.remark(f"{campaign} has no winners that a program could check")

@@ -6,13 +6,17 @@ from pathlib import Path
 
 import click
 
-from plumbline.campaign import as_started, in_force
-from plumbline.check import acceptance, document, installed
 from plumbline.system.placement import BINDS
 from plumbline_db.errors import UsageError
 
-from . import base, check_tables, common, options, progress
+from . import base, common, options, progress
 from .base import Program
+
+
+def _usual(name: str) -> object:
+    from plumbline.check import acceptance
+
+    return getattr(acceptance, name)
 
 
 @base.command(
@@ -22,8 +26,8 @@ from .base import Program
     told={"bind": {"unset": "as the campaign was asked for, else plain"}},
 )
 @options.option("--functions", type=options.Functions(), unset="all", help="Only winners of these.")
-@options.launches("Pairs of launches.", unset=str(acceptance.PAIRS))
-@options.reps("Calls that each loop times.", unset=str(acceptance.ITERATIONS))
+@options.launches("Pairs of launches.", unset=lambda: _usual("PAIRS"))
+@options.reps("Calls that each loop times.", unset=lambda: _usual("ITERATIONS"))
 @click.option(
     "--osu",
     type=click.Path(path_type=Path),
@@ -59,6 +63,11 @@ def command(
       plumbline check
       plumbline check --functions MPI_Allreduce,MPI_Bcast --json
     """
+    from plumbline.campaign import as_started, in_force
+    from plumbline.check import acceptance, document, installed
+
+    from . import check_tables
+
     pairs = acceptance.PAIRS if launches is None else launches
     if pairs < acceptance.LEAST_PAIRS:
         raise UsageError(

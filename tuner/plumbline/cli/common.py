@@ -5,25 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
-from rich.console import Console, RenderableType
-from rich.table import Table
-from rich.text import Text
 
-from plumbline.core.forms import name_of
-from plumbline.settings.toolchain import Catalogue
-from plumbline.system import chart, mistakes
 from plumbline.system.words import with_interval
-from plumbline.verify.statistics import Comparison
-from plumbline.verify.table import natural_width
 from plumbline_db.errors import PlumblineError, UsageError
-from plumbline_db.probe_records import ProbeRecord
 
 from .base import Program
-from .fitting import fitted
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+    from plumbline.settings.toolchain import Catalogue
+    from plumbline.verify.statistics import Comparison
+    from plumbline_db.probe_records import ProbeRecord
 
 VIOLATIONS_FOUND = 3
 
@@ -38,11 +35,15 @@ def write(path: Path, data: str | bytes) -> None:
 
 def draw(path: Path, specification: Mapping[str, Any]) -> None:
     """A chart, as the ending of the path says."""
+    from plumbline.system import chart
+
     write(path, chart.drawn(specification, path))
 
 
 def write_records(folder: Path | None, name: str, raw: Sequence[Sequence[ProbeRecord]]) -> None:
     """The records of each launch, in files NAME-000.ndjson …; nothing without a folder."""
+    import msgspec
+
     if folder is None:
         return
     try:
@@ -98,6 +99,9 @@ def no_program(name: str) -> click.UsageError:
 
 def functions(catalogue: Catalogue, names: Sequence[str]) -> list[str]:
     """As the probe calls them. Raises UsageError for what it does not know."""
+    from plumbline.core.forms import name_of
+    from plumbline.system import mistakes
+
     known = [*catalogue.names, *(pattern.name for pattern in catalogue.patterns)]
     found = [name if name in known else name_of(name) for name in names]
     unknown = [name for name, one in zip(names, found, strict=True) if one not in known]
@@ -119,6 +123,8 @@ def short(configuration: str) -> str:
 
 
 def print_json(value: object) -> None:
+    import msgspec
+
     try:
         text = msgspec.json.encode(value)
     except UnicodeEncodeError:  # a name that is no UTF-8, out of somebody's file
@@ -138,11 +144,20 @@ def answer(program: Program, document: object, shown: Iterable[RenderableType]) 
 
 def console(*, stderr: bool = False) -> Console:
     """A console that never cuts a table: into a pipe it is as wide as what it prints."""
+    from rich.console import Console
+
     return Console(stderr=stderr, soft_wrap=False, highlight=False, markup=False, emoji=False)
 
 
 def show(*renderables: RenderableType) -> None:
     """Prints on stdout: as wide as a terminal, elsewhere each table as wide as it needs."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from plumbline.verify.table import natural_width
+
+    from .fitting import fitted
+
     terminal = sys.stdout.isatty()
     for renderable in renderables:
         of_table = isinstance(renderable, Table)
@@ -155,6 +170,9 @@ def show(*renderables: RenderableType) -> None:
 
 def table(*columns: str, left: Collection[str] = (), title: str = "", wrap: bool = True) -> Table:
     """Without lines around it. Columns hold numbers, but for those in `left`."""
+    from rich.table import Table
+    from rich.text import Text
+
     plain = Table(title=Text(title), title_justify="left", box=None, pad_edge=False)
     for name in columns:
         plain.add_column(name, justify="left" if name in left else "right", no_wrap=not wrap)
@@ -163,6 +181,8 @@ def table(*columns: str, left: Collection[str] = (), title: str = "", wrap: bool
 
 def titled(title: str, columns: Sequence[str]) -> Table:
     """The same with a title in bold; what is too long for a column of words is folded."""
+    from rich.text import Text
+
     plain = table()
     plain.title = Text(title, style="bold")
     for name in columns:

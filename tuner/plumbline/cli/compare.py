@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
-from rich.table import Table
-from rich.text import Text
 
-from plumbline.results import compare, comparison_chart, sides
-from plumbline.results.compare import ComparedCell, SideComparison
-from plumbline.results.sides import Side
 from plumbline.system.words import counted, with_interval
-from plumbline_db.connection import Database
 
 from . import base, common, comparing, differences, options
 from .base import Program
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from plumbline.results.compare import ComparedCell, SideComparison
+    from plumbline.results.sides import Side
+
 
 def _option(name: str, **more: Any) -> options.Wrap:
     """With the default that the comparison has."""
-    return options.option(f"--{name}", unset=str(getattr(compare.How(), name)), **more)
+    return options.option(f"--{name}", unset=lambda: _usual(name), **more)
+
+
+def _usual(name: str) -> object:
+    from plumbline.results.compare import How
+
+    return getattr(How(), name)
 
 
 @base.command(
@@ -127,6 +132,9 @@ def command(
       plumbline compare openmpi-4.1.4-4s1c6c2f/modes@send_recv \\
         openmpi-4.1.4-4s1c6c2f/modes@ssend_recv
     """
+    from plumbline.results import compare, comparison_chart, sides
+    from plumbline_db.connection import Database
+
     of_how = {name: asked.pop(name) for name in compare.How.__struct_fields__ if name in asked}
     how = compare.How(**{name: value for name, value in of_how.items() if value is not None})
     if measure:
@@ -171,6 +179,8 @@ def _heading(found: SideComparison, a: Side, b: Side) -> Iterator[str]:
 
 
 def _table(found: SideComparison) -> Table:
+    from rich.text import Text
+
     variants = any(line.cell.variant not in ("", "default") for line in found.lines)
     settings = any(line.cell.settings for line in found.lines)
     on_ranks = any(line.cell.ranks for line in found.lines)
@@ -235,6 +245,8 @@ def _summary(found: SideComparison) -> str:
 
 
 def _document(found: SideComparison, a: Side, b: Side) -> dict[str, Any]:
+    import msgspec
+
     def side(one: Side) -> dict[str, Any]:
         header = one.launches[0].header
         return {

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.text import Text
 
-from plumbline.results import compare, compared_now, comparison_files, regressions
-from plumbline.results.compare import How
-from plumbline.results.compared_now import MeasuredComparison
-from plumbline.results.comparison_files import summary, words_of
-from plumbline.settings import campaign_file
 from plumbline.system.words import counted
-from plumbline.verify import design
-from plumbline_db.connection import Database
 
 from . import common, differences, progress
 from .base import Program
+
+if TYPE_CHECKING:
+    from plumbline.results.compare import How
+    from plumbline.results.compared_now import MeasuredComparison
 
 LAUNCHES, FIRST = 40, 12  # of each side: at most, and before the first look
 TOLERANCE = 0.05
@@ -56,6 +52,11 @@ def run(
     **asked: Any,
 ) -> int:
     """Exit code 3 where B is slower somewhere, or has no result any more."""
+    from plumbline.results import compared_now, comparison_files, regressions
+    from plumbline.settings import campaign_file
+    from plumbline.verify import design
+    from plumbline_db.connection import Database
+
     if output is not None:
         comparison_files.require(output)
     names = (compared_now.parse(a), compared_now.parse(b))
@@ -88,6 +89,10 @@ def run(
 
 
 def show(found: MeasuredComparison) -> None:
+    from rich.text import Text
+
+    from plumbline.results.comparison_files import words_of
+
     for text in _heading(found):
         click.echo(text)
     words = ("function", "bytes", "A µs", "B µs", "launches", "B against A")
@@ -102,6 +107,8 @@ def show(found: MeasuredComparison) -> None:
 
 
 def _heading(found: MeasuredComparison) -> Iterator[str]:
+    from plumbline.results import compare
+
     for letter, side in (("A", found.a), ("B", found.b)):
         yield differences.headed(letter, side)
     claim = found.claim
@@ -114,6 +121,8 @@ def _heading(found: MeasuredComparison) -> Iterator[str]:
 
 
 def _summary(found: MeasuredComparison) -> str:
+    from plumbline.results.comparison_files import summary
+
     counts = summary(found.cells)
     text = (
         f"of {counted(counts['cells'], 'cell')} B is slower in {counts['slower']}, "

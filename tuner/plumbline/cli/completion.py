@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-from click.shell_completion import ShellComplete, get_completion_class
 
 from . import base
 
@@ -22,6 +21,8 @@ def command(ctx: click.Context, shell: str) -> None:
       plumbline completion zsh >"${fpath[1]}/_plumbline"
       plumbline completion fish >~/.config/fish/completions/plumbline.fish
     """
+    from click.shell_completion import ShellComplete, get_completion_class
+
     kind = get_completion_class(shell) or ShellComplete
     # Without a look at the bash that is on PATH here: the script may be for another one.
     completed = kind(ctx.find_root().command, {}, "plumbline", "_PLUMBLINE_COMPLETE")

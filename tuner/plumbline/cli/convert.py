@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 
-from plumbline.detect import call_sites, otf2_trace, read, simgrid_trace
-
 from . import base, common, options
 from .base import Program
 
@@ -27,6 +25,8 @@ def command(program: Program, form: str, recording: Path, output: Path) -> int:
       plumbline convert simgrid my-recording my-trace
       smpirun -np 4 -platform p.xml -hostfile hosts -replay my-trace/simgrid.txt
     """
+    from plumbline.detect import call_sites, otf2_trace, read, simgrid_trace
+
     found = call_sites.resolved(read.read(recording))
     if form == "otf2":
         archive = otf2_trace.write(found, output)

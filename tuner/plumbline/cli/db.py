@@ -5,20 +5,17 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from plumbline.foreign import storing
-from plumbline.settings import identity
 from plumbline.system.words import counted
-from plumbline_db import connection, flat_tables, restoring, schema, transfer, way_back
-from plumbline_db.connection import Database
-from plumbline_db.transfer import Moved
-from plumbline_exporters import table_files
 
-from . import base, common, completing, options, pruning
+from . import base, common, completing, options
 from .base import Program
-from .pruning import megabytes
+
+if TYPE_CHECKING:
+    from plumbline_db.transfer import Moved
 
 
 @click.group("db", cls=base.Group)
@@ -39,6 +36,8 @@ def check(program: Program) -> int:
     Example:
       plumbline db check --json
     """
+    from plumbline_db import connection, way_back
+
     path = program.database
     problems = connection.check(path)
     if program.json:
@@ -60,6 +59,8 @@ def backup(program: Program, target: Path) -> None:
     Example:
       plumbline db backup /safe/plumbline.db
     """
+    from plumbline_db import connection
+
     connection.backup(program.database, target)
     common.print_json({"path": str(target)}) if program.json else click.echo(str(target))
 
@@ -72,6 +73,9 @@ def restore(program: Program) -> None:
     Example:
       plumbline db check || plumbline db restore
     """
+
+    from plumbline_db import restoring
+
     done = restoring.restore(program.database, datetime.datetime.now(datetime.UTC))
     if program.json:
         common.print_json(
@@ -114,6 +118,10 @@ def prune(program: Program, keep: tuple[str, ...], listing: bool) -> None:
     Example:
       plumbline db prune --keep 90d --keep 10 --list
     """
+    from plumbline_db.connection import Database
+
+    from . import pruning
+
     policy = pruning.policy_of(keep)
     path = program.database
     Database.open(path).close()  # one that is missing is not made
@@ -131,6 +139,10 @@ def compact(program: Program) -> None:
     Example:
       plumbline db compact
     """
+    from plumbline_db import connection
+
+    from .pruning import megabytes
+
     before, after = connection.compact(program.database)
     if program.json:
         common.print_json({"path": str(program.database), "bytes_before": before, "bytes": after})
@@ -150,6 +162,9 @@ def export(program: Program, target: Path, runs: tuple[str, ...]) -> None:
     Example:
       plumbline db export ours.plumbline openmpi-4.1.4-4x6a3a03
     """
+    from plumbline.settings import identity
+    from plumbline_db import transfer
+
     moved = transfer.export(program.database, target, runs, identity.now())
     _show(program, target, moved)
 
@@ -176,11 +191,14 @@ def take(program: Program, source: Path, nprocs: int | None) -> None:
       plumbline db import ours.plumbline
       plumbline db import osu_allreduce.txt --nprocs 4
     """
+    from plumbline_db import schema, transfer
+
     if schema.is_database(source):
         if nprocs is not None:
             raise click.UsageError("--nprocs: a file of `plumbline db export` says it itself")
         _show(program, program.database, transfer.take(program.database, source))
         return
+    from plumbline.foreign import storing
 
     taken = storing.take(program.database, source, nprocs)
     if program.json:
@@ -222,6 +240,10 @@ def table(program: Program, what: str, runs: tuple[str, ...], output: Path | Non
     Example:
       plumbline db table medians --output medians.csv
     """
+    from plumbline_db import flat_tables
+    from plumbline_db.connection import Database
+    from plumbline_exporters import table_files
+
     if output is not None:
         table_files.require(output)
     with Database.open(program.database) as db, db.snapshot():

@@ -4,38 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from plumbline.detect import (
-    analysis,
-    call_sites,
-    findings,
-    graph,
-    hiding,
-    kept,
-    known_costs,
-    larger_run,
-    patch,
-    read,
-    simulated_replay,
-    words,
-)
-from plumbline.detect import replay as replaying
-from plumbline.detect.analysis import Analysed
-from plumbline.detect.findings import HandMade
-from plumbline.detect.known_costs import Winners
-from plumbline.detect.recording import Recording
-from plumbline.measure import unkept
-from plumbline.settings import Settings, campaign_file, starting
-from plumbline.settings import toolchain as toolchains
-from plumbline.settings.toolchain import Toolchain
-from plumbline_db import detections
-from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, UsageError
 
 from . import base, common, options, progress
 from .base import Program
+
+if TYPE_CHECKING:
+    from plumbline.detect.analysis import Analysed
+    from plumbline.detect.findings import HandMade
+    from plumbline.detect.known_costs import Winners
+    from plumbline.detect.recording import Recording
+    from plumbline.settings import Settings
+    from plumbline.settings.toolchain import Toolchain
 
 
 @base.command(
@@ -94,6 +78,8 @@ def command(
       plumbline detect my-recording --simulate ompi --nprocs 16,64
       plumbline detect my-recording --simulate faster-network.toml
     """
+    from plumbline.detect import analysis, call_sites, findings, hiding, read, words
+
     if launches and not replay:
         raise UsageError("--launches is of --replay: add it")
     if simulate is not None and simulate.endswith(".toml") and not Path(simulate).is_file():
@@ -127,6 +113,9 @@ def command(
 
 def _predicted(program: Program, recording: Recording, found: Sequence[HandMade]) -> list[HandMade]:
     """With what campaigns know, where there are any."""
+    from plumbline.detect import known_costs
+    from plumbline_db.connection import Database
+
     if not program.database.exists():
         return list(found)
     with Database.open(program.database) as db, db.snapshot():
@@ -143,6 +132,10 @@ def _keep(
 ) -> list[str]:
     """For the pages of `plumbline serve`; what was replayed before says more than what was not.
     Returns why it is not kept, where it cannot be: nothing else needs it."""
+    from plumbline.detect import kept
+    from plumbline_db import detections
+    from plumbline_db.connection import Database
+
     try:
         with Database.open(program.database, write=True) as db:
             detection = kept.kept(recorded, folder, found, replayed=replayed)
@@ -157,18 +150,23 @@ def _keep(
 def _replayed(
     program: Program, recording: Recording, found: Sequence[HandMade], launches: int | None
 ) -> tuple[list[HandMade], list[str]]:
+    from plumbline.detect import replay
+    from plumbline.measure import unkept
+    from plumbline.settings import campaign_file, starting
+    from plumbline.settings.toolchain import find_toolchain
+
     # As the application's: a campaign binds ranks that share cores.
     settings = campaign_file.load(None, {"nprocs": recording.nprocs, "bind": recording.bind})
-    toolchain = toolchains.find_toolchain(program.mpi, settings=settings)
+    toolchain = find_toolchain(program.mpi, settings=settings)
     settings = settings.on(toolchain.launcher.processing_units())
     starter = starting.starter(toolchain, settings)
-    count = launches or replaying.LAUNCHES
+    count = launches or replay.LAUNCHES
     with (
         progress.Bar(in_all=count) as bar,
         unkept.store_for(toolchain, starter, "detect", bar) as store,
     ):
         store.progress.step("replaying")
-        answer = replaying.replayed(
+        answer = replay.replayed(
             *(store, found, recording.nprocs, _winners(program, recording, found, toolchain)),
             launches=count,
             knobs=toolchain.space.switch,
@@ -181,6 +179,9 @@ def _winners(
     program: Program, recording: Recording, found: Sequence[HandMade], toolchain: Toolchain
 ) -> Winners:
     """What a campaign has chosen, and can be put in force in the launches of a replay."""
+    from plumbline.detect import known_costs
+    from plumbline_db.connection import Database
+
     if not program.database.exists():
         return {}
     with Database.open(program.database) as db, db.snapshot():
@@ -194,6 +195,11 @@ def _simulated(
     library: str,
     more: Sequence[int],
 ) -> list[HandMade]:
+    from plumbline.detect import larger_run, simulated_replay
+    from plumbline.measure import unkept
+    from plumbline.settings import campaign_file, starting
+    from plumbline.settings.toolchain import find_toolchain
+
     def settings_of(nprocs: int) -> Settings:
         if library.endswith(".toml"):
             return campaign_file.load(Path(library), {"nprocs": nprocs})
@@ -202,7 +208,7 @@ def _simulated(
     settings = settings_of(analysed.detected.traffic.nprocs)
     if settings.ranks.simulate is None:
         raise UsageError(f"{library} has no table simulate (docs/simulated.md)")
-    toolchain = toolchains.find_toolchain(program.mpi, settings=settings)
+    toolchain = find_toolchain(program.mpi, settings=settings)
     simulated = simulated_replay.of_recording(toolchain, settings, analysed, found)
     for nprocs in more:
         larger = settings_of(nprocs)
@@ -218,6 +224,8 @@ def _simulated(
 
 def _write(folder: Path, found: Sequence[HandMade]) -> None:
     """`finding-01.svg`, and `finding-01.c` or `.f90`, in the order in which they are told."""
+    from plumbline.detect import graph, patch
+
     folder.mkdir(parents=True, exist_ok=True)
     for number, finding in enumerate(found, 1):
         name = f"finding-{number:02d}"

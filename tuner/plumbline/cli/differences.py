@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from plumbline.results.compare import Difference
-from plumbline.results.side_conditions import SideConditions, load_differences
-from plumbline.results.sides import Side
+if TYPE_CHECKING:
+    from plumbline.results.compare import Difference
+    from plumbline.results.side_conditions import SideConditions
+    from plumbline.results.sides import Side
 
 _LONGEST = 90  # characters of a factor's value; --json has all of it
 
@@ -37,6 +39,8 @@ def differing(differences: Sequence[Difference], *, together: bool) -> Iterator[
 
 def apart(a: SideConditions, b: SideConditions) -> Iterator[str]:
     """Of sides that were not measured together: what p does not know, and what is known of it."""
+    from plumbline.results.side_conditions import load_differences
+
     yield (
         "not paired: the sides were measured at different times; what changed in the machine "
         "between them is in these ratios, and no p and no interval knows of it"

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import click
 
-from plumbline.daemon.service import utc_now
-from plumbline.results import doctor, doctor_daemon
-
 from . import base, common
 from .base import Program
 
@@ -24,7 +21,12 @@ def command(program: Program, daemon: bool) -> int:
     Example:
       plumbline doctor --mpi /opt/openmpi-5.0.9
     """
+    from plumbline.results import doctor
+
     if daemon:
+        from plumbline.daemon.service import utc_now
+        from plumbline.results import doctor_daemon
+
         examined = doctor_daemon.examine(program.database, utc_now)
     else:
         examined = doctor.examine(program.mpi, program.database)

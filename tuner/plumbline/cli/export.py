@@ -6,14 +6,7 @@ from pathlib import Path
 
 import click
 
-from plumbline.libraries import fits
-from plumbline.settings import default_campaign, identity
-from plumbline.system import paths
-from plumbline_db import machines
-from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
-from plumbline_exporters.bundle import load_bundle
-from plumbline_exporters.registry import exporters, write
 
 from . import base, common, completing, options
 from .base import Program
@@ -48,6 +41,14 @@ def command(
     Example:
       plumbline export env --output ~/plumbline && . ~/plumbline/plumbline.sh
     """
+    from plumbline.libraries import fits
+    from plumbline.settings import default_campaign, identity
+    from plumbline.system import paths
+    from plumbline_db import machines
+    from plumbline_db.connection import Database
+    from plumbline_exporters.bundle import load_bundle
+    from plumbline_exporters.registry import exporters, write
+
     if listing and program.json:
         common.print_json(
             [

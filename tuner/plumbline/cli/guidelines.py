@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-from plumbline.core import explained_guidelines, guidelines
-from plumbline.system import mistakes
 from plumbline_db.errors import UsageError
 
 from . import base, common
@@ -22,6 +20,9 @@ def command(program: Program, ids: tuple[str, ...]) -> None:
       plumbline guidelines
       plumbline guidelines GL12 GL1
     """
+    from plumbline.core import explained_guidelines, guidelines
+    from plumbline.system import mistakes
+
     ids = tuple(id.strip().upper() for text in ids for id in text.split(","))
     explained = {each.id: each for each in explained_guidelines.of(guidelines.load())}
     unknown = [id for id in ids if id not in explained]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING
 
-from plumbline.results import compared_now, regressions
-from plumbline.results.compared_now import MeasuredComparison
-from plumbline.results.comparison_files import document, summary, words_of
-from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 
 from . import base, common
 from .base import Program
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from plumbline.results.compared_now import MeasuredComparison
 
 
 @base.command("history", takes="db json")
@@ -27,6 +27,10 @@ def command(program: Program) -> int:
       plumbline compare --measure /opt/openmpi-5.0.10 /opt/openmpi-5.0.11
       plumbline history
     """
+    from plumbline.results import compared_now, regressions
+    from plumbline.results.comparison_files import document
+    from plumbline_db.connection import Database
+
     with Database.open(program.database) as db:
         found = compared_now.stored(db)
     if program.json:
@@ -42,6 +46,10 @@ def command(program: Program) -> int:
 
 
 def _table(found: list[MeasuredComparison]) -> Table:
+    from rich.text import Text
+
+    from plumbline.results.comparison_files import summary, words_of
+
     words = ("when", "A", "B", "ranks", "slower", "faster", "equal", "not shown", "worst cell")
     table = common.table(*words, left=("when", "A", "B", "worst cell"), wrap=False)
     for comparison in found:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from plumbline import libraries
-from plumbline.libraries import known_parameters
-from plumbline.system import paths
-from plumbline_exporters.finding import Context, check_library
-from plumbline_exporters.lint import files as disk
-from plumbline_exporters.lint.files import Linted
-from plumbline_exporters.lint.formats import formats
-
 from . import base, common, options
 from .base import Program
+
+if TYPE_CHECKING:
+    from plumbline_exporters.lint.files import Linted
 
 
 @base.command("lint", takes="mpi json")
@@ -41,6 +37,13 @@ def command(
     Example:
       plumbline lint --library openmpi-5.0.11 decision.file ~/.openmpi/mca-params.conf
     """
+    from plumbline import libraries
+    from plumbline.libraries import known_parameters
+    from plumbline.system import paths
+    from plumbline_exporters.finding import Context, check_library
+    from plumbline_exporters.lint import files as disk
+    from plumbline_exporters.lint.formats import formats
+
     if listing:
         for format in formats().values():
             click.echo(f"{format.name:15} {format.summary}")

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
-from rich.table import Table
-from rich.text import Text
 
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import Plan, PlanCase, StoppingRule, least_bytes
 from plumbline.core.variant_spec import variant_name
-from plumbline.measure import conditions, refined, settling, side_by_side, unkept
-from plumbline.measure.refine import Refinement, grid
-from plumbline.measure.refined import Axis
-from plumbline.measure.side_by_side import MeasuredCase
-from plumbline.search.outcome import label
-from plumbline.settings import Settings, campaign_file, site_rules, starting
-from plumbline.settings import toolchain as toolchains
-from plumbline.settings.toolchain import Toolchain
-from plumbline.verify.statistics import exact_ratio, paired_ratio
 from plumbline_db.errors import UsageError
-from plumbline_db.points import SuitePoint
 
 from . import base, common, completing, options, progress
 from .base import Program
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from plumbline.measure.refined import Axis
+    from plumbline.measure.side_by_side import MeasuredCase
+    from plumbline.settings import Settings
+    from plumbline.settings.toolchain import Toolchain
+    from plumbline_db.points import SuitePoint
+
 
 LAUNCHES = 8
 _REFINED = 8  # places that may be added, beside as many as were asked for
@@ -101,9 +98,17 @@ def command(
       plumbline measure point_to_point -n 2 --variants ssend_recv --sizes 64,65536 --refine
       plumbline measure MPI_Gather -n 32 --simulate mpich --variants all --sizes 8192 --refine
     """
+    from plumbline.measure import conditions, refined, settling, side_by_side, unkept
+    from plumbline.measure.refine import Refinement
+    from plumbline.measure.refined import Axis
+    from plumbline.search.outcome import label
+    from plumbline.settings import campaign_file, starting
+    from plumbline.settings.toolchain import find_toolchain
+    from plumbline.verify.statistics import exact_ratio, paired_ratio
+
     of_plan = {name: asked.pop(name) for name in (*_OF_PLAN, "cache", "window_us")}
     all_settings = campaign_file.load(None, asked)
-    toolchain = toolchains.find_toolchain(program.mpi, settings=all_settings)
+    toolchain = find_toolchain(program.mpi, settings=all_settings)
     (function,) = common.functions(toolchain.catalogue, [function])
     chosen = _variants(toolchain, function, variants)
     hot, cold = _configurations(toolchain, knobs, all_settings)
@@ -187,6 +192,8 @@ def _configurations(
 ) -> tuple[list[Configuration], list[Configuration]]:
     """Those that may change within a launch, and those that the library reads when it starts: all,
     where a site has rules in force, which come first. Raises UsageError."""
+    from plumbline.settings import site_rules
+
     space = toolchain.space
     if site_rules.find(toolchain, settings) is not None:
         space = site_rules.over(space)
@@ -203,6 +210,8 @@ def _configurations(
 
 def _first_ranks(first: int, nprocs: int) -> list[int]:
     """Where refinement over ranks begins. Raises UsageError."""
+    from plumbline.measure.refine import grid
+
     if first >= nprocs:
         raise UsageError(
             f"--refine with one size goes over ranks, from {first} on: raise --nprocs above "
@@ -219,6 +228,8 @@ def _show(
     *,
     tested: bool,
 ) -> None:
+    from rich.text import Text
+
     if program.json:
         why = {point.place: point for point in added}
         common.print_json(
@@ -266,6 +277,12 @@ def _table(
     lines: list[MeasuredCase], reasons: common.Reasons, axis: Axis, *, tested: bool
 ) -> Table:
     """`tested`: ratios have a p; those of a simulated machine are as they are."""
+    import statistics
+
+    from rich.text import Text
+
+    from plumbline.search.outcome import label
+
     over_ranks = axis.name == "ranks"
     table = common.table(
         *(["ranks"] if over_ranks else []),

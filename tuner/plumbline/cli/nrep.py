@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table
-from rich.text import Text
 
 from plumbline.core.plan import Plan, PlanCase, StoppingRule, least_bytes, measurable
-from plumbline.measure import nrep, unkept
-from plumbline.measure.nrep import RepetitionsCell
-from plumbline.settings import campaign_file, starting
-from plumbline.settings import toolchain as toolchains
 from plumbline_db.errors import UsageError
-from plumbline_db.probe_records import Criterion
 
 from . import base, common, completing, options, progress
 from .base import Program
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from plumbline.measure.nrep import RepetitionsCell
+    from plumbline_db.probe_records import Criterion
+
 
 _RULE = StoppingRule()
 
@@ -73,7 +73,13 @@ def command(
     Example:
       plumbline nrep MPI_Bcast MPI_Allreduce --sizes 8,16384 --rule median_ci:0.01
     """
-    toolchain = toolchains.find_toolchain(program.mpi)
+    from rich.text import Text
+
+    from plumbline.measure import nrep, unkept
+    from plumbline.settings import campaign_file, starting
+    from plumbline.settings.toolchain import find_toolchain
+
+    toolchain = find_toolchain(program.mpi)
     functions = tuple(common.functions(toolchain.catalogue, functions))
     settings = campaign_file.load(None, asked)
     data = settings.cases.data
@@ -117,6 +123,8 @@ def command(
 
 
 def _table(found: list[RepetitionsCell], reasons: common.Reasons) -> Table:
+    from rich.text import Text
+
     words = ("launches", "ended by", "criteria at the end")
     table = common.table("function", "bytes", "nrep", *words, left=("function", *words))
     for cell in found:

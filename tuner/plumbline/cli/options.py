@@ -30,13 +30,13 @@ _Context = click.Context | None
 
 
 class Option(click.Option):
-    """`unset`: what is taken where there is no default of its own, for the help. `shared`: of the
-    program, for several commands."""
+    """`unset`: what is taken where there is no default of its own; for the help, and called for it
+    alone. `shared`: of the program, for several commands."""
 
     def __init__(
         self,
         *args: Any,
-        unset: str = "",
+        unset: str | Callable[[], object] = "",
         shared: bool = False,
         **more: Any,
     ) -> None:
@@ -58,7 +58,8 @@ class Option(click.Option):
             del extra["default"]
         extra.pop("range", None)  # what is no slip of the keyboard lies in it
         if self.unset and "default" not in extra:
-            extra["default"] = self.unset
+            unset = self.unset
+            extra["default"] = unset if isinstance(unset, str) else str(unset())
         return extra
 
 

@@ -4,46 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 import msgspec
-from rich.table import Table
 
 from plumbline.core.configuration import AS_IT_IS
-from plumbline.launch.starter import Starter
-from plumbline.measure.conditions import Weakness
-from plumbline.measure.launches import LaunchStore
-from plumbline.overlap import (
-    aids,
-    classes,
-    conditions,
-    duration,
-    place,
-    ranks,
-    sheet,
-    suite,
-    thresholds,
-    words,
-)
 from plumbline.overlap import benches as names
-from plumbline.overlap import knobs as settings_of
+from plumbline.overlap import place
 from plumbline.overlap.benches import LOAD, QUICK, Aid
-from plumbline.overlap.ranks import RankSpread
 from plumbline.overlap.settings import LAUNCHES, OverlapSettings
-from plumbline.overlap.suite import OverlapResult
-from plumbline.overlap.thresholds import Thresholds
-from plumbline.settings import Settings, starting
-from plumbline.settings import toolchain as toolchains
+from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system import limits
-from plumbline.verify.grid import size_head
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Campaign
 
 from . import base, common, options, progress
 from .base import Program
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from plumbline.launch.starter import Starter
+    from plumbline.measure.conditions import Weakness
+    from plumbline.overlap.ranks import RankSpread
+    from plumbline.overlap.suite import OverlapResult
+    from plumbline.overlap.thresholds import Thresholds
+
 
 # name -> what it does; the rest of a line without one measures.
 COMMANDS = {
@@ -61,7 +50,9 @@ _USUAL = OverlapSettings(place.NPROCS)
 
 
 def _axis(number: int, unit: int) -> str:
-    steps = suite.axes(quick=False)[number]
+    from plumbline.overlap.suite import axes
+
+    steps = axes(quick=False)[number]
     return f"{steps[0] // unit} to {steps[-1] // unit}, by √2; what is named is all measured"
 
 
@@ -73,7 +64,7 @@ def _axis(number: int, unit: int) -> str:
     takes="mpi db json nprocs nodes bind map_by sizes seed",
     invoke_without_command=True,
     context_settings={"default_map": options.usual("seed")},
-    told={"nprocs": RANKS, "sizes": {"unset": _axis(0, 1)}},
+    told={"nprocs": RANKS, "sizes": {"unset": lambda: _axis(0, 1)}},
 )
 @click.option(
     "--campaign-file",
@@ -86,7 +77,7 @@ def _axis(number: int, unit: int) -> str:
 @options.option(
     "--work",
     type=options.Numbers(least=1, most=limits.MOST),
-    unset=_axis(1, 1000),
+    unset=lambda: _axis(1, 1000),
     help="Microseconds of work, with commas between.",
 )
 @options.option(
@@ -162,8 +153,12 @@ def command(
       plumbline overlap --benches load,multiple:2 --quick
       plumbline overlap --benches receiver --aid test --test-us 20
     """
+    from plumbline.settings.toolchain import find_toolchain
+
     if ctx.invoked_subcommand is not None:
         return 0
+    from plumbline.overlap import aids, classes, duration, suite, words
+    from plumbline.settings import starting
 
     if quick and full:
         raise UsageError("--quick and --full are different grids; name one of them")
@@ -185,7 +180,7 @@ def command(
     )
     where = place.settings(campaign_file, asked)
     database = program.database
-    toolchain = toolchains.find_toolchain(program.mpi, settings=where, beside=database.parent)
+    toolchain = find_toolchain(program.mpi, settings=where, beside=database.parent)
     settings = _of_library(settings, toolchain, where, knobs)
     where = place.patient(where, duration.limit(suite.every_plan(settings)))
     starter = starting.starter(toolchain, where)
@@ -197,6 +192,8 @@ def command(
     said = words.of_library(known, threshold)
     common.remark(*(weakness.text for weakness in weak))
     if picture is not None:
+        from plumbline.overlap import sheet
+
         title = suite.title(toolchain.installation.library, settings)
         common.draw(picture, sheet.of_one(title, found, dots=dots))
     if program.json:
@@ -217,12 +214,16 @@ def _of_library(
     settings: OverlapSettings, toolchain: Toolchain, where: Settings, knobs: tuple[str, ...]
 ) -> OverlapSettings:
     """With what only the library, and where its ranks are, can say."""
+
+    from plumbline.overlap import aids, benches, suite
+    from plumbline.overlap import knobs as settings_of
+
     functions = [function.name for function in toolchain.catalogue.functions]
     settings = msgspec.structs.replace(
         settings,
         nprocs=where.ranks.nprocs,
         knobs=settings_of.given(toolchain, knobs, where),
-        benches=names.expanded(settings.benches, functions),
+        benches=benches.expanded(settings.benches, functions),
     )
     return aids.in_force(suite.with_loads(settings, toolchain), toolchain, where)
 
@@ -237,6 +238,10 @@ def _measured(
     new: bool,
 ) -> tuple[Campaign, list[OverlapResult], list[Weakness], Thresholds | None]:
     """The cells of the campaign, which goes on unless it is finished, and what is known of it."""
+    from plumbline.measure.launches import LaunchStore
+    from plumbline.overlap import conditions, suite, thresholds
+    from plumbline.overlap import knobs as settings_of
+
     placement = where.ranks.placement(toolchain.launcher.processing_units())
     facts = place.facts(where)
     row = suite.begin(db, toolchain, settings, new=new, placement=placement, place=facts)
@@ -255,6 +260,9 @@ def _measured(
 def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
     """A row an amount of work, the largest first, a column a size. Of `load` a row a number of
     threads, and slowdowns in place of ratios."""
+    from plumbline.overlap import ranks
+    from plumbline.verify.grid import size_head
+
     of = [cell for cell in cells if cell.bench == bench]
     sizes = sorted({result.bytes for result in of})
     table = common.table(title=bench)
@@ -278,6 +286,8 @@ def _table(bench: str, cells: Sequence[OverlapResult], show: str) -> Table:
 
 def _words(spread: RankSpread, show: str) -> str:
     """`'`: inferred. Of several ranks the one in the middle, the least and the largest ratio."""
+    from plumbline.overlap import ranks
+
     mark = "" if spread.median.measured else "'"
     if show == "measured" and spread.median.ratio is not None:
         return f"{1e6 * spread.median.ratio.both:.0f}{mark}"

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.table import Table
-from rich.text import Text
 
-from plumbline.overlap import difference_maps
-from plumbline.overlap import sheet as sheets
-from plumbline.overlap import stored as stored_overlap
-from plumbline.overlap.benches import LOAD
-from plumbline.overlap.between import Between, about, between, document
-from plumbline.overlap.difference import Total
-from plumbline.overlap.stored import Measured, Stored
 from plumbline.system.words import counted
-from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 
 from . import base, common
 from .base import Program
-from .differences import apart, differing
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from plumbline.overlap.between import Between
+    from plumbline.overlap.difference import Total
+    from plumbline.overlap.stored import Measured, Stored
+
 
 ALL = "all"
 
@@ -60,6 +58,8 @@ def command(
       plumbline overlap compare openmpi-4.1.4-2ov788e55 mpich-5.0.2-2ov1b2c3d \\
         --sheet --picture page.pdf
     """
+    from plumbline.overlap.between import about, between, document
+
     if not campaigns:
         _list(program)
         return
@@ -72,6 +72,8 @@ def command(
     if picture is not None and sheet:
         _draw_sheet(picture, found, chosen, dots=dots)
     elif picture is not None and compared is not None:
+        from plumbline.overlap import difference_maps
+
         names = compared.a.stored.label, compared.b.stored.label
         common.draw(picture, difference_maps.sheet(compared.found, *names))
     if program.json:
@@ -88,9 +90,12 @@ def command(
 
 
 def _read(text: str, database: Path) -> Measured:
+    from plumbline.overlap import stored
+    from plumbline_db.connection import Database
+
     file, _, id = text.rpartition("#")
     with Database.open(Path(file) if file else database) as db:
-        return stored_overlap.measured(db, stored_overlap.one(db, id))
+        return stored.measured(db, stored.one(db, id))
 
 
 def _require_benches(chosen: Sequence[str], found: Sequence[Measured]) -> None:
@@ -107,6 +112,8 @@ def _require_benches(chosen: Sequence[str], found: Sequence[Measured]) -> None:
 def _draw_sheet(
     file: Path, found: Sequence[Measured], chosen: Sequence[str], *, dots: bool
 ) -> None:
+    from plumbline.overlap import sheet
+
     rows = [
         (
             measured.stored.label,
@@ -115,12 +122,16 @@ def _draw_sheet(
         for measured in found
     ]
     title = "Overlap of communication and computation"
-    common.draw(file, sheets.of_several(title, rows, dots=dots))
+    common.draw(file, sheet.of_several(title, rows, dots=dots))
 
 
 def _list(program: Program) -> None:
+    from plumbline.overlap import stored
+    from plumbline.overlap.between import about
+    from plumbline_db.connection import Database
+
     with Database.open(program.database) as db:
-        every = stored_overlap.every(db)
+        every = stored.every(db)
     if program.json:
         common.print_json({"campaigns": [about(stored) for stored in every]})
     elif every:
@@ -130,6 +141,8 @@ def _list(program: Program) -> None:
 
 
 def _listing(every: Sequence[Stored]) -> Table:
+    from rich.text import Text
+
     names = ("campaign", "library", "ranks", "settings", "benchmarks", "state", "started")
     table = common.table(*names, left=names, wrap=False)
     for stored in every:
@@ -148,6 +161,8 @@ def _listing(every: Sequence[Stored]) -> Table:
 
 
 def _heading(compared: Between) -> Iterator[str]:
+    from .differences import apart, differing
+
     sides = (compared.a, compared.b)
     for letter, side, fewest in zip("AB", sides, compared.launches, strict=True):
         stored = side.stored
@@ -163,6 +178,8 @@ def _heading(compared: Between) -> Iterator[str]:
 
 
 def _table(totals: Sequence[Total]) -> Table:
+    from plumbline.overlap.benches import LOAD
+
     table = common.table(
         *("benchmark", "cells", "A shorter", "B shorter", "time A / B", "work alone A / B"),
         *("regret A / B", "A overlaps more", "B overlaps more", "furthest apart"),
@@ -183,6 +200,8 @@ def _table(totals: Sequence[Total]) -> Table:
 
 
 def _furthest(total: Total) -> str:
+    from plumbline.overlap.benches import LOAD
+
     line = total.furthest
     if line is None:
         return ""

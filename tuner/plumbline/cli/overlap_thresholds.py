@@ -9,11 +9,7 @@ import click
 import msgspec
 
 from plumbline.measure.launches import LaunchStore
-from plumbline.overlap import knobs as settings_of
-from plumbline.overlap import place, thresholds, words
 from plumbline.overlap.thresholds import ThresholdSettings
-from plumbline.settings import starting
-from plumbline.settings import toolchain as toolchains
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 
@@ -52,11 +48,17 @@ def command(
       plumbline overlap thresholds --knob btl_vader_eager_limit=16384 \\
         --knob btl_vader_max_send_size=32768 --json
     """
+
+    from plumbline.overlap import knobs as settings_of
+    from plumbline.overlap import place, thresholds, words
+    from plumbline.settings import starting
+    from plumbline.settings.toolchain import find_toolchain
+
     if triples < LEAST_TRIPLES:
         raise UsageError(f"--triples {triples}: fewer than {LEAST_TRIPLES} show no threshold")
     where = place.settings(campaign_file, asked)
     database = program.database
-    toolchain = toolchains.find_toolchain(program.mpi, settings=where, beside=database.parent)
+    toolchain = find_toolchain(program.mpi, settings=where, beside=database.parent)
     chosen = settings_of.given(toolchain, knobs, where)
     facts = tuple(place.facts(where))
     settings = ThresholdSettings(where.ranks.nprocs, chosen, triples, seed, facts)

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import benches as names
-from plumbline.overlap import duration, perfetto, place, suite, timeline, timeline_chart, traced
-from plumbline.overlap import knobs as settings_of
 from plumbline.overlap.settings import OverlapSettings
-from plumbline.overlap.timeline import Part, Timeline
-from plumbline.settings import starting
-from plumbline.settings import toolchain as toolchains
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.probe_records import OverlapTrace, ProbeRecord
@@ -24,6 +18,10 @@ from plumbline_db.probe_records import OverlapTrace, ProbeRecord
 from . import base, common, options, progress
 from .base import Program
 from .overlap import MEASURING, RANKS
+
+if TYPE_CHECKING:
+    from plumbline.overlap.timeline import Part, Timeline
+
 
 _MESSAGES = 8  # in the text
 
@@ -76,6 +74,12 @@ def command(
       plumbline overlap timeline --benches sender --sizes 524288 --work 200 --picture sender.svg
       plumbline overlap timeline --benches receiver --part all --output receiver.json
     """
+    from plumbline.measure.launches import LaunchStore
+    from plumbline.overlap import duration, place, suite, timeline, traced
+    from plumbline.overlap import knobs as settings_of
+    from plumbline.settings import starting
+    from plumbline.settings.toolchain import find_toolchain
+
     chosen = names.names(benches)
     for name in chosen:
         if names.of(name).bench in (names.LOAD, names.MULTIPLE):
@@ -86,7 +90,7 @@ def command(
         raise UsageError("events are written of one benchmark; name one, or leave out --output")
     where = place.settings(campaign_file, asked)
     database = program.database
-    toolchain = toolchains.find_toolchain(program.mpi, settings=where, beside=database.parent)
+    toolchain = find_toolchain(program.mpi, settings=where, beside=database.parent)
     wanted = OverlapSettings(
         where.ranks.nprocs,
         chosen,
@@ -118,6 +122,8 @@ def command(
     shown = [shown_part for shown_part in parts if part in (shown_part, "all")]
     found = [drawn for name in chosen for drawn in timeline.timelines(records[name], shown)]
     if picture is not None:
+        from plumbline.overlap import timeline_chart
+
         sheet = timeline_chart.sheet(suite.title(toolchain.installation.library, wanted), found)
         common.draw(picture, sheet)
     if output is not None:
@@ -140,11 +146,15 @@ def _of_one_cell(name: str, numbers: Sequence[int], largest: int) -> int:
 
 
 def _trace_file(one: Timeline, records: Sequence[ProbeRecord]) -> bytes:
+    from plumbline.overlap import perfetto, timeline_chart
+
     traces = [record for record in records if isinstance(record, OverlapTrace)]
     return msgspec.json.encode(perfetto.document(timeline_chart.cell_words(one.cell), traces))
 
 
 def _told(one: Timeline) -> dict[str, Any]:
+    from plumbline.overlap import timeline
+
     found: dict[str, Any] = msgspec.to_builtins(one)
     for lists in ("communication_ns", "computation_ns", "both_ns"):
         del found["cell"][lists]
@@ -157,6 +167,8 @@ def _told(one: Timeline) -> dict[str, Any]:
 
 
 def _summary(one: Timeline) -> list[str]:
+    from plumbline.overlap import timeline, timeline_chart
+
     lines = [timeline_chart.heading(one), f"  {timeline_chart.times(one)}"]
     for rank in one.lanes:
         spent = ", ".join(

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import RenderableType
-from rich.text import Text
 
-from plumbline.campaign import export_folder
 from plumbline.measure.launches import LaunchStore
 from plumbline.overlap import benches as names
-from plumbline.overlap import place, tune, tuned
+from plumbline.overlap import place
 from plumbline.overlap.tune import Asked
-from plumbline.overlap.tuned import TimedVerdict, TunedGuideline
 from plumbline.search.outcome import label
 from plumbline.settings import Settings, starting
-from plumbline.settings import campaign_file as files
-from plumbline.settings import toolchain as toolchains
 from plumbline.settings.sampling import Sampling
 from plumbline.system.words import with_interval
 from plumbline_db import events, exports, searches, winners
@@ -29,6 +23,11 @@ from plumbline_db.records import Campaign
 from . import base, common, options, progress
 from .base import Program
 from .overlap import MEASURING, RANKS
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from plumbline.overlap.tuned import TimedVerdict, TunedGuideline
 
 _BENCHES = "sender,receiver,both,vector,structure"
 _SIZES = "4096,16384,65536,262144,1048576"
@@ -109,20 +108,26 @@ def command(
 
 
 def _settings(file: Path | None, given: dict[str, Any]) -> Settings:
-    source = files.read(file)
+    from plumbline.settings import campaign_file
+
+    source = campaign_file.read(file)
     standing = {"nprocs": place.NPROCS, "budget_seconds": BUDGET_SECONDS}
     given = given | {"guidelines": ["OV1", "OV2"]}
-    return place.bound(files.of(source, standing | source.values, given))
+    return place.bound(campaign_file.of(source, standing | source.values, given))
 
 
 def _run(
     asked: Asked, settings: Settings, program: Program, output: Path | None, *, new: bool
 ) -> tuple[Campaign, list[TunedGuideline]]:
     """To the end; from the database where it is there already."""
+    from plumbline.campaign import export_folder
+    from plumbline.overlap import tune, tuned
+    from plumbline.settings.toolchain import find_toolchain
+
     database = program.database
     if settings.ranks.simulate is not None:
         raise UsageError("a simulated machine has no computation to overlap with")
-    toolchain = toolchains.find_toolchain(program.mpi, settings=settings, beside=database.parent)
+    toolchain = find_toolchain(program.mpi, settings=settings, beside=database.parent)
     starter = starting.starter(toolchain, settings)
     starter.require(tune.pilot_plan(asked, settings).text())
     tune.tried(toolchain, asked, settings)  # refused where they cannot be
@@ -151,6 +156,8 @@ def _document(database: Path, campaign: Campaign, found: list[TunedGuideline]) -
 
 
 def _shown(database: Path, campaign: Campaign, found: list[TunedGuideline]) -> list[RenderableType]:
+    from rich.text import Text
+
     table = common.table(
         *("guideline", "benchmark", "bytes", "left side", "T µs", "ratio", "left/right", ""),
         left=("guideline", "benchmark", "left side", "left/right", ""),

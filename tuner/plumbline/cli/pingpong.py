@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import statistics
 from functools import partial
-
-from rich.table import Table
+from typing import TYPE_CHECKING
 
 from plumbline.measure import pingpong
 from plumbline.measure.launches import LaunchStore
 from plumbline.measure.pingpong import SIZES, PairLatencies, PingPongSettings
-from plumbline.settings import campaign_file, starting
-from plumbline.settings import toolchain as toolchains
 from plumbline.system.machine import processing_units
 from plumbline.system.words import with_interval
 from plumbline_db.connection import Database
@@ -19,6 +16,10 @@ from plumbline_db.errors import UsageError
 
 from . import base, common, options, progress
 from .base import Program
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
 
 _FEWEST = 2
 _USUAL = PingPongSettings(_FEWEST)
@@ -56,12 +57,15 @@ def command(
       plumbline pingpong
       plumbline pingpong -n 4 --sizes 0,8,1024,65536,1048576 --json
     """
+    from plumbline.settings import campaign_file, starting
+    from plumbline.settings.toolchain import find_toolchain
+
     if nprocs is not None and nprocs < _FEWEST:
         raise UsageError(f"--nprocs {nprocs}: {_FEWEST} at least")
     wanted = tuple(sorted(set(sizes or SIZES)))
     ranks = nprocs or max(_FEWEST, processing_units())
     settings = PingPongSettings(ranks, wanted, reps, launches, seed)
-    toolchain = toolchains.find_toolchain(program.mpi)
+    toolchain = find_toolchain(program.mpi)
     starter = starting.starter(toolchain, campaign_file.load(None, {"nprocs": ranks}))
     starter.require(pingpong.plan(settings).text())
     with Database.open(program.database, write=True) as db:

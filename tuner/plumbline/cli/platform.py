@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.table import Table
-
-from plumbline.launch import simulation
-from plumbline.libraries.simgrid import Selector
-from plumbline.results import simulated_pingpong, twin
-from plumbline.results.twin import Twin
-from plumbline.settings import campaign_file as files
-from plumbline_db.connection import Database
 
 from . import base, common, options
 from .base import Program
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from plumbline.libraries.simgrid import Selector
+    from plumbline.results.twin import Twin
 
 
 @base.command("platform", takes="mpi db json nprocs nodes simulate")
@@ -43,6 +42,9 @@ def command(
       plumbline platform campaign.toml --output fat-tree.xml
       plumbline pingpong && plumbline platform --fit openmpi-4.1.4-2pp3f2a
     """
+    from plumbline.launch import simulation
+    from plumbline.settings import campaign_file as files
+
     if fit is not None:
         selector = simulation.known(simulate or "ompi")
         return _fit(program, fit, selector, output)
@@ -74,6 +76,9 @@ def _out(output: Path | None, text: str) -> None:
 
 
 def _fit(program: Program, campaign: str, selector: Selector, output: Path | None) -> int:
+    from plumbline.results import simulated_pingpong, twin
+    from plumbline_db.connection import Database
+
     with Database.open(program.database) as db:
         found = simulated_pingpong.twin_of(db, campaign, selector, program.mpi)
     if output is not None:

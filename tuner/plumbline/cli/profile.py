@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.table import Table
 
-from plumbline.core.application import Application, shapes, write
-from plumbline.detect import application as of_recording
-from plumbline.results import profiling
 from plumbline.system.words import counted
 
 from . import base, common, options
 from .base import Program
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from plumbline.core.application import Application
 
 _ROWS = 15
 
@@ -42,6 +44,8 @@ def command(program: Program, application: tuple[str, ...], output: Path) -> int
       plumbline profile --output my.json my-recording
       plumbline campaign -n 4 --profile my.json
     """
+    from plumbline.core.application import write
+
     found = _found(program, application, output)
     write(output, found)
     console = common.console(stderr=True)
@@ -58,7 +62,10 @@ def _is_recording(application: tuple[str, ...]) -> bool:
 def _found(program: Program, application: tuple[str, ...], output: Path) -> Application:
     """Of a recording, or of a run."""
     if _is_recording(application):
+        from plumbline.detect import application as of_recording
+
         return of_recording.application(Path(application[0]))
+    from plumbline.results import profiling
 
     binary = shutil.which(application[0])
     if binary is None:
@@ -91,6 +98,8 @@ def _table(found: Application) -> Table:
 
 
 def _remarks(found: Application) -> list[str]:
+    from plumbline.core.application import shapes
+
     lines = []
     shares = [f"{share:.0%} on {name}" for name, share in shapes(found) if share >= 0.01]
     if len(shares) > 1:

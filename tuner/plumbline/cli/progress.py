@@ -6,14 +6,16 @@ import datetime
 import sys
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import click
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from plumbline.system.words import counted
-from plumbline_db.records import Run
 
 from .common import console
+
+if TYPE_CHECKING:
+    from plumbline_db.records import Run
 
 _SILENT_SECONDS = 60.0
 
@@ -29,6 +31,14 @@ class Bar:
         in_all: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TaskProgressColumn,
+            TextColumn,
+            TimeElapsedColumn,
+        )
+
         self._clock = clock
         self._live = sys.stderr.isatty()
         self._counts = in_all > 0

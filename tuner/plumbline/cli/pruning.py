@@ -5,21 +5,25 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from plumbline.system.words import counted
-from plumbline_db import connection, old_samples
-from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
-from plumbline_db.old_samples import Policy, Pruned
 
 from . import common
 from .base import Program
 
+if TYPE_CHECKING:
+    from plumbline_db.connection import Database
+    from plumbline_db.old_samples import Policy, Pruned
+
 
 def policy_of(words: Sequence[str]) -> Policy:
     """`90d` and `10`, as people type them. Raises UsageError."""
+    from plumbline_db.old_samples import Policy
+
     days: list[int] = []
     last: list[int] = []
     for word in words:
@@ -42,6 +46,8 @@ def by_policy(db: Database, policy: Policy) -> None:
 def pruned(db: Database, policy: Policy, *, listing: bool = False) -> list[Pruned]:
     """One campaign after the other, each for good before the next one; with `listing` nothing goes:
     what would."""
+    from plumbline_db import connection, old_samples
+
     now = datetime.datetime.now(datetime.UTC)
     prune = old_samples.would_go if listing else old_samples.prune
     found = [

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from plumbline.detect import call_sites, read, record, summary
-from plumbline.detect.summary import Summary
-
 from . import base, common, options
 from .base import Program
+
+if TYPE_CHECKING:
+    from plumbline.detect.summary import Summary
 
 _SITES = 5
 
@@ -42,6 +43,8 @@ def command(program: Program, application: tuple[str, ...], output: Path, limit:
     Example:
       plumbline record --output my-recording -- mpirun -np 4 ./application
     """
+    from plumbline.detect import call_sites, read, record, summary
+
     binary = shutil.which(application[0])
     if binary is None:
         raise common.no_program(application[0])

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import click
 
-from plumbline_db import campaigns as stored
-from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 
 from . import base, common, completing, options
@@ -31,6 +29,8 @@ def command(program: Program, campaigns: tuple[str, ...], output: Path) -> None:
       plumbline report --output report
     """
     from plumbline.pages import frozen, printed
+    from plumbline_db import campaigns as stored
+    from plumbline_db.connection import Database
 
     with Database.open(program.database) as db:
         names = [stored.get(db, name).id for name in dict.fromkeys(campaigns or (None,))]

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
-from plumbline.reproducibility import experiment
-from plumbline.reproducibility.effects import design_of
-from plumbline.reproducibility.picture import specification
-from plumbline.reproducibility.report import EffectTable, Report, SpreadTable, conditions_of
-from plumbline.reproducibility.report import report as reported
-from plumbline.reproducibility.settings import ReproducibilitySettings, checked, full
-from plumbline.reproducibility.settings import quick as quick_settings
-from plumbline.reproducibility.spread import PLAIN
-from plumbline.settings import toolchain as toolchains
-from plumbline_db.connection import Database
 
 from . import base, common, options, progress
 from .base import Program
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from plumbline.reproducibility.report import EffectTable, Report, SpreadTable
+    from plumbline.reproducibility.settings import ReproducibilitySettings
 
 _ESTIMATORS = {
     "medians": "launch medians, as PGMPI compares them",
@@ -32,13 +24,19 @@ _ESTIMATORS = {
 }
 
 
-def _standing(name: str) -> str:
+def _standing(name: str) -> Callable[[], str]:
     """What the help says of a setting: with --quick too, where that has another one."""
-    full, short = (
-        ",".join(f"{number:g}" for number in value) if isinstance(value, list) else str(value)
-        for value in (getattr(said, name) for said in (ReproducibilitySettings(), quick_settings()))
-    )
-    return full if full == short else f"{full}; with --quick {short}"
+
+    def text() -> str:
+        from plumbline.reproducibility.settings import ReproducibilitySettings, quick
+
+        full, short = (
+            ",".join(f"{number:g}" for number in value) if isinstance(value, list) else str(value)
+            for value in (getattr(said, name) for said in (ReproducibilitySettings(), quick()))
+        )
+        return full if full == short else f"{full}; with --quick {short}"
+
+    return text
 
 
 @base.command(
@@ -93,7 +91,14 @@ def command(program: Program, quick: bool, new: bool, picture: Path | None, **as
       plumbline reproducibility --quick
       plumbline reproducibility --trials 30 --launches 30 --picture spread.svg
     """
-    toolchain = toolchains.find_toolchain(program.mpi)
+    from plumbline.reproducibility import experiment
+    from plumbline.reproducibility.report import conditions_of, report
+    from plumbline.reproducibility.settings import checked, full
+    from plumbline.reproducibility.settings import quick as quick_settings
+    from plumbline.settings.toolchain import find_toolchain
+    from plumbline_db.connection import Database
+
+    toolchain = find_toolchain(program.mpi)
     known = [function.name for function in toolchain.catalogue.functions]
     settings = checked(_overridden(quick_settings() if quick else full(known), asked), known)
     path = program.database
@@ -104,8 +109,10 @@ def command(program: Program, quick: bool, new: bool, picture: Path | None, **as
         ranks = experiment.begin(db, toolchain, settings, bar, new=new)
         outcome = experiment.Experiment(ranks, settings).run()
         warnings = conditions_of(ranks)
-    done = reported(toolchain, ranks, settings, outcome, warnings)
+    done = report(toolchain, ranks, settings, outcome, warnings)
     if picture is not None:
+        from plumbline.reproducibility.picture import specification
+
         common.draw(picture, specification(done.spread))
     if program.json:
         common.print_json(done)
@@ -120,6 +127,8 @@ def _overridden(
     settings: ReproducibilitySettings, asked: dict[str, Any]
 ) -> ReproducibilitySettings:
     """The settings with what the command line says put over them."""
+    import msgspec
+
     values = {name: value for name, value in asked.items() if value is not None}
     for name in ("functions", "sizes"):
         if name in values:
@@ -129,6 +138,8 @@ def _overridden(
 
 def _shown(report: Report) -> Iterator[RenderableType]:
     """Everything, in reading order: spread, false alarms, power, cost."""
+    from rich.text import Text
+
     library, machine = report.library, report.machine
     ranks = ", ".join(str(nproc) for nproc in report.settings.nprocs)
     yield Text(f"{library.version_string}, {machine.cpu_model}, {ranks} ranks", style="bold")
@@ -161,6 +172,8 @@ def _shown(report: Report) -> Iterator[RenderableType]:
 
 
 def _spread(table: SpreadTable) -> Table:
+    from plumbline.reproducibility.spread import PLAIN
+
     heads = ["function", "ranks", "bytes", "µs", "ours %", *(f"plain, {way} %" for way in PLAIN)]
     grid = common.table(*heads, "", left=("function", ""))
     for row in table.rows:
@@ -251,6 +264,8 @@ def _power_note(settings: ReproducibilitySettings) -> str:
 
 
 def _looks_line(name: str, table: EffectTable, settings: ReproducibilitySettings) -> str:
+    from plumbline.reproducibility.effects import design_of
+
     found = table.false_alarms
     planted = sum(power.cells for power in table.power)
     mean = sum(power.looks_launches * power.cells for power in table.power) / planted

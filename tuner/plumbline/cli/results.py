@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from plumbline.core import guidelines
-from plumbline.results import report
-from plumbline.settings import default_campaign
-from plumbline_db import batches, campaigns
-from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 
-from . import base, common, digest, explanations, options, tables
+from . import base, common, options
 from .base import Program
-from .picture import write_picture
+
+if TYPE_CHECKING:
+    from plumbline_db.connection import Database
 
 
 @base.command(
@@ -60,6 +58,13 @@ def command(
       plumbline results --all
       plumbline results --explain --picture why.svg
     """
+    from plumbline.core import guidelines
+    from plumbline.results import report
+    from plumbline_db import campaigns
+    from plumbline_db.connection import Database
+
+    from . import digest, tables
+
     with Database.open(program.database) as db:
         if listing:
             every = campaigns.all_campaigns(db) + campaigns.tuned_overlap(db)
@@ -73,6 +78,8 @@ def command(
         if campaign is None:
             common.remark(*_in_use(db, wanted))
     if explain or measure:
+        from . import explanations
+
         explanations.show(program.database, found, picture, all_rows, measure, program.json)
         return
     if program.json and picture is None:
@@ -86,12 +93,17 @@ def command(
     if picture is None:
         common.show(*shown)
     else:
+        from .picture import write_picture
+
         write_picture(picture, shown, columns=150)
         click.echo(str(picture))
 
 
 def _in_use(db: Database, shown: list[str]) -> list[str]:
     """Where other campaigns than those shown have the winners in use: which ones."""
+    from plumbline.settings import default_campaign
+    from plumbline_db import campaigns
+
     notes = [default_campaign.used(db, campaigns.get(db, id), shown) for id in shown]
     return list(dict.fromkeys(filter(None, notes)))
 
@@ -99,6 +111,8 @@ def _in_use(db: Database, shown: list[str]) -> list[str]:
 def _wanted(db: Database, file: Path | None, campaign: str | None) -> list[str]:
     """Ids of the campaigns to show: the one that is named, else those of the file that is named,
     else the one started last with those that were asked for together with it."""
+    from plumbline_db import batches, campaigns
+
     if campaign is not None and file is not None:
         raise UsageError("name a campaign file or --campaign, not both")
     if file is not None:

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
-from plumbline.applied import places, rollback
 from plumbline_db.errors import PlumblineError, UsageError
 
-from . import apply, base
+from . import apply, applying, base
 from .base import Program
 
 
@@ -39,7 +38,9 @@ def command(
     Example:
       plumbline rollback --user --dry-run && plumbline rollback --user
     """
-    scope = apply.scope_of(user, site, modules)
+    from plumbline.applied import places, rollback
+
+    scope = applying.scope_of(user, site, modules)
     root = places.root_of(scope, modules, store) or places.site_root(program.mpi, name)
     names = rollback.names_in(root)
     if names and name is not None:
@@ -58,4 +59,4 @@ def command(
     done = rollback.rollback(
         scope, root, names[0], everything=everything, force=force, dry_run=dry_run
     )
-    return apply.show(done, as_json=program.json)
+    return applying.show(done, as_json=program.json)

@@ -6,18 +6,16 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from plumbline.campaign import as_started, in_force
-from plumbline.campaign.in_force import Files
-from plumbline.core.application import write
-from plumbline.results import profiling, saving
-from plumbline.results.saving import SavedCalls, Saving
-from plumbline.settings import ranks_asked
-
 from . import base, common, options
 from .base import Program
+
+if TYPE_CHECKING:
+    from plumbline.campaign.in_force import Files
+    from plumbline.results.saving import SavedCalls, Saving
 
 _MOST_NAMED = 4  # functions, or volumes that nobody has measured, in a line
 
@@ -52,6 +50,9 @@ def command(
       plumbline run -- mpirun -np 4 ./application
       plumbline run --output calls.json -- srun -n 64 ./application
     """
+    from plumbline.campaign import as_started, in_force
+    from plumbline.settings import ranks_asked
+
     binary = shutil.which(application[0])
     if binary is None:
         raise common.no_program(application[0])
@@ -78,6 +79,9 @@ def _recorded(
     environment: dict[str, str],
 ) -> int:
     """Runs it to its end, and says what was saved; the application's exit status."""
+    from plumbline.core.application import write
+    from plumbline.results import profiling, saving
+
     toolchain = files.toolchain
     beside = output.absolute().parent
     found = profiling.profile_with(

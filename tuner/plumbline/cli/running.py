@@ -6,30 +6,23 @@ import contextlib
 import datetime
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from plumbline.campaign import export_folder, going_on, loop
-from plumbline.core import guidelines
-from plumbline.launch import launcher_for
-from plumbline.launch.starter import Starter
-from plumbline.measure.launches import LaunchStore
-from plumbline.results import report
-from plumbline.results.report import Report
-from plumbline.settings import Settings, identity, starting
-from plumbline.settings import campaign_file as files
-from plumbline.settings import toolchain as toolchains
-from plumbline.settings.campaign_file import Task
-from plumbline.settings.toolchain import OUT, set_by_site
 from plumbline.system.words import counted
-from plumbline_db import batches, runs
-from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 
-from . import common, digest, progress, pruning, tables
+from . import common, progress, pruning
 from .base import Program
+
+if TYPE_CHECKING:
+    from plumbline.launch.starter import Starter
+    from plumbline.results.report import Report
+    from plumbline.settings import Settings
+    from plumbline.settings.campaign_file import Task
+    from plumbline_db.connection import Database
 
 
 class Ran(msgspec.Struct, frozen=True):
@@ -44,6 +37,12 @@ class Ran(msgspec.Struct, frozen=True):
 def show(program: Program, ran: Ran, *, all_rows: bool | None = None) -> list[Report]:
     """Prints what the campaigns found, and returns it; `all_rows` None: it is about the search.
     Raises PlumblineError when one could not be run."""
+    from plumbline.core import guidelines
+    from plumbline.results import report
+    from plumbline_db.connection import Database
+
+    from . import digest, tables
+
     with Database.open(program.database) as db:
         found = [report.read(db, id) for id in ran.ids]
     if program.json:
@@ -69,6 +68,9 @@ def run(
 ) -> Ran:
     """Runs or continues the campaigns that are asked for, one after the other. Where there are
     several, one that cannot be run does not keep the others from it."""
+    from plumbline.settings import campaign_file as files
+    from plumbline_db import batches
+
     database = program.database
     given = {name: value for name, value in asked.items() if value is not None}
     tasks = files.tasks(campaign_file, given, program.mpi)
@@ -106,9 +108,15 @@ def _one(
 ) -> str:
     """Runs or continues one campaign; returns its id. Of several, each has its own folder in
     `output`."""
-    toolchain = toolchains.find_toolchain(
-        task.mpi_prefix, settings=task.settings, beside=database.parent
-    )
+    from plumbline.campaign import export_folder, going_on, loop
+    from plumbline.launch import launcher_for
+    from plumbline.measure.launches import LaunchStore
+    from plumbline.settings import identity, starting
+    from plumbline.settings.toolchain import OUT, find_toolchain, set_by_site
+    from plumbline_db import runs
+    from plumbline_db.connection import Database
+
+    toolchain = find_toolchain(task.mpi_prefix, settings=task.settings, beside=database.parent)
     settings = task.settings.on(toolchain.launcher.processing_units())
     site = set_by_site(toolchain)
     if site:

@@ -8,11 +8,9 @@ from typing import Any
 
 import msgspec
 
-from plumbline.measure import conditions
 from plumbline.measure.conditions import Weakness
 from plumbline.measure.launches import LaunchStore
-from plumbline.settings import Settings, starting
-from plumbline.settings import toolchain as toolchains
+from plumbline.settings import Settings
 from plumbline.suites import report
 from plumbline.suites import run as running
 from plumbline.suites.cases import RanksThere
@@ -46,8 +44,12 @@ def run(
     program: Program, settings: Settings, title: str, suites: Sequence[AskedSuite], *, new: bool
 ) -> SuitesRan:
     """Measures what is missing. Raises UsageError for what cannot be measured, before a launch."""
+    from plumbline.measure import conditions
+    from plumbline.settings import starting
+    from plumbline.settings.toolchain import find_toolchain
+
     database = program.database
-    toolchain = toolchains.find_toolchain(program.mpi, settings=settings, beside=database.parent)
+    toolchain = find_toolchain(program.mpi, settings=settings, beside=database.parent)
     placement = settings.ranks.placement(toolchain.launcher.processing_units())
     simulated = settings.ranks.simulate
     asked = running.SuiteRun(

@@ -9,12 +9,8 @@ from pathlib import Path
 
 import click
 
-from plumbline_db.connection import Database
-from plumbline_exporters import textfile as node_exporter
-
 from . import base, options
 from .base import Program
-from .serving import ServedSite, collectors
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -63,6 +59,7 @@ def command(
     if textfile is not None:
         _write(program.database, textfile, max_series)
         return
+    from .serving import ServedSite
 
     site = ServedSite(program.database, host, port, names, web_config, max_series)
     server = site.server(lambda text: click.echo(f"plumbline: {text}", err=True))
@@ -74,6 +71,11 @@ def command(
 
 def _write(database: Path, textfile: Path, most_series: int) -> None:
     """What cannot be read is told to Prometheus, and said."""
+    from plumbline_db.connection import Database
+    from plumbline_exporters import textfile as node_exporter
+
+    from .serving import collectors
+
     logging.getLogger("plumbline").disabled = True  # what cannot be read is said once, below
     node_exporter.write(database, textfile, collectors(), most_series)
     Database.open(database).close()

@@ -7,15 +7,12 @@ import threading
 from collections.abc import Callable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from plumbline.applied.told import applied
-from plumbline.daemon.configuration import Configuration, Serve
-from plumbline.daemon.texts import host_port
-from plumbline.results.told import guideline_names
-from plumbline_db.connection import Database
-from plumbline_exporters import web
-from plumbline_exporters.metrics.scrape import Collect
+if TYPE_CHECKING:
+    from plumbline.daemon.configuration import Configuration, Serve
+    from plumbline_exporters import web
+    from plumbline_exporters.metrics.scrape import Collect
 
 Say = Callable[[str], None]
 
@@ -35,6 +32,8 @@ class ServedSite(NamedTuple):
         """It listens already. Raises PlumblineError for the database, the web configuration or the
         address."""
         from plumbline.pages import rooms
+        from plumbline_db.connection import Database
+        from plumbline_exporters import web
         from plumbline_exporters.access import Access
 
         Database.open(self.database).close()  # a missing or foreign file is said first
@@ -50,6 +49,9 @@ class ServedSite(NamedTuple):
 
 def collectors() -> Mapping[str, Collect]:
     """Those of other rooms than the exporters'."""
+    from plumbline.applied.told import applied
+    from plumbline.results.told import guideline_names
+
     return {"applied": applied(), "guideline_names": guideline_names}
 
 
@@ -64,9 +66,13 @@ class Beside:
 
     def begin(self, configuration: Configuration) -> None:
         """Raises PlumblineError where it cannot listen."""
+
+        from plumbline.daemon.texts import host_port
+
         self._table = table = configuration.serve
         if not table.listen:
             return
+        from plumbline_db.connection import Database
 
         Database.open(self._database, write=True).close()  # there from the first start on
         host, port = host_port("serve.listen", table.listen)

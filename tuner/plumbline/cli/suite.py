@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
-from plumbline.settings import campaign_file
-from plumbline.suites import description, report
-from plumbline.suites.description import Description
-from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 
-from . import base, common, options, running_suites
+from . import base, common, options
 from .base import Program
-from .running_suites import SuitesRan
+
+if TYPE_CHECKING:
+    from plumbline.suites.description import Description
+
+    from .running_suites import SuitesRan
 
 
 @base.command("suite", takes="mpi db json nprocs simulate")
@@ -45,6 +44,11 @@ def command(
       plumbline suite gather-over-bytes --nprocs 4 --picture gather.svg
       plumbline suite my-suites.toml --json
     """
+    from plumbline.settings import campaign_file
+    from plumbline.suites import description
+
+    from . import running_suites
+
     if listing:
         _list(program, description.standard())
         return 0
@@ -63,6 +67,8 @@ def command(
 
 
 def _list(program: Program, known: dict[str, Description]) -> None:
+    import msgspec
+
     if program.json:
         common.print_json(msgspec.to_builtins(known))
         return
@@ -74,6 +80,8 @@ def _list(program: Program, known: dict[str, Description]) -> None:
 
 
 def _show(program: Program, ran: SuitesRan) -> None:
+    from plumbline.suites import report
+
     row = ran.campaign
     if program.json:
         common.print_json(ran.document())
@@ -89,6 +97,7 @@ def _draw(ran: SuitesRan, picture: Path) -> None:
     """A picture a suite, one below the other; of one with the times of ranks, one a size, rank by
     rank."""
     from plumbline.pages import curve, curves_chart, offered
+    from plumbline_db.connection import Database
 
     panels = []
     with Database.open(ran.database) as db:

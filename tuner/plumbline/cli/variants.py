@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
-from rich.table import Table
 
-from plumbline.core.plan import measurable
-from plumbline.measure import unkept
-from plumbline.results import best
-from plumbline.results.best import BestOfCell, FastestOfSide
-from plumbline.search.space.candidates import CandidateSpace
-from plumbline.search.space.cells import Target
-from plumbline.settings import Settings, campaign_file, starting
-from plumbline.settings import toolchain as toolchains
-from plumbline.settings.toolchain import Toolchain, Variant
 from plumbline.system.words import counted
-from plumbline.verify.statistics import exact_ratio, paired_ratio
 
 from . import base, common, completing, options, progress
 from .base import Program
+
+if TYPE_CHECKING:
+    from plumbline.results.best import BestOfCell
+    from plumbline.settings import Settings
+    from plumbline.settings.toolchain import Toolchain
 
 KINDS = ("algorithm", "mockup", "naive")
 FIRST, LAUNCHES = 3, 10
@@ -70,11 +63,18 @@ def command(
       plumbline variants MPI_Bcast
       plumbline variants --best MPI_Reduce MPI_Allreduce --nprocs 4,8 --sizes 8,131072
     """
+    import msgspec
+
+    from plumbline.settings import campaign_file
+    from plumbline.settings.toolchain import find_toolchain
+
+    from . import variant_tables
+
     if measure and kind == "naive":
         raise click.UsageError("--best: naive variants do not race; take another --kind, or none")
     counts: Sequence[int | None] = nprocs or [None]
     settings = [campaign_file.load(None, asked | {"nprocs": count}) for count in counts]
-    toolchain = toolchains.find_toolchain(program.mpi, settings=settings[0])
+    toolchain = find_toolchain(program.mpi, settings=settings[0])
     functions = tuple(common.functions(toolchain.catalogue, functions))
     known = {variant.function for variant in toolchain.catalogue.variants}
     if measure and not known.issuperset(functions):
@@ -89,9 +89,9 @@ def command(
         if program.json:
             common.print_json(chosen)
         elif markdown:
-            click.echo(_catalogue_page(chosen))
+            click.echo(variant_tables.catalogue_page(chosen))
         else:
-            common.show(_catalogue(chosen), counted(len(chosen), "variant"))
+            common.show(variant_tables.catalogue(chosen), counted(len(chosen), "variant"))
         return 0
     wanted = functions or tuple(dict.fromkeys(variant.function for variant in chosen))
     toolchain = msgspec.structs.replace(
@@ -103,9 +103,9 @@ def command(
     if program.json:
         common.print_json(cells)
     elif markdown:
-        click.echo(_cells_page(cells))
+        click.echo(variant_tables.cells_page(cells))
     else:
-        common.show(_cells_table(cells))
+        common.show(variant_tables.cells(cells))
     return 0
 
 
@@ -116,6 +116,14 @@ def _best(
     sizes: Sequence[int],
     launches: int | None,
 ) -> list[BestOfCell]:
+    from plumbline.core.plan import measurable
+    from plumbline.measure import unkept
+    from plumbline.results import best
+    from plumbline.search.space.candidates import CandidateSpace
+    from plumbline.search.space.cells import Target
+    from plumbline.settings import starting
+    from plumbline.verify.statistics import exact_ratio, paired_ratio
+
     simulated = settings.ranks.simulate is not None
     data = settings.cases.data
     candidate_space = CandidateSpace.of(toolchain, settings.ranks.nprocs, unsafe=True)
@@ -142,118 +150,3 @@ def _best(
             finals=finals,
             compare=exact_ratio if simulated else paired_ratio,
         )
-
-
-_VARIANT_COLUMNS = (
-    "variant",
-    "kind",
-    "parameters (worth a try)",
-    "not for",
-    "scratch",
-    "what it is",
-)
-_CELL_COLUMNS = (
-    "function",
-    "ranks",
-    "bytes",
-    "default µs",
-    "library's best",
-    "µs",
-    "over default",
-    "our best",
-    "µs",
-    "over default",
-    "ours over library's best",
-)
-
-
-def _columns_of_variant(variant: Variant) -> list[str]:
-    parameters = ", ".join(
-        f"{parameter.name}={parameter.standard} ({', '.join(map(str, parameter.tries))})"
-        for parameter in variant.parameters
-    )
-    return [
-        variant.name,
-        variant.kind,
-        parameters,
-        ", ".join(variant.restrictions),
-        f"{variant.scratch_volumes} n" if variant.scratch_volumes else "",
-        variant.summary,
-    ]
-
-
-def _catalogue(variants: Sequence[Variant]) -> Table:
-    names = ("function", *_VARIANT_COLUMNS)
-    table = common.table(*names, left=names)
-    previous = ""
-    for variant in sorted(variants, key=lambda one: one.function):
-        table.add_row(
-            "" if variant.function == previous else variant.function, *_columns_of_variant(variant)
-        )
-        previous = variant.function
-    return table
-
-
-def _catalogue_page(variants: Sequence[Variant]) -> str:
-    lines = []
-    for function in dict.fromkeys(variant.function for variant in variants):
-        lines += ["", f"### {function}", *_markdown_head(_VARIANT_COLUMNS)]
-        lines += [
-            _markdown_row(_columns_of_variant(variant))
-            for variant in variants
-            if variant.function == function
-        ]
-    return "\n".join(lines[1:])
-
-
-def _columns_of_cell(cell: BestOfCell) -> list[str]:
-    def side(fastest: FastestOfSide | None) -> list[str]:
-        if fastest is None:
-            return ["none", "", ""]
-        return [
-            _short(fastest.name),
-            f"{1e6 * fastest.seconds:.2f}",
-            common.ratio_words(fastest.ratio),
-        ]
-
-    return [
-        cell.function,
-        str(cell.nprocs),
-        str(cell.bytes),
-        f"{1e6 * cell.default_seconds:.2f}",
-        *side(cell.library),
-        *side(cell.ours),
-        common.ratio_words(cell.ours_over_library),
-    ]
-
-
-def _cells_table(measured: Sequence[BestOfCell]) -> Table:
-    table = common.table(*_CELL_COLUMNS, left=("library's best", "our best"))
-    for cell in measured:
-        table.add_row(*_columns_of_cell(cell))
-    return table
-
-
-def _cells_page(measured: Sequence[BestOfCell]) -> str:
-    return "\n".join(
-        [
-            *_markdown_head(_CELL_COLUMNS),
-            *(_markdown_row(_columns_of_cell(cell)) for cell in measured),
-        ]
-    )
-
-
-def _markdown_head(names: Sequence[str]) -> list[str]:
-    return [_markdown_row(names), "|" + "---|" * len(names)]
-
-
-def _markdown_row(words: Sequence[str]) -> str:
-    return "| " + " | ".join(word.replace("|", "\\|") for word in words) + " |"
-
-
-def _short(name: str) -> str:
-    """A configuration without what the names of its knobs have in common."""
-    knobs = [word.partition("=") for word in name.split() if "=" in word and ":" not in word]
-    shared = min((knob for knob, _, _ in knobs), key=len, default="")
-    words = [f"{knob.removeprefix(shared).strip('_')}={value}" for knob, _, value in knobs]
-    return " ".join(word.removeprefix("=") for word in words) or name

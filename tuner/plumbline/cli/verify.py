@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from plumbline.measure import tables
-from plumbline.settings import campaign_file as files
-from plumbline.settings import toolchain as toolchains
 from plumbline.settings.cases import SIZES
-from plumbline.settings.identity import chosen
-from plumbline.suites import of_guidelines
-from plumbline.suites.report import MeasuredSuite
 from plumbline_db.errors import UsageError
 
-from . import base, campaign, common, options, running, running_suites
+from . import base, campaign, common, options, running
 from .base import Program
+
+if TYPE_CHECKING:
+    from plumbline.suites.report import MeasuredSuite
 
 
 @base.command(
@@ -50,12 +47,20 @@ def command(program: Program, all_rows: bool, refine: bool, **asked: Any) -> int
 def _refined(program: Program, campaign_file: Path | None, *, new: bool, **asked: Any) -> Any:
     """The sizes that are asked for, and those that a run of suites adds. Raises UsageError where
     several campaigns are asked for, as each would have its own."""
+    from plumbline.measure import tables
+    from plumbline.settings import campaign_file as files
+    from plumbline.settings.identity import chosen
+    from plumbline.settings.toolchain import find_toolchain
+    from plumbline.suites import of_guidelines
+
+    from . import running_suites
+
     given = {name: value for name, value in asked.items() if value is not None}
     tasks = files.tasks(campaign_file, given, program.mpi)
     if len(tasks) > 1:
         raise UsageError("--refine is of one library and one layout: name them")
     (task,) = tasks
-    toolchain = toolchains.find_toolchain(
+    toolchain = find_toolchain(
         task.mpi_prefix, settings=task.settings, beside=program.database.parent
     )
     settings = task.settings.on(toolchain.launcher.processing_units())
