@@ -154,7 +154,8 @@ def test_help_says_the_default_that_is_taken() -> None:
     assert f"[default: {PAIRS}]" in " ".join(run("check", "--help").out.split())
 
 
-def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [[], ["results"], ["watch"], ["run"], ["serve"], ["db", "check"]])
+def test_help_loads_nothing_heavy(tmp_path: Path, words: list[str]) -> None:
     """So that it answers at once. In a process of its own: this one has loaded everything."""
     code = (
         "import sys\n"
@@ -162,7 +163,7 @@ def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
         "try:\n    main()\nfinally:\n    print(*sys.modules, file=sys.stderr)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, "--help"],
+        [sys.executable, "-c", code, *words, "--help"],
         capture_output=True,
         text=True,
         timeout=30,
