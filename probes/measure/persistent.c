@@ -20,7 +20,8 @@ static struct {
     MPI_Request request;
 } kept;
 
-/* MPI_X_init, else MPIX_X_init, else nothing. `c` NULL: only whether the function is there. */
+/* MPI_X_init, else MPIX_X_init, else nothing. `c` NULL: only whether the function is there, and
+ * `request` is not written. */
 static int begin(enum pl_function function, const struct pl_call *c, MPI_Request *request)
 {
     switch (function) {
@@ -41,7 +42,7 @@ static int begin(enum pl_function function, const struct pl_call *c, MPI_Request
 
 bool pl_persistent_has(enum pl_function function)
 {
-    return begin(function, NULL, NULL) == MPI_SUCCESS;
+    return begin(function, NULL, &kept.request) == MPI_SUCCESS;
 }
 
 int pl_persistent_begin(const struct pl_call *call, MPI_Request *request)
