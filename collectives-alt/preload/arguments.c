@@ -256,10 +256,10 @@ static int deliver(const struct pl_call *call, const struct kept *kept, const ch
     PMPI_Type_size(call->recvtype, &size);
     const int bytes = (int)kept->sent, elements = size > 0 ? bytes / size : 0;
     for (int i = 0; i < count && rc == MPI_SUCCESS; i++)
-        rc = pl_unpack(from + (size_t)i * (size_t)bytes, elements * size,
-                       pl_at(call->recvbuf, count > 1 ? i * kept->in.own : kept->in.first,
-                             call->recvtype),
-                       elements, call->recvtype, call->comm);
+        rc = pl_unpack(
+            from + (size_t)i * (size_t)bytes, elements * size,
+            pl_at(call->recvbuf, count > 1 ? i * kept->in.own : kept->in.first, call->recvtype),
+            elements, call->recvtype, call->comm);
     return rc;
 }
 
