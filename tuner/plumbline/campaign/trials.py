@@ -30,7 +30,7 @@ _OTHERS = 160  # with each of the other types
 _SPECIAL = 8
 # Data of all ranks in a trial. Large volumes are rare in it; where the smallest are too large for
 # so many calls, there are fewer.
-_MOST_BYTES = 192 << 20
+_MOST_BYTES = 128 << 20
 _EVERY_BYTES = 512 << 20  # where every count has its turn
 _FEWEST = 100
 _BEYOND = 2  # a rule without an end is tried up to so many times the largest measured size
