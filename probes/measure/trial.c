@@ -134,6 +134,8 @@ enum pl_outcome pl_trial(const struct pl_case *c, const struct pl_config_state *
         uint64_t fresh = pl_random_next(&random);
         struct pl_random own = pl_random_stream(fresh, (uint64_t)world->rank, 2);
         struct pl_circumstance drawn = pl_circumstance_draw(&random, &own, c, is_special(i));
+        if (group > 0) /* fewer ranks have one communicator */
+            drawn.company = PL_ALL;
         const struct pl_place *place = &places[drawn.company];
         one.bytes = draw_bytes(&random, c, world->size, i);
         one.root = draw_root(&random, c, place->world->size, i);

@@ -138,6 +138,12 @@ def test_trials_of_every_function_are_right(probe: Probe, ranks: int) -> None:
     assert len(launch.checks) == len(lines)
 
 
+def test_trials_on_fewer_ranks_are_right_beside_those_on_all(probe: Probe) -> None:
+    call = "function=MPI_Allreduce type=MPI_INT op=MPI_SUM bytes=400 least=4 calls=200"
+    launch = probe.good(f"case id=0 {call}\ncase id=1 {call} ranks=3\n", 4)
+    assert [one.outcome for one in launch.checks.values()] == ["ok", "ok"], launch.checks
+
+
 def test_a_mockup_feels_what_it_is_made_of(probe: Probe) -> None:
     launch = run(
         probe,
