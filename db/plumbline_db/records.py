@@ -328,7 +328,9 @@ class Tried(Record, frozen=True):
 
 
 class Winner(Record, frozen=True):
-    """A configuration that replaces the default for `bytes_from <= bytes <= bytes_to`.
+    """A configuration that replaces the default for `bytes_from <= bytes <= bytes_to`. The smallest
+    and the largest size at which it was measured are `measured_from` and `measured_to` (both 0:
+    unknown).
 
     `speedup` is default over winner, cold, with the exported files in force; `search_speedup` as
     seen hot in the race. `restrictions` are words of the search space ("commutative", …), and the
@@ -348,6 +350,8 @@ class Winner(Record, frozen=True):
     removes: list[str]
     restrictions: list[str]
     tried: list[Tried] = msgspec.field(default_factory=list)
+    measured_from: int = 0
+    measured_to: int = 0
 
 
 class Wrong(Record, frozen=True):

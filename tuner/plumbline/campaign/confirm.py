@@ -18,6 +18,7 @@ from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.measure import experiment, tables
 from plumbline.measure.launches import LaunchStore
+from plumbline.search import ranges
 from plumbline.search.fixed_point import is_part
 from plumbline.search.outcome import deciding, holds
 from plumbline.search.space.cells import Target
@@ -31,6 +32,8 @@ from plumbline.verify.sequential import (
 )
 from plumbline.verify.statistics import Comparison, paired_ratio, slower
 from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
+
+_FAR_REPS = 2  # calls in a block at a size far above the measured ones
 
 
 class Confirmation(msgspec.Struct, frozen=True):
@@ -65,8 +68,10 @@ def confirm(
     not there then."""
     confirmed = earlier.winners if earlier else []
     built_on = reach.built_on(guidelines)
-    left = [case for case in table.planned if case.variant == "default" and not case.ranks]
-    others = [case for case in table.planned if case not in set(left)]
+    of_table = [case for case in table.planned if case.variant == "default" and not case.ranks]
+    others = [case for case in table.planned if case not in set(of_table)]
+    far_cases = _far_cases([one for one in winners if one not in faster], of_table, settings)
+    left = [*of_table, *far_cases]
     new_pairs = partial(Pairs, store, settings, environment, winners, reference_cases)
     pairs = new_pairs()
     fresh = pairs.add(suite, settings.sampling.launches, left, others, seed=settings.sampling.seed)
@@ -74,7 +79,8 @@ def confirm(
     settled = {target_of(case) for case in left if not reaching(winners, target_of(case), built_on)}
     if earlier:
         settled |= _settled(earlier, winners, built_on)
-    looks = _Looks(pairs, winners, [*confirmed, *faster], settled, settings)
+    far = {target_of(case) for case in far_cases}
+    looks = _Looks(pairs, winners, [*confirmed, *faster], settled, far, settings)
     looks.look(fresh)
     verdicts = table.look()
     _, *later = experiment.looks(tables.design_of(settings))
@@ -129,9 +135,44 @@ def confirm(
         confirmed=confirmed,
         faster=faster,
     )
-    measured = {cell for cell in pairs.ratios if cell not in harm and cell not in lost}
+    doubtful = {
+        cell: why for cell, why in looks.doubtful().items() if cell not in harm and cell not in lost
+    }
+    perhaps = _of_doubtful(kept, doubtful)
+    kept = [winner for winner in kept if winner not in [gone for gone, _ in perhaps]]
+    measured = pairs.ratios.keys() - harm.keys() - lost - doubtful.keys()
     known = _settled(earlier, winners, built_on) - pairs.ratios.keys() if earlier else set()
-    return Confirmation(kept, dropped, verdicts, list(winners), sorted(measured | known))
+    return Confirmation(kept, dropped + perhaps, verdicts, list(winners), sorted(measured | known))
+
+
+def _far_cases(
+    winners: Sequence[Winner], of_table: Sequence[PlanCase], settings: Settings
+) -> list[PlanCase]:
+    """Return the library's calls at sizes far above those of the table, for winners without an
+    upper end. The calls are long, so a few of them are enough."""
+    sizes: dict[str, list[int]] = {}
+    for case in of_table:
+        sizes.setdefault(case.function, []).append(case.bytes)
+    reps = 0 if settings.ranks.simulate else min(_FAR_REPS, settings.sampling.reps)
+    found = [
+        PlanCase(function, size, reps=reps)
+        for winner in winners
+        for function, measured in sizes.items()
+        if winner.function in (function, EVERY_FUNCTION)
+        for size in ranges.far_sizes(winner, measured)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _of_doubtful(
+    kept: Sequence[Winner], doubtful: Mapping[Target, str]
+) -> list[tuple[Winner, str]]:
+    """Return the winners that decide a doubtful cell, with the reason."""
+    return [
+        (winner, f"{cell.function} at {cell.bytes} B may be slower: {doubtful[cell]}")
+        for winner in kept
+        if (cell := next((one for one in doubtful if deciding(kept, one) is winner), None))
+    ]
 
 
 def _settled(earlier: Confirmation, winners: Sequence[Winner], built_on: BuiltOn) -> set[Target]:
@@ -144,7 +185,8 @@ def _settled(earlier: Confirmation, winners: Sequence[Winner], built_on: BuiltOn
 
 class _Looks:
     """What the pairs say, look by look: `speeds`, the ratio of each winner over its cells, with an
-    interval that pays for all looks (None: no pair has its cells); and which cells are slower."""
+    interval that pays for all looks (None: no pair has its cells); and which cells are slower. The
+    cells at `far` sizes count for no gain."""
 
     def __init__(
         self,
@@ -152,6 +194,7 @@ class _Looks:
         winners: Sequence[Winner],
         known: Sequence[Winner],
         settled: Collection[Target],
+        far: set[Target],
         settings: Settings,
     ) -> None:
         self.speeds: list[Comparison | None] = [None for _ in winners]
@@ -159,6 +202,7 @@ class _Looks:
         self._winners = winners
         self._known = known
         self._settled = settled
+        self._far = far
         self._design = tables.design_of(settings)
         self._alpha = settings.claims.alpha
         self._compare = tables.compare_of(settings)
@@ -175,11 +219,12 @@ class _Looks:
         """`fresh`: the cells that the last pairs measured."""
         ratios = self._pairs.ratios
         self._harm.look(lambda cell: ratios[cell] if cell in fresh else None)
+        near = {cell: logs for cell, logs in ratios.items() if cell not in self._far}
         confidence = self._design.confidence(self._look, self._alpha)
         for number, winner in enumerate(self._winners):
             if self._look == 0 or _unclear(self.speeds[number]):
                 self.speeds[number] = speed(
-                    winner, self._winners, ratios, self._pairs.beside, confidence, self._compare
+                    winner, self._winners, near, self._pairs.beside, confidence, self._compare
                 )
         self._look += 1
 
@@ -193,11 +238,12 @@ class _Looks:
         suspects = {
             state.hypothesis.key
             for state in self._harm.open()
-            if state.hypothesis.key not in self._settled and self._may_be_slower(state)
+            if state.hypothesis.key not in self._settled
+            and (state.hypothesis.key in self._far or self._may_be_slower(state))
         }
         return suspects | {
             cell
-            for cell in self._pairs.ratios
+            for cell in self._pairs.ratios.keys() - self._far
             if any(deciding(self._winners, cell) is winner for winner in unclear)
         }
 
@@ -209,6 +255,14 @@ class _Looks:
             and found.ratio > limit
             and may_be_found(found, limit, self._design, state.look, self._alpha)
         )
+
+    def doubtful(self) -> dict[Target, str]:
+        """Return the far cells that are not known to be as fast as before, with the reason."""
+        return {
+            state.hypothesis.key: state.reason or "not seen again"
+            for (state,) in self._harm.cells
+            if state.hypothesis.key in self._far.difference(self._settled) and state.word != "holds"
+        }
 
     def slower(self) -> dict[Target, Comparison]:
         """Cells that are slower than before: significant after correction for the number of cells
