@@ -100,6 +100,7 @@ def of(db: Statements, measurements: Sequence[int]) -> dict[int, Series]:
     if len(found) < len(set(measurements)):
         _require_kept(db, key)
     layouts = _layouts(db, {row[1] for row in found})
+    _require_bytes(layouts, found)
     result = {}
     for number, shape, warmup_least, warmup, least, samples, notes in found:
         layout = layouts[shape]
@@ -133,6 +134,23 @@ def forget_shapes(db: Statements) -> None:
     with db.transaction():
         db.rows("DELETE FROM shape WHERE number NOT IN (SELECT shape FROM series)")
     db.rows("PRAGMA foreign_keys = 1")
+
+
+# Times that take no bytes, and blocks without a time, of all rows that are read at once.
+_MOST_FOR_NOTHING = 2**22
+
+
+def _require_bytes(layouts: Mapping[int, Layout], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Raises ValueError where rows say more than their bytes can hold: a layout may stand for many
+    rows, and equal times take no bytes."""
+    for_nothing = 0
+    for _, shape, _, warmup, _, samples, _ in rows:
+        layout = layouts[shape]
+        for_nothing += 0 if warmup else layout.warmups
+        for_nothing += 0 if samples else layout.samples
+        for_nothing += max(0, len(layout.blocks) - layout.warmups - layout.samples)
+    if for_nothing > _MOST_FOR_NOTHING:
+        raise ValueError(f"{for_nothing} times and blocks of which no byte is there")
 
 
 def _require_kept(db: Statements, measurements: Mapping[str, Any]) -> None:
