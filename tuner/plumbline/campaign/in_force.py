@@ -153,6 +153,6 @@ def _require_confirmed(
             command = ["export", export.format, "--output", str(path.parent)]
             command += ["--force"] if path.exists() else []
             raise PlumblineError(
-                f"{path} is not the file that was confirmed, as it is written today; write it "
-                f"again with `{typed(*command, '--campaign', campaign.id)}`"
+                f"{path} is not the file that was confirmed; write it again with "
+                f"`{typed(*command, '--campaign', campaign.id)}`"
             )
