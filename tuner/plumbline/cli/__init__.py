@@ -110,8 +110,8 @@ def main() -> None:
         status = error.exit_code
     except MemoryError:
         click.echo(
-            "plumbline: out of memory: close other programs, raise the limit (ulimit -v), or ask for "
-            "less at a time; a file that says more than it holds does this too",
+            "plumbline: out of memory: close other programs, raise the limit (ulimit -v), or ask "
+            "for less at a time; a file that says more than it holds does this too",
             err=True,
         )
         status = 1
