@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline_db import campaigns, transfer
+from plumbline_db import campaigns, transfer, verdicts, winners
 from plumbline_db.connection import Database
 from tests.db import build, hostile_file
 from tests.tuner.cli.command import Result, plumbline
@@ -287,14 +288,18 @@ def test_no_text_of_a_file_commands_a_terminal(
 def test_a_name_with_a_shell_s_signs_is_quoted_where_a_command_is_printed(tmp_path: Path) -> None:
     """Of a database that is named with --db: nobody has looked at its names."""
     database = tmp_path / "plumbline.db"
-    with Database.open(database, write=True) as db:
-        build.later(db, hostile_file.INJECTION, 1, state="running", finished="")
-        build.later(db, "--help", 2)
-    said = told(["results", "--campaign", hostile_file.INJECTION, "--db", str(database)], tmp_path)
-    said += told(["results", "--campaign=--help", "--db", str(database)], tmp_path)
-    for line in said.splitlines():
-        if "plumbline " in line and hostile_file.INJECTION in line:
-            assert f"'{hostile_file.INJECTION}'" in line
+    for day, name in enumerate((hostile_file.INJECTION, "$(touch carried-out)"), 1):
+        with Database.open(database, write=True) as db:
+            build.later(db, name, day)
+            verdicts.put(db, name, "before", [build.verdict("before")])
+            verdicts.put(db, name, "after", [build.verdict("after")])
+            winners.put(db, name, [build.winner()])
+        said = plumbline("results", "--db", database)
+        commands = [line.partition("plumbline ")[2] for line in said.out.splitlines()]
+        found = [shlex.split(command) for command in commands if "--campaign" in command]
+        assert found, said
+        for words in found:
+            assert words[words.index("--campaign") + 1] == name
 
 
 def test_a_count_that_no_bytes_justify_is_one_line(tmp_path: Path) -> None:
