@@ -82,7 +82,11 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
             else f"campaign {campaign.id} has no winners: there is nothing to put in force"
         )
     if script is None:
-        raise PlumblineError(f"campaign {campaign.id} has exported nothing to source")
+        command = typed("apply", "--user", "--campaign", campaign.id)
+        raise PlumblineError(
+            f"campaign {campaign.named} has exported nothing to source: `{command}` puts its "
+            "winners in force, `plumbline export` writes them"
+        )
     return Files(campaign, settings, chosen, script, toolchain, choice.note, placed)
 
 

@@ -133,6 +133,7 @@ def _known(known: Advice, now: datetime.datetime) -> dict[str, Any]:
     return {
         **msgspec.to_builtins(answer),
         "campaign": campaign.id,
+        "imported_from": campaign.imported_from,
         "host": known.machine.host,
         "library": known.library.id,
         "fingerprint": known.library.fingerprint,

@@ -33,8 +33,11 @@ def commands(campaign: Campaign, library: Library, exports: Sequence[Export]) ->
         # Some libraries start no more ranks than there are cores unless they are told to.
         words = [] if family is None or campaign.nodes > 1 else family.words(asked)
         ranks = " ".join(words) or f"-np {campaign.nprocs}"
+        run = f"plumbline run -- mpirun {ranks} ./app"
+        if campaign.imported_from:  # it is used where it is named, and its files are elsewhere
+            run = typed("apply", "--user", "--campaign", campaign.id, "--dry-run")
         return [
-            UseCommand("a user", f"plumbline run -- mpirun {ranks} ./app"),
+            UseCommand("a user", run),
             UseCommand("a site", typed("apply", "--site", "--campaign", campaign.id, "--dry-run")),
         ]
     scripts = [each.path for each in exports if Path(each.path).name == plumbline_sh.FILE_NAME]
