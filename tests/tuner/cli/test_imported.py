@@ -130,6 +130,16 @@ def test_an_imported_campaign_is_named_as_such_and_never_a_default(
     assert f"campaign {id} (imported from {host})" in said.out
 
 
+def test_tables_of_an_imported_campaign_are_named_with_its_host(sent: Path, tmp_path: Path) -> None:
+    there = tmp_path / "there.db"
+    assert plumbline("db", "import", sent, "--db", there).status == 0
+    id = imported(there)
+    for a, b in ((id, f"{id}:after"), (f"{id}:before", f"{id}:after")):
+        said = plumbline("compare", a, b, "--db", there)
+        assert said.status in (0, 3), said
+    assert "holds no run" in plumbline("compare", f"{id}x", id, "--db", there).err
+
+
 def test_one_s_own_campaign_is_there_already(
     finished: tuple[Path, Result], sent: Path, tmp_path: Path
 ) -> None:
