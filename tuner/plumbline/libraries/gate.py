@@ -101,7 +101,8 @@ def _of_functions(space: Space) -> dict[str, _Legal]:
     allowed: dict[str, _Legal] = {}
     for entry in space.function:
         legal = allowed.setdefault(entry.knob, _Legal())
-        legal.words |= {one.name for one in entry.algorithms if not one.left_out}
+        offered = [one for one in entry.algorithms if not one.left_out]
+        legal.words |= {one.name for one in offered} | {str(one.id) for one in offered if one.id}
         legal.words |= {entry.own} - {""}
         if space.site_rules is not None:
             legal.words.add(space.site_rules.own_decision)
