@@ -5,7 +5,7 @@ docs/design/database.md has what else was tried."""
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,8 @@ from plumbline_db.errors import PlumblineError
 _HEAD = 9  # bytes before a list that stands alone: width, least
 _MOST_BYTES = 2**22  # of a text; one that is longer was not written here
 _MOST_EQUAL = 2**12  # values that take no bytes; more of them get one each
+_MOST_FOR_NOTHING = 2**22
+_OF_A_ROW = 16  # numbers that the rest of a row stands for, whatever its bytes are
 _WHOLE = {1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8"}
 
 
@@ -57,6 +59,14 @@ def numbers(stored: bytes, count: int) -> NDArray[np.uint64]:
     padded = np.zeros((count, 8), "<u1")
     padded[:, :width] = np.frombuffer(stored, "<u1").reshape(count, width)
     return padded.reshape(-1).view("<u8")
+
+
+def require_bytes(counted: Iterable[tuple[int, bytes]]) -> None:
+    """Raises ValueError where lists that are read together, each with its bytes, have more numbers
+    than those can hold: equal ones take no bytes, and a layout may stand for many rows."""
+    for_nothing = sum(max(0, count - _OF_A_ROW) for count, stored in counted if not stored)
+    if for_nothing > _MOST_FOR_NOTHING:
+        raise ValueError(f"{for_nothing} numbers of which no byte is there")
 
 
 def blob(values: Sequence[int]) -> bytes:

@@ -16,7 +16,7 @@ from plumbline_db import layout
 from plumbline_db.contents import Content, Launch
 from plumbline_db.errors import PlumblineError
 from plumbline_db.record import Record
-from plumbline_db.records import Library
+from plumbline_db.records import NOT_KNOWN, Library
 
 # `+` stands in names of some libraries. No option of a command begins like this, and no folder.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,199}\Z")
@@ -33,6 +33,8 @@ _NAMES = {
     "Transfer": ("campaign", "sha256", "host"),
     "Pruned": ("campaign",),
 }
+# What stands in place of a name where a program's output says none.
+_NONE = {("Machine", "host"): NOT_KNOWN, ("Library", "id"): NOT_KNOWN, ("Library", "version"): ""}
 _LABELS = {"Suite": ("name",), "Run": ("id", "suite")}
 
 
@@ -73,7 +75,8 @@ def require_record(record: Record) -> None:
         raise UnbelievableError(f"{kind}: its values are of other types")
     for field in record.__struct_fields__:
         value = getattr(record, field)
-        if field in _NAMES.get(kind, ()) and not NAME.match(value):
+        is_named = field in _NAMES.get(kind, ()) and value != _NONE.get((kind, field))
+        if is_named and not NAME.match(value):
             raise UnbelievableError(f"{kind}, {field}: {_short(value)} is no name")
         if isinstance(value, str):
             _require_text(kind, field, value)

@@ -70,6 +70,9 @@ class Campaign(Record, frozen=True):
 FROM: Final = ": "
 """Between a host and the key that a campaign had there."""
 
+NOT_KNOWN: Final = "not known"
+"""Host, library … of what another program has printed, where it does not say them."""
+
 BESIDE = "default"
 """`arm` of launches of the library as it is, in turn with what their suite is about."""
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline_db import columns, shapes
-from plumbline_db.blobs import packed, unpacked
+from plumbline_db.blobs import packed, require_bytes, unpacked
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import Samples
 from plumbline_db.shapes import Layout
@@ -100,7 +100,11 @@ def of(db: Statements, measurements: Sequence[int]) -> dict[int, Series]:
     if len(found) < len(set(measurements)):
         _require_kept(db, key)
     layouts = _layouts(db, {row[1] for row in found})
-    _require_bytes(layouts, found)
+    require_bytes(
+        pair
+        for _, shape, _, warmup, _, samples, _ in found
+        for pair in _counted(layouts[shape], warmup, samples)
+    )
     result = {}
     for number, shape, warmup_least, warmup, least, samples, notes in found:
         layout = layouts[shape]
@@ -136,21 +140,11 @@ def forget_shapes(db: Statements) -> None:
     db.rows("PRAGMA foreign_keys = 1")
 
 
-# Times that take no bytes, and blocks without a time, of all rows that are read at once.
-_MOST_FOR_NOTHING = 2**22
-
-
-def _require_bytes(layouts: Mapping[int, Layout], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Raises ValueError where rows say more than their bytes can hold: a layout may stand for many
-    rows, and equal times take no bytes."""
-    for_nothing = 0
-    for _, shape, _, warmup, _, samples, _ in rows:
-        layout = layouts[shape]
-        for_nothing += 0 if warmup else layout.warmups
-        for_nothing += 0 if samples else layout.samples
-        for_nothing += max(0, len(layout.blocks) - layout.warmups - layout.samples)
-    if for_nothing > _MOST_FOR_NOTHING:
-        raise ValueError(f"{for_nothing} times and blocks of which no byte is there")
+def _counted(layout: Layout, warmup: bytes, samples: bytes) -> list[tuple[int, bytes]]:
+    """Times and their bytes; blocks beyond the times have none."""
+    times = layout.warmups + layout.samples
+    rest = max(0, len(layout.blocks) - times)
+    return [(layout.warmups, warmup), (layout.samples, samples), (rest, b"")]
 
 
 def _require_kept(db: Statements, measurements: Mapping[str, Any]) -> None:

@@ -79,18 +79,22 @@ def test_layouts_that_nobody_writes(layout: dict[str, object]) -> None:
         shapes.of_text(json.dumps(layout))
 
 
-def test_a_layout_that_stands_for_many_rows_is_counted_for_each(path: Path) -> None:
-    """Five thousand blocks without a time, in a thousand rows: nothing of that has bytes."""
+def test_lists_without_bytes_are_counted_together(path: Path) -> None:
+    """Equal times take none: what many rows of a file say so is limited in all."""
+    blobs.require_bytes([(1, b"")] * 10_000_000 + [(4096, b"")] * 1000)
+    with pytest.raises(ValueError, match="of which no byte is there"):
+        blobs.require_bytes([(4096, b"")] * 2000)
     with Database.open(path, write=True) as db:
         build.finished(db)
+        blocks = [[at, 0, 0, 0, 0] for at in range(5000)]
+        layout = {"blocks": blocks, "own": [], "counts": [], "warmups": 0, "samples": 0}
+        db.rows("UPDATE shape SET layout = :text", {"text": json.dumps(layout)})
+        db.rows("UPDATE series SET samples = x'', warmup = x'', notes = x''")
         (number,) = db.row("SELECT min(measurement) FROM series") or ()
-        layout = shapes.Layout(
-            [shapes.BlockShape(at, 0, 0, 0, 0) for at in range(5000)], [], [], 0, 0
-        )
-        rows = [(at, 1, 0, b"", 0, b"", b"") for at in range(1000)]
+        assert len(series.of(db, [number])[number].layout.blocks) == 5000
+        pairs = series._counted(shapes.of_text(json.dumps(layout)), b"", b"")
         with pytest.raises(ValueError, match="of which no byte is there"):
-            series._require_bytes({1: layout}, rows)
-        assert series.of(db, [number])
+            blobs.require_bytes(pairs * 1000)
 
 
 def test_a_file_that_names_a_billion_samples_is_refused(tmp_path: Path) -> None:

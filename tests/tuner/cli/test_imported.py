@@ -16,6 +16,7 @@ from plumbline_db import campaigns, transfer, verdicts, winners
 from plumbline_db.connection import Database
 from tests.db import build, hostile_file
 from tests.tuner.cli.command import Result, plumbline
+from tests.tuner.foreign import printed
 from tests.tuner.started import environment
 
 EVIL = "LD_PRELOAD=/tmp/evil.so"
@@ -354,3 +355,16 @@ def test_a_plan_of_a_gigabyte_is_one_line(tmp_path: Path) -> None:
     )
     assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
     assert "too long" in done.stderr
+
+
+def test_what_other_programs_have_printed_comes_too(tmp_path: Path) -> None:
+    """Hosts and libraries that nobody knows have no names."""
+    there, sent, further = (tmp_path / name for name in ("there.db", "sent", "further.db"))
+    every = (printed.OSU, printed.IMB, printed.SKAMPI, printed.REPROMPI, printed.MADMPI)
+    for number, text in enumerate(every):
+        file = tmp_path / f"{number}.txt"
+        file.write_text(text)
+        assert plumbline("db", "import", file, "--nprocs", "4", "--db", there).status == 0
+    assert plumbline("db", "export", sent, "--db", there).status == 0
+    said = plumbline("db", "import", sent, "--db", further)
+    assert said.status == 0 and said.out.count("sha256") == len(every), said
