@@ -81,7 +81,7 @@ def _watched(db: Database, campaign: Campaign) -> Campaign:
 
 def _prefix(db: Database, campaign: Campaign) -> Path | None:
     prefix = Path(machines.library(db, campaign.library_fingerprint).prefix)
-    return prefix if prefix.is_dir() else None
+    return prefix if prefix.is_absolute() and prefix.is_dir() else None
 
 
 def _last(db: Database, task: campaign_file.Task) -> Campaign | None:
