@@ -93,7 +93,7 @@ def read(db: Statements, campaign: Campaign) -> Content:
 def launches(db: Statements, campaign: str) -> Iterator[Launch]:
     """In the order in which they were stored."""
     known = suites.get(db, campaign)
-    for run in runs.listing(db, campaign):
+    for run in runs.one_by_one(db, campaign):
         records = measurements.records(db, run.id)
         left = summaries.without_samples(db, run.id)
         yield Launch(run, known[run.suite], records, list(left.items()))
@@ -117,10 +117,16 @@ def _bytes(part: object) -> bytes:
 
 
 def put(
-    db: Statements, source: Statements, campaign: Campaign, name: str, key: str | None = None
+    db: Statements,
+    source: Statements,
+    campaign: Campaign,
+    name: str,
+    key: str,
+    library: Library | None = None,
 ) -> None:
-    """`campaign` of `source` under the name `name` and with this key (None: its own), which nothing
-    in `db` has, in one transaction."""
+    """`campaign` of `source` under the name `name` and with this key, which nothing in `db` has, in
+    one transaction. `library`: as it is stored there, where nothing is known of it; None: as it
+    is."""
     content = read(source, campaign)
     id = campaign.id
 
@@ -129,9 +135,8 @@ def put(
 
     with db.transaction():
         machines.add_machine(db, content.machine)
-        machines.add_library(db, content.library)
-        known = campaign.key if key is None else key
-        campaigns.put(db, msgspec.structs.replace(campaign, id=name, key=known))
+        machines.add_library(db, library or content.library)
+        campaigns.put(db, msgspec.structs.replace(campaign, id=name, key=key))
         for launch in launches(source, id):
             run = msgspec.structs.replace(launch.run, id=renamed(launch.run.id), campaign=name)
             runs.put(db, run, launch.records, launch.suite)

@@ -54,6 +54,24 @@ class Campaign(Record, frozen=True):
     finished: str
     site_rules: str | None = None
 
+    @property
+    def imported_from(self) -> str:
+        """The host that an imported campaign left; empty: it was measured here. The key is written
+        where a campaign is imported (campaigns.key_from), never taken from a file."""
+        host, mark, _ = self.key.partition(FROM)
+        return host if mark else ""
+
+    @property
+    def named(self) -> str:
+        """Its id, and where it comes from, for people."""
+        return f"{self.id} (imported from {self.imported_from})" if self.imported_from else self.id
+
+
+FROM: Final = ": "
+"""Between a host and the key that a campaign had there."""
+
+NOT_KNOWN: Final = "not known"
+"""Host, library … of what another program has printed, where it does not say them."""
 
 BESIDE = "default"
 """`arm` of launches of the library as it is, in turn with what their suite is about."""

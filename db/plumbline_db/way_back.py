@@ -8,7 +8,7 @@ import datetime
 from pathlib import Path
 
 from plumbline_db import scratch
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, typed
 
 
 class DamagedError(PlumblineError):
@@ -30,8 +30,8 @@ def remedy(path: Path) -> str:
     when = datetime.datetime.fromtimestamp(newest.stat().st_mtime, datetime.UTC)
     return (
         f"its newest backup is {newest}, of {when:%Y-%m-%d %H:%M} UTC. Stop what writes; then "
-        f"`plumbline db restore --db {path}` puts the newest whole one in its place, and says what "
-        "is lost"
+        f"`{typed('db', 'restore', '--db', path)}` puts the newest whole one in its place, and "
+        "says what is lost"
     )
 
 

@@ -56,6 +56,7 @@ def site(folder: Path, found: Sequence[Winner], prefix: Path | None = None, **mo
             unsafe=False,
             site_rules="",
         )
-        files.write(found)
-        campaigns.put(db, msgspec.structs.replace(begun, state="finished", finished=begun.started))
+        ended = msgspec.structs.replace(begun, state="finished", finished=begun.started)
+        campaigns.put(db, ended)
+        files.finish(ended, found)  # as a campaign leaves them
     return path

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from plumbline.libraries import gate
 from plumbline_db import campaigns, exports, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.layout import verifies_only
@@ -32,7 +33,14 @@ def checked(starter: SimulatedStarter, tmp_path: Path) -> tuple[Path, str]:
         large = build.done(db)
         folder = tmp_path / "exports" / large.id
         preload = Path("/opt/plumbline/libplumbline.so")
-        bundle = load_bundle(db, large.id, folder, created=large.finished, preload_library=preload)
+        bundle = load_bundle(
+            db,
+            large.id,
+            folder,
+            gate.of_library,
+            created=large.finished,
+            preload_library=preload,
+        )
         for file in write(bundle, ["env"]):
             exports.put(db, large.id, file)
     assert plumbline("verify", *CHECK, "--db", database).status in (0, 3)

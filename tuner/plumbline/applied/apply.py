@@ -228,6 +228,11 @@ def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:
             names = ours
         found += conflicts.in_environment(wish.environment, names)
     found += [
+        f"{campaign.id} was imported from {campaign.imported_from}: nothing of it was measured here"
+        for campaign in [*bundle.others, bundle.campaign]
+        if campaign.imported_from
+    ]
+    found += [
         f"{campaign.id} was measured with more ranks than processing units: it holds for that"
         for campaign in [*bundle.others, bundle.campaign]
         if campaign.oversubscribed

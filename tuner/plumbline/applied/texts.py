@@ -9,6 +9,7 @@ from plumbline.applied import conflicts
 from plumbline.applied.blocks import block, find, without
 from plumbline.applied.generations import PRELOAD, Source
 from plumbline.applied.places import Place, Where
+from plumbline.libraries import gate
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Machine
 from plumbline_exporters import (
@@ -37,6 +38,7 @@ def bundle(
         winners=[winner for source in sources for winner in source.winners],
         created=newest.finished,
         directory=directory,
+        refusal=gate.of_library(library),
         preload_library=directory / PRELOAD,
         unsafe=unsafe,
         others=[source.campaign for source in sources[:-1]],
@@ -68,7 +70,7 @@ def of_target(place: Place, where: Where, number: int, made: Bundle) -> str:
     about = [
         quoting.comment(f"{made.library.id}, fingerprint {made.library.fingerprint}"),
         *(
-            quoting.comment(f"campaign {campaign.id}, {campaign.nprocs} ranks")
+            quoting.comment(f"campaign {campaign.named}, {campaign.nprocs} ranks")
             for campaign in [*made.others, made.campaign]
         ),
     ]

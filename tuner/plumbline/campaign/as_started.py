@@ -115,7 +115,7 @@ def applying(files: Files, environment: Mapping[str, str], seen: Shown) -> str:
     numbers = sorted({winner.nprocs for winner in files.winners})
     theirs = "communicators of " + " or ".join(map(str, numbers)) + " ranks"
     every = counted(len(files.winners), "winner")
-    of_the_campaign = f"of {files.campaign.id}"
+    of_the_campaign = f"of {files.campaign.named}"
     layout, silent = seen.layout, len(seen.silent)
     met = [each for each in files.winners if applies(files, environment, each, layout)]
     in_force = len(met) - silent

@@ -48,7 +48,7 @@ def command(
     """
     from plumbline.applied import apply, places, readback
     from plumbline.applied.generations import Source
-    from plumbline.libraries import fits
+    from plumbline.libraries import fits, gate
     from plumbline.settings import default_campaign, identity
     from plumbline_db.connection import Database
     from plumbline_exporters.bundle import load_bundle
@@ -57,7 +57,7 @@ def command(
     with Database.open(program.database) as db:
         choice = default_campaign.choose(db, campaign, program.mpi)
         found = choice.campaign
-        loaded = load_bundle(db, found.id, Path(), created="")
+        loaded = load_bundle(db, found.id, Path(), gate.of_library, created="")
     if found.state != "finished":
         raise PlumblineError(
             f"campaign {found.id} is not finished, so it has no winners to apply; "

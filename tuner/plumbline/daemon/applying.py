@@ -16,11 +16,12 @@ from plumbline.daemon import in_force, recheck
 from plumbline.daemon.cells import Cell, cell_of
 from plumbline.daemon.recheck import of_alarm
 from plumbline.daemon.work import Work
+from plumbline.libraries import gate
 from plumbline.settings.identity import now as time_now
 from plumbline.system import ending
 from plumbline.verify.statistics import Comparison
 from plumbline_db import alarms, machines, watching
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, typed
 from plumbline_db.records import Campaign, Machine
 from plumbline_db.watch_records import AlarmState, Retuning, RetuningState
 from plumbline_exporters.bundle import load_bundle
@@ -28,23 +29,23 @@ from plumbline_exporters.bundle import load_bundle
 
 def command(work: Work, search: str) -> str:
     """What somebody types who wants to do it himself."""
-    return f"plumbline apply {_for_whom(work)} --campaign {search}"
+    return typed("apply", *_for_whom(work), "--campaign", search)
 
 
 def take_out_by(work: Work) -> str:
-    return f"plumbline rollback {_for_whom(work)}"
+    return typed("rollback", *_for_whom(work))
 
 
-def _for_whom(work: Work) -> str:
+def _for_whom(work: Work) -> list[str]:
     applying = work.configuration.apply
     if applying.scope == "modules":
-        return f"--modules {applying.modules}"
-    return "--site" if applying.scope == "site" else "--user"
+        return ["--modules", applying.modules]
+    return ["--site" if applying.scope == "site" else "--user"]
 
 
 def put_in_force(work: Work, search: Campaign) -> AppliedOutcome:
     """One more generation. Raises PlumblineError, with the reason, before anything is changed."""
-    loaded = load_bundle(work.db, search.id, Path(), created="")
+    loaded = load_bundle(work.db, search.id, Path(), gate.of_library, created="")
     # Where ours were in force, the rules of the site are those beneath that generation, whatever
     # somebody has made of its files since.
     before = work.in_force.source(work.campaign)
@@ -66,7 +67,7 @@ def write_again(work: Work) -> AppliedOutcome:
 
 def export_again(work: Work) -> str:
     id, folder = work.campaign.id, work.in_force.folder
-    return f"plumbline export env json --campaign {id} --output {folder} --force"
+    return typed("export", "env", "json", "--campaign", id, "--output", folder, "--force")
 
 
 def _apply(work: Work, source: Source, machine: Machine) -> AppliedOutcome:

@@ -10,6 +10,7 @@ import msgspec
 from plumbline.daemon.fingerprint import FingerprintChange
 from plumbline.daemon.recheck import of_alarm
 from plumbline.system.words import counted
+from plumbline_db.errors import typed
 from plumbline_db.watch_records import CellAlarm, Retuning
 
 
@@ -38,7 +39,7 @@ def of_alarms(campaign: str, judged: Sequence[CellAlarm]) -> Told | None:
     slower = [alarm for alarm in true if alarm.direction == "slower"]
     word = "slower" if slower else "faster"
     what = f"{campaign}: {counted(len(slower or true), 'cell')} {word} than was learnt"
-    return Told(campaign, what, cells(true), f"plumbline results --campaign {campaign}")
+    return Told(campaign, what, cells(true), typed("results", "--campaign", campaign))
 
 
 def cells(found: Sequence[CellAlarm]) -> str:

@@ -85,7 +85,7 @@ def _probe(mpi_prefix: Path | None) -> Iterator[Finding]:
 def _applied(mpi_prefix: Path | None) -> Iterator[Finding]:
     """Parameter files cannot look at the library that reads them: this is who does."""
     for state in standing.standing(mpi_prefix):
-        campaigns = ", ".join(source.campaign.id for source in state.applied.sources)
+        campaigns = ", ".join(source.campaign.named for source in state.applied.sources)
         applied = state.applied
         text = f"generation {applied.number} of {applied.name} is in force (--{state.scope}): "
         if state.other is None:

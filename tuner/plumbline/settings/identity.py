@@ -100,7 +100,9 @@ def enter(
     )
     hashed = hashlib.sha256(facts.encode()).hexdigest()[:16]
     same = [
-        campaign for campaign in campaigns.every(db) if campaign.key.partition("-")[0] == hashed
+        campaign
+        for campaign in campaigns.every(db)
+        if not campaign.imported_from and campaign.key.partition("-")[0] == hashed
     ]
     if same and not new:
         return max(same, key=lambda one: int(one.key.partition("-")[2] or 1))
