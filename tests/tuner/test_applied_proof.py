@@ -1,0 +1,93 @@
+"""Applied winners are called active only where the real library rejects a deliberately wrong rule
+in their place: whatever silences them is found, and named."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from plumbline import libraries
+from plumbline.system import paths
+from tests.tuner import planted_site
+from tests.tuner.started import plumbline
+
+pytestmark = pytest.mark.mpi
+
+RULES = planted_site.by_rules("MPI_Allreduce", "recursive_doubling", 2)
+PARAMETERS = Path(".openmpi") / "mca-params.conf"
+
+# What takes the rules out of use: lines of the user's file, variables, and what the remedy names.
+SILENCERS = [
+    ("coll = ^tuned", {}, "coll = ^tuned (take it out of {file}:1)"),
+    ("coll = basic,libnbc", {}, "coll = basic,libnbc (take it out of {file}:1)"),
+    ("coll_tuned_priority = 0", {}, "coll_tuned_priority = 0 (take it out of {file}:1)"),
+    ("", {"OMPI_MCA_coll": "basic,libnbc"}, "coll = basic,libnbc (unset OMPI_MCA_coll)"),
+    (
+        "",
+        {"OMPI_MCA_coll_tuned_use_dynamic_rules": "0"},
+        "says false (environment): unset OMPI_MCA_coll_tuned_use_dynamic_rules",
+    ),
+    ("", {"OMPI_MCA_mca_base_param_files": "/nowhere"}, "unset OMPI_MCA_mca_base_param_files"),
+]
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    _, installation = libraries.find()
+    if installation.library.family != "openmpi":
+        pytest.skip(f"mpirun is that of {installation.library.id}")
+    paths.layout().preload(installation.library.id)  # an error says how to build it
+    return planted_site.site(tmp_path_factory.mktemp("site"), [RULES])
+
+
+def started(home: Path, *words: object, **own: str) -> subprocess.CompletedProcess[str]:
+    return plumbline(*words, HOME=str(home), XDG_DATA_HOME=str(home / "data"), **own)
+
+
+def test_active_rules_are_proven_by_apply_and_doctor(database: Path, tmp_path: Path) -> None:
+    dry = started(tmp_path, "apply", "--user", "--dry-run", "--db", database)
+    assert dry.returncode == 0 and "active:" not in dry.stderr
+    done = started(tmp_path, "apply", "--user", "--db", database)
+    assert done.returncode == 0, done.stderr
+    assert "plumbline: active: openmpi-" in done.stderr
+    assert "MPI_Allreduce at 1024 B; the library rejects a deliberately wrong" in done.stderr
+    unproven = started(tmp_path, "apply", "--user", "--no-proof", "--json", "--db", database)
+    told = json.loads(unproven.stdout)
+    assert unproven.returncode == 0 and told["active"] == []
+    assert told["not_checked"] == ["--no-proof was given"]
+    looked = started(tmp_path, "doctor", "--json", "--db", database)
+    (active,) = (each for each in json.loads(looked.stdout) if each["text"].startswith("active"))
+    assert active["state"] == "fine" and "MPI_Allreduce at 1024 B" in active["text"]
+
+
+@pytest.mark.parametrize(("line", "variables", "named"), SILENCERS)
+def test_what_silences_rules_is_found_and_named(
+    database: Path, tmp_path: Path, line: str, variables: dict[str, str], named: str
+) -> None:
+    file = tmp_path / PARAMETERS
+    file.parent.mkdir()
+    file.write_text(f"{line}\n")
+    named = named.format(file=file)
+    done = started(tmp_path, "apply", "--user", "--json", "--db", database, **variables)
+    assert done.returncode == 3, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    assert told["active"] == []
+    assert any(named in text for text in told["not_in_force"]), told["not_in_force"]
+    said = started(tmp_path, "apply", "--user", "--db", database, **variables)
+    assert said.returncode == 3 and "plumbline: NOT ACTIVE: " in said.stderr
+    looked = started(tmp_path, "doctor", "--json", "--db", database, **variables)
+    found = [each for each in json.loads(looked.stdout) if each["state"] == "inactive"]
+    assert found and any(named in each["text"] for each in found)
+    assert looked.returncode in (1, 3)
+
+
+def test_ranks_that_cannot_be_started_are_no_proof(database: Path, tmp_path: Path) -> None:
+    variables = {"OMPI_MCA_plm": "nowhere"}
+    done = started(tmp_path, "apply", "--user", "--json", "--db", database, **variables)
+    told = json.loads(done.stdout)
+    assert done.returncode == 0 and told["active"] == [] and told["not_in_force"] == []
+    (why,) = told["not_checked"]
+    assert "no ranks can be started here" in why
