@@ -18,7 +18,7 @@ from plumbline.libraries.into_ranks import for_ranks
 from plumbline.settings import Settings, default_campaign, ranks_asked
 from plumbline.settings.stored import settings_of
 from plumbline.settings.toolchain import Toolchain, find_toolchain
-from plumbline_db import exports, machines, started, winners
+from plumbline_db import exports, machines, regular, started, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Campaign, Winner
@@ -130,4 +130,4 @@ def _about_binding(words: Sequence[str]) -> set[tuple[str, str]]:
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(regular.read(path)).hexdigest()
