@@ -17,6 +17,7 @@ from plumbline.campaign.in_force import Files
 from plumbline.core.plan import PlanCase
 from plumbline.launch.batch import Queue
 from plumbline.libraries import ReadsParameterFiles
+from plumbline.libraries.into_ranks import rank_lists
 from plumbline.settings import toolchain as installed
 from plumbline.settings.fixed import Fixed
 from plumbline.settings.stored import settings_of
@@ -95,10 +96,11 @@ def _of_shells(one: Generation, folder: Path, found: Toolchain) -> _Place | Verd
     plain = readback.plain_environment(found.family, found.installation)
     for name in found.family.settings_in(plain):
         del plain[name]
+    passed_on = (*proof.PRELOADING, *rank_lists())  # what others preload is part of their values
     ours = {
         name: value
         for name, value in proof.environment_of(script, plain).items()
-        if name.startswith(families.prefixes()) and name not in proof.PRELOADING
+        if name.startswith(families.prefixes()) and not name.startswith(passed_on)
     }
     here = conflicts.in_environment(os.environ, ours)
     if here:
