@@ -15,6 +15,9 @@ from plumbline.applied import apply
 from plumbline.applied.generations import Source, Store
 from plumbline.applied.places import Place, Where
 from plumbline.campaign import applied_proof
+from plumbline.daemon import applying
+from plumbline.daemon.configuration import Applying
+from plumbline.settings.toolchain import find_toolchain
 from plumbline.system import paths
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
@@ -161,6 +164,29 @@ def test_login_shells_are_asked_what_they_set(
     elif not wrong:
         (active,) = found.active
         assert "MPI_Allreduce at 1024 B; MPI_Bcast at 1024 B" in active
+
+
+def test_the_daemon_sees_what_the_library_ignores(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps nothing that nobody uses."""
+    assert started(tmp_path, "apply", "--user", "--db", database).returncode == 0
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    for name in [each for each in os.environ if "_MCA_" in each]:
+        monkeypatch.delenv(name)
+    toolchain, where = find_toolchain(), Applying(auto=True, scope="user")
+    assert applying.ignored(where, toolchain, database) == []
+    file = tmp_path / PARAMETERS
+    written = file.read_text()
+    file.write_text(f"coll = ^tuned\n{written}")
+    (why,) = applying.ignored(where, toolchain, database)
+    assert f"coll = ^tuned (take it out of {file}:1)" in why
+    file.write_text(written)
+    (rules,) = (tmp_path / "data").rglob("ompi-rules.conf")
+    rules.unlink()
+    (why,) = applying.ignored(where, toolchain, database)
+    assert "are gone or were changed: `plumbline apply` writes them again" in why
 
 
 def test_modules_are_not_checked(both: Path, tmp_path: Path, open_folder: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.applied import conflicts, places, readback
-from plumbline.applied.generations import Generation, Source
+from plumbline.applied.generations import Generation, Source, Store
 from plumbline.campaign import as_started, proof
 from plumbline.campaign.in_force import Files
 from plumbline.core.plan import PlanCase
@@ -55,13 +55,16 @@ def check(one: Generation, folder: Path, prefix: Path | None, database: Path) ->
     if one.scope == "modules":
         load = f"plumbline/{one.library.id}"
         return Verdict(not_checked=[f"nothing has loaded the module {load} here"])
+    if not Store(folder.parent.parent, one.name, shared=False).intact(one):
+        again = "`plumbline apply` writes them again"
+        return Verdict(not_active=[f"files in {folder} are gone or were changed: {again}"])
     try:
         found = installed.find_toolchain(prefix)
         place = _place(one, folder, found)
         if isinstance(place, Verdict):
             return place
         return _together([_of_source(source, place, prefix, database) for source in one.sources])
-    except PlumblineError as error:
+    except (OSError, PlumblineError) as error:
         return Verdict(not_checked=[str(error)])
 
 
@@ -135,7 +138,7 @@ def _of_source(source: Source, place: _Place, prefix: Path | None, database: Pat
         script = place.folder / plumbline_sh.FILE_NAME
         files = Files(campaign, settings, winners, script, toolchain)
         evidence = as_started.evidence(files, place.environment)
-    except PlumblineError as error:
+    except (OSError, PlumblineError) as error:
         return Verdict(not_checked=[f"{who}: {error}"])
     missed = dict.fromkeys(evidence.missed)
     problems = evidence.problems
