@@ -22,6 +22,7 @@ from plumbline.system import paths
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
 from plumbline_exporters.bundle import load_bundle
+from tests.probes import mpich
 from tests.tuner import planted_site
 from tests.tuner.started import plumbline
 
@@ -132,6 +133,32 @@ OVERRIDES = [
     ),
     ("exit 7", ""),
 ]
+
+
+def test_mpich_s_own_variables_silence_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this shell, and in the file that login shells read."""
+    found, _ = mpich.built("mpich-5.0")
+    knob = "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM"
+    winner = planted_site.by_knob("MPI_Allreduce", 2, knob, "recursive_doubling")
+    site = planted_site.site(tmp_path, [winner], found)
+    home = tmp_path / "home"
+    home.mkdir()
+    words = ("--user", "--json", "--mpi", found, "--db", site)
+    done = started(home, "apply", *words, SHELL="/bin/bash")
+    assert done.returncode == 0 and json.loads(done.stdout)["active"], done.stderr
+    looked = started(home, "doctor", "--json", "--db", site, SHELL="/bin/bash")
+    (active,) = (each for each in json.loads(looked.stdout) if each["text"].startswith("active"))
+    assert active["state"] == "fine" and "mpich-5.0" in active["text"]  # beside the one on PATH
+    done = started(home, "apply", *words, SHELL="/bin/bash", **{knob: "ring"})
+    assert done.returncode == 3
+    assert f"these may be the reason: {knob}=ring" in json.loads(done.stdout)["not_in_force"][0]
+    with (home / ".profile").open("a") as file:
+        file.write(f"export {knob}=ring\n")
+    done = started(home, "apply", *words, SHELL="/bin/bash")
+    assert done.returncode == 3
+    assert f"these may be the reason: {knob}=ring" in json.loads(done.stdout)["not_in_force"][0]
 
 
 @pytest.mark.parametrize(("line", "wrong"), OVERRIDES)

@@ -4,12 +4,12 @@ missed either, whatever silences it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from plumbline import libraries
 from plumbline.applied import conflicts, places, readback
 from plumbline.applied.generations import Generation, Source, Store
 from plumbline.campaign import as_started, proof
@@ -51,7 +51,8 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 def check(one: Generation, folder: Path, prefix: Path | None, database: Path) -> Verdict:
-    """Raises no PlumblineError: what stops a check is part of the verdict."""
+    """Check with the library under `prefix`, or with the one that the generation was made for where
+    that is another. Raises no PlumblineError: what stops a check is part of the verdict."""
     if one.scope == "modules":
         load = f"plumbline/{one.library.id}"
         return Verdict(not_checked=[f"nothing has loaded the module {load} here"])
@@ -59,6 +60,8 @@ def check(one: Generation, folder: Path, prefix: Path | None, database: Path) ->
         again = "`plumbline apply` writes them again"
         return Verdict(not_active=[f"files in {folder} are gone or were changed: {again}"])
     try:
+        if libraries.find(prefix)[1].library.fingerprint != one.library.fingerprint:
+            prefix = Path(one.library.prefix)
         found = installed.find_toolchain(prefix)
         place = _place(one, folder, found)
         if isinstance(place, Verdict):
@@ -94,28 +97,38 @@ def _place(one: Generation, folder: Path, found: Toolchain) -> _Place | Verdict:
 
 
 def _of_shells(one: Generation, folder: Path, found: Toolchain) -> _Place | Verdict:
-    """Login shells set variables: a new one is asked for them."""
-    script = folder / plumbline_sh.FILE_NAME
-    plain = readback.plain_environment(found.family, found.installation)
-    for name in found.family.settings_in(plain):
-        del plain[name]
+    """Login shells set variables: a new one is asked for them. What this shell has set besides is
+    in the environment of a plain mpirun, too."""
+    family = found.family
+    bare = readback.plain_environment(family, found.installation)
+    # A shell that is open may still have the values of an earlier generation.
+    earlier = f"{folder.parent}/"
+    typed = {name: bare.pop(name) for name in family.settings_in(bare)}
+    typed = {name: value for name, value in typed.items() if earlier not in value}
     passed_on = (*proof.PRELOADING, *rank_lists())  # what others preload is part of their values
-    ours = {
-        name: value
-        for name, value in proof.environment_of(script, plain).items()
-        if name.startswith(families.prefixes()) and not name.startswith(passed_on)
-    }
-    here = conflicts.in_environment(os.environ, ours)
+
+    def of_library(environment: Mapping[str, str]) -> dict[str, str]:
+        names = [name for name in environment if name.startswith(families.prefixes())]
+        return {name: environment[name] for name in names if not name.startswith(passed_on)}
+
+    ours = of_library(proof.environment_of(folder / plumbline_sh.FILE_NAME, bare))
+    here = conflicts.in_environment(typed, ours)
     if here:
         return Verdict(not_active=[f"{text}: unset it, or log in anew" for text in here])
-    login = places.login_environment(plain, of_site=one.scope == "site")
+    login = places.login_environment(bare, of_site=one.scope == "site")
     wrong = [
         f"{name} is {login.get(name, 'not set')} in a new login shell, not {value}: look at what "
         "its files set after our lines"
         for name, value in sorted(ours.items())
         if login.get(name) != value
     ]
-    return Verdict(not_active=wrong) if wrong else _Place(one, folder, login)
+    if wrong:
+        return Verdict(not_active=wrong)
+    environment = login | of_library(typed)
+    others = {name: environment[name] for name in family.settings_in(environment)}
+    named = [f"{name}={value}" for name, value in of_library(others).items() if name not in ours]
+    silencers = f"; these may be the reason: {', '.join(named)}" if named else ""
+    return _Place(one, folder, environment, silencers)
 
 
 def _of_source(source: Source, place: _Place, prefix: Path | None, database: Path) -> Verdict:
