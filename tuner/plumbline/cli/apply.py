@@ -41,15 +41,14 @@ def command(
 
     Copies them into a folder of their own, and puts a few marked lines into the files that the
     library or login shells read, which are shown as a diff; `plumbline rollback` takes them out.
-    Campaigns for other numbers of ranks that were applied before stay applied. Then short launches
-    check that the library uses what was written: it must reject a deliberately wrong setting. Exit
-    code 3 if it does not.
+    Campaigns for other numbers of ranks stay applied. Short launches check that the library uses
+    what was written: it must reject a deliberately wrong setting. Exit code 3 if it does not.
 
     \b
     Example:
       plumbline apply --user --dry-run && plumbline apply --user
     """
-    from plumbline.applied import apply, places, readback
+    from plumbline.applied import apply, places
     from plumbline.applied.generations import Source
     from plumbline.libraries import fits
     from plumbline.settings import default_campaign, identity
@@ -85,6 +84,5 @@ def command(
     )
     done = apply.apply(place, wish, now=identity.now(), dry_run=dry_run)
     if not dry_run:
-        done = readback.noted(done, place, family, installation)
-        done = applying.checked(program, done, place, no_proof=no_proof)
+        done = applying.checked(program, done, place, wish, no_proof=no_proof)
     return applying.show(done, as_json=program.json)

@@ -11,6 +11,7 @@ import msgspec
 from . import common
 
 if TYPE_CHECKING:
+    from plumbline.applied.apply import Wish
     from plumbline.applied.outcome import AppliedOutcome
     from plumbline.applied.places import Place, Scope
 
@@ -24,12 +25,14 @@ def scope_of(user: bool, site: bool, modules: Path | None) -> Scope:
 
 
 def checked(
-    program: Program, done: AppliedOutcome, place: Place, *, no_proof: bool
+    program: Program, done: AppliedOutcome, place: Place, wish: Wish, *, no_proof: bool
 ) -> AppliedOutcome:
-    """Return `done` with what tamper checks show of the generation."""
+    """Return `done` with what the library reports, and what tamper checks show."""
+    from plumbline.applied import readback
     from plumbline.applied.generations import Store
     from plumbline.campaign import applied_proof
 
+    done = readback.noted(done, place, wish.family, wish.installation)
     store = Store(place.root, place.name, shared=place.shared)
     one = store.read(done.generation)
     if no_proof or one is None or done.not_in_force:
