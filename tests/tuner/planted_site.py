@@ -28,6 +28,10 @@ def by_rules(function: str, algorithm: str, nprocs: int, **changes: object) -> W
     return _winner(function, nprocs, configuration={knob: algorithm}, **changes)
 
 
+def by_knob(function: str, nprocs: int, knob: str, value: str) -> Winner:
+    return _winner(function, nprocs, configuration={knob: value})
+
+
 def by_profile(function: str, variant: str, nprocs: int, **changes: object) -> Winner:
     return _winner(function, nprocs, configuration={}, variant=variant, **changes)
 

@@ -10,6 +10,7 @@ from plumbline.applied.blocks import block, find, without
 from plumbline.applied.generations import PRELOAD, Source
 from plumbline.applied.places import Place, Where
 from plumbline.libraries import gate
+from plumbline_db import regular
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Machine
 from plumbline_exporters import (
@@ -123,7 +124,7 @@ def require_free(place: Place, where: Where, text: str, made: Bundle) -> None:
         ]
         for path in place.overrides:
             if path.is_file():
-                text = without(path.read_text(errors="replace"), place.name)
+                text = without(regular.text(path, "replace"), place.name)
                 said = conflicts.in_parameters(text, ours, file, made.library)
                 found += [(path, conflict) for conflict in said]
     else:

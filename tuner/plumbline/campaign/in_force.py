@@ -20,7 +20,7 @@ from plumbline.libraries.into_ranks import for_ranks
 from plumbline.settings import Settings, default_campaign, ranks_asked
 from plumbline.settings.stored import to_start
 from plumbline.settings.toolchain import Toolchain, find_toolchain
-from plumbline_db import exports, machines, started, winners
+from plumbline_db import exports, machines, regular, started, winners
 from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError, typed
 from plumbline_db.records import Campaign, Export, Winner
@@ -155,7 +155,7 @@ def _require_confirmed(
                         wanted.setdefault(str(folder / name), set()).add(text.encode())
     for export in written:
         path = Path(export.path)
-        data = path.read_bytes() if path.is_file() else b""
+        data = regular.read(path) if path.is_file() else b""
         if path.name == winners_json.FILE_NAME:
             confirmed = hashlib.sha256(data).hexdigest() == export.sha256
         else:

@@ -53,7 +53,7 @@ def of_retuning(row: Retuning, opened_by: Sequence[CellAlarm], command: str) -> 
         "nothing better": "searched, and nothing better was found",
         "offered": "something better was found",
         "applied": f"generation {row.generation} was applied, and is to be confirmed",
-        "kept": f"generation {row.generation} is in force and confirmed",
+        "kept": f"generation {row.generation} is applied and confirmed",
         "rolled back": f"generation {row.generation} was rolled back",
         "failed": "the search failed",
     }.get(row.state, row.state)
