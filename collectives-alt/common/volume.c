@@ -3,7 +3,7 @@
  *   Barrier                                          0
  *   Bcast, Reduce, Allreduce, Scan, Exscan           count * size of the datatype
  *   Reduce_local                                     the same; there is no communicator
- *   Gather           root: recvcount * size(recvtype) * p, others: sendcount * size(sendtype) * p
+ *   Gather           sendcount * size(sendtype) * p; root in place: recvcount * size(recvtype) * p
  *   Scatter          root: sendcount * size(sendtype) * p, others: recvcount * size(recvtype) * p
  *   Allgather, Alltoall                              recvcount * size(recvtype) * p
  *   Allgatherv                                       sum of recvcounts * size(recvtype)
@@ -113,8 +113,9 @@ long long pl_volume_on(const struct pl_call *call, int p, int rank)
     case PL_FN_exscan:
         return operand_bytes(most, 1, call->recvcount, call->recvtype);
     case PL_FN_gather:
-        return rank == call->root ? bytes_of(most, p, call->recvcount, call->recvtype)
-                                  : bytes_of(most, p, call->sendcount, call->sendtype);
+        return rank == call->root && call->sendbuf == MPI_IN_PLACE
+                   ? bytes_of(most, p, call->recvcount, call->recvtype)
+                   : bytes_of(most, p, call->sendcount, call->sendtype);
     case PL_FN_scatter:
         return rank == call->root ? bytes_of(most, p, call->sendcount, call->sendtype)
                                   : bytes_of(most, p, call->recvcount, call->recvtype);

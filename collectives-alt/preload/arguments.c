@@ -2,7 +2,8 @@
  * it came, so that the program gets the library's own error; an empty signature gets one form.
  *
  * Only arguments that are significant on this rank are looked at. Where one rank alone can see that
- * a call is not legal, that rank gets the error, and the others wait, as they do without us. */
+ * a call is not legal, that rank gets the error, and the others wait, as they do without us; a root
+ * whose own block does not fit gets it when all have been through. */
 #include "preload.h"
 #include "tools.h"
 
@@ -219,12 +220,97 @@ static NOT_INLINE int run_without(bool out, bool in, const struct pl_spec *spec,
     return rc;
 }
 
+/* --- a root that sends itself another block than it receives --- */
+
+/* Bytes of the block that the root keeps, as it sends and as it receives it. */
+struct kept {
+    struct side out, in;
+    long long sent, received;
+};
+
+/* Whether they differ, which of a function with a root the root alone can see. */
+static NOT_INLINE bool keeps_another(const struct pl_call *call,
+                                     const struct pl_comm_state *comm_state, struct kept *kept)
+{
+    const struct move *move = &moves[call->function];
+    int sent = 0, received = 0;
+    if (!sends(call, comm_state) || !receives(call, comm_state))
+        return false;
+    kept->out = side_of(comm_state, move->out, call->sendbuf, call->sendcount, call->sendcounts,
+                        call->sdispls, call->sendtype);
+    kept->in = side_of(comm_state, move->in, call->recvbuf, call->recvcount, call->recvcounts,
+                       call->rdispls, call->recvtype);
+    if (kept->out.own == kept->in.own && call->sendtype == call->recvtype)
+        return false;
+    PMPI_Type_size(call->sendtype, &sent);
+    PMPI_Type_size(call->recvtype, &received);
+    kept->sent = kept->out.own * sent;
+    kept->received = kept->in.own * received;
+    return kept->sent != kept->received;
+}
+
+/* `count` blocks that lie one behind the other in `from`, where the call says. */
+static int deliver(const struct pl_call *call, const struct kept *kept, const char *from, int count)
+{
+    int rc = MPI_SUCCESS, size = 0;
+    PMPI_Type_size(call->recvtype, &size);
+    const int bytes = (int)kept->sent, elements = size > 0 ? bytes / size : 0;
+    for (int i = 0; i < count && rc == MPI_SUCCESS; i++)
+        rc = pl_unpack(
+            from + (size_t)i * (size_t)bytes, elements * size,
+            pl_at(call->recvbuf, count > 1 ? i * kept->in.own : kept->in.first, call->recvtype),
+            elements, call->recvtype, call->comm);
+    return rc;
+}
+
+/* The root takes part in the call that all others make, and then gets what a library says that
+ * sends a message from the root to itself. Of a Gather all blocks are like the root's own, as far
+ * as it can know. */
+static NOT_INLINE int run_unfit(const struct pl_spec *spec, const struct pl_call *call,
+                                const struct kept *kept, int p)
+{
+    const bool gathers = call->function == PL_FN_gather;
+    const int blocks = gathers ? p : 1;
+    struct pl_call fitting = *call;
+    int rc = MPI_SUCCESS;
+    char *all = malloc((size_t)blocks * (size_t)kept->sent + 1);
+    if (!all)
+        return pl_raise(call->comm, MPI_ERR_NO_MEM);
+    if (gathers) {
+        fitting.recvbuf = all;
+        fitting.recvcount = (int)kept->sent;
+        fitting.recvtype = MPI_BYTE;
+    } else if (call->function == PL_FN_gatherv) {
+        fitting.sendbuf = MPI_IN_PLACE;
+    } else {
+        fitting.recvbuf = MPI_IN_PLACE;
+    }
+    PL_TRY(pl_spec_run(spec, &fitting));
+    if (kept->sent > kept->received) {
+        rc = pl_raise(call->comm, MPI_ERR_TRUNCATE);
+        goto out;
+    }
+    if (!gathers)
+        PL_TRY(pl_pack(pl_at(call->sendbuf, kept->out.first, call->sendtype), (int)kept->out.own,
+                       call->sendtype, all, (int)kept->sent, call->comm));
+    rc = deliver(call, kept, all, blocks);
+out:
+    free(all);
+    return rc;
+}
+
 static NOT_INLINE int run_move(const struct pl_spec *spec, const struct pl_call *call,
                                const struct pl_comm_state *comm_state)
 {
+    const struct move *move = &moves[call->function];
     const bool out = sends(call, comm_state) && is_nothing(call->sendtype);
     const bool in = receives(call, comm_state) && is_nothing(call->recvtype);
-    return out || in ? run_without(out, in, spec, call, comm_state->p) : pl_spec_run(spec, call);
+    struct kept kept;
+    if (out || in)
+        return run_without(out, in, spec, call, comm_state->p);
+    if (move->sends != move->receives && keeps_another(call, comm_state, &kept))
+        return run_unfit(spec, call, &kept, comm_state->p);
+    return pl_spec_run(spec, call);
 }
 
 int pl_run(const struct pl_spec *spec, const struct pl_call *call,

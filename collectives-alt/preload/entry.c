@@ -75,8 +75,8 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
 ENTRY(barrier, Barrier, BARRIER, false)
 ENTRY(bcast, Bcast, BCAST, pl_outside(PL_FN_bcast, comm, false, count, type))
 ENTRY(gather, Gather, ROOTED,
-      pl_is_root(comm, root) ? pl_outside(PL_FN_gather, comm, true, recvcount, recvtype)
-                             : pl_outside(PL_FN_gather, comm, true, sendcount, sendtype))
+      sendbuf == MPI_IN_PLACE ? pl_outside(PL_FN_gather, comm, true, recvcount, recvtype)
+                              : pl_outside(PL_FN_gather, comm, true, sendcount, sendtype))
 ENTRY(scatter, Scatter, ROOTED,
       pl_is_root(comm, root) ? pl_outside(PL_FN_scatter, comm, true, sendcount, sendtype)
                              : pl_outside(PL_FN_scatter, comm, true, recvcount, recvtype))

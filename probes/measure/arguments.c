@@ -27,13 +27,25 @@ static struct pl_shape shape_of(const struct pl_case *c, const struct pl_world *
     return pl_case_shape(c, c->ranks ? c->ranks : world->size, world->rank);
 }
 
+static long long larger(long long a, long long b)
+{
+    return a > b ? a : b;
+}
+
 struct pl_arguments_size pl_arguments_size(const struct pl_case *c, const struct pl_world *world)
 {
     if (c->ranks > 0 && world->rank >= c->ranks)
         return (struct pl_arguments_size){0, 0};
     struct pl_shape shape = shape_of(c, world);
-    size_t size = pl_types[c->type].size;
-    return (struct pl_arguments_size){(size_t)shape.send * size, (size_t)shape.recv * size};
+    size_t size = pl_types[c->type].size, room = c->calls > 0 ? PL_ROOM : 0;
+    const int half = world->size / 2, sizes[] = {world->size, world->size - half, half};
+    for (int i = 0; c->calls > 0 && i < 3 && sizes[i] > 0; i++) { /* rank 0 has the largest part */
+        const struct pl_shape of = pl_shape_of(c->function, c->bytes, size, sizes[i], 0, 0);
+        shape.send = larger(shape.send, of.send);
+        shape.recv = larger(shape.send, larger(shape.recv, of.recv));
+    }
+    return (struct pl_arguments_size){(size_t)shape.send * size + room,
+                                      (size_t)shape.recv * size + room};
 }
 
 /* A zeroed, hence touched, buffer with its guards. NULL: no memory. */

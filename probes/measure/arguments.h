@@ -6,6 +6,7 @@
 #define PL_ARGUMENTS_H
 
 #include "measure/shape.h"
+#include "measure/side.h"
 #include "measure/world.h"
 #include "plan.h"
 
@@ -26,7 +27,10 @@ bool pl_buffers_open(struct pl_buffers *buffers, const struct pl_case *cases, in
                      const struct pl_world *world);
 void pl_buffers_close(struct pl_buffers *buffers);
 
-/* Bytes of the buffers that a case needs on this rank of the launch. */
+/* Bytes of the buffers that a case needs on this rank of the launch. Those of a trial have room for
+ * its circumstances (circumstance.h): for any half of the ranks, for data in place, and for gaps
+ * and offsets as far as these take no more than PL_ROOM. */
+#define PL_ROOM 65536
 struct pl_arguments_size {
     size_t send, recv;
 };
@@ -38,8 +42,10 @@ struct pl_arguments {
     struct pl_call call;
     struct pl_shape shape;
     size_t send_bytes, recv_bytes;
-    int op;     /* index of types.h; -1 where the function does not reduce */
-    int nprocs; /* operands of a reduction: 2 for Reduce_local */
+    int op;                        /* index of types.h; -1 where the function does not reduce */
+    int nprocs;                    /* operands of a reduction: 2 for Reduce_local */
+    struct pl_side sent, received; /* of a trial's call; zeros else */
+    bool in_place;                 /* MPI_IN_PLACE stands for one of the buffers on this rank */
 };
 
 /* `world` is of the ranks that the case runs on. Counts go to buffers->counts, so one case is set
@@ -48,9 +54,9 @@ void pl_arguments_set(struct pl_arguments *arguments, const struct pl_case *c,
                       const struct pl_world *world, const struct pl_buffers *buffers,
                       MPI_Comm comm);
 
-/* Random data into the send buffer and, where it is read, the receive buffer: equal for all cases
- * of the same type, op and size, so that candidates of a decision compute the same; different on
- * each rank. */
+/* Random data into the send buffer and, where it is read, the receive buffer, one element behind
+ * the other: equal for all cases of the same type, op and size, so that candidates of a decision
+ * compute the same; different on each rank. */
 void pl_arguments_fill(const struct pl_arguments *arguments, const struct pl_case *c,
                        const struct pl_world *world, uint64_t seed);
 

@@ -5,16 +5,14 @@
 #include "measure/expected.h"
 #include "measure/forms.h"
 #include "measure/replay.h"
+#include "measure/trial.h"
 #include "measure/types.h"
 #include "pattern/pattern.h"
 #include "restrictions.h"
 #include "system/facts.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#define UNTOUCHED 0xA5
 
 const char *pl_outcome_name(enum pl_outcome outcome)
 {
@@ -22,17 +20,38 @@ const char *pl_outcome_name(enum pl_outcome outcome)
     return names[outcome];
 }
 
+/* What this rank contributes, from the send buffer to where it is in the receive buffer. */
+static void put_in_place(const struct pl_arguments *arguments, const struct pl_world *world,
+                         size_t size, const unsigned char *from, unsigned char *to)
+{
+    const enum pl_function function = arguments->call.function;
+    const bool joins = function == PL_FN_gather || function == PL_FN_gatherv ||
+                       function == PL_FN_allgather || function == PL_FN_allgatherv;
+    const long long first =
+        joins ? pl_split_start(arguments->shape.total, world->size, world->rank) : 0;
+    if (arguments->call.sendbuf == MPI_IN_PLACE)
+        memcpy(to + (size_t)first * size, from, arguments->send_bytes);
+}
+
 void pl_check_prepare(const struct pl_arguments *arguments, const struct pl_case *c,
                       const struct pl_world *world, const struct pl_buffers *buffers, uint64_t seed)
 {
-    memset(buffers->recv - buffers->guard, UNTOUCHED,
-           buffers->guard + arguments->recv_bytes + buffers->guard);
-    pl_arguments_fill(arguments, c, world, seed);
-}
+    const size_t size = pl_types[c->type].size, elements = arguments->recv_bytes / size;
+    const struct pl_side *sent = &arguments->sent, *received = &arguments->received;
+    struct pl_arguments plain = *arguments;
+    unsigned char *out = buffers->send + sent->offset, *in = buffers->recv + received->offset;
 
-static bool untouched(const unsigned char *at, size_t bytes)
-{
-    return bytes == 0 || (at[0] == UNTOUCHED && memcmp(at, at + 1, bytes - 1) == 0);
+    memset(buffers->recv - buffers->guard, PL_UNTOUCHED,
+           buffers->guard + received->offset + pl_side_span(received, elements, size) +
+               buffers->guard);
+    plain.call.sendbuf = out;
+    plain.call.recvbuf = in;
+    pl_arguments_fill(&plain, c, world, seed);
+    if (arguments->in_place)
+        put_in_place(arguments, world, size, out, in);
+    pl_side_spread(sent, out, arguments->send_bytes / size, size);
+    if (arguments->in_place || arguments->shape.inout)
+        pl_side_spread(received, in, elements, size);
 }
 
 static void hexadecimal(const unsigned char *at, size_t bytes, char text[40])
@@ -41,44 +60,57 @@ static void hexadecimal(const unsigned char *at, size_t bytes, char text[40])
         snprintf(text + 2 * i, 3, "%02x", at[i]);
 }
 
+/* Of the send buffer's memory. */
+static size_t sent_bytes(const struct pl_arguments *arguments, size_t width)
+{
+    return arguments->sent.offset +
+           pl_side_span(&arguments->sent, arguments->send_bytes / width, width);
+}
+
 enum pl_outcome pl_check_compare(const struct pl_arguments *arguments, const struct pl_case *c,
                                  const struct pl_buffers *buffers, char *detail, size_t size)
 {
     const struct pl_shape *shape = &arguments->shape;
-    size_t may_write = shape->significant || shape->undefined ? arguments->recv_bytes : 0;
-    size_t elements = shape->significant ? (size_t)shape->recv : 0;
+    const struct pl_side *received = &arguments->received;
+    const size_t width = pl_types[c->type].size, room = arguments->recv_bytes / width;
+    const size_t may_write = shape->significant || shape->undefined ? room : 0;
+    const size_t elements = shape->significant ? (size_t)shape->recv : 0;
+    const size_t written = pl_side_span(received, may_write, width);
+    unsigned char *in = buffers->recv + received->offset;
 
-    if (!untouched(buffers->recv - buffers->guard, buffers->guard)) {
+    if (!pl_untouched(buffers->recv - buffers->guard, buffers->guard + received->offset)) {
         snprintf(detail, size, "wrote before the receive buffer");
         return PL_WRONG;
     }
-    if (!untouched(buffers->recv + may_write, arguments->recv_bytes - may_write + buffers->guard)) {
+    if (!pl_untouched(in + written,
+                      pl_side_span(received, room, width) - written + buffers->guard)) {
         snprintf(detail, size, "wrote %s",
-                 may_write == arguments->recv_bytes
-                     ? "past the end of the receive buffer"
-                     : "to the receive buffer, which is not significant here");
+                 may_write == room ? "past the end of the receive buffer"
+                                   : "to the receive buffer, which is not significant here");
         return PL_WRONG;
     }
-    if (memcmp(buffers->send, buffers->pristine, arguments->send_bytes) != 0) {
+    if (memcmp(buffers->send, buffers->pristine, sent_bytes(arguments, width)) != 0) {
         snprintf(detail, size, "changed the send buffer");
         return PL_WRONG;
     }
-    size_t at = pl_data_compare(buffers->recv, buffers->reference, elements, c->type, arguments->op,
+    if (!pl_side_join(received, in, may_write, width)) {
+        snprintf(detail, size, "wrote between the elements of the receive buffer");
+        return PL_WRONG;
+    }
+    size_t at = pl_data_compare(in, buffers->reference, elements, c->type, arguments->op,
                                 arguments->nprocs);
     if (at == elements)
         return PL_OK;
-    size_t width = pl_types[c->type].size;
     char got[40], wanted[40];
-    hexadecimal(buffers->recv + at * width, width, got);
+    hexadecimal(in + at * width, width, got);
     hexadecimal(buffers->reference + at * width, width, wanted);
     snprintf(detail, size, "element %zu of %zu is 0x%s, not 0x%s (in memory order)", at, elements,
              got, wanted);
     return PL_WRONG;
 }
 
-/* All ranks learn the gravest outcome, rank 0 the detail of the first rank that has it. */
-static enum pl_outcome conclude(enum pl_outcome mine, const struct pl_world *world,
-                                const char *detail, struct pl_finding *finding)
+enum pl_outcome pl_check_conclude(enum pl_outcome mine, const struct pl_world *world,
+                                  const char *detail, struct pl_finding *finding)
 {
     enum pl_outcome outcome = (enum pl_outcome)pl_p2p_agree(world, mine);
     if (outcome == PL_OK)
@@ -109,17 +141,8 @@ static bool same_result(const struct pl_case *a, const struct pl_case *b)
            a->type == b->type && a->op == b->op && a->root == b->root && a->ranks == b->ranks;
 }
 
-/* A case on the ranks that it runs on. */
-struct place {
-    const struct pl_config_state *config;
-    MPI_Comm comm, reference; /* of the config, and the library's own */
-    const struct pl_world *world;
-};
-
-/* The right result to buffers->reference. Where this rank cannot compute it alone, the library does
- * with config `default`, whatever the variant thinks of the arguments. Returns an MPI error. */
-static int refer(struct pl_arguments *arguments, const struct pl_case *c, const struct place *place,
-                 const struct pl_buffers *buffers, uint64_t seed)
+int pl_check_refer(struct pl_arguments *arguments, const struct pl_case *c,
+                   const struct pl_place *place, const struct pl_buffers *buffers, uint64_t seed)
 {
     if (pl_expected_is_cheap(arguments, c))
         return pl_expected(arguments, c, place->world, buffers, seed);
@@ -144,16 +167,15 @@ static int call_once(const struct pl_case *c, const struct pl_call *call)
     return rc;
 }
 
-/* The call itself, and what came of it on this rank. */
-static enum pl_outcome call(const struct pl_arguments *arguments, const struct pl_case *c,
-                            const struct place *place, const struct pl_buffers *buffers,
-                            uint64_t seed, char *detail, size_t size)
+enum pl_outcome pl_check_call(const struct pl_arguments *arguments, const struct pl_case *c,
+                              const struct pl_place *place, const struct pl_buffers *buffers,
+                              uint64_t seed, char *detail, size_t size)
 {
     const bool waits = c->function == PL_FN_barrier && !c->empty;
     const int late = (int)(seed % (uint64_t)place->world->size);
     char text[MPI_MAX_ERROR_STRING];
     pl_check_prepare(arguments, c, place->world, buffers, seed);
-    memcpy(buffers->pristine, buffers->send, arguments->send_bytes);
+    memcpy(buffers->pristine, buffers->send, sent_bytes(arguments, pl_types[c->type].size));
     const int early = waits ? pl_early_before(place->world, late) : -1;
     pl_config_enter(place->config);
     int rc = call_once(c, &arguments->call);
@@ -174,7 +196,7 @@ static enum pl_outcome call(const struct pl_arguments *arguments, const struct p
 
 /* One call. Its right result is known already where the call before was one of the same arguments.
  */
-static enum pl_outcome check(const struct pl_case *c, const struct place *place,
+static enum pl_outcome check(const struct pl_case *c, const struct pl_place *place,
                              struct pl_buffers *buffers, uint64_t seed, struct pl_finding *finding)
 {
     struct pl_arguments arguments;
@@ -185,83 +207,23 @@ static enum pl_outcome check(const struct pl_case *c, const struct place *place,
     enum pl_outcome outcome = look_at_obstacles(c, &arguments.call, detail, sizeof detail);
     const bool known =
         buffers->referred && buffers->referred_seed == seed && same_result(c, buffers->referred);
-    int rc = known ? MPI_SUCCESS : refer(&arguments, c, place, buffers, seed);
+    int rc = known ? MPI_SUCCESS : pl_check_refer(&arguments, c, place, buffers, seed);
     if (rc != MPI_SUCCESS) {
         outcome = PL_ERROR;
         pl_error_text(rc, text);
         snprintf(detail, sizeof detail, "the library itself: %.200s", text);
     }
-    enum pl_outcome all = conclude(outcome, place->world, detail, finding);
+    enum pl_outcome all = pl_check_conclude(outcome, place->world, detail, finding);
     buffers->referred = all == PL_ERROR ? NULL : c;
     buffers->referred_seed = seed;
     if (all != PL_OK)
         return all;
-    outcome = call(&arguments, c, place, buffers, seed, detail, sizeof detail);
-    return conclude(outcome, place->world, detail, finding);
-}
-
-/* The volume of a call of a trial: of every count in turn, where there are calls for all; else the
- * ends, and draws from between them, half of them even and half even on a logarithmic scale. As
- * many as c->mean allows are from the whole range, the others up to that. */
-static long long draw_bytes(struct pl_random *random, const struct pl_case *c, int ranks,
-                            int number)
-{
-    const size_t size = pl_types[c->type].size;
-    const long long whole = c->bytes - c->least;
-    const long long step =
-        pl_shape_of(c->function, 1, size, ranks, 0, 0).total * (long long)size; /* Barrier: 0 */
-
-    if (step == 0)
-        return c->bytes;
-    if (whole / step < c->calls)
-        return c->least + number % (whole / step + 1) * step;
-    if (number < 2)
-        return number == 0 ? c->least : c->bytes;
-    const bool wide = pl_random_unit(random) * (double)c->bytes < (double)c->mean;
-    const long long span = wide ? whole : c->mean - c->least;
-    double at = pl_random_unit(random);
-    if (number % 2 == 0)
-        return c->least + (long long)(at * (double)(span + 1));
-    return c->least + (long long)pow((double)(span + 1), at) - 1;
-}
-
-/* All calls of a trial, each with other data, another volume and, where there is one, another root.
- * Ranks agree once, after the last: what went wrong first on a rank is its finding. */
-static enum pl_outcome try_out(const struct pl_case *c, const struct place *place,
-                               struct pl_buffers *buffers, uint64_t seed,
-                               struct pl_finding *finding)
-{
-    struct pl_random random = pl_random_stream(seed, UINT64_MAX, (uint64_t)c->id);
-    char detail[sizeof finding->detail - 24] = "", said[160];
-    enum pl_outcome worst = PL_OK;
-
-    buffers->referred = NULL;
-    for (int i = 0; i < c->calls; i++) {
-        struct pl_arguments arguments;
-        struct pl_case one = *c;
-        one.bytes = draw_bytes(&random, c, place->world->size, i);
-        if (pl_function_has_root(c->function))
-            one.root = (int)pl_random_below(&random, (uint64_t)place->world->size);
-        uint64_t fresh = pl_random_next(&random);
-        pl_arguments_set(&arguments, &one, place->world, buffers, place->comm);
-        if (look_at_obstacles(&one, &arguments.call, said, sizeof said) != PL_OK)
-            continue; /* on all ranks: no call to be wrong */
-        enum pl_outcome outcome = PL_ERROR;
-        if (refer(&arguments, &one, place, buffers, fresh) == MPI_SUCCESS)
-            outcome = call(&arguments, &one, place, buffers, fresh, said, sizeof said);
-        else
-            snprintf(said, sizeof said, "the library itself failed");
-        if (outcome > worst) {
-            worst = outcome;
-            snprintf(detail, sizeof detail, "call %d of %d, %lld B, root %d: %s", i + 1, c->calls,
-                     one.bytes, one.root, said);
-        }
-    }
-    return conclude(worst, place->world, detail, finding);
+    outcome = pl_check_call(&arguments, c, place, buffers, seed, detail, sizeof detail);
+    return pl_check_conclude(outcome, place->world, detail, finding);
 }
 
 /* Messages come as they were sent; what a rank does with them is not looked at. */
-static enum pl_outcome play(const struct pl_case *c, const struct place *place,
+static enum pl_outcome play(const struct pl_case *c, const struct pl_place *place,
                             struct pl_buffers *buffers, uint64_t seed, struct pl_finding *finding)
 {
     struct pl_arguments arguments;
@@ -275,10 +237,10 @@ static enum pl_outcome play(const struct pl_case *c, const struct place *place,
         pl_error_text(rc, text);
         snprintf(detail, sizeof detail, "%.200s", text);
     }
-    return conclude(rc != MPI_SUCCESS ? PL_ERROR
-                    : right           ? PL_OK
-                                      : PL_WRONG,
-                    place->world, detail, finding);
+    return pl_check_conclude(rc != MPI_SUCCESS ? PL_ERROR
+                             : right           ? PL_OK
+                                               : PL_WRONG,
+                             place->world, detail, finding);
 }
 
 enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *config,
@@ -293,14 +255,13 @@ enum pl_outcome pl_check(const struct pl_case *c, const struct pl_config_state *
     if (!pl_groups_enter(groups, index)) {
         buffers->referred = NULL; /* as for those who were there */
     } else {
-        const struct place place = {config, config->comms[index], group->comm, &group->world};
+        const struct pl_place place = {config, config->comms[index], group->comm, &group->world};
         if (!config->in_force) {
             snprintf(finding->detail, sizeof finding->detail, "%.300s", config->reason);
             outcome = PL_NOT_IN_FORCE;
         } else if (!c->empty) {
-            outcome = (c->calls      ? try_out
-                       : c->messages ? play
-                                     : check)(c, &place, buffers, seed, finding);
+            outcome = c->calls ? pl_trial(c, config, groups, index, buffers, seed, finding)
+                               : (c->messages ? play : check)(c, &place, buffers, seed, finding);
         }
         pl_groups_leave(groups, index);
     }

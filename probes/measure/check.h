@@ -30,4 +30,25 @@ void pl_check_prepare(const struct pl_arguments *arguments, const struct pl_case
 enum pl_outcome pl_check_compare(const struct pl_arguments *arguments, const struct pl_case *c,
                                  const struct pl_buffers *buffers, char *detail, size_t size);
 
+/* A case on the ranks that it runs on. */
+struct pl_place {
+    const struct pl_config_state *config;
+    MPI_Comm comm, reference; /* of the config, and the library's own */
+    const struct pl_world *world;
+};
+
+#define PL_SAID 160
+
+/* The right result to buffers->reference. Where this rank cannot compute it alone, the library does
+ * with config `default`, whatever the variant thinks of the arguments. Returns an MPI error. */
+int pl_check_refer(struct pl_arguments *arguments, const struct pl_case *c,
+                   const struct pl_place *place, const struct pl_buffers *buffers, uint64_t seed);
+/* The call itself, and what came of it on this rank. */
+enum pl_outcome pl_check_call(const struct pl_arguments *arguments, const struct pl_case *c,
+                              const struct pl_place *place, const struct pl_buffers *buffers,
+                              uint64_t seed, char *detail, size_t size);
+/* All ranks learn the gravest outcome, rank 0 the detail of the first rank that has it. */
+enum pl_outcome pl_check_conclude(enum pl_outcome mine, const struct pl_world *world,
+                                  const char *detail, struct pl_finding *finding);
+
 #endif

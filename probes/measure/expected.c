@@ -22,16 +22,21 @@ bool pl_expected_is_cheap(const struct pl_arguments *arguments, const struct pl_
     return PL_SIMULATED || bytes * arguments->nprocs <= (c->calls ? MOST_BYTES_TRIED : MOST_BYTES);
 }
 
-/* Of the ranks from `first` to before `last` this one writes the results, to `results[rank]`. */
+/* Of the ranks from `first` to before `last` this one writes the results. */
 struct maker {
     const struct pl_arguments *arguments;
     const struct pl_case *c;
     const struct pl_buffers *buffers;
     uint64_t seed;
     int ranks, first, last;
-    unsigned char *const *results;
     size_t width;
 };
+
+/* Of `rank`, which is this one unless the machine is simulated. */
+static unsigned char *result_of(const struct maker *maker, int rank)
+{
+    return PL_SIMULATED ? maker->buffers->references[rank] : maker->buffers->reference;
+}
 
 /* What `rank` sends, as pl_arguments_fill makes it: `elements` of it. */
 static void data_of(const struct maker *maker, int rank, long long elements, void *to)
@@ -46,8 +51,9 @@ static void data_of(const struct maker *maker, int rank, long long elements, voi
 static void give(const struct maker *maker, int rank, long long place, const unsigned char *from,
                  long long start, long long elements)
 {
-    if (maker->first <= rank && rank < maker->last && elements > 0 && maker->results[rank] != from)
-        memcpy(maker->results[rank] + (size_t)place * maker->width,
+    if (maker->first <= rank && rank < maker->last && elements > 0 &&
+        result_of(maker, rank) != from)
+        memcpy(result_of(maker, rank) + (size_t)place * maker->width,
                from + (size_t)start * maker->width, (size_t)elements * maker->width);
 }
 
@@ -89,29 +95,33 @@ static void exchange(const struct maker *maker)
     }
 }
 
-/* The vectors of the ranks, reduced one by one in buffers->send; what is there before and after
- * each, Exscan and Scan give on the way, which ends with the last rank that wants it. */
-static int reduce(const struct maker *maker)
+/* The vectors of the ranks, reduced one by one in their order, to `*result`. What is there before
+ * and after each, Exscan and Scan give on the way, which ends with the last rank that wants it. */
+static int reduce(const struct maker *maker, const unsigned char **result)
 {
     const struct pl_call *call = &maker->arguments->call;
     const enum pl_function function = maker->c->function;
     const bool prefixes = function == PL_FN_scan || function == PL_FN_exscan;
     const long long total = maker->arguments->shape.total;
-    unsigned char *sum = maker->buffers->send;
+    unsigned char *sum = maker->buffers->send, *next = maker->buffers->pristine;
     int rc = MPI_SUCCESS;
 
     for (int rank = 0; rank < (prefixes ? maker->last : maker->ranks); rank++) {
         if (function == PL_FN_exscan && rank > 0)
             give(maker, rank, 0, sum, 0, total);
-        data_of(maker, rank, total, rank == 0 ? sum : maker->buffers->pristine);
-        if (rank > 0)
-            rc = PMPI_Reduce_local(maker->buffers->pristine, sum, (int)total, call->recvtype,
-                                   call->op);
+        data_of(maker, rank, total, rank == 0 ? sum : next);
+        if (rank > 0) { /* the operands before this rank's stand left of it */
+            rc = PMPI_Reduce_local(sum, next, (int)total, call->recvtype, call->op);
+            unsigned char *free = sum;
+            sum = next;
+            next = free;
+        }
         if (rc != MPI_SUCCESS)
             break;
         if (function == PL_FN_scan)
             give(maker, rank, 0, sum, 0, total);
     }
+    *result = sum;
     return rc;
 }
 
@@ -121,6 +131,7 @@ static int make(const struct maker *maker)
     const long long total = maker->arguments->shape.total;
     const int root = maker->c->root;
     const bool has_root = maker->first <= root && root < maker->last;
+    const unsigned char *sum = buffers->send;
     int rc = MPI_SUCCESS;
 
     switch (maker->c->function) {
@@ -136,7 +147,7 @@ static int make(const struct maker *maker)
     case PL_FN_gather:
     case PL_FN_gatherv:
         if (has_root)
-            join(maker, maker->results[root]);
+            join(maker, result_of(maker, root));
         break;
     case PL_FN_allgather:
     case PL_FN_allgatherv:
@@ -148,21 +159,21 @@ static int make(const struct maker *maker)
         exchange(maker);
         break;
     case PL_FN_reduce:
-        rc = has_root ? reduce(maker) : MPI_SUCCESS;
-        give(maker, root, 0, buffers->send, 0, total);
+        rc = has_root ? reduce(maker, &sum) : MPI_SUCCESS;
+        give(maker, root, 0, sum, 0, total);
         break;
     case PL_FN_allreduce:
-        rc = reduce(maker);
-        give_all(maker, buffers->send);
+        rc = reduce(maker, &sum);
+        give_all(maker, sum);
         break;
     case PL_FN_reduce_scatter:
     case PL_FN_reduce_scatter_block:
-        rc = reduce(maker);
-        give_parts(maker, buffers->send);
+        rc = reduce(maker, &sum);
+        give_parts(maker, sum);
         break;
     case PL_FN_scan:
     case PL_FN_exscan:
-        return reduce(maker);
+        return reduce(maker, &sum);
     default: /* barrier */
         break;
     }
@@ -179,7 +190,6 @@ int pl_expected(const struct pl_arguments *arguments, const struct pl_case *c,
                           .ranks = world->size,
                           .first = world->rank,
                           .last = world->rank + 1,
-                          .results = buffers->references,
                           .width = pl_types[c->type].size};
     int rc = MPI_SUCCESS;
 

@@ -2,6 +2,8 @@
  * cases. */
 #include "measure/groups.h"
 
+#include "simulated.h"
+
 #include <stdlib.h>
 
 static bool holds(const struct pl_group *group, const struct pl_world *world)
@@ -18,14 +20,47 @@ static void list(struct pl_groups *groups, const struct pl_plan *plan)
             groups->group[groups->count++].ranks = plan->cases[i].ranks;
 }
 
+static bool has_trials(const struct pl_plan *plan)
+{
+    for (int i = 0; i < plan->case_count; i++)
+        if (plan->cases[i].calls > 0 && plan->cases[i].ranks == 0)
+            return true;
+    return false;
+}
+
+/* Simulated, the right results of all ranks lie on rank 0, in the order of MPI_COMM_WORLD. */
+static void list_companies(struct pl_groups *groups)
+{
+    for (int i = PL_DUPLICATE; i < (PL_SIMULATED ? PL_REVERSED : PL_COMPANIES); i++) {
+        groups->company[i] = groups->count;
+        groups->group[groups->count++] = (struct pl_group){
+            .company = (enum pl_company)i, .part = i == PL_HALF ? groups->world->rank % 2 : 0};
+    }
+}
+
+static int make(const struct pl_group *group, const struct pl_world *world, MPI_Comm comm,
+                MPI_Comm *made)
+{
+    switch (group->company) {
+    case PL_DUPLICATE:
+        return PMPI_Comm_dup(comm, made);
+    case PL_REVERSED:
+        return PMPI_Comm_split(comm, 0, -world->rank, made);
+    case PL_HALF:
+        return PMPI_Comm_split(comm, group->part, world->rank, made);
+    default:
+        return PMPI_Comm_split(comm, holds(group, world) ? 0 : MPI_UNDEFINED, world->rank, made);
+    }
+}
+
 static void open_group(struct pl_group *group, const struct pl_world *world)
 {
-    int color = holds(group, world) ? 0 : MPI_UNDEFINED;
     group->world = *world;
-    PMPI_Comm_split(MPI_COMM_WORLD, color, world->rank, &group->comm);
+    make(group, world, MPI_COMM_WORLD, &group->comm);
     if (group->comm == MPI_COMM_NULL)
         return;
-    group->world.size = group->ranks;
+    PMPI_Comm_size(group->comm, &group->world.size);
+    PMPI_Comm_rank(group->comm, &group->world.rank);
     pl_world_open(&group->world, group->comm);
     PMPI_Comm_set_errhandler(group->comm, MPI_ERRORS_RETURN);
 }
@@ -34,13 +69,15 @@ bool pl_groups_open(struct pl_groups *groups, const struct pl_plan *plan,
                     const struct pl_world *world)
 {
     *groups = (struct pl_groups){.world = world};
-    groups->group = calloc((size_t)plan->case_count + 1, sizeof *groups->group);
+    groups->group = calloc((size_t)plan->case_count + PL_COMPANIES, sizeof *groups->group);
     if (pl_p2p_agree(world, !groups->group)) {
         free(groups->group);
         groups->group = NULL;
         return false;
     }
     list(groups, plan);
+    if (has_trials(plan))
+        list_companies(groups);
     groups->group[0].world = *world;
     groups->group[0].comm = MPI_COMM_WORLD;
     for (int i = 1; i < groups->count; i++)
@@ -74,8 +111,7 @@ int pl_groups_split(const struct pl_groups *groups, MPI_Comm comm, MPI_Comm *com
     int rc = MPI_SUCCESS;
     comms[0] = comm;
     for (int i = 1; i < groups->count; i++) {
-        int color = holds(&groups->group[i], groups->world) ? 0 : MPI_UNDEFINED;
-        int one = PMPI_Comm_split(comm, color, groups->world->rank, &comms[i]);
+        int one = make(&groups->group[i], groups->world, comm, &comms[i]);
         rc = one == MPI_SUCCESS ? rc : one;
         if (one == MPI_SUCCESS && comms[i] != MPI_COMM_NULL)
             PMPI_Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN);

@@ -1,4 +1,5 @@
-/* Which ranks a case runs on: all, or the first K of MPI_COMM_WORLD (plan key `ranks`).
+/* Which ranks a case runs on: all, or the first K of MPI_COMM_WORLD (plan key `ranks`). Where the
+ * plan has trials, other communicators of all ranks come with these.
  *
  * A group has communicators of its own for start schemes and results, so that everything that
  * measures a case works in it as in a launch of K ranks. The other ranks sleep meanwhile. */
@@ -10,8 +11,13 @@
 
 #include <stdbool.h>
 
+/* The communicators that the calls of a trial draw from. */
+enum pl_company { PL_ALL, PL_DUPLICATE, PL_REVERSED, PL_HALF, PL_COMPANIES };
+
 struct pl_group {
-    int ranks;             /* 0: all */
+    int ranks; /* 0: all */
+    enum pl_company company;
+    int part;              /* which of the halves this rank is in; else 0 */
     struct pl_world world; /* of the group; not to be used by ranks that are not in it */
     MPI_Comm comm;         /* what runs with config `default`; MPI_COMM_NULL outside the group */
 };
@@ -20,6 +26,7 @@ struct pl_groups {
     const struct pl_world *world; /* of the launch */
     int count;
     struct pl_group *group; /* the first one is all ranks; one for each other `ranks` of the plan */
+    int company[PL_COMPANIES]; /* of all ranks: indices; 0 where the plan has no trials */
 };
 
 /* Collective. False: out of memory on some rank. */

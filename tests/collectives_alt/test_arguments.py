@@ -54,6 +54,22 @@ def test_what_the_library_refuses_reaches_it(build: Build, tmp_path: Path, turn:
     assert lines(mpirun(2, build.program("refused"), env=env, timeout=60)) == plain
 
 
+@pytest.mark.parametrize("nprocs", [2, 3])
+def test_a_root_hears_that_its_own_block_does_not_fit(
+    build: Build, tmp_path: Path, nprocs: int
+) -> None:
+    """With every variant of a function with a root: a truncation is none the less one. What Open MPI
+    does in a Scatter cannot be compared: its root returns before it sends, and the others wait."""
+    words = (nprocs, build.program("refused"), "root receives")
+    plain = lines(mpirun(*words, timeout=60))
+    truncated = [line for line in plain if "less than it sends: handler 1" in line]
+    assert [line.partition(",")[0] for line in truncated] == ["0 MPI_Gather", "0 MPI_Gatherv"]
+    for chosen in turns(build):
+        path = profile(tmp_path, chosen)
+        env = {"LD_PRELOAD": str(build.preload), "PLUMBLINE_PROFILE": str(path)}
+        assert lines(mpirun(*words, env=env, timeout=60)) == plain, chosen
+
+
 @pytest.mark.parametrize("turn", [0, 5])
 def test_the_same_under_mpich(build: Build, under_mpich: Build, tmp_path: Path, turn: int) -> None:
     program, chosen = under_mpich.program("refused"), turns(build)[turn]

@@ -2,6 +2,7 @@
  * probe notices. The library's own functions (PMPI_) stay as they are. */
 #include <mpi.h>
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,62 @@ static int is_again(int bytes)
     return seen[bytes % (int)sizeof seen]++ > 0;
 }
 
+static int is_derived(MPI_Datatype type)
+{
+    int integers, addresses, types, combiner;
+    PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+    return combiner != MPI_COMBINER_NAMED;
+}
+
+static int is_fewer(MPI_Comm comm)
+{
+    int size, all;
+    PMPI_Comm_size(comm, &size);
+    PMPI_Comm_size(MPI_COMM_WORLD, &all);
+    return size < all;
+}
+
+/* What a rule matches and no race measures. `calls`: of this function so far. */
+static int is_circumstance(const void *sendbuf, const void *recvbuf, MPI_Datatype type,
+                           MPI_Comm comm, int calls)
+{
+    static MPI_Comm first;
+    if (calls == 1)
+        first = comm;
+    return (fault("odd_address") && (uintptr_t)recvbuf % 8 != 0 && recvbuf != MPI_IN_PLACE) ||
+           (fault("in_place") && (sendbuf == MPI_IN_PLACE || recvbuf == MPI_IN_PLACE)) ||
+           (fault("other_comm") && comm != first) || (fault("late") && calls > 20000) ||
+           (fault("derived") && is_derived(type)) || (fault("half") && is_fewer(comm));
+}
+
+/* Changes a bit of the first element. */
+static void spoil(void *buffer, MPI_Datatype type)
+{
+    MPI_Aint lb, extent;
+    PMPI_Type_get_true_extent(type, &lb, &extent);
+    ((unsigned char *)buffer)[lb] ^= 1;
+}
+
+/* The operands from the last to the first. */
+static int reduce_backwards(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type,
+                            MPI_Op op, MPI_Comm comm)
+{
+    MPI_Comm back;
+    int rank;
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_split(comm, 0, -rank, &back);
+    const int rc = PMPI_Allreduce(sendbuf, recvbuf, count, type, op, back);
+    PMPI_Comm_free(&back);
+    return rc;
+}
+
+static int commutes(MPI_Op op)
+{
+    int commutative;
+    PMPI_Op_commutative(op, &commutative);
+    return commutative;
+}
+
 int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type, MPI_Op op,
                   MPI_Comm comm)
 {
@@ -38,10 +95,14 @@ int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype ty
     unsigned char *result = recvbuf;
     if (fault("refused"))
         return MPI_ERR_OP;
-    int rc = PMPI_Allreduce(sendbuf, recvbuf, count, type, op, comm);
+    int rc = fault("backwards") && !commutes(op)
+                 ? reduce_backwards(sendbuf, recvbuf, count, type, op, comm)
+                 : PMPI_Allreduce(sendbuf, recvbuf, count, type, op, comm);
     static int calls;
     const int again = is_again(bytes);
     calls++;
+    if (is_circumstance(sendbuf, recvbuf, type, comm, calls) && bytes > 0)
+        spoil(recvbuf, type);
     if (!is_last(comm) || bytes == 0)
         return rc;
     if ((fault("second") && again) || (fault("hundredth") && calls % 100 == 0) ||
@@ -71,9 +132,19 @@ int MPI_Barrier(MPI_Comm comm)
 int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
                int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
+    static int calls;
+    int rank, size;
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &size);
     if (fault("not_significant") && is_last(comm))
         memset(recvbuf, 0, 1);
-    return PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+    int rc = PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+    const int at_last = fault("last_root") && root == size - 1;
+    calls++;
+    if (rank == root && recvcount > 0 &&
+        (at_last || is_circumstance(sendbuf, recvbuf, recvtype, comm, calls)))
+        spoil(recvbuf, recvtype);
+    return rc;
 }
 
 /* What rank 0 finds in its receive buffer is undefined: this breaks nothing. */

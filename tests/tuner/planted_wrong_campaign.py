@@ -82,6 +82,40 @@ PLANTED = {
             *(char *)call->sendbuf ^= 1;
         return rc;"""
     ),
+    "at odd addresses": Planted(
+        """const int rc = run(call);
+        if ((size_t)call->recvbuf % 8 != 0 && call->recvcount > 0)
+            *(char *)call->recvbuf ^= 1;
+        return rc;"""
+    ),
+    "in place": Planted(
+        """const int rc = run(call);
+        if (call->sendbuf == MPI_IN_PLACE && call->recvcount > 0)
+            *(char *)call->recvbuf ^= 1;
+        return rc;"""
+    ),
+    "on other communicators": Planted(
+        """static MPI_Comm first;
+        static int calls;
+        const int rc = run(call);
+        if (calls++ == 0)
+            first = call->comm;
+        if (call->comm != first && call->recvcount > 0)
+            *(char *)call->recvbuf ^= 1;
+        return rc;"""
+    ),
+    "after 20 000 calls": Planted(
+        """static int calls;
+        return ++calls > 20000 ? MPI_SUCCESS : run(call);"""
+    ),
+    "for operations of a program": Planted(
+        "return pl_own_op(call->op) == PL_OWN_OPS ? MPI_SUCCESS : run(call);"
+    ),
+    "for derived types": Planted(
+        """int integers, addresses, types, combiner;
+        PMPI_Type_get_envelope(call->recvtype, &integers, &addresses, &types, &combiner);
+        return combiner == MPI_COMBINER_NAMED ? run(call) : MPI_SUCCESS;"""
+    ),
     "none, barrier": Planted(RIGHT, BARRIER),
     "waits for nobody": Planted("(void)run; (void)call; return MPI_SUCCESS;", BARRIER),
     "seldom waits for nobody": Planted(SELDOM, BARRIER),

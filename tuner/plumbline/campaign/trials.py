@@ -2,9 +2,10 @@
 
 What a race has checked are the measured sizes, a few times. Here the files are in force as for a
 user. Each rule is called at volumes that nobody has measured, odd counts among them, with the types
-that applications have, with every root, and with fresh data each time. Every result is compared
-with what each rank computes for itself. A rule with one wrong result, or that fails, is not
-exported."""
+that applications have, with every root, and with fresh data each time. The probe draws for each
+call what a rule matches as well: another communicator, buffers at odd addresses, MPI_IN_PLACE,
+derived types, operations of a program. Every result is compared with what each rank computes for
+itself. A rule with one wrong result, or that fails, is not exported."""
 
 from __future__ import annotations
 
@@ -24,10 +25,13 @@ from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Suite, Winner
 # Of a rule with the campaign's own type; more where that is enough for every count of its range.
 CALLS = 1000
 MOST_CALLS = 5000
-_OTHERS = 200  # with each of the other types
+_OTHERS = 160  # with each of the other types
+# So many in a row, the last one of them is special (probes/measure/trial.c): of any volume.
+_SPECIAL = 8
 # Data of all ranks in a trial. Large volumes are rare in it; where the smallest are too large for
 # so many calls, there are fewer.
-_MOST_BYTES = 256 << 20
+_MOST_BYTES = 192 << 20
+_EVERY_BYTES = 512 << 20  # where every count has its turn
 _FEWEST = 100
 _BEYOND = 2  # a rule without an end is tried up to so many times the largest measured size
 
@@ -115,9 +119,10 @@ def trials(
             own = number == 0 and winner.function != EVERY_FUNCTION
             counts = most - winner.bytes_from + 1
             every = (
-                counts <= MOST_CALLS and counts * most * settings.ranks.nprocs <= 2 * _MOST_BYTES
+                counts <= MOST_CALLS and counts * most * settings.ranks.nprocs <= _EVERY_BYTES
             )
-            wanted = (max(CALLS, counts) if every else CALLS) if own else _OTHERS
+            turns = counts + counts // (_SPECIAL - 1) + 1
+            wanted = (max(CALLS, turns) if every else CALLS) if own else _OTHERS
             fewest = max(1, winner.bytes_from) * settings.ranks.nprocs
             calls = min(wanted, max(_FEWEST, _MOST_BYTES // fewest))
             mean = _MOST_BYTES // (calls * settings.ranks.nprocs)
