@@ -21,7 +21,6 @@ CONNECTIONS = 64
 # More get this answer, if they take it in so many seconds; beyond as many more they are closed.
 RETRY_SECONDS = 10
 _REFUSAL_SECONDS = 2.0
-_REFUSED_AT_ONCE = 4 * CONNECTIONS
 _BUSY = f"plumbline serve has its {CONNECTIONS} connections: try again\n".encode()
 _REFUSAL = (
     b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
@@ -69,7 +68,7 @@ class Patience(H11Protocol):
         """Answer before the request is there. What comes of it is read: a connection that is closed
         with unread data loses its answer."""
         self.connections.discard(self)
-        if len(self.refused) >= _REFUSED_AT_ONCE:
+        if len(self.refused) >= CONNECTIONS:
             transport.abort()
             return
         self.refused.add(self)
@@ -153,7 +152,7 @@ def config(app: ASGIApp, access: Access | None = None) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        backlog=_REFUSED_AT_ONCE,
+        backlog=CONNECTIONS,
         timeout_keep_alive=int(HEAD_SECONDS),
         timeout_graceful_shutdown=3,
         h11_max_incomplete_event_size=HEAD_BYTES,
