@@ -17,6 +17,7 @@ from plumbline.applied.places import Place, Where
 from plumbline.campaign import applied_proof
 from plumbline.daemon import applying
 from plumbline.daemon.configuration import Applying
+from plumbline.libraries import gate
 from plumbline.settings.toolchain import find_toolchain
 from plumbline.system import paths
 from plumbline_db import campaigns
@@ -175,7 +176,7 @@ def test_login_shells_are_asked_what_they_set(
     family, installation = libraries.find()
     with Database.open(both) as db:
         (campaign,) = campaigns.all_campaigns(db)
-        loaded = load_bundle(db, campaign.id, Path(), created="")
+        loaded = load_bundle(db, campaign.id, Path(), gate.of_library, created="")
     source = Source(loaded.campaign, loaded.winners)
     wish = apply.Wish(source, loaded.machine, family, installation, {})
     apply.apply(place, wish, now="")

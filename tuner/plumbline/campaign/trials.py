@@ -118,9 +118,7 @@ def trials(
         for number, data in enumerate(kinds):
             own = number == 0 and winner.function != EVERY_FUNCTION
             counts = most - winner.bytes_from + 1
-            every = (
-                counts <= MOST_CALLS and counts * most * settings.ranks.nprocs <= _EVERY_BYTES
-            )
+            every = counts <= MOST_CALLS and counts * most * settings.ranks.nprocs <= _EVERY_BYTES
             turns = counts + counts // (_SPECIAL - 1) + 1
             wanted = (max(CALLS, turns) if every else CALLS) if own else _OTHERS
             fewest = max(1, winner.bytes_from) * settings.ranks.nprocs
