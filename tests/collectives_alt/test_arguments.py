@@ -58,8 +58,8 @@ def test_what_the_library_refuses_reaches_it(build: Build, tmp_path: Path, turn:
 def test_a_root_hears_that_its_own_block_does_not_fit(
     build: Build, tmp_path: Path, nprocs: int
 ) -> None:
-    """With every variant of a function with a root: a truncation is none the less one. A Scatter of
-    Open MPI cannot be compared: its root returns before it sends, and the others wait."""
+    """With every variant of a function with a root, a truncation is reported. A Scatter of Open MPI
+    cannot be compared: its root returns before it sends, and the others wait."""
     words = (nprocs, build.program("refused"), "root receives")
     plain = lines(mpirun(*words, timeout=60))
     truncated = [line for line in plain if "less than it sends: handler 1" in line]
