@@ -99,15 +99,22 @@ def launches(db: Statements, campaign: str) -> Iterator[Launch]:
         yield Launch(run, known[run.suite], records, list(left.items()))
 
 
-def sha256(db: Statements, campaign: Campaign) -> str:
-    """Of everything in it: equal for the same campaign in any database."""
+def sha256(
+    db: Statements,
+    campaign: Campaign,
+    look: Callable[[Content | Launch], None] = lambda part: None,
+) -> str:
+    """Of everything in it: equal for the same campaign in any database. Each part is shown to
+    `look` first."""
     content = read(db, campaign)
+    look(content)
     found = hashlib.sha256()
     # What changes when machine or library are seen again, or at another site, does not count.
     told = msgspec.structs.replace(campaign, key="")
     identity = (content.machine.id, content.library.fingerprint, told)
     found.update(_bytes([*identity, content.conclusions]))
     for launch in launches(db, campaign.id):
+        look(launch)
         found.update(_bytes(launch))
     return found.hexdigest()
 

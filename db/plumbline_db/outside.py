@@ -42,26 +42,18 @@ class UnbelievableError(ValueError):
     """A record that is none of ours."""
 
 
-def require(content: Content) -> None:
+def require(part: Content | Launch) -> None:
     """Raises UnbelievableError; ValueError for settings that are none."""
-    require_record(content.machine)
-    require_record(content.library)
-    require_record(content.campaign)
-    layout.asked(content.campaign)
-    for part in content.conclusions:
-        for record in _records(part):
-            require_record(record)
-
-
-def require_launch(launch: Launch) -> None:
-    """Raises UnbelievableError."""
-    require_record(launch.run)
-    require_record(launch.suite)
-    for record in launch.records:
+    if isinstance(part, Content):
+        records = [part.machine, part.library, part.campaign, *_records(part.conclusions)]
+        layout.asked(part.campaign)
+    else:
+        records = [part.run, part.suite, *part.records]
+        for case, values in part.summaries:
+            if type(case) is not int or not all(_is_number(value) for value in values.values()):
+                raise UnbelievableError(f"case {case!r:.50} has a summary that is none")
+    for record in records:
         require_record(record)
-    for case, values in launch.summaries:
-        if type(case) is not int or not all(_is_number(value) for value in values.values()):
-            raise UnbelievableError(f"case {case!r:.50} has a summary that is none")
 
 
 def require_record(record: Record) -> None:
@@ -130,7 +122,7 @@ def _records(part: Any) -> Iterator[Record]:
         for key, inner in part.items():
             _require_text("table", "stage", key)
             yield from _records(inner)
-    elif isinstance(part, list):
+    elif isinstance(part, (list, tuple)):
         for inner in part:
             yield from _records(inner)
 

@@ -94,12 +94,13 @@ def take(path: Path, source: Path) -> list[Moved]:
     there already stays as it is. That a campaign was imported is a record of this database: no file
     makes it one that was measured here. Raises PlumblineError where the file is damaged, was
     changed, or is none of ours."""
-    with Database.open(source) as other:
+    with Database.open(source) as other, other.snapshot():
         # Before anything in it is believed: it may hold views and triggers of others.
         for problem in integrity.problems_of_form(other):
             raise PlumblineError(f"{other.path} is not whole ({problem}): fetch it again")
         try:
-            every, sent = _believed(other)
+            sent = {transfer.campaign: transfer for transfer in listing(other)}
+            every = campaigns.every(other)
         except _UNREADABLE as error:
             raise outside.problem(source, error) from error
         if not every or sent.keys() != {campaign.id for campaign in every}:
@@ -107,6 +108,8 @@ def take(path: Path, source: Path) -> list[Moved]:
                 f"{source} was not written by `plumbline db export`: a whole database is a backup, "
                 "and is read with --db"
             )
+        for campaign in every:
+            _require(other, campaign, sent[campaign.id])
         with Database.open(path, write=True) as db:
             return [_take(db, other, campaign, sent[campaign.id]) for campaign in every]
 
@@ -115,22 +118,11 @@ def take(path: Path, source: Path) -> list[Moved]:
 _UNREADABLE = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, apsw.Error)
 
 
-def _believed(other: Statements) -> tuple[list[Campaign], dict[str, Transfer]]:
-    """All campaigns of the file, each with its row of `transfer`: looked at as a whole."""
-    sent = {transfer.campaign: transfer for transfer in listing(other)}
-    every = campaigns.every(other)
-    for transfer in sent.values():
-        outside.require_record(transfer)
-    for campaign in every:
-        outside.require(contents.read(other, campaign))
-        for launch in contents.launches(other, campaign.id):
-            outside.require_launch(launch)
-    return every, sent
-
-
-def _take(db: Statements, other: Statements, campaign: Campaign, sent: Transfer) -> Moved:
+def _require(other: Statements, campaign: Campaign, sent: Transfer) -> None:
+    """All of a campaign can be believed, and is what was exported. Raises PlumblineError."""
     try:
-        found = contents.sha256(other, campaign)
+        outside.require_record(sent)
+        found = contents.sha256(other, campaign, outside.require)
     except _UNREADABLE as error:
         raise outside.problem(other.path, error) from error
     if found != sent.sha256:
@@ -138,6 +130,9 @@ def _take(db: Statements, other: Statements, campaign: Campaign, sent: Transfer)
             f"{other.path}: campaign {campaign.id} is not what was exported on {sent.host}: fetch "
             "the file again"
         )
+
+
+def _take(db: Statements, other: Statements, campaign: Campaign, sent: Transfer) -> Moved:
     there = {run.id: run for run in campaigns.every(db)}
     name = f"{sent.host}:{campaign.id}"
     for known in (campaign.id, name):
