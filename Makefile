@@ -100,8 +100,8 @@ test-campaigns: setup $(STAMPS)/test-packages build  ## campaigns: a pretended M
 	        tests/tuner/planted_winner_campaign.py tests/tuner/planted_slowdown_campaign.py \
 	        tests/tuner/planted_wrong_campaign.py tests/tuner/three_campaigns.py
 
-test-kills: setup $(STAMPS)/test-packages build  ## campaigns and the daemon, killed at 240 moments; before each rename (some 40 minutes)
-	$(BIN)/python -m pytest $(ARGS) tests/tuner/killed_campaigns.py tests/tuner/daemon/killed_daemon.py
+test-kills: setup $(STAMPS)/test-packages build  ## campaigns, imports, applies and the daemon, killed at 360 moments; before each rename (some 50 minutes)
+	$(BIN)/python -m pytest $(ARGS) tests/tuner/killed_campaigns.py tests/tuner/killed_transfers.py tests/tuner/daemon/killed_daemon.py
 
 test-faults: setup $(STAMPS)/test-packages  ## a call of the system fails: database, campaign, a day of watching, at FAULTS_MOST calls of each kind (25: an hour)
 	FAULTS_MOST=$(FAULTS_MOST) $(BIN)/python -m pytest -s $(ARGS) tests/faults/every_fault.py

@@ -5,13 +5,18 @@ docs/design/database.md has what else was tried."""
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from plumbline_db.errors import PlumblineError
+
 _HEAD = 9  # bytes before a list that stands alone: width, least
-_MOST_CHARACTERS = 2**30  # of a text; one that is longer was not written here
+_MOST_BYTES = 2**22  # of a text; one that is longer was not written here
+_MOST_EQUAL = 2**12  # values that take no bytes; more of them get one each
+_MOST_FOR_NOTHING = 2**22
+_OF_A_ROW = 16  # numbers that the rest of a row stands for, whatever its bytes are
 _WHOLE = {1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8"}
 
 
@@ -22,7 +27,8 @@ def packed(values: ArrayLike) -> tuple[int, bytes]:
     if not len(every):
         return 0, b""
     least = every.min()
-    return int(least), whole_bytes((every - least).view("<u8"))
+    rest = whole_bytes((every - least).view("<u8"))
+    return int(least), rest or (bytes(len(every)) if len(every) > _MOST_EQUAL else b"")
 
 
 def whole_bytes(values: NDArray[np.uint64]) -> bytes:
@@ -35,13 +41,15 @@ def whole_bytes(values: NDArray[np.uint64]) -> bytes:
 
 def unpacked(least: int, stored: bytes, count: int) -> NDArray[np.int64]:
     """The inverse of `packed` for so many values. Raises ValueError where they cannot be that
-    many."""
+    many, or no integers of 64 bits."""
     return numbers(stored, count).view("<i8") + np.int64(least)
 
 
 def numbers(stored: bytes, count: int) -> NDArray[np.uint64]:
     """The inverse of `whole_bytes`."""
     if not stored:
+        if not 0 <= count <= _MOST_EQUAL:
+            raise ValueError(f"no bytes hold no {count} numbers")
         return np.zeros(count, "<u8")
     width, rest = divmod(len(stored), count) if count else (0, 1)
     if rest or width > 8:
@@ -51,6 +59,14 @@ def numbers(stored: bytes, count: int) -> NDArray[np.uint64]:
     padded = np.zeros((count, 8), "<u1")
     padded[:, :width] = np.frombuffer(stored, "<u1").reshape(count, width)
     return padded.reshape(-1).view("<u8")
+
+
+def require_bytes(counted: Iterable[tuple[int, bytes]]) -> None:
+    """Raises ValueError where lists that are read together, each with its bytes, have more numbers
+    than those can hold: equal ones take no bytes, and a layout may stand for many rows."""
+    for_nothing = sum(max(0, count - _OF_A_ROW) for count, stored in counted if not stored)
+    if for_nothing > _MOST_FOR_NOTHING:
+        raise ValueError(f"{for_nothing} numbers of which no byte is there")
 
 
 def blob(values: Sequence[int]) -> bytes:
@@ -83,17 +99,23 @@ def times(stored: bytes) -> list[int]:
 
 
 def text_blob(text: str) -> bytes:
-    """A long text."""
-    return zlib.compress(text.encode(), 9)
+    """A long text. Raises PlumblineError where it is longer than one that can be read back."""
+    data = text.encode()
+    if len(data) > _MOST_BYTES:
+        raise PlumblineError(
+            f"a text of {len(data)} bytes, of which {_MOST_BYTES} can be kept: measure less at a "
+            "time (fewer sizes, functions or ranks)"
+        )
+    return zlib.compress(data, 9)
 
 
 def text(stored: bytes) -> str:
     """The inverse of `text_blob`. Raises ValueError for what is none."""
     inflating = zlib.decompressobj()
     try:
-        found = inflating.decompress(stored, _MOST_CHARACTERS)
+        found = inflating.decompress(stored, _MOST_BYTES)
     except zlib.error as error:
         raise ValueError(f"no text of zlib's: {error}") from error
     if not inflating.eof or inflating.unused_data:
-        raise ValueError("no text of zlib's: it is cut, or goes on")
+        raise ValueError("no text of zlib's: it is cut, goes on, or is too long")
     return found.decode()

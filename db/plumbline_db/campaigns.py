@@ -8,9 +8,10 @@ from __future__ import annotations
 import msgspec
 
 from plumbline_db import columns, coverage_renewal
+from plumbline_db.coverage_renewal import MEASURED_HERE
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import FOREIGN, OVERLAP_TUNE, SUITES
-from plumbline_db.records import Campaign
+from plumbline_db.records import FROM, Campaign
 from plumbline_db.statements import Statements
 
 
@@ -75,20 +76,16 @@ _COMMAND = "CASE WHEN json_valid(settings) THEN json_extract(settings, '$.comman
 _LOOPS = _COMMAND + "IS NULL "
 
 
-_FROM = ": "  # between a host and the key that a campaign has there
-_OWN = f"instr(key, '{_FROM}') = 0 "
-
-
 def key_from(host: str, key: str) -> str:
     """Of a campaign that came from there: what is measured here never goes on with it."""
-    return f"{host}{_FROM}{key}"
+    return f"{host}{FROM}{key}"
 
 
 def get(db: Statements, id: str | None) -> Campaign:
     """The campaign `id`, or what `plumbline overlap tune` has left under that name; None means the
     campaign that was started last, of those measured here where there are any."""
     if id is None:
-        newest = _first(db, f"WHERE {_LOOPS} ORDER BY {_OWN} DESC, number DESC LIMIT 1")
+        newest = _first(db, f"WHERE {_LOOPS} ORDER BY {MEASURED_HERE} DESC, number DESC LIMIT 1")
         if newest is None:
             raise PlumblineError(f"{db.path} holds no campaign: run `plumbline campaign` first")
         return newest
@@ -110,11 +107,16 @@ def all_campaigns(db: Statements) -> list[Campaign]:
     return _all(db, f"WHERE {_LOOPS} ORDER BY number")
 
 
+def own(db: Statements) -> list[Campaign]:
+    """Those of `all_campaigns` that were measured here, by this database's own records."""
+    return _all(db, f"WHERE {_LOOPS} AND {MEASURED_HERE} ORDER BY number")
+
+
 def with_winners(db: Statements) -> list[Campaign]:
     """The finished ones of this site that have winners, in the order in which they were
     finished."""
     has_winners = "EXISTS (SELECT 1 FROM winner WHERE winner.campaign = campaign.id) "
-    which = f"{_LOOPS} AND {_OWN} AND state = 'finished' AND {has_winners}"
+    which = f"{_LOOPS} AND {MEASURED_HERE} AND state = 'finished' AND {has_winners}"
     return _all(db, f"WHERE {which} ORDER BY finished, number")
 
 

@@ -93,21 +93,28 @@ def read(db: Statements, campaign: Campaign) -> Content:
 def launches(db: Statements, campaign: str) -> Iterator[Launch]:
     """In the order in which they were stored."""
     known = suites.get(db, campaign)
-    for run in runs.listing(db, campaign):
+    for run in runs.one_by_one(db, campaign):
         records = measurements.records(db, run.id)
         left = summaries.without_samples(db, run.id)
         yield Launch(run, known[run.suite], records, list(left.items()))
 
 
-def sha256(db: Statements, campaign: Campaign) -> str:
-    """Of everything in it: equal for the same campaign in any database."""
+def sha256(
+    db: Statements,
+    campaign: Campaign,
+    look: Callable[[Content | Launch], None] = lambda part: None,
+) -> str:
+    """Of everything in it: equal for the same campaign in any database. Each part is shown to
+    `look` first."""
     content = read(db, campaign)
+    look(content)
     found = hashlib.sha256()
     # What changes when machine or library are seen again, or at another site, does not count.
     told = msgspec.structs.replace(campaign, key="")
     identity = (content.machine.id, content.library.fingerprint, told)
     found.update(_bytes([*identity, content.conclusions]))
     for launch in launches(db, campaign.id):
+        look(launch)
         found.update(_bytes(launch))
     return found.hexdigest()
 
@@ -117,10 +124,16 @@ def _bytes(part: object) -> bytes:
 
 
 def put(
-    db: Statements, source: Statements, campaign: Campaign, name: str, key: str | None = None
+    db: Statements,
+    source: Statements,
+    campaign: Campaign,
+    name: str,
+    key: str,
+    library: Library | None = None,
 ) -> None:
-    """`campaign` of `source` under the name `name` and with this key (None: its own), which nothing
-    in `db` has, in one transaction."""
+    """`campaign` of `source` under the name `name` and with this key, which nothing in `db` has, in
+    one transaction. `library`: as it is stored there, where nothing is known of it; None: as it
+    is."""
     content = read(source, campaign)
     id = campaign.id
 
@@ -129,9 +142,8 @@ def put(
 
     with db.transaction():
         machines.add_machine(db, content.machine)
-        machines.add_library(db, content.library)
-        known = campaign.key if key is None else key
-        campaigns.put(db, msgspec.structs.replace(campaign, id=name, key=known))
+        machines.add_library(db, library or content.library)
+        campaigns.put(db, msgspec.structs.replace(campaign, id=name, key=key))
         for launch in launches(source, id):
             run = msgspec.structs.replace(launch.run, id=renamed(launch.run.id), campaign=name)
             runs.put(db, run, launch.records, launch.suite)

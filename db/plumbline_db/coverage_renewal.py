@@ -13,12 +13,18 @@ from plumbline_db import columns, cost
 from plumbline_db.coverage import Count, Share
 from plumbline_db.layout import OVERLAP_TUNE, use_of, verifies_only
 from plumbline_db.order import by_number
+from plumbline_db.records import FROM
 from plumbline_db.statements import Statements
 
 STAGES = ("before", "after")
 
 FULL = 0.9
 """A table is full when it has this share of the cells that are known at its place."""
+
+MEASURED_HERE = (
+    f"(instr(key, '{FROM}') = 0 AND id NOT IN (SELECT transfer.campaign FROM transfer)) "  # noqa: S608
+)
+"""Of a campaign that was neither imported nor lies in a file that was exported."""
 
 _COMMAND = "CASE WHEN json_valid(settings) THEN json_extract(settings, '$.command') END"
 
@@ -31,6 +37,7 @@ class SpeakingCampaign(NamedTuple):
     has_winners: bool
     use: str
     verifies_only: bool
+    own: bool
 
     def measured(self, stage: str) -> str:
         """The library as it is was measured when a campaign began, exported files at its end."""
@@ -74,7 +81,12 @@ class _Renewal:
         self._speaking = in_order(self._campaigns)
         searched = self._speaking["after"]
         self._in_force = next(
-            (each for each in reversed(searched) if each.is_finished and each.has_winners), None
+            (
+                each
+                for each in reversed(searched)
+                if each.is_finished and each.has_winners and each.own
+            ),
+            None,
         )
 
     def write(self) -> None:
@@ -177,22 +189,26 @@ def in_order(those: Sequence[SpeakingCampaign]) -> dict[str, list[SpeakingCampai
 
 
 def campaigns_of(db: Statements, key: dict[str, Any]) -> list[SpeakingCampaign]:
-    """Of a place by its columns, in the order in which they were started."""
+    """Of a place by its columns, in the order in which they were started. Where some were measured
+    here, imported ones do not speak."""
     found = db.rows(
         f"""SELECT id, finished, started, state = 'finished',
-                   EXISTS (SELECT 1 FROM winner WHERE winner.campaign = campaign.id), settings
+                   EXISTS (SELECT 1 FROM winner WHERE winner.campaign = campaign.id), settings,
+                   {MEASURED_HERE}
             FROM campaign
             WHERE machine = :machine AND library_fingerprint = :library_fingerprint
               AND nprocs = :nprocs AND ppn = :ppn AND coalesce({_COMMAND}, '') = :command
             ORDER BY number""",  # noqa: S608
         key,
     )
-    return [
+    every = [
         SpeakingCampaign(
-            id, finished, started, bool(ended), bool(won), use_of(text), verifies_only(text)
+            *(id, finished, started, bool(ended), bool(won)),
+            *(use_of(text), verifies_only(text), bool(own)),
         )
-        for id, finished, started, ended, won, text in found
+        for id, finished, started, ended, won, text, own in found
     ]
+    return [each for each in every if each.own] or every
 
 
 def _confirmed(campaign: SpeakingCampaign) -> tuple[bool, bool, str]:

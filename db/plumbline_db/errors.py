@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,6 +19,12 @@ _OF_MACHINE = {
     errno.EROFS,
     errno.ESTALE,
 }
+
+
+def typed(*words: object) -> str:
+    """The command `plumbline WORDS…`, quoted for a shell: whatever a name in it contains, somebody
+    who copies the command runs this command alone."""
+    return shlex.join(["plumbline", *map(str, words)])
 
 
 class PlumblineError(Exception):

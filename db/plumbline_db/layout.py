@@ -21,8 +21,10 @@ _BOUND = {"none": "not bound", "plain": "bound as mpirun binds by itself"}
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """Empty where the library decided. `program`, `file`: of what another program has printed."""
+    """Empty where the library decided. `command`: none of a campaign. `program`, `file`: of what
+    another program has printed."""
 
+    command: str = ""
     bind: str = ""
     map_by: str = ""
     environment: dict[str, str] = {}

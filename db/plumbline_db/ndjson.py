@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline_db import regular
 from plumbline_db.errors import PlumblineError
 from plumbline_db.planned import Planned, UnplannedError
 from plumbline_db.probe_records import (
@@ -60,7 +61,7 @@ def decode(
     be those that it asks for, of a launch of `seconds`. Raises BadRecordsError, PlumblineError
     where nothing can be read."""
     try:
-        data = path.read_bytes()
+        data = regular.read(path)
     except OSError as error:
         raise PlumblineError(f"cannot read {path}: {error.strerror}") from error
     lines = data.split(b"\n")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline_db import columns
-from plumbline_db.blobs import packed, unpacked
+from plumbline_db.blobs import packed, require_bytes, unpacked
 from plumbline_db.probe_records import ProbeRecord, RankSamples
 from plumbline_db.record import Record
 from plumbline_db.statements import Statements
@@ -39,12 +39,14 @@ def put(db: Statements, rows: Mapping[int, int], records: Sequence[ProbeRecord])
 def of_run(db: Statements, run: int) -> list[RankSamples]:
     """Those of the launch numbered `run`, by block and case."""
     found: dict[tuple[int, int], list[list[int]]] = {}
-    for block, case, n, least, samples in db.rows(
+    rows = db.rows(
         """SELECT r.block, m.case_id, r.n, r.least_ns, r.samples
            FROM measurement m JOIN rank_series r ON r.measurement = m.number
            WHERE m.run = :run ORDER BY r.block, m.case_id, r.rank""",
         {"run": run},
-    ):
+    )
+    require_bytes((n, samples) for _, _, n, _, samples in rows)
+    for block, case, n, least, samples in rows:
         found.setdefault((block, case), []).append(unpacked(least, samples, n).tolist())
     return [RankSamples(case, block, ns) for (block, case), ns in found.items()]
 
@@ -72,6 +74,7 @@ def medians(db: Statements, campaign: str, suites: Sequence[str]) -> list[RankTi
            ORDER BY c.measurement, r.rank, r.block""",
         {"campaign": campaign, "suites": msgspec.json.encode(list(suites)).decode()},
     )
+    require_bytes((n, samples) for *_, n, _, samples in rows)
     whole: dict[tuple[int, int, str, str, int, int, int], list[NDArray[np.int64]]] = {}
     for measurement, run, function, variant, size, ranks, rank, n, least, samples in rows:
         key = (measurement, run, function, variant, size, ranks, rank)

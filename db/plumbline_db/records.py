@@ -54,6 +54,24 @@ class Campaign(Record, frozen=True):
     finished: str
     site_rules: str | None = None
 
+    @property
+    def imported_from(self) -> str:
+        """The host that an imported campaign left; empty: it was measured here. The key is written
+        where a campaign is imported (campaigns.key_from), never taken from a file."""
+        host, mark, _ = self.key.partition(FROM)
+        return host if mark else ""
+
+    @property
+    def named(self) -> str:
+        """Its id, and where it comes from, for people."""
+        return f"{self.id} (imported from {self.imported_from})" if self.imported_from else self.id
+
+
+FROM: Final = ": "
+"""Between a host and the key that a campaign had there."""
+
+NOT_KNOWN: Final = "not known"
+"""Host, library … of what another program has printed, where it does not say them."""
 
 BESIDE = "default"
 """`arm` of launches of the library as it is, in turn with what their suite is about."""
@@ -328,7 +346,9 @@ class Tried(Record, frozen=True):
 
 
 class Winner(Record, frozen=True):
-    """A configuration that replaces the default for `bytes_from <= bytes <= bytes_to`.
+    """A configuration that replaces the default for `bytes_from <= bytes <= bytes_to`. The smallest
+    and the largest size at which it was measured are `measured_from` and `measured_to` (both 0:
+    unknown).
 
     `speedup` is default over winner, cold, with the exported files in force; `search_speedup` as
     seen hot in the race. `restrictions` are words of the search space ("commutative", …), and the
@@ -348,6 +368,8 @@ class Winner(Record, frozen=True):
     removes: list[str]
     restrictions: list[str]
     tried: list[Tried] = msgspec.field(default_factory=list)
+    measured_from: int = 0
+    measured_to: int = 0
 
 
 class Wrong(Record, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -116,6 +116,19 @@ def listing(db: Statements, campaign: str, suites: Sequence[str] | None = None) 
     found = db.rows(_SELECT + "ORDER BY run.number", {"campaign": campaign})
     every = [_record(row) for row in found]
     return every if suites is None else [run for run in every if run.suite in suites]
+
+
+def one_by_one(db: Statements, campaign: str) -> Iterator[Run]:
+    """All of `listing`, without more than one in memory."""
+    numbers = db.rows(
+        """SELECT run.number FROM run JOIN suite ON suite.number = run.suite
+           WHERE suite.campaign = :campaign ORDER BY run.number""",
+        {"campaign": campaign},
+    )
+    for (number,) in numbers:
+        row = db.row(_SELECT + "AND run.number = :number", {"campaign": campaign, "number": number})
+        if row is not None:
+            yield _record(row)
 
 
 def names(db: Statements, numbers: Collection[int]) -> dict[int, str]:

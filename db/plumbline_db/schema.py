@@ -12,7 +12,7 @@ from pathlib import Path
 
 import apsw
 
-from plumbline_db import checksums, lock, way_back
+from plumbline_db import checksums, lock, regular, way_back
 from plumbline_db.errors import PlumblineError
 from plumbline_db.way_back import DamagedError
 
@@ -62,7 +62,7 @@ def has_log(path: Path) -> bool:
 
 def _head(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with regular.open_file(path) as file:
             return file.read(100)
     except OSError as error:
         raise PlumblineError(f"cannot read {path}: {error.strerror}") from error

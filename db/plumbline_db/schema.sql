@@ -448,6 +448,8 @@ CREATE TABLE winner (
     removes        TEXT NOT NULL,                                       -- violations that are gone with it: JSON list
     restrictions   TEXT NOT NULL,                                       -- words of the search space, and its condition: JSON list
     tried          TEXT NOT NULL,                                       -- circumstances it was tried in, and its speed-up there: JSON list
+    measured_from  INTEGER NOT NULL CHECK (measured_from >= 0),         -- smallest size at which it was measured, bytes
+    measured_to    INTEGER NOT NULL CHECK (measured_to >= measured_from),  -- largest such size; both 0: unknown
     PRIMARY KEY (campaign, position)
 ) STRICT, WITHOUT ROWID;
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plumbline_db import columns, shapes
-from plumbline_db.blobs import packed, unpacked
+from plumbline_db.blobs import packed, require_bytes, unpacked
 from plumbline_db.errors import PlumblineError
 from plumbline_db.probe_records import Samples
 from plumbline_db.shapes import Layout
@@ -100,6 +100,11 @@ def of(db: Statements, measurements: Sequence[int]) -> dict[int, Series]:
     if len(found) < len(set(measurements)):
         _require_kept(db, key)
     layouts = _layouts(db, {row[1] for row in found})
+    require_bytes(
+        pair
+        for _, shape, _, warmup, _, samples, _ in found
+        for pair in _counted(layouts[shape], warmup, samples)
+    )
     result = {}
     for number, shape, warmup_least, warmup, least, samples, notes in found:
         layout = layouts[shape]
@@ -133,6 +138,13 @@ def forget_shapes(db: Statements) -> None:
     with db.transaction():
         db.rows("DELETE FROM shape WHERE number NOT IN (SELECT shape FROM series)")
     db.rows("PRAGMA foreign_keys = 1")
+
+
+def _counted(layout: Layout, warmup: bytes, samples: bytes) -> list[tuple[int, bytes]]:
+    """Times and their bytes; blocks beyond the times have none."""
+    times = layout.warmups + layout.samples
+    rest = max(0, len(layout.blocks) - times)
+    return [(layout.warmups, warmup), (layout.samples, samples), (rest, b"")]
 
 
 def _require_kept(db: Statements, measurements: Mapping[str, Any]) -> None:

@@ -46,6 +46,8 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     samples: int
 
 
+_MOST_COLUMNS = 256
+
 _decoder = msgspec.json.Decoder(Layout)
 
 # Whether a field of Samples is kept as it is, or as whether it is not what it is as a rule.
@@ -153,6 +155,16 @@ def of_text(text: str) -> Layout:
         )
         if any(gaps) or min(block.warmups, block.samples) < 0:
             raise ValueError(f"block {block.number} is not where the next one begins")
+    if min(layout.warmups, layout.samples) < 0:
+        raise ValueError("fewer times than none")
+    every = [*layout.own, *layout.counts]
+    if len(every) > _MOST_COLUMNS or any(column.name not in _USUAL for column in layout.own):
+        raise ValueError("notes of numbers that no block has")
+    known = range(len(layout.blocks))
+    for column in every:
+        places = known if column.places is None else column.places
+        if column.width not in range(9) or any(place not in known for place in places):
+            raise ValueError(f"notes of {column.name:.50} are of no such blocks")
     if layout.blocks and (layout.blocks[0].warmup_from or layout.blocks[0].samples_from):
         raise ValueError("the first block does not begin at the beginning")
     return layout

@@ -8,9 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import apsw
 import msgspec
 
-from plumbline_db import campaigns, columns, contents, integrity, schema, scratch
+from plumbline_db import (
+    campaigns,
+    columns,
+    contents,
+    integrity,
+    machines,
+    outside,
+    schema,
+    scratch,
+)
 from plumbline_db.connection import Database, as_one_file
 from plumbline_db.errors import PlumblineError, UsageError
 from plumbline_db.record import Record
@@ -54,7 +64,8 @@ def export(path: Path, target: Path, names: Sequence[str], time: str) -> list[Mo
         moved = []
         with Database.open(part, write=True) as copy:
             for campaign in every:
-                contents.put(copy, db, campaign, campaign.id)
+                key = campaigns.key_from(socket.gethostname(), campaign.key)
+                contents.put(copy, db, campaign, campaign.id, key)
                 sha256 = contents.sha256(copy, campaign)
                 with copy.transaction():
                     sent = Transfer(campaign.id, sha256, socket.gethostname(), time)
@@ -79,50 +90,70 @@ def _named(db: Statements, names: Sequence[str]) -> list[Campaign]:
 
 def take(path: Path, source: Path) -> list[Moved]:
     """Puts the campaigns of a file that `export` has written into the database at `path`, each
-    whole or not at all; one that is there already stays as it is. Another campaign whose name is
-    taken gets the name of its host before it. Raises PlumblineError where the file is damaged or
-    was changed."""
-    with Database.open(source) as other:
+    whole or not at all, under a name that begins with the host which the file names; one that is
+    there already stays as it is. That a campaign was imported is a record of this database: no file
+    makes it one that was measured here. Raises PlumblineError where the file is damaged, was
+    changed, or is none of ours."""
+    with Database.open(source) as other, other.snapshot():
         # Before anything in it is believed: it may hold views and triggers of others.
         for problem in integrity.problems_of_form(other):
             raise PlumblineError(f"{other.path} is not whole ({problem}): fetch it again")
-        sent = {transfer.campaign: transfer for transfer in listing(other)}
-        every = campaigns.every(other)
+        try:
+            sent = {transfer.campaign: transfer for transfer in listing(other)}
+            every = campaigns.every(other)
+        except _UNREADABLE as error:
+            raise outside.problem(source, error) from error
         if not every or sent.keys() != {campaign.id for campaign in every}:
             raise PlumblineError(
                 f"{source} was not written by `plumbline db export`: a whole database is a backup, "
                 "and is read with --db"
             )
+        for campaign in every:
+            _require(other, campaign, sent[campaign.id])
         with Database.open(path, write=True) as db:
             return [_take(db, other, campaign, sent[campaign.id]) for campaign in every]
 
 
-def _take(db: Statements, other: Statements, campaign: Campaign, sent: Transfer) -> Moved:
-    if contents.sha256(other, campaign) != sent.sha256:
+# What reading rows ends in that nobody of ours has written.
+_UNREADABLE = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, apsw.Error)
+
+
+def _require(other: Statements, campaign: Campaign, sent: Transfer) -> None:
+    """All of a campaign can be believed, and is what was exported. Raises PlumblineError."""
+    try:
+        outside.require_record(sent)
+        found = contents.sha256(other, campaign, outside.require)
+    except _UNREADABLE as error:
+        raise outside.problem(other.path, error) from error
+    if found != sent.sha256:
         raise PlumblineError(
             f"{other.path}: campaign {campaign.id} is not what was exported on {sent.host}: fetch "
             "the file again"
         )
+
+
+def _take(db: Statements, other: Statements, campaign: Campaign, sent: Transfer) -> Moved:
     there = {run.id: run for run in campaigns.every(db)}
-    keys = {run.key for run in there.values()}
-    for name in (campaign.id, f"{sent.host}:{campaign.id}"):
-        if name in there and _same(db, there[name], sent):
-            return Moved(name, sent.sha256, False)
-        key = _key(campaign, name, sent.host)
-        if name not in there and key not in keys:
-            with db.transaction():
-                contents.put(db, other, campaign, name, key)
-                columns.put(db, "transfer", msgspec.structs.replace(sent, campaign=name))
-            return Moved(name, sent.sha256, True)
-    raise PlumblineError(
-        f"{db.path} holds other campaigns {campaign.id} and {sent.host}:{campaign.id}: import it "
-        "into another file, with --db"
-    )
-
-
-def _key(campaign: Campaign, name: str, host: str) -> str:
-    at_home = name == campaign.id and host == socket.gethostname()
-    return campaign.key if at_home else campaigns.key_from(host, campaign.key)
+    name = f"{sent.host}:{campaign.id}"
+    for known in (campaign.id, name):
+        if known in there and _same(db, there[known], sent):
+            return Moved(known, sent.sha256, False)
+    key = campaigns.key_from(sent.host, campaign.key)
+    if name in there or key in {run.key for run in there.values()} or not outside.NAME.match(name):
+        raise PlumblineError(
+            f"{db.path} has no room for the name {name}: import the file into another one, with "
+            "--db"
+        )
+    library = machines.library(other, campaign.library_fingerprint)
+    renamed = msgspec.structs.replace(sent, campaign=name)
+    try:
+        with db.transaction():
+            elsewhere = outside.of_elsewhere(library, sent.host)
+            contents.put(db, other, campaign, name, key, elsewhere)
+            columns.put(db, "transfer", renamed)
+    except _UNREADABLE as error:
+        raise outside.problem(other.path, error) from error
+    return Moved(name, sent.sha256, True)
 
 
 def _same(db: Statements, there: Campaign, sent: Transfer) -> bool:

@@ -7,8 +7,8 @@ import contextlib
 import datetime
 from pathlib import Path
 
-from plumbline_db import scratch
-from plumbline_db.errors import PlumblineError
+from plumbline_db import regular, scratch
+from plumbline_db.errors import PlumblineError, typed
 
 
 class DamagedError(PlumblineError):
@@ -30,15 +30,15 @@ def remedy(path: Path) -> str:
     when = datetime.datetime.fromtimestamp(newest.stat().st_mtime, datetime.UTC)
     return (
         f"its newest backup is {newest}, of {when:%Y-%m-%d %H:%M} UTC. Stop what writes; then "
-        f"`plumbline db restore --db {path}` puts the newest whole one in its place, and says what "
-        "is lost"
+        f"`{typed('db', 'restore', '--db', path)}` puts the newest whole one in its place, and "
+        "says what is lost"
     )
 
 
 def newest_backup(path: Path) -> Path | None:
     """None: there was none, or it is not there any more."""
     try:
-        backup = Path(_note(path).read_text("utf-8", errors="surrogateescape"))
+        backup = Path(regular.text(_note(path), "surrogateescape"))
         return backup if backup.is_file() else None
     except (OSError, ValueError):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,10 +20,17 @@ SUM = "sum"
 NO_SUM = "0" * 16
 
 
+Refusal = Callable[[Winner], str]
+"""Why a winner may not leave in a file, as the end of a sentence about it; empty: it may. Whoever
+makes a bundle must bring one (plumbline.libraries.gate asks the search space): a database may have
+been edited, or be a stranger's."""
+
+
 class Bundle(msgspec.Struct, frozen=True):
-    """`directory` is the absolute, final folder of the files, since they refer to each other.
-    `created` is the time of the export (ISO 8601). `preload_library` is libplumbline.so, needed
-    when a winner is a variant. `unsafe` lets through what is wrong for some legal programs.
+    """`refusal` has let each of the winners through. `directory` is the absolute, final folder of
+    the files, since they refer to each other. `created` is the time of the export (ISO 8601).
+    `preload_library` is libplumbline.so, needed when a winner is a variant. `unsafe` lets through
+    what is wrong for some legal programs.
     `others` are campaigns whose winners are here too: of other numbers of ranks. `site_rules`: the
     text of the site's own rules file, whose place an exported one takes. `started`: how ranks were
     started when winners were measured and confirmed, a sentence each (plumbline_db.started)."""
@@ -33,11 +41,21 @@ class Bundle(msgspec.Struct, frozen=True):
     winners: list[Winner]
     created: str
     directory: Path
+    refusal: Refusal
     preload_library: Path | None = None
     unsafe: bool = False
     others: list[Campaign] = []
     site_rules: str = ""
     started: list[str] = []
+
+    def __post_init__(self) -> None:
+        for winner in self.winners:
+            if why := self.refusal(winner):
+                raise PlumblineError(
+                    f"campaign {self.campaign.named}: the winner for {winner.function!r:.100}, "
+                    f"{winner.nprocs} ranks, {sizes(winner)}, {why}. Nothing is written: the "
+                    "database was edited or comes from elsewhere; run a campaign of your own"
+                )
 
     @property
     def variants(self) -> list[Winner]:
@@ -48,12 +66,14 @@ def load_bundle(
     db: Database,
     campaign_id: str | None,
     directory: Path,
+    refusal_of: Callable[[Library], Refusal],
     *,
     created: str,
     preload_library: Path | None = None,
     unsafe: bool = False,
 ) -> Bundle:
-    """The winners of a campaign (None: the one started last) as they are in the database."""
+    """The winners of a campaign (None: the one started last) as they are in the database, each of
+    them let through by `refusal_of` the campaign's library."""
     with db.snapshot():
         campaign = campaigns.get(db, campaign_id)
         machine = machines.machine(db, campaign.machine)
@@ -67,9 +87,11 @@ def load_bundle(
         winners=chosen,
         created=created,
         directory=directory.absolute(),
+        refusal=refusal_of(library),
         preload_library=None if preload_library is None else preload_library.absolute(),
         unsafe=unsafe,
-        site_rules=campaign.site_rules or "",
+        # The rules of another site are none of this one.
+        site_rules="" if campaign.imported_from else campaign.site_rules or "",
         started=ways,
     )
 
@@ -96,9 +118,11 @@ def groups(chosen: list[Winner]) -> dict[tuple[str, int], list[Winner]]:
 
 
 def sizes(winner: Winner, unit: str = " bytes") -> str:
-    """`8192-65536 bytes`, `1024 bytes`"""
+    """`8192-65536 bytes`, `1024 bytes`, `all sizes (measured: 8-4194304 bytes)`"""
     if winner.bytes_to == UNBOUNDED_BYTES:
-        return f"{winner.bytes_from}{unit} and more" if winner.bytes_from else "all sizes"
+        every = f"{winner.bytes_from}{unit} and more" if winner.bytes_from else "all sizes"
+        known = f"{winner.measured_from}-{winner.measured_to}{unit}"
+        return f"{every} (measured: {known})" if winner.measured_to else every
     if winner.bytes_from == winner.bytes_to:
         return f"{winner.bytes_from}{unit}"
     return f"{winner.bytes_from}-{winner.bytes_to}{unit}"
@@ -143,7 +167,7 @@ def heading(bundle: Bundle, what: str) -> list[str]:
     ]
     for one in [*bundle.others, campaign]:
         lines.append(
-            f"campaign  {one.id}, {one.nprocs} ranks, nodes x ranks a node: "
+            f"campaign  {one.named}, {one.nprocs} ranks, nodes x ranks a node: "
             f"{layout(one)}{', oversubscribed' if one.oversubscribed else ''}"
         )
         if one.finished:

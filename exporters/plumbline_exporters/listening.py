@@ -18,6 +18,15 @@ from plumbline_exporters.access import Access
 
 # Far below the 1024 files that a process may have open. Prometheus and a few people need a handful.
 CONNECTIONS = 64
+# More get this answer, if they take it in so many seconds; beyond as many more they are closed.
+RETRY_SECONDS = 10
+_REFUSAL_SECONDS = 2.0
+_BUSY = f"plumbline serve has its {CONNECTIONS} connections: try again\n".encode()
+_REFUSAL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
+    b"Content-Type: text/plain; charset=utf-8\r\n"
+    b"Retry-After: %d\r\nContent-Length: %d\r\n\r\n%s" % (RETRY_SECONDS, len(_BUSY), _BUSY)
+)
 # A request's head must be there, and an answer taken, so many seconds after the one before.
 HEAD_SECONDS = 10.0
 ANSWER_SECONDS = 60.0
@@ -32,16 +41,20 @@ _MOST_WORDS = 100  # of different kinds that are remembered
 class Patience(H11Protocol):
     """uvicorn waits for ever for a head that has begun, and for a client that takes no answer; and
     it lets any number of connections wait. Here each wait has an end, and connections that are too
-    many are closed at once."""
+    many are told at once when to try again."""
 
     access: Access | None = None
+    refused: set[Patience]
     _end: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if len(self.connections) > CONNECTIONS:
-            self.logger.warning("more than %d connections: one is closed", CONNECTIONS)
-            transport.abort()
+            self.logger.warning(
+                "more than %d connections: one is answered 503, try again in %d s",
+                *(CONNECTIONS, RETRY_SECONDS),
+            )
+            self._refuse(transport)
         elif not self._is_allowed(transport):
             self.logger.warning("a client's certificate has no name of client_allowed_sans")
             transport.abort()
@@ -51,7 +64,25 @@ class Patience(H11Protocol):
     def _is_allowed(self, transport: asyncio.Transport) -> bool:
         return self.access is None or self.access.allows(transport.get_extra_info("peercert"))
 
+    def _refuse(self, transport: asyncio.Transport) -> None:
+        """Answer before the request is there. What comes of it is read: a connection that is closed
+        with unread data loses its answer."""
+        self.connections.discard(self)
+        if len(self.refused) >= CONNECTIONS:
+            transport.abort()
+            return
+        self.refused.add(self)
+        self._wait(_REFUSAL_SECONDS)
+        transport.write(_REFUSAL)
+        if transport.can_write_eof():
+            transport.write_eof()
+
+    def data_received(self, data: bytes) -> None:
+        if self not in self.refused:
+            super().data_received(data)
+
     def connection_lost(self, exc: Exception | None) -> None:
+        self.refused.discard(self)
         if self._end is not None:
             self._end.cancel()
         super().connection_lost(exc)
@@ -114,14 +145,13 @@ def config(app: ASGIApp, access: Access | None = None) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         loop="asyncio",
-        http=type("Patience", (Patience,), {"access": access}),
+        http=type("Patience", (Patience,), {"access": access, "refused": set()}),
         ssl_context_factory=None if context is None else lambda *_: context,
         ws="none",
         lifespan="off",
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=CONNECTIONS,
         backlog=CONNECTIONS,
         timeout_keep_alive=int(HEAD_SECONDS),
         timeout_graceful_shutdown=3,

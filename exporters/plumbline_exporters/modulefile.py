@@ -109,7 +109,7 @@ def lua_files(bundle: Bundle) -> dict[str, str]:
 
 
 def _whatis(bundle: Bundle) -> str:
-    what = f"Collectives of {bundle.library.id}, tuned by Plumbline ({bundle.campaign.id})"
+    what = f"Collectives of {bundle.library.id}, tuned by Plumbline ({bundle.campaign.named})"
     return quoting.said(what)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 import yaml
 
+from plumbline_db import regular
 from plumbline_db.errors import UsageError
 
 Version = Literal["TLS12", "TLS13"]
@@ -50,7 +51,7 @@ class WebConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def load(path: Path) -> WebConfig:
     """Raises UsageError with what is wrong and where; it shows no value of the file."""
     try:
-        read = yaml.load(path.read_bytes(), _Strict)  # noqa: S506 - a SafeLoader
+        read = yaml.load(regular.read(path), _Strict)  # noqa: S506 - a SafeLoader
         config = msgspec.convert({} if read is None else read, WebConfig)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error

@@ -24,7 +24,7 @@ int pl_check_plan(const char *plan_path)
 
     int problem = pl_file_read(plan_path, &text, &size);
     if (problem) {
-        fprintf(stderr, "probe: %s: %s\n", plan_path, strerror(problem));
+        fprintf(stderr, "probe: %s: %s\n", plan_path, pl_file_reason(problem));
         return PL_EXIT_USAGE;
     }
     bool good = pl_plan_parse(&plan, text, size, 0, &error);

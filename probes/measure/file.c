@@ -1,19 +1,46 @@
 #include "measure/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+enum { IRREGULAR = -1 };
+
+const char *pl_file_reason(int problem)
+{
+    return problem == IRREGULAR ? "not a regular file" : strerror(problem);
+}
+
+/* Does not wait for the writer of a pipe. */
+static int open_regular(const char *path, FILE **file)
+{
+    struct stat status;
+    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0)
+        return errno;
+    int error = fstat(descriptor, &status) != 0 ? errno : 0;
+    if (!error && !S_ISREG(status.st_mode))
+        error = S_ISDIR(status.st_mode) ? EISDIR : IRREGULAR;
+    if (!error && !(*file = fdopen(descriptor, "r")))
+        error = errno;
+    if (error)
+        close(descriptor);
+    return error;
+}
 
 int pl_file_read(const char *path, char **text, size_t *size)
 {
     size_t room = 0, used = 0;
-    int error = 0;
+    FILE *file = NULL;
     *text = NULL;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return errno;
+    int error = open_regular(path, &file);
+    if (error)
+        return error;
     while (!error && !feof(file)) {
         room = room ? 2 * room : 65536;
         char *larger = room < INT_MAX ? realloc(*text, room + 1) : NULL;

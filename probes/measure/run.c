@@ -58,7 +58,7 @@ static int open_plan(struct launch *launch, const char *path)
     }
     pl_p2p_broadcast(world, head, (int)sizeof head);
     if (head[0] != 0) {
-        say(launch, path, strerror((int)head[0]));
+        say(launch, path, pl_file_reason((int)head[0]));
         return PL_EXIT_USAGE;
     }
     size = (size_t)head[1];

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from plumbline_db import (
     campaigns,
     contents,
+    coverage,
     events,
     machines,
     measurements,
@@ -29,6 +30,7 @@ from tests.db import build, damage, strategies
 
 CAMPAIGN = build.CAMPAIGN.id
 HOST = socket.gethostname()
+CAME = f"{HOST}:{CAMPAIGN}"
 TIME = "2025-03-31T10:00:00+00:00"
 
 
@@ -47,22 +49,28 @@ def sent(path: Path, tmp_path: Path) -> Path:
     return target
 
 
+def as_they_came(name: str, read: object) -> bytes:
+    """Records as JSON, with the names of an import taken off."""
+    text = msgspec.json.encode(read).replace(f"{HOST}: ".encode(), b"")
+    return text.replace(name.encode(), CAMPAIGN.encode())
+
+
 def test_all_of_a_campaign_comes(path: Path, sent: Path, tmp_path: Path) -> None:
     there = tmp_path / "there.db"
     (moved,) = transfer.take(there, sent)
     assert moved.new and check(there) == [] and check(sent) == []
+    assert moved.run == CAME
     with Database.open(path) as db, Database.open(there) as other:
         for read in (
-            lambda db: campaigns.get(db, CAMPAIGN),  # at home: with its key
-            lambda db: runs.listing(db, CAMPAIGN),
-            lambda db: [measurements.records(db, run.id) for run in runs.listing(db, CAMPAIGN)],
-            lambda db: [verdicts.get(db, CAMPAIGN, stage) for stage in ("before", "after")],
-            lambda db: winners.get(db, CAMPAIGN),
-            lambda db: events.get(db, CAMPAIGN),
-            lambda db: contents.sha256(db, campaigns.get(db, CAMPAIGN)),
+            lambda db, id: campaigns.get(db, id),
+            lambda db, id: runs.listing(db, id),
+            lambda db, id: [measurements.records(db, run.id) for run in runs.listing(db, id)],
+            lambda db, id: [verdicts.get(db, id, stage) for stage in ("before", "after")],
+            lambda db, id: winners.get(db, id),
+            lambda db, id: events.get(db, id),
         ):
-            assert read(other) == read(db)
-        assert [one.campaign for one in transfer.listing(other)] == [CAMPAIGN]
+            assert as_they_came(CAME, read(other, CAME)) == as_they_came(CAME, read(db, CAMPAIGN))
+        assert [one.campaign for one in transfer.listing(other)] == [CAME]
         assert transfer.listing(db) == []
     assert sorted(one.name for one in tmp_path.iterdir() if "sent" in one.name) == [sent.name]
 
@@ -74,7 +82,7 @@ def test_any_launch_comes_as_it_is(records: list[ProbeRecord]) -> None:
     with Database.in_memory() as db, Database.in_memory() as other:
         campaign = build.started(db)
         runs.put(db, launch, records)
-        contents.put(other, db, campaign, campaign.id)
+        contents.put(other, db, campaign, campaign.id, campaign.key)
         assert measurements.records(other, launch.id) == records
         assert contents.sha256(other, campaign) == contents.sha256(db, campaign)
 
@@ -88,7 +96,7 @@ def test_what_comes_twice_stays_as_it_is(path: Path, sent: Path, tmp_path: Path)
     (home,) = transfer.take(path, sent)
     assert not home.new
     with Database.open(there, write=True) as db:
-        old_samples.prune(db, CAMPAIGN, "old", TIME)
+        old_samples.prune(db, CAME, "old", TIME)
     (again,) = transfer.take(there, sent)
     assert not again.new
 
@@ -102,8 +110,8 @@ def test_pruned_campaigns_move_too(path: Path, sent: Path, tmp_path: Path) -> No
     transfer.export(path, smaller, [CAMPAIGN], TIME)
     transfer.take(there, smaller)
     with Database.open(there) as db:
-        assert runs.medians(db, CAMPAIGN, ["before"]) == medians
-        assert old_samples.of(db, CAMPAIGN) is not None
+        assert runs.medians(db, CAME, ["before"]) == medians
+        assert old_samples.of(db, CAME) is not None
     assert check(there) == []
 
 
@@ -129,25 +137,37 @@ def test_another_campaign_of_that_name(
     assert check(there) == []
 
 
-def test_what_was_measured_elsewhere_is_not_gone_on_with(
-    sent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where machine and library are of the same kind."""
-    monkeypatch.setattr("socket.gethostname", lambda: "here")
+def test_what_was_measured_elsewhere_is_not_gone_on_with(sent: Path, tmp_path: Path) -> None:
+    """Where machine and library are of the same kind, and whatever host the file names."""
     there, further = tmp_path / "there.db", tmp_path / "further.plumbline"
     transfer.take(there, sent)
     with Database.open(there) as db:
-        came = campaigns.get(db, CAMPAIGN)
-        assert campaigns.with_winners(db) == []
+        came = campaigns.get(db, CAME)
+        assert came.imported_from == HOST and came.named == f"{CAME} (imported from {HOST})"
+        assert campaigns.with_winners(db) == [] == campaigns.own(db)
         assert campaigns.get(db, None) == came
+        (covered,) = coverage.of_campaigns(db)
+        assert covered.in_force is None
     with Database.open(there, write=True) as db:
         own = build.later(db, "own", 1)
         transfer_last = build.later(db, "elsewhere", 9, key=campaigns.key_from("node7", "k"))
         assert campaigns.get(db, None) == own != transfer_last
-    assert came.key == f"{HOST}: {build.CAMPAIGN.key}"
-    transfer.export(there, further, [CAMPAIGN], TIME)
+        assert campaigns.own(db) == [own]
+    transfer.export(there, further, [CAME], TIME)
     (again,) = transfer.take(there, further)
     assert not again.new
+
+
+def test_in_a_file_that_was_exported_nothing_was_measured_here(sent: Path) -> None:
+    with Database.open(sent) as db:
+        assert campaigns.own(db) == [] and campaigns.get(db, CAMPAIGN).imported_from == HOST
+
+
+def test_no_folder_of_here_is_that_of_an_imported_library(sent: Path, tmp_path: Path) -> None:
+    transfer.take(tmp_path / "there.db", sent)
+    with Database.open(tmp_path / "there.db") as db:
+        (library,) = machines.all_libraries(db)
+    assert library.prefix == f"{HOST}:{build.LIBRARY.prefix}"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,15 @@ def started(*ways: str) -> Bundle:
     return bundle(*winners, started=list(ways))
 
 
+def test_what_is_for_all_sizes_says_where_it_was_measured() -> None:
+    known = msgspec.structs.replace(
+        tuned("MPI_Gather", "binomial"), measured_from=8, measured_to=4 << 20
+    )
+    for files in (env.files, profile.files, modulefile.files, modulefile.lua_files):
+        (text,) = files(bundle(known, variant("MPI_Scan", "x", 1, 9))).values()
+        assert "all sizes (measured: 8-4194304 bytes)" in text
+
+
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_how_programs_are_started(count: int) -> None:
     lines = heading(started(*WAYS[:count]), "What it is.")

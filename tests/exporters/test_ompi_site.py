@@ -8,6 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plumbline.libraries import gate
 from plumbline.libraries.openmpi import NO_SUCH_ALGORITHM, rules_canary
 from plumbline_db.connection import Database
 from plumbline_db.records import Winner
@@ -112,4 +113,6 @@ def test_without_a_winner_nothing_takes_its_place(tmp_path: Path) -> None:
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         build.finished(db)
         db.rows("UPDATE campaign SET site_rules = :text", {"text": SITE})
-        assert load_bundle(db, None, Path("/out"), created="now").site_rules == SITE
+        assert (
+            load_bundle(db, None, Path("/out"), gate.of_library, created="now").site_rules == SITE
+        )

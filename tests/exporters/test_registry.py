@@ -22,7 +22,7 @@ from plumbline_exporters import registry
 from plumbline_exporters.bundle import NO_SUM, Bundle, load_bundle
 from plumbline_exporters.registry import _with_sum, exporter, exporters, is_ours, write
 from tests.db import build
-from tests.exporters.bundles import bundle, everywhere, tuned, variant
+from tests.exporters.bundles import all_may_leave, bundle, everywhere, tuned, variant
 
 FULL = (
     tuned("MPI_Allreduce", "basic_linear", 8192, 65536),
@@ -248,7 +248,14 @@ def test_bundle_from_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with Database.open(tmp_path / "plumbline.db", write=True) as db:
         campaign = build.finished(db)
     with Database.open(tmp_path / "plumbline.db") as db:
-        loaded = load_bundle(db, None, Path("out"), created="now", preload_library=Path("lib.so"))
+        loaded = load_bundle(
+            db,
+            None,
+            Path("out"),
+            lambda _: all_may_leave,
+            created="now",
+            preload_library=Path("lib.so"),
+        )
     assert loaded.campaign == campaign
     assert loaded.library == build.LIBRARY and loaded.machine == build.MACHINE
     assert [winner.function for winner in loaded.winners] == ["MPI_Allreduce", "MPI_Gather"]

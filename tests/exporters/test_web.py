@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from email.message import Message
 from pathlib import Path
 
@@ -249,6 +249,35 @@ def test_requests_that_never_end_leave_it_hearing(empty: Path) -> None:
         for one in held:
             one.close()
     assert len(log[0]) < 2000
+
+
+def test_more_connections_than_the_limit_are_told_when_to_try_again(empty: Path) -> None:
+    """A scrape beside 64 and more slow connections is refused in words, and not dropped."""
+    log: list[str] = []
+    with serving(empty, "listening.HEAD_SECONDS = 300.0", log) as url, ExitStack() as stack:
+        for _ in range(listening.CONNECTIONS + 20):
+            held = socket.create_connection(address(url), timeout=30)
+            stack.enter_context(held).sendall(b"GET / HTTP/1.1\r\nHost: local")
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(f"{url}/metrics", timeout=30)
+        with refused.value as answer:
+            assert (answer.code, answer.headers["Retry-After"]) == (503, "10")
+            assert b"has its 64 connections: try again" in answer.read()
+    assert "more than 64 connections: one is answered 503, try again in 10 s" in log[0]
+
+
+def test_a_connection_is_free_again_when_its_client_has_gone(empty: Path) -> None:
+    with serving(empty) as url:
+        with ExitStack() as stack:
+            for _ in range(listening.CONNECTIONS + 20):
+                stack.enter_context(socket.create_connection(address(url), timeout=30))
+        while True:
+            try:
+                assert fetch(f"{url}/healthz")[0] == 200
+            except (OSError, AssertionError):
+                time.sleep(0.05)
+            else:
+                break
 
 
 def test_a_head_must_come_to_its_end(empty: Path) -> None:

@@ -37,6 +37,7 @@ from plumbline_exporters.lint import formats
 from tests.db import build
 from tests.exporters import hostile
 from tests.exporters.bundles import library
+from tests.fuzz.databases import Imports
 from tests.tuner.core import cube_profile, mpisee_profile
 from tests.tuner.detect import rank_files
 from tests.tuner.families.recorded import openmpi as recorded_openmpi
@@ -246,7 +247,10 @@ def _halves(data: bytes) -> tuple[str, str]:
     return first, second
 
 
+_imports = Imports(_FOLDER)
+
 READERS: dict[str, Reader] = {
+    "import": Reader(_imports.read, _imports.seeds),
     "plan-writer": Reader(_plan, lambda: [b"MPI_Bcast|MPI_Reduce", b"a=b|c#d|e f", b"name:k=4"]),
     "record": Reader(_record, lambda: [_recorded()[0]]),
     "store": Reader(_store, lambda: [_recorded()[0]]),

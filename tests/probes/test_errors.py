@@ -45,6 +45,16 @@ def test_a_broken_plan_under_mpirun(probe: Probe, token: str) -> None:
 
 
 @pytest.mark.mpi
+def test_a_plan_that_is_a_pipe_stops_nobody(probe: Probe) -> None:
+    pipe = probe.folder / "pipe"
+    os.mkfifo(pipe)
+    mpirun = ["mpirun", "-np", "2", "--oversubscribe", str(probe.binary)]
+    for words in ([str(probe.binary), "--check-plan"], [*mpirun, "--out", "o", "--plan"]):
+        launch = probe.start([*words, str(pipe)])
+        assert launch.code != 0 and "pipe: not a regular file" in launch.stderr, launch.stderr
+
+
+@pytest.mark.mpi
 def test_no_plan_and_no_place_for_records(probe: Probe) -> None:
     plan, out = probe.write(GOOD), probe.folder / "no" / "such" / "folder"
     mpirun = [*probe.command(3, {}), str(probe.binary)]

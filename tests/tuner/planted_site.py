@@ -28,6 +28,10 @@ def by_rules(function: str, algorithm: str, nprocs: int, **changes: object) -> W
     return _winner(function, nprocs, configuration={knob: algorithm}, **changes)
 
 
+def by_knob(function: str, nprocs: int, knob: str, value: str) -> Winner:
+    return _winner(function, nprocs, configuration={knob: value})
+
+
 def by_profile(function: str, variant: str, nprocs: int, **changes: object) -> Winner:
     return _winner(function, nprocs, configuration={}, variant=variant, **changes)
 
@@ -56,6 +60,7 @@ def site(folder: Path, found: Sequence[Winner], prefix: Path | None = None, **mo
             unsafe=False,
             site_rules="",
         )
-        files.write(found)
-        campaigns.put(db, msgspec.structs.replace(begun, state="finished", finished=begun.started))
+        ended = msgspec.structs.replace(begun, state="finished", finished=begun.started)
+        campaigns.put(db, ended)
+        files.finish(ended, found)  # as a campaign leaves them
     return path

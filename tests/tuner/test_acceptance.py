@@ -193,6 +193,14 @@ def test_one_for_all_sizes_stands_or_falls_as_a_whole(lab: Lab) -> None:
     assert "at 64 B" in done.refused[0][1]
 
 
+def test_what_has_no_upper_end_must_do_no_harm_far_above(lab: Lab) -> None:
+    linear = ("MPI_Gather", "linear")
+    costs = Costs(algorithm={linear: lambda size, _: 0.6 if size < 1 << 20 else 1.3})
+    done, _ = judged(lab, costs, tuned(*linear))
+    assert done.winners == []
+    assert "at 4194304 B" in done.refused[0][1]
+
+
 @pytest.mark.parametrize("what", ["unsupported", "wrong"])
 def test_of_one_type(lab: Lab, what: str) -> None:
     """What a variant cannot do the library does; a wrong result anywhere is refused."""

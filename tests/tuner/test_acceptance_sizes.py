@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import msgspec
+import pytest
 
 from plumbline.campaign.acceptance_sizes import Kept, Trial, kept, trials
 from plumbline.settings.campaign_file import load
@@ -53,7 +54,23 @@ def test_sizes_of_the_range_its_ends_and_what_nobody_holds_beside_it() -> None:
     assert {one.target.bytes for one in those if one.winner == 0 and one.beyond} == {
         *(4096, 32768, 262144)
     }
-    assert {one.target.bytes for one in asked(tuned("MPI_Gather", "linear"))} == {64, 512, 4096}
+
+
+def test_what_has_no_upper_end_is_tried_far_above_the_measured_sizes() -> None:
+    those = asked(tuned("MPI_Gather", "linear"))
+    assert {one.target.bytes for one in those if not one.far} == {64, 512, 4096}
+    far = [one for one in those if one.far]
+    assert {one.target.bytes for one in far} == {1 << 17, 4 << 20}
+    assert {one.where.data for one in far} == {SETTINGS.cases.data}
+    assert {one.where.use for one in far} == {one.where.use for one in those}
+
+
+def test_harm_far_above_is_harm_and_gains_there_are_no_promise() -> None:
+    linear = tuned("MPI_Gather", "linear")
+    ((kept,), refused, _) = msgspec.structs.astuple(judged({4 << 20: 0.2}, linear)[0])
+    assert refused == [] and kept.tried[0].speedup == pytest.approx(1 / 0.95)
+    (found,) = judged({}, linear, stream=4 << 20)
+    assert found.winners == [] and "at 4194304 B (stream" in found.refused[0][1]
 
 
 def test_a_size_that_is_lost_in_one_use_parts_the_range() -> None:

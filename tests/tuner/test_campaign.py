@@ -284,13 +284,18 @@ def files(tmp_path: Path, db: Database) -> Files:
 def test_what_files_cannot_hold_together_loses_its_place(files: Files) -> None:
     """First come, first served: a campaign does not end because two winners want one variable."""
     wanted = [
-        msgspec.structs.replace(tuned(name, "1"), configuration={"btl_tcp_sndbuf": text})
-        for name, text in (("MPI_Bcast", "1"), ("MPI_Gather", "2"), ("MPI_Scatter", "1"))
+        msgspec.structs.replace(
+            tuned(name, "1"), configuration={"coll_tuned_bcast_algorithm_knomial_radix": text}
+        )
+        for name, text in (("MPI_Bcast", "4"), ("MPI_Gather", "8"), ("MPI_Scatter", "4"))
     ]
     assert files.together(wanted[::2]) == (wanted[::2], [])
     kept, ((refused, why),) = files.together(wanted)
     assert (kept, refused) == (wanted[::2], wanted[1])
-    assert why.startswith("not exported beside the others") and "wants btl_tcp_sndbuf=2" in why
+    assert (
+        why.startswith("not exported beside the others")
+        and "wants coll_tuned_bcast_algorithm_knomial_radix=8" in why
+    )
 
 
 def test_what_no_file_can_hold_loses_its_place(files: Files) -> None:

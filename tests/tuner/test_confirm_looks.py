@@ -63,14 +63,31 @@ def test_a_clear_gain_needs_no_more_pairs(lab: Lab, tmp_path: Path) -> None:
     assert kept.speedup == pytest.approx(1 / 0.7, rel=0.05)
 
 
+@pytest.mark.parametrize("far", [0.7, 1.0, 1.055, 1.2])
+def test_a_winner_for_all_sizes_must_do_no_harm_far_above(
+    lab: Lab, tmp_path: Path, far: float
+) -> None:
+    """What was not accepted in launches that have both sides is compared here. 1.055 times as
+    long is little harm, but not shown to be none."""
+    costs = Costs(
+        algorithm={("MPI_Scatter", "binomial"): lambda size, _: 0.7 if size < 1 << 20 else far}
+    )
+    done, _ = confirmed(lab, tmp_path, SimulatedStarter(costs, case_noise=0.02))
+    if far <= 1:
+        (kept,) = done.winners
+        assert kept.speedup == pytest.approx(1 / 0.7, rel=0.05)
+    else:
+        assert done.winners == [] and "4194304 B" in done.dropped[0][1]
+
+
 @pytest.mark.parametrize("seed", range(1, 7))
 def test_a_small_gain_is_not_left_to_luck(lab: Lab, tmp_path: Path, seed: int) -> None:
-    """2 % in noise of 3 %: sooner or later it is seen, whatever the launches were."""
+    """8 % in noise of 8 %: sooner or later it is seen, whatever the launches were."""
     settings = SETTINGS.but(seed=1000 * seed)
-    done, _ = confirmed(lab, tmp_path, starter(0.98, 0.03), settings)
+    done, _ = confirmed(lab, tmp_path, starter(0.92, 0.08), settings)
     (kept,) = done.winners
     assert kept.speedup_low > 1
-    assert kept.speedup == pytest.approx(1 / 0.98, rel=0.03)
+    assert kept.speedup == pytest.approx(1 / 0.92, rel=0.06)
 
 
 def test_pairs_are_added_for_what_is_unclear_alone(lab: Lab, tmp_path: Path) -> None:

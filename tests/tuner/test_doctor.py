@@ -162,11 +162,11 @@ def test_a_launch_that_fails(healthy: Machine, starter: SimulatedStarter, text: 
 
 
 def test_a_crowded_and_busy_machine(healthy: Machine) -> None:
-    healthy.change(doctor, "processing_units", lambda: 2)
-    healthy.change(ranks, "processing_units", lambda: 2)
+    healthy.change(doctor, "processing_units", lambda: 1)
+    healthy.change(ranks, "processing_units", lambda: 1)
     healthy.change(doctor.os, "getloadavg", lambda: (3.0, 0.1, 0.1))
     texts = [one.text for one in healthy.found()["machine"] if one.state == "warns"]
-    assert any("2 processing units for 4 ranks by default: oversubscribed" in one for one in texts)
+    assert any("1 processing unit for 2 ranks by default: oversubscribed" in one for one in texts)
     assert any("load 3.0" in one for one in texts)
 
 

@@ -23,9 +23,11 @@ from tests.tuner.test_campaign_file import written
 def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranks, "processing_units", lambda: 2)
     found = load(None, {})
-    assert found.ranks.nprocs == 4
+    assert found.ranks.nprocs == 2
     assert found.cases.sizes == sorted(SIZES)
     assert found.cases.guidelines == []
+    monkeypatch.setattr(ranks, "processing_units", lambda: 1)
+    assert load(None, {}).ranks.nprocs == 2
     monkeypatch.setattr(ranks, "processing_units", lambda: 16)
     assert load(None, {}).ranks.nprocs == 16
 

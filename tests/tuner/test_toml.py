@@ -50,6 +50,11 @@ def test_what_no_file_has(
 def test_what_has_no_end(tmp_path: Path, read: Callable[[Path], object]) -> None:
     path = tmp_path / "a file.toml"
     path.symlink_to("/dev/zero")
+    with pytest.raises(UsageError, match="it is a device, not a regular file"):
+        read(path)
+    path.unlink()
+    with path.open("wb") as file:
+        file.truncate(1 << 30)
     with pytest.raises(UsageError, match="longer than"):
         read(path)
 

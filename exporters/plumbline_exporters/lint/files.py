@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline_db import regular
 from plumbline_db.errors import UsageError
 from plumbline_exporters.finding import Context, Finding, NamedFile, in_order
 from plumbline_exporters.lint.formats import check, choose
@@ -68,7 +69,7 @@ def _unknown(line: int, name: str, error: UsageError) -> Finding:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with regular.open_file(path) as file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
             raise UsageError(f"{path} has more than {_MOST_BYTES} bytes: no such file has")

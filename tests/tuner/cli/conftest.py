@@ -71,7 +71,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     listed = f"{found}/.openmpi/mca-params.conf,/etc/openmpi-mca-params.conf"
     files = Knob("mca_base_param_files", listed, "string", False, {})
-    monkeypatch.setattr(OpenMpi, "knobs", lambda *_: {files.name: files} | in_file(found))
+    for asked in ("knobs", "reported_in"):
+        monkeypatch.setattr(OpenMpi, asked, lambda *_: {files.name: files} | in_file(found))
     here = simulated.toolchain()
     monkeypatch.setattr(fits, "installed", lambda *_: (here.family, here.installation))
     monkeypatch.setattr(paths.Layout, "preload", lambda *_: tmp_path / "libplumbline.so")

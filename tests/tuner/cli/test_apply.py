@@ -30,33 +30,37 @@ def test_dry_run_apply_and_rollback(finished: Finished, home: Path) -> None:
     said = plumbline("apply", "--user", "--dry-run", "--db", database)
     assert said.status == 0, said.err
     assert "+coll_tuned_use_dynamic_rules = 1\n" in said.out
-    assert f"{file} would be made" in said.err and "in force would be openmpi-4.1.4-4x" in said.err
+    assert f"{file} would be made" in said.err and "would be applied: openmpi-4.1.4-4x" in said.err
     assert list(home.iterdir()) == []
-    said = plumbline("apply", "--user", "--db", database)
+    said = plumbline("apply", "--no-proof", "--user", "--db", database)
     assert said.status == 0 and f"{file} was made" in said.err
     assert "(generation 1 of openmpi)" in said.err
-    assert plumbline("apply", "--user", "--db", database).err.count("nothing to change") == 1
+    assert (
+        plumbline("apply", "--no-proof", "--user", "--db", database).err.count("nothing to change")
+        == 1
+    )
     said = plumbline("rollback", "--user")
     assert said.status == 0 and f"{file} was removed" in said.err
     assert "-coll_tuned_use_dynamic_rules = 1\n" in said.out
-    assert "in force is nothing" in said.err and not file.exists()
+    assert "applied: nothing" in said.err and not file.exists()
 
 
 def test_what_the_library_does_not_read_has_an_exit_status(
     finished: Finished, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = OpenMpi().knobs(simulated.toolchain().installation)["mca_base_param_files"]
-    monkeypatch.setattr(OpenMpi, "knobs", lambda *_: {files.name: files})
-    said = plumbline("apply", "--user", "--db", finished[0])
+    for asked in ("knobs", "reported_in"):
+        monkeypatch.setattr(OpenMpi, asked, lambda *_: {files.name: files})
+    said = plumbline("apply", "--no-proof", "--user", "--db", finished[0])
     assert said.status == 3
-    assert "NOT IN FORCE: coll_tuned_use_dynamic_rules = 1: openmpi-4.1.4 says no such" in said.err
-    said = plumbline("apply", "--user", "--json", "--db", finished[0])
+    assert "NOT ACTIVE: coll_tuned_use_dynamic_rules = 1: openmpi-4.1.4 says no such" in said.err
+    said = plumbline("apply", "--no-proof", "--user", "--json", "--db", finished[0])
     assert said.status == 3 and len(said.json["not_in_force"]) > 1
     assert plumbline("rollback", "--user").status == 0
 
 
 def test_as_json(finished: Finished, home: Path) -> None:
-    done = plumbline("apply", "--user", "--json", "--db", finished[0]).json
+    done = plumbline("apply", "--no-proof", "--user", "--json", "--db", finished[0]).json
     assert (done["scope"], done["generation"], done["previous"], done["dry_run"]) == (
         "user",
         1,
@@ -73,7 +77,7 @@ def test_as_json(finished: Finished, home: Path) -> None:
 def test_in_a_tree_of_modules(finished: Finished, home: Path, open_folder: Path) -> None:
     """And by a real module command, where there is one."""
     tree = open_folder / "modules"
-    said = plumbline("apply", "--modules", tree, "--db", finished[0])
+    said = plumbline("apply", "--no-proof", "--modules", tree, "--db", finished[0])
     assert said.status == 0, said.err
     assert f"module use {tree} && module load plumbline/openmpi-4.1.4" in said.err
     ours = tree / "plumbline"
@@ -99,7 +103,7 @@ def test_a_library_that_was_updated(
     monkeypatch.undo()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setattr(OpenMpi, "find", lambda *_: [installation])
-    said = plumbline("apply", "--user", "--db", finished[0])
+    said = plumbline("apply", "--no-proof", "--user", "--db", finished[0])
     assert said.status == 1
     assert "is not applied: made for openmpi-4.1.4 (fingerprint 9d1c5f6a)" in said.err
     assert "has openmpi-4.1.4 (newer): the library was updated" in said.err
@@ -119,15 +123,13 @@ def test_the_doctor_knows_what_is_applied_and_whether_it_still_fits(
         return [f"{one.scope} {one.applied.number} {one.other}" for one in standing.standing(None)]
 
     assert told() == []
-    plumbline("apply", "--user", "--db", finished[0])
+    plumbline("apply", "--no-proof", "--user", "--db", finished[0])
     assert told() == ["user 1 None"]
-    (one,) = doctor._applied(None)
-    assert (
-        one.state == "fine"
-        and "generation 1 of openmpi is in force (--user): openmpi-4" in one.text
-    )
+    one = next(doctor._applied(None, finished[0]))
+    assert one.state == "notes"
+    assert "generation 1 of openmpi is applied (--user): openmpi-4" in one.text
     monkeypatch.setattr(fits, "other", lambda _: "made for another one")
-    (one,) = doctor._applied(None)
+    (one,) = doctor._applied(None, finished[0])
     assert one.state == "warns"
     assert one.text.endswith("made for another one; plumbline rollback --user takes it out")
     plumbline("rollback", "--user")
@@ -143,7 +145,7 @@ def test_nothing_there_to_roll_back(home: Path) -> None:
 
 def test_a_store_of_one_s_own_and_several_libraries(finished: Finished, home: Path) -> None:
     store = home / "store"
-    said = plumbline("apply", "--user", "--store", store, "--db", finished[0])
+    said = plumbline("apply", "--no-proof", "--user", "--store", store, "--db", finished[0])
     assert said.status == 0 and str(store / "openmpi" / "1") in said.out
     other = home / ".profile"
     lines = block("mpich", 1, ["true"])
@@ -161,7 +163,7 @@ def test_a_store_of_one_s_own_and_several_libraries(finished: Finished, home: Pa
     said = plumbline("rollback", "--user", "--store", store, "--name", "mpich")
     assert said.status == 0 and not other.exists()
     said = plumbline("rollback", "--user", "--store", store)
-    assert said.status == 0 and "in force is nothing" in said.err
+    assert said.status == 0 and "applied: nothing" in said.err
     assert not (home / ".openmpi").exists()
 
 

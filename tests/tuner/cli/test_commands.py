@@ -33,7 +33,7 @@ def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = tmp_path / "programs"
     (programs / "openmpi-4.1.4").mkdir(parents=True)
     (programs / "openmpi-4.1.4" / "libplumbline.so").touch()
-    here = paths.Layout(programs=programs, search_spaces=tmp_path)
+    here = paths.Layout(programs=programs, search_spaces=paths.layout().search_spaces)
     monkeypatch.setattr(paths, "layout", lambda: here)
 
 
@@ -258,7 +258,7 @@ def test_a_lost_file_can_be_written_again(
         path.unlink()
         said = plumbline("run", "--db", database, "--no-proof", "--", "true")
         assert said.status == 1
-        assert f"`plumbline export {one.format} --output {path.parent}`" in said.err
+        assert f"`plumbline export {one.format} --output {path.parent} --campaign " in said.err
         plumbline("export", one.format, "--output", path.parent, "--db", database)
         assert path.read_bytes() == confirmed
 

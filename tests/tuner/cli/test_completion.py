@@ -92,3 +92,12 @@ def test_in_the_shell_itself(environment: dict[str, str], tmp_path: Path, shell:
     words = [program, *quiet, "-c", ASKS[shell].format(script=script)]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60)
     assert {"MPI_Allgather", "MPI_Allgatherv"} <= set(done.stdout.split()), done.stderr
+
+
+def test_no_name_that_a_shell_would_carry_out_is_completed(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    with Database.open(tmp_path / "plumbline.db", write=True) as db:
+        for day, name in enumerate(("$(touch x)", 'a";touch', "--help", "c\x1b]0;x"), 2):
+            build.later(db, name, day)
+    assert completed(environment, "plumbline results --campaign ") == ["c-20250301-a"]

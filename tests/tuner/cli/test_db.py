@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import socket
 from pathlib import Path
 
 import msgspec
@@ -75,13 +76,14 @@ def test_campaigns_go_to_another_site(database: Path, tmp_path: Path) -> None:
     said = plumbline("db", "export", file, CAMPAIGN, "--db", database)
     assert said.out.startswith(f"{file}: {CAMPAIGN}, sha256 ")
     first = plumbline("db", "import", file, "--db", there)
-    assert first.out.startswith(f"{there}: {CAMPAIGN}, sha256 ")
+    came = f"{socket.gethostname()}:{CAMPAIGN}"
+    assert first.out.startswith(f"{there}: {came}, sha256 ")
     again = plumbline("db", "import", file, "--db", there)
     assert again.out == first.out.replace("\n", ", which is there already\n")
     (sent,) = plumbline("db", "import", file, "--json", "--db", there).json["runs"]
-    assert sent["run"] == CAMPAIGN and not sent["new"]
+    assert sent["run"] == came and not sent["new"]
     with Database.open(there) as db:
-        assert [one.id for one in campaigns.all_campaigns(db)] == [CAMPAIGN]
+        assert [one.id for one in campaigns.all_campaigns(db)] == [came]
 
 
 def _rows(text: str) -> list[dict[str, str]]:

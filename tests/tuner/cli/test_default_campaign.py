@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from plumbline.libraries import gate
 from plumbline_db import campaigns, exports, verdicts, winners
 from plumbline_db.connection import Database
 from plumbline_db.layout import verifies_only
@@ -32,7 +33,14 @@ def checked(starter: SimulatedStarter, tmp_path: Path) -> tuple[Path, str]:
         large = build.done(db)
         folder = tmp_path / "exports" / large.id
         preload = Path("/opt/plumbline/libplumbline.so")
-        bundle = load_bundle(db, large.id, folder, created=large.finished, preload_library=preload)
+        bundle = load_bundle(
+            db,
+            large.id,
+            folder,
+            gate.of_library,
+            created=large.finished,
+            preload_library=preload,
+        )
         for file in write(bundle, ["env"]):
             exports.put(db, large.id, file)
     assert plumbline("verify", *CHECK, "--db", database).status in (0, 3)
@@ -115,9 +123,9 @@ def test_apply_does(
     assert plumbline("verify", *CHECK, "--db", database).status in (0, 3)
     with Database.open(database) as db:
         assert campaigns.get(db, None).id != large
-    said = plumbline("apply", "--user", "--db", database)
+    said = plumbline("apply", "--no-proof", "--user", "--db", database)
     assert said.status == 0, said.err
-    assert f"in force is {large}" in said.err
+    assert f"applied: {large}" in said.err
     assert (home / ".openmpi" / "mca-params.conf").is_file()
     after = plumbline("apply", "--user", "--dry-run", "--json", "--db", database).json
     assert after["campaigns"] == before["campaigns"] == [large]
@@ -171,7 +179,7 @@ def test_no_winners_anywhere(starter: SimulatedStarter, tmp_path: Path, became: 
     assert said.status == 1
     assert "has no winners, and no other one here has" in said.err
     assert "`plumbline campaign` searches" in said.err
-    said = plumbline("apply", "--user", "--db", database)
+    said = plumbline("apply", "--no-proof", "--user", "--db", database)
     assert said.status == 1 and "found nothing better than the default" in said.err
     said = plumbline("export", "json", "--output", tmp_path / "out", "--db", database)
     assert said.status == 0 and "has no winners to put in force" in said.err

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
+import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from plumbline.cli import common
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
+from tests.tuner.cli.command import plumbline
 from tests.tuner.killed import READY, SMALL
 from tests.tuner.started import environment
 
@@ -67,3 +73,73 @@ def test_a_full_disk_is_said_once(words: list[str]) -> None:
     told = done.stderr.decode()
     assert done.returncode == 1 and told.startswith("plumbline: No space left on device"), told
     assert len(told.splitlines()) == 1, told
+
+
+HOSTILE = "a\x1b]0;owned\x07b\x9b31mc\x1b[31md\u202ee\u2028f\x7fg\rh\te\né"
+CLEANED = "a]0;ownedb31mc[31mdefgh\te\né"
+SHOWS = f"""
+import sys
+import click
+from rich.text import Text
+from plumbline.cli import common, streams
+streams.prepare()
+hostile = {HOSTILE!r}
+click.echo(hostile)
+common.remark(hostile)
+table = common.titled(hostile.replace(chr(10), ""), ["one"])
+table.add_row(Text(hostile.partition(chr(10))[0], style="red"))
+common.show(table)
+common.console(stderr=True).print(Text(hostile))
+print(hostile)
+"""
+
+
+def test_no_text_commands_a_pipe_s_reader() -> None:
+    words = [sys.executable, "-c", SHOWS]
+    done = subprocess.run(words, env=environment(), capture_output=True, check=True)
+    text = (done.stdout + done.stderr).decode()
+    assert text.count("a]0;ownedb31mc") == 6 and CLEANED in text
+    assert not set("\x1b\x07\x9b\u202e\u2028\x7f\r") & set(text)
+
+
+def test_no_text_commands_a_terminal_whose_colours_stay() -> None:
+    """Control sequences are rich's own: of colours, and of them alone."""
+    master, slave = pty.openpty()
+    words = [sys.executable, "-c", SHOWS]
+    variables = environment() | {"TERM": "xterm-256color", "COLUMNS": "80"}
+    with subprocess.Popen(words, env=variables, stdout=slave, stderr=slave) as command:
+        os.close(slave)
+        found = b""
+        while piece := _read(master):
+            found += piece
+        assert command.wait(60) == 0
+    os.close(master)
+    text = found.decode().replace("\r\n", "\n")
+    assert "\x1b[31m" in text and "\x1b[1m" in text
+    without = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    assert not set("\x1b\x07\x9b\u202e\u2028\x7f\r") & set(without)
+    assert without.count("ownedb31mc[31mdefg") == 5
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # its end
+        return b""
+
+
+def test_json_keeps_every_character(capsys: pytest.CaptureFixture[str]) -> None:
+    common.print_json({"name": HOSTILE})
+    out = capsys.readouterr().out
+    assert json.loads(out) == {"name": HOSTILE}
+    assert not set("\x1b\x07\x9b\u202e\u2028\x7f\r") & set(out)
+
+
+def test_no_memory_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("plumbline.core.guidelines.load", full)
+    said = plumbline("guidelines")
+    assert said.status == 1 and said.err.startswith("plumbline: out of memory: ")
+    assert said.err.count("\n") == 1

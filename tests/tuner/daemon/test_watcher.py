@@ -107,7 +107,7 @@ def test_a_change_is_confirmed_searched_applied_and_kept(site: Site) -> None:
     done = until(site, watcher, Step.CONFIRM)
     ((_, row),) = alarms.retunings(site.db)
     assert row.state == "kept", row.detail
-    assert "in force and confirmed" in done.told[0].what
+    assert "applied and confirmed" in done.told[0].what
     assert {one.state for _, one in alarms.every(site.db)} == {"removed"}
     # Other winners are in force as they were.
     source = there.source(site.campaign)
@@ -201,7 +201,7 @@ def test_what_was_applied_by_half_is_applied_as_a_whole(
     assert "generation 1 was applied" in done.told[0].what
     assert {path.name for path in modules(site)} == {"openmpi-4.1.4", "openmpi-4.1.4.lua"}
     # What was learnt before is there to confirm it by.
-    assert "in force and confirmed" in until(site, watcher, Step.CONFIRM).told[0].what
+    assert "applied and confirmed" in until(site, watcher, Step.CONFIRM).told[0].what
 
 
 def modules(site: Site) -> Iterator[Path]:
@@ -229,7 +229,7 @@ def test_files_that_were_spoilt_are_written_again(site: Site) -> None:
     ((_, row),) = alarms.retunings(site.db)
     assert (row.state, row.search, row.previous, row.generation) == ("kept", None, 1, 2), row
     assert "changed since they were written: ompi-rules.conf" in row.because
-    assert "in force and confirmed" in done.told[0].what
+    assert "applied and confirmed" in done.told[0].what
     assert {one.state for _, one in alarms.every(site.db)} == {"removed"}
     assert site.work().in_force.changed == []
 

@@ -1,4 +1,4 @@
-"""Which sizes race first, what the others start from, what earlier campaigns left."""
+"""Which sizes race first, what the others start from, what earlier campaigns of this site left."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plumbline.libraries import gate
 from plumbline.search.race.evidence import Evidence
 from plumbline.search.race.neighbours import SPAN, around, earlier, grid_sizes, unbeaten
 from plumbline.search.space.candidates import Candidate
@@ -61,9 +62,10 @@ def test_of_straight_lines_none_is_lost_that_may_win_in_between(
 def test_earlier_campaigns_with_this_library_the_nearest_number_of_ranks_first(
     db: Database, campaign: Campaign
 ) -> None:
-    def past(name: str, nprocs: int, finished: str, variant: str) -> None:
+    def past(name: str, nprocs: int, finished: str, variant: str, host: str = "") -> None:
+        key = campaigns.key_from(host, name) if host else name
         one = msgspec.structs.replace(
-            campaign, id=name, key=name, nprocs=nprocs, state="running", started="2025-01-01T00:00Z"
+            campaign, id=name, key=key, nprocs=nprocs, state="running", started="2025-01-01T00:00Z"
         )
         campaigns.put(db, one)
         campaigns.put(db, msgspec.structs.replace(one, state="finished", finished=finished))
@@ -72,7 +74,9 @@ def test_earlier_campaigns_with_this_library_the_nearest_number_of_ranks_first(
     past("far", 64, "2025-01-02T00:00Z", "allreduce_far")
     past("near", 8, "2025-01-02T00:00Z", "allreduce_near")
     past("later", 4, "2999-01-01T00:00Z", "allreduce_later")
-    at = earlier(db, campaign.id)
+    past("imported", 4, "2025-01-02T00:00Z", "allreduce_imported", host="node7")
+    past("edited", 4, "2025-01-02T00:00Z", "../../edited")
+    at = earlier(db, campaign.id, gate.of_library(build.LIBRARY))
     assert at(Target("MPI_Allreduce", 16384)) == [
         Candidate("allreduce_near"),
         Candidate("allreduce_far"),

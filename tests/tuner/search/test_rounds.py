@@ -130,7 +130,9 @@ def test_a_pattern_that_stays_violated_is_searched_twice_and_no_more(rounds: Rou
     assert rounds.stuck(table) == rounds.fresh(table) == []
 
 
-@pytest.mark.parametrize(("low", "high", "races"), [(512, 1024, True), (128, 256, False)])
+@pytest.mark.parametrize(
+    ("low", "high", "races"), [(128, 1024, True), (8, 32, True), (32, 128, False)]
+)
 def test_a_mockup_waits_only_where_one_of_ours_answers_its_calls(
     lab: Lab, low: int, high: int, races: bool
 ) -> None:

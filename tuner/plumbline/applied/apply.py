@@ -14,6 +14,7 @@ from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place
 from plumbline.libraries import Family, Installation
 from plumbline.system import paths
+from plumbline_db import regular
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import fixed
 from plumbline_db.records import EVERY_FUNCTION, Machine
@@ -219,7 +220,7 @@ def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:
             names = {file.prefix + name: value for name, value in ours.items()}
             for path in place.overridden:
                 if path.is_file():
-                    text = path.read_text(errors="replace")
+                    text = regular.text(path, "replace")
                     said = conflicts.in_parameters(text, ours, file, None)
                     found += [f"{path}: {conflict}; ours is heard first" for conflict in said]
             if file.elsewhere in wish.environment:
@@ -227,6 +228,11 @@ def _notes(place: Place, wish: Wish, bundle: Bundle) -> list[str]:
         else:
             names = ours
         found += conflicts.in_environment(wish.environment, names)
+    found += [
+        f"{campaign.id} was imported from {campaign.imported_from}: nothing of it was measured here"
+        for campaign in [*bundle.others, bundle.campaign]
+        if campaign.imported_from
+    ]
     found += [
         f"{campaign.id} was measured with more ranks than processing units: it holds for that"
         for campaign in [*bundle.others, bundle.campaign]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline_db import regular
 from plumbline_db.errors import PlumblineError, TryLaterError
 
 
@@ -47,7 +48,7 @@ def read(path: Path) -> FileAsItIs:
         real = path.resolve()
         if real.exists() and not real.is_file():
             raise PlumblineError(f"{path} is no plain file; nothing can be written there")
-        return FileAsItIs(path, real, real.read_bytes() if real.exists() else None)
+        return FileAsItIs(path, real, regular.read(real) if real.exists() else None)
     except (OSError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "a link that leads to itself"
         raise PlumblineError(f"cannot read {path}: {reason}") from error

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from plumbline.applied import files
-from plumbline_db import own
+from plumbline_db import own, regular
 from plumbline_db.errors import PlumblineError, TryLaterError
 from plumbline_db.records import Campaign, Library, Machine, Winner
 
@@ -99,7 +99,7 @@ class Store:
         for inside in [path, *self.path(number).glob("*")]:
             own.require(inside, self.folder.parent)
         try:
-            return msgspec.json.decode(path.read_bytes(), type=Generation)
+            return msgspec.json.decode(regular.read(path), type=Generation)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError) as error:
@@ -110,7 +110,7 @@ class Store:
         folder = self.path(one.number)
         try:
             return all(
-                sha256((folder / name).read_bytes()) == known for name, known in one.files.items()
+                sha256(regular.read(folder / name)) == known for name, known in one.files.items()
             )
         except OSError:
             return False

@@ -21,8 +21,9 @@ class Change(msgspec.Struct, frozen=True):
 class AppliedOutcome(msgspec.Struct, frozen=True):
     """`generation` is in force then (0: nothing), `previous` was before; they are equal, and
     `changes` is empty, where nothing was to be done. `files` are those of the generation.
-    `not_in_force`: what the library says it does not read. `notes` are what a cautious person wants
-    to know."""
+    `not_in_force`: the reasons why the library does not use what was written. `active`: how it is
+    known that the library uses it. `not_checked`: why that could not be checked. `notes` are what a
+    cautious person wants to know."""
 
     scope: str
     name: str
@@ -35,4 +36,6 @@ class AppliedOutcome(msgspec.Struct, frozen=True):
     files: list[str] = []
     left_out: list[str] = []
     not_in_force: list[str] = []
+    active: list[str] = []
+    not_checked: list[str] = []
     notes: list[str] = []

@@ -12,6 +12,7 @@ import msgspec
 
 from plumbline import libraries
 from plumbline.libraries import Family, Installation, ReadsParameterFiles
+from plumbline.system import process
 from plumbline_db.errors import PlumblineError
 
 Scope = Literal["user", "site", "modules"]
@@ -142,6 +143,22 @@ def _login_file(environment: Mapping[str, str]) -> tuple[Path, Form]:
         f"what {shell} reads at login is not known here: source plumbline.sh of an export "
         "yourself, or use --modules"
     )
+
+
+def login_environment(environment: Mapping[str, str], *, of_site: bool) -> dict[str, str]:
+    """Return the variables of a new login shell that starts in `environment`: the user's own, or
+    the sh of any user. Raises PlumblineError where its shell cannot be asked."""
+    shell = "/bin/sh" if of_site else environment.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell
+    if Path(shell).name in ("csh", "tcsh"):
+        raise PlumblineError(f"{shell} starts no login shell for a command")
+    done = process.run(
+        [shell, "-l", "-c", "exec env -0"], timeout_seconds=20, environment=environment
+    )
+    if done.status != 0:
+        raise PlumblineError(
+            f"a new login shell ({shell}) ends with status {done.status}: {done.stderr.strip()}"
+        )
+    return dict(word.split("=", 1) for word in done.stdout.split("\0") if "=" in word)
 
 
 def site_root(mpi_prefix: Path | None, name: str | None) -> Path:

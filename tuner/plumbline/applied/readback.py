@@ -1,40 +1,91 @@
-"""Whether the library itself says that it reads what was applied."""
+"""What the library reports about the parameters that were applied: in the environment of a plain
+mpirun, with the variables of the user's shell and all parameter files."""
 
 from __future__ import annotations
+
+import os
+from collections.abc import Mapping
 
 import msgspec
 
 from plumbline.applied import files
 from plumbline.applied.blocks import find
+from plumbline.applied.generations import Generation
 from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place
-from plumbline.libraries import Family, Installation, Knob
+from plumbline.libraries import Family, Installation, Knob, ReadsParameterFiles
 from plumbline_exporters import families
 
 
 def noted(
     done: AppliedOutcome, place: Place, family: Family, installation: Installation
 ) -> AppliedOutcome:
-    """`done` with what it says; where only shells read the file, there is nobody to ask."""
+    """Return `done` with what the library reports. A file that only shells read has no reader that
+    could be asked."""
     read = [where for where in place.where if where.form == "parameters"]
-    if not read:
+    if not read or not isinstance(family, ReadsParameterFiles):
         return done
-    library, knobs = installation.library, family.knobs(installation)
-    wrong, seen = [], 0
+    library = installation.library
+    ours: dict[str, str] = {}
     for where in read:
         block = find(files.read(where.path).text, place.name)
-        for line in families.parameter_file(library).read(block.text if block else ""):
-            knob = knobs.get(line.name)
-            if knob is None or not _same(knob, line.value or ""):
-                said = f"{knob.value} ({knob.source})" if knob else "no such parameter"
-                wrong.append(f"{line.name} = {line.value}: {library.id} says {said}")
-            else:
-                seen += 1
+        ours |= _lines(library.family, block.text if block else "")
+    reported = family.reported_in(installation, plain_environment(family, installation))
+    wrong = differing(ours, reported, family, library.id)
     notes = list(done.notes)
-    if seen and not wrong:
+    if ours and not wrong:
         asked = families.of(library).question(library)
         notes.append(f"{asked.tool if asked else family.name} of {library.id} reports these values")
     return msgspec.structs.replace(done, notes=notes, not_in_force=wrong)
+
+
+def plain_environment(family: Family, installation: Installation) -> dict[str, str]:
+    """The environment that a plain mpirun of the user has in this shell."""
+    return os.environ | installation.environment | family.environment(installation)
+
+
+def parameters_of(one: Generation) -> dict[str, str]:
+    """Return the lines of a generation that the library reads by itself."""
+    found: dict[str, str] = {}
+    for target in one.targets:
+        if target.kind == "lines":
+            found |= _lines(one.library.family, target.text)
+    return found
+
+
+def _lines(family_name: str, text: str) -> dict[str, str]:
+    file = families.families()[family_name].parameter_file
+    lines = file.read(text) if file is not None else []
+    return {line.name: line.value or "" for line in lines}
+
+
+def differing(
+    ours: Mapping[str, str], reported: Mapping[str, Knob], family: ReadsParameterFiles, library: str
+) -> list[str]:
+    """Return a sentence, with the remedy, for each parameter that has another value than ours."""
+    wrong = []
+    for name, value in ours.items():
+        knob = reported.get(name)
+        if knob is not None and _same(knob, value):
+            continue
+        said = f"{knob.value} ({knob.source or 'default'})" if knob else "no such parameter"
+        remedy = f": {family.undoing(knob)}" if knob and knob.source else ""
+        wrong.append(f"{name} = {value}: {library} says {said}{remedy}")
+    others = silencers(ours, reported, family) if wrong else ""
+    return [f"{sentence}{others}" for sentence in wrong]
+
+
+def silencers(
+    ours: Mapping[str, str], reported: Mapping[str, Knob], family: ReadsParameterFiles
+) -> str:
+    """Name the parameters of others that may take ours out of use, and how to undo them. Empty
+    where nobody has set one."""
+    found = [
+        f"{knob.name} = {knob.value} ({family.undoing(knob)})"
+        for knob in reported.values()
+        if knob.source and knob.name not in ours and family.silencing.match(knob.name)
+    ]
+    return f"; these may be the reason: {', '.join(found)}" if found else ""
 
 
 def _same(knob: Knob, written: str) -> bool:

@@ -9,6 +9,8 @@ from plumbline.applied import conflicts
 from plumbline.applied.blocks import block, find, without
 from plumbline.applied.generations import PRELOAD, Source
 from plumbline.applied.places import Place, Where
+from plumbline.libraries import gate
+from plumbline_db import regular
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library, Machine
 from plumbline_exporters import (
@@ -37,6 +39,7 @@ def bundle(
         winners=[winner for source in sources for winner in source.winners],
         created=newest.finished,
         directory=directory,
+        refusal=gate.of_library(library),
         preload_library=directory / PRELOAD,
         unsafe=unsafe,
         others=[source.campaign for source in sources[:-1]],
@@ -68,7 +71,7 @@ def of_target(place: Place, where: Where, number: int, made: Bundle) -> str:
     about = [
         quoting.comment(f"{made.library.id}, fingerprint {made.library.fingerprint}"),
         *(
-            quoting.comment(f"campaign {campaign.id}, {campaign.nprocs} ranks")
+            quoting.comment(f"campaign {campaign.named}, {campaign.nprocs} ranks")
             for campaign in [*made.others, made.campaign]
         ),
     ]
@@ -121,7 +124,7 @@ def require_free(place: Place, where: Where, text: str, made: Bundle) -> None:
         ]
         for path in place.overrides:
             if path.is_file():
-                text = without(path.read_text(errors="replace"), place.name)
+                text = without(regular.text(path, "replace"), place.name)
                 said = conflicts.in_parameters(text, ours, file, made.library)
                 found += [(path, conflict) for conflict in said]
     else:

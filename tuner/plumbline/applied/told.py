@@ -1,4 +1,4 @@
-"""Whether what was applied is in force where it should be, for Prometheus."""
+"""Whether the files of what was applied are as they were written, for Prometheus."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def _collect(scrape: Scrape, roots: Sequence[tuple[Scope, Path]]) -> Iterator[Me
     )
     whole = GaugeMetricFamily(
         "plumbline_applied_in_force",
-        "Whether each file of that generation is there and as it was written.",
+        "Whether each file of that generation is there and as it was written. Whether the library "
+        "uses it, plumbline doctor checks.",
         labels=names,
     )
     for scope, store in standing.stores(roots):

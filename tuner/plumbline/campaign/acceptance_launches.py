@@ -94,7 +94,8 @@ class AcceptanceLaunches:
         by_winner: dict[int, list[HypothesisState[Trial]]] = {}
         for row in rows:
             trial = row.hypothesis.key
-            if trial.where == own and not trial.beyond and row.word == "holds":
+            near = not (trial.beyond or trial.far)
+            if trial.where == own and near and row.word == "holds":
                 row.comparison = paired_ratio(list(self.logs[trial].values()), confidence)
                 by_winner.setdefault(trial.winner, []).append(row)
         found = []
@@ -120,7 +121,7 @@ class AcceptanceLaunches:
             self._plan,
             seed=self._plan.seed + _SEEDS * (suite.round + 1) + before,
             blocks=min(blocks or self._plan.blocks, self._plan.blocks),
-            cases=tuple(dict.fromkeys(side for trial in trials for side in trial.sides())),
+            cases=tuple(dict.fromkeys(side for trial in trials for side in trial.planned())),
         )
         plan = store.filled(suite, plan)
         series = Series(store, suite, plan, self._environment, self._placement)
@@ -132,7 +133,7 @@ class AcceptanceLaunches:
         wrong = self._wrong(suite.name, times)
         for trial in trials:
             ours, theirs = trial.sides()
-            if ours in series.dropped:
+            if trial.planned()[0] in series.dropped:
                 self.reasons[trial] = "launches failed with it under way"
             for side in (ours, theirs):
                 if side in wrong:

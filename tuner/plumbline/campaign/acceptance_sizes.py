@@ -20,7 +20,7 @@ from plumbline.campaign.circumstances import (
 from plumbline.core.configuration import Configuration
 from plumbline.core.plan import PlanCase
 from plumbline.search.outcome import deciding, holds
-from plumbline.search.ranges import piece
+from plumbline.search.ranges import far_sizes, piece
 from plumbline.search.space.candidates import DEFAULT, Candidate
 from plumbline.search.space.cells import Target
 from plumbline.settings import Settings
@@ -29,6 +29,7 @@ from plumbline.verify.statistics import Comparison
 from plumbline_db.records import UNBOUNDED_BYTES, Tried, Winner
 
 _NEIGHBOURS = 3  # sizes on either side that a winner is tried for beyond its range
+FAR_REPS = 2  # calls in a block at a size far above the measured ones
 
 # A winner's size with the campaign's own class of types, or with the others.
 Part = tuple[int, Target, bool]
@@ -36,7 +37,8 @@ Part = tuple[int, Target, bool]
 
 class Trial(msgspec.Struct, frozen=True):
     """One hypothesis: is the candidate slower there than the library as it is? `winner` is its
-    number among those that are tried; the cell may lie `beyond` its range."""
+    number among those that are tried; the cell may lie `beyond` its range, or `far` above all
+    measured sizes, where the calls are long and a few of them are enough."""
 
     winner: int
     beyond: bool
@@ -45,6 +47,7 @@ class Trial(msgspec.Struct, frozen=True):
     where: Circumstance
     foreign: bool = False  # of a type that the winner's rule may leave out, if it must
     reserve: bool = False  # of a second choice, tried beside what holds the size
+    far: bool = False
 
     @property
     def size(self) -> tuple[int, Target]:
@@ -61,6 +64,11 @@ class Trial(msgspec.Struct, frozen=True):
     def sides(self) -> tuple[PlanCase, PlanCase]:
         cell = (self.target.function, self.target.bytes)
         return self.where.case(self.candidate.case(*cell)), self.where.case(DEFAULT.case(*cell))
+
+    def planned(self) -> list[PlanCase]:
+        """Return the sides as a plan has them."""
+        reps = FAR_REPS if self.far else 0
+        return [msgspec.structs.replace(side, reps=reps) for side in self.sides()]
 
 
 Rows = Sequence[HypothesisState[Trial]]
@@ -95,6 +103,7 @@ def trials(
             *(number, beyond, Target(winner.function, size), candidate_of(winner), where),
             foreign=not beyond and _is_foreign(winner, where, settings),
             reserve=number >= len(fresh),
+            far=size in far_sizes(winner, measured[winner.function]),
         )
         for number, winner in enumerate([*fresh, *reserves])
         for beyond, sizes in (
@@ -104,6 +113,8 @@ def trials(
         if not (beyond and number >= len(fresh))
         for size in sizes
         for where in everywhere(settings, PlanCase(winner.function, size), crowded=crowded)
+        if where.data == settings.cases.data
+        or size not in far_sizes(winner, measured[winner.function])
     ]
 
 
@@ -137,8 +148,8 @@ def _is_foreign(winner: Winner, where: Circumstance, settings: Settings) -> bool
 
 def _held(winner: Winner, measured: Sequence[int]) -> list[int]:
     """The measured sizes in its range, also those that others decide, which may lose their place;
-    and its ends."""
-    sizes = set(measured)
+    and its ends, or the sizes far above the measured ones where it has no upper end."""
+    sizes = {*measured, *far_sizes(winner, measured)}
     if winner.bytes_to != UNBOUNDED_BYTES:
         sizes |= {winner.bytes_from, winner.bytes_to} - {0}
     return sorted(size for size in sizes if holds(winner, Target(winner.function, size)))
@@ -220,12 +231,18 @@ def _kept(
             above = sorted(size for size in by_size if size > held[-1])
             low = _extended(low, held[0], below, beyond)
             high = _extended(high, held[-1], above, beyond)
-        inside = [row for size in by_size if low <= size <= high for row in by_size[size]]
+        near = [
+            row
+            for size in by_size
+            if low <= size <= high
+            for row in by_size[size]
+            if not row.hypothesis.key.far
+        ]
         part = msgspec.structs.replace(
             part,
             bytes_from=min(part.bytes_from, low),
             bytes_to=max(part.bytes_to, high),
-            tried=_tried(_of(inside, foreign=False) if narrow else inside, settings, binding),
+            tried=_tried(_of(near, foreign=False) if narrow else near, settings, binding),
         )
         if why := _without_gain(part):
             found.refused.append((part, why))

@@ -80,6 +80,18 @@ def proven(files: Files, environment: Mapping[str, str]) -> list[str]:
     return evidence.told
 
 
+def evidence(files: Files, environment: Mapping[str, str]) -> proof.Proof:
+    """Return what tamper checks of all winners of `files` show in `environment`, with ranks that
+    are started as the campaign started them. Raises PlumblineError when no ranks can be started."""
+    ranks = starting.starter(files.toolchain, files.settings)
+    plan = _short(files, PlanCase("MPI_Bcast", 1, data=Data()))
+    run, _ = _launch(ranks, "start", 0, plan, _beyond(ranks, environment))
+    if run.failure is not None:
+        reason = f"{run.failure.text}: {_first_words(run.stderr)}".rstrip(": ")
+        raise PlumblineError(f"no ranks can be started here ({reason})")
+    return _prove(ranks, files, environment, files.winners)
+
+
 def shown(files: Files, environment: Mapping[str, str], start: Start, shared: Path) -> Shown:
     """The same for ranks that the command `start` begins; `environment` is the application's own.
     Raises PlumblineError when none of the winners that apply is in force, or nothing can be
@@ -115,7 +127,7 @@ def applying(files: Files, environment: Mapping[str, str], seen: Shown) -> str:
     numbers = sorted({winner.nprocs for winner in files.winners})
     theirs = "communicators of " + " or ".join(map(str, numbers)) + " ranks"
     every = counted(len(files.winners), "winner")
-    of_the_campaign = f"of {files.campaign.id}"
+    of_the_campaign = f"of {files.campaign.named}"
     layout, silent = seen.layout, len(seen.silent)
     met = [each for each in files.winners if applies(files, environment, each, layout)]
     in_force = len(met) - silent

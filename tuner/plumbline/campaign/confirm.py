@@ -18,6 +18,7 @@ from plumbline.core.guidelines import LIBRARY, Guidelines
 from plumbline.core.plan import PlanCase
 from plumbline.measure import experiment, tables
 from plumbline.measure.launches import LaunchStore
+from plumbline.search import ranges
 from plumbline.search.fixed_point import is_part
 from plumbline.search.outcome import deciding, holds
 from plumbline.search.space.cells import Target
@@ -31,6 +32,10 @@ from plumbline.verify.sequential import (
 )
 from plumbline.verify.statistics import Comparison, paired_ratio, slower
 from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
+
+# What removes no violation must gain as much.
+LEAST_GAIN = 0.05
+_FAR_REPS = 2  # calls in a block at a size far above the measured ones
 
 
 class Confirmation(msgspec.Struct, frozen=True):
@@ -60,13 +65,15 @@ def confirm(
 ) -> Confirmation:
     """`environment` puts the exported files in force, which change none of the `reference_cases`;
     `table`, of the same suite, is looked at as far as there are pairs. No launches are added to see
-    the gain of winners that were confirmed beside others `earlier`, and of those that were seen to
-    be `faster` in launches that have both; nor for cells that no winner reaches, or none that was
-    not there then."""
+    the gain of winners that were confirmed beside others `earlier`, nor for cells that no winner
+    reaches, or none that was not there then. Winners that were seen to be `faster` in launches
+    that have both sides were compared there at sizes far above the table's as well."""
     confirmed = earlier.winners if earlier else []
     built_on = reach.built_on(guidelines)
-    left = [case for case in table.planned if case.variant == "default" and not case.ranks]
-    others = [case for case in table.planned if case not in set(left)]
+    of_table = [case for case in table.planned if case.variant == "default" and not case.ranks]
+    others = [case for case in table.planned if case not in set(of_table)]
+    far_cases = _far_cases([one for one in winners if one not in faster], of_table, settings)
+    left = [*of_table, *far_cases]
     new_pairs = partial(Pairs, store, settings, environment, winners, reference_cases)
     pairs = new_pairs()
     fresh = pairs.add(suite, settings.sampling.launches, left, others, seed=settings.sampling.seed)
@@ -74,7 +81,8 @@ def confirm(
     settled = {target_of(case) for case in left if not reaching(winners, target_of(case), built_on)}
     if earlier:
         settled |= _settled(earlier, winners, built_on)
-    looks = _Looks(pairs, winners, [*confirmed, *faster], settled, settings)
+    far = {target_of(case) for case in far_cases}
+    looks = _Looks(pairs, winners, confirmed, settled, far, settings)
     looks.look(fresh)
     verdicts = table.look()
     _, *later = experiment.looks(tables.design_of(settings))
@@ -127,11 +135,45 @@ def confirm(
         built_on,
         lost,
         confirmed=confirmed,
-        faster=faster,
     )
-    measured = {cell for cell in pairs.ratios if cell not in harm and cell not in lost}
+    doubtful = {
+        cell: why for cell, why in looks.doubtful().items() if cell not in harm and cell not in lost
+    }
+    perhaps = _of_doubtful(kept, doubtful)
+    kept = [winner for winner in kept if winner not in [gone for gone, _ in perhaps]]
+    measured = pairs.ratios.keys() - harm.keys() - lost - doubtful.keys()
     known = _settled(earlier, winners, built_on) - pairs.ratios.keys() if earlier else set()
-    return Confirmation(kept, dropped, verdicts, list(winners), sorted(measured | known))
+    return Confirmation(kept, dropped + perhaps, verdicts, list(winners), sorted(measured | known))
+
+
+def _far_cases(
+    winners: Sequence[Winner], of_table: Sequence[PlanCase], settings: Settings
+) -> list[PlanCase]:
+    """Return the library's calls at sizes far above those of the table, for winners without an
+    upper end. The calls are long, so a few of them are enough."""
+    sizes: dict[str, list[int]] = {}
+    for case in of_table:
+        sizes.setdefault(case.function, []).append(case.bytes)
+    reps = 0 if settings.ranks.simulate else min(_FAR_REPS, settings.sampling.reps)
+    found = [
+        PlanCase(function, size, reps=reps)
+        for winner in winners
+        for function, measured in sizes.items()
+        if winner.function in (function, EVERY_FUNCTION)
+        for size in ranges.far_sizes(winner, measured)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _of_doubtful(
+    kept: Sequence[Winner], doubtful: Mapping[Target, str]
+) -> list[tuple[Winner, str]]:
+    """Return the winners that decide a doubtful cell, with the reason."""
+    return [
+        (winner, f"{cell.function} at {cell.bytes} B may be slower: {doubtful[cell]}")
+        for winner in kept
+        if (cell := next((one for one in doubtful if deciding(kept, one) is winner), None))
+    ]
 
 
 def _settled(earlier: Confirmation, winners: Sequence[Winner], built_on: BuiltOn) -> set[Target]:
@@ -144,7 +186,8 @@ def _settled(earlier: Confirmation, winners: Sequence[Winner], built_on: BuiltOn
 
 class _Looks:
     """What the pairs say, look by look: `speeds`, the ratio of each winner over its cells, with an
-    interval that pays for all looks (None: no pair has its cells); and which cells are slower."""
+    interval that pays for all looks (None: no pair has its cells); and which cells are slower. The
+    cells at `far` sizes count for no gain."""
 
     def __init__(
         self,
@@ -152,6 +195,7 @@ class _Looks:
         winners: Sequence[Winner],
         known: Sequence[Winner],
         settled: Collection[Target],
+        far: set[Target],
         settings: Settings,
     ) -> None:
         self.speeds: list[Comparison | None] = [None for _ in winners]
@@ -159,6 +203,7 @@ class _Looks:
         self._winners = winners
         self._known = known
         self._settled = settled
+        self._far = far
         self._design = tables.design_of(settings)
         self._alpha = settings.claims.alpha
         self._compare = tables.compare_of(settings)
@@ -175,11 +220,12 @@ class _Looks:
         """`fresh`: the cells that the last pairs measured."""
         ratios = self._pairs.ratios
         self._harm.look(lambda cell: ratios[cell] if cell in fresh else None)
+        near = {cell: logs for cell, logs in ratios.items() if cell not in self._far}
         confidence = self._design.confidence(self._look, self._alpha)
         for number, winner in enumerate(self._winners):
             if self._look == 0 or _unclear(self.speeds[number]):
                 self.speeds[number] = speed(
-                    winner, self._winners, ratios, self._pairs.beside, confidence, self._compare
+                    winner, self._winners, near, self._pairs.beside, confidence, self._compare
                 )
         self._look += 1
 
@@ -193,11 +239,12 @@ class _Looks:
         suspects = {
             state.hypothesis.key
             for state in self._harm.open()
-            if state.hypothesis.key not in self._settled and self._may_be_slower(state)
+            if state.hypothesis.key not in self._settled
+            and (state.hypothesis.key in self._far or self._may_be_slower(state))
         }
         return suspects | {
             cell
-            for cell in self._pairs.ratios
+            for cell in self._pairs.ratios.keys() - self._far
             if any(deciding(self._winners, cell) is winner for winner in unclear)
         }
 
@@ -209,6 +256,14 @@ class _Looks:
             and found.ratio > limit
             and may_be_found(found, limit, self._design, state.look, self._alpha)
         )
+
+    def doubtful(self) -> dict[Target, str]:
+        """Return the far cells that are not known to be as fast as before, with the reason."""
+        return {
+            state.hypothesis.key: state.reason or "not seen again"
+            for (state,) in self._harm.cells
+            if state.hypothesis.key in self._far.difference(self._settled) and state.word != "holds"
+        }
 
     def slower(self) -> dict[Target, Comparison]:
         """Cells that are slower than before: significant after correction for the number of cells
@@ -288,17 +343,15 @@ def judge_winners(
     lost: Collection[Target] = (),
     *,
     confirmed: Sequence[Winner] = (),
-    faster: Sequence[Winner] = (),
 ) -> tuple[list[Winner], list[tuple[Winner, str]]]:
-    """Keeps a winner if its cells are not slower than the default's in cold launches, and it is
-    significantly faster over them, or no slower and what it was chosen for holds or it is known to
-    be faster; one of ours that is known to be faster only must not be surely slower.
+    """Keep a winner if its cells are not slower than the default's in cold launches, it is
+    significantly faster over them, and it removes a violation or gains LEAST_GAIN.
 
     `speeds`: of each winner, tuned over default; `cells`: what was measured; `slower`: the cells
     that are slower than before; `built_on`: which functions a library may build a function on;
     `lost`: cells that give no (or a wrong) result with the files in force, and did without;
-    `confirmed`, `faster`: winners that are known to be faster, and need not be so significantly in
-    few launches; the speed-ups of those that are confirmed stay."""
+    `confirmed`: winners that were significantly faster in an earlier turn, and need not be so again
+    in few launches; their speed-ups stay."""
     held, violated = named(verdicts, "holds"), named(verdicts, "violated")
     kept: list[Winner] = []
     dropped: list[tuple[Winner, str]] = []
@@ -325,15 +378,9 @@ def judge_winners(
         if speed is None:
             dropped.append((winner, "no pair of launches has its cells"))
             continue
-        clearly = speed.high is not None and speed.high < 1
         cured = any((winner.function, name) in held for name in winner.removes)
-        known = before or any(is_part(winner, earlier) for earlier in faster)
-        # A knob was switched otherwise when it was accepted: what counts is how users have it.
-        of_ours = winner.variant != LIBRARY
-        surely_slower = speed.low is not None and speed.low > 1
-        stays = ((cured or known) and speed.ratio <= 1) or (known and of_ours and not surely_slower)
-        if not (clearly or stays):
-            dropped.append((winner, f"no gain is left cold: {_text(speed)} times the default"))
+        if why := _refusal(winner, speed, cured=cured, confirmed=before):
+            dropped.append((winner, why))
             continue
         removes = [name for name in winner.removes if (winner.function, name) not in violated]
         if before:
@@ -374,6 +421,18 @@ def judge_winners(
         kept = [winner for winner in kept if winner not in gone]
         dropped += [(winner, f"{text}, and no winner reaches it but by {what}") for winner in gone]
     return kept, dropped
+
+
+def _refusal(winner: Winner, speed: Comparison, *, cured: bool, confirmed: bool) -> str:
+    """Return why a winner is not worth a rule; empty: it is."""
+    clearly = speed.high is not None and speed.high < 1
+    surely_slower = speed.low is not None and speed.low > 1
+    still = confirmed and (speed.ratio <= 1 or (winner.variant != LIBRARY and not surely_slower))
+    if not (clearly or still):
+        return f"no gain is left cold: {_text(speed)} times the default"
+    if not (cured or confirmed or speed.ratio <= 1 / (1 + LEAST_GAIN)):
+        return f"it removes no violation, and gains too little: {_text(speed)} times the default"
+    return ""
 
 
 def named(verdicts: Sequence[Verdict], word: str) -> set[tuple[str, str]]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from plumbline.campaign import proof
+from plumbline.libraries import gate
 from plumbline.measure.launches import LaunchStore
 from plumbline.search.outcome import deciding
 from plumbline.search.space.cells import Target
@@ -145,6 +146,7 @@ class Files:
             winners=list(winners),
             created=self._campaign.finished or now(),
             directory=self._in_force.absolute(),
+            refusal=gate.of_space(self._toolchain.space),
             preload_library=self._toolchain.preload,
             unsafe=self._unsafe,
             site_rules=self._site_rules,

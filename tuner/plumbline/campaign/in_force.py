@@ -3,6 +3,7 @@ as_started.py."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -14,15 +15,18 @@ import msgspec
 
 from plumbline.campaign import proof
 from plumbline.launch.starter import PRELOAD
+from plumbline.libraries import gate
 from plumbline.libraries.into_ranks import for_ranks
 from plumbline.settings import Settings, default_campaign, ranks_asked
-from plumbline.settings.stored import settings_of
+from plumbline.settings.stored import to_start
 from plumbline.settings.toolchain import Toolchain, find_toolchain
-from plumbline_db import exports, machines, started, winners
+from plumbline_db import exports, machines, regular, started, winners
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError
-from plumbline_db.records import Campaign, Winner
-from plumbline_exporters import plumbline_sh
+from plumbline_db.errors import PlumblineError, typed
+from plumbline_db.records import Campaign, Export, Winner
+from plumbline_exporters import plumbline_sh, winners_json
+from plumbline_exporters.bundle import load_bundle
+from plumbline_exporters.registry import texts
 
 # Options of mpirun, mpiexec and srun, and variables, that say where ranks may run.
 _BINDS = re.compile(r"--?(bind-to|map-by|cpu-bind)\Z|I_MPI_PIN|MV2_ENABLE_AFFINITY\Z")
@@ -56,7 +60,7 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
         raise PlumblineError(
             f"campaign {campaign.id} is not finished; `plumbline campaign` goes on"
         )
-    settings = settings_of(campaign.settings)
+    settings = to_start(campaign)
     real = settings.ranks.simulate is None
     toolchain = find_toolchain(
         mpi_prefix, settings=settings if real else None, beside=database.parent
@@ -67,14 +71,7 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
             f"campaign {campaign.id} was made for {library.id} ({library.fingerprint}), this is "
             f"{here.id} ({here.fingerprint}): name the other one (--mpi), or run a campaign for it"
         )
-    for export in written:
-        path = Path(export.path)
-        if not path.is_file() or _sha256(path) != export.sha256:
-            force = " --force" if path.exists() else ""
-            raise PlumblineError(
-                f"{path} is not the file that was confirmed; write it again with "
-                f"`plumbline export {export.format} --output {path.parent}{force}`"
-            )
+    _require_confirmed(database, campaign, toolchain, written)
     paths = (Path(export.path) for export in written)
     script = next((path for path in paths if path.name == plumbline_sh.FILE_NAME), None)
     if script is None and not chosen:
@@ -85,7 +82,11 @@ def files(database: Path, campaign_id: str | None, mpi_prefix: Path | None) -> F
             else f"campaign {campaign.id} has no winners: there is nothing to put in force"
         )
     if script is None:
-        raise PlumblineError(f"campaign {campaign.id} has exported nothing to source")
+        command = typed("apply", "--user", "--campaign", campaign.id)
+        raise PlumblineError(
+            f"campaign {campaign.named} has exported nothing to source: `{command}` puts its "
+            "winners in force, `plumbline export` writes them"
+        )
     return Files(campaign, settings, chosen, script, toolchain, choice.note, placed)
 
 
@@ -129,5 +130,40 @@ def _about_binding(words: Sequence[str]) -> set[tuple[str, str]]:
     return {(name.lstrip("-"), value) for name, value in pairs if value and _BINDS.match(name)}
 
 
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _require_confirmed(
+    database: Path, campaign: Campaign, toolchain: Toolchain, written: Sequence[Export]
+) -> None:
+    """Raises PlumblineError where a file is another one than its winners would be written as today:
+    a database can name any file, with its checksum, and what is sourced runs. Of documents, which
+    nothing sources and in which facts about the machine may have changed, the checksum is right."""
+    wanted: dict[str, set[bytes]] = {}
+    formats = sorted({export.format for export in written})
+    with Database.open(database) as db:
+        for folder in {Path(export.path).parent for export in written}:
+            bundle = load_bundle(
+                db,
+                campaign.id,
+                folder,
+                lambda _: gate.of_space(toolchain.space),
+                created=campaign.finished,
+                preload_library=toolchain.preload,
+            )
+            for unsafe in (False, True):
+                asked = msgspec.structs.replace(bundle, unsafe=unsafe)
+                with contextlib.suppress(PlumblineError):
+                    for _, name, text in texts(asked, formats):
+                        wanted.setdefault(str(folder / name), set()).add(text.encode())
+    for export in written:
+        path = Path(export.path)
+        data = regular.read(path) if path.is_file() else b""
+        if path.name == winners_json.FILE_NAME:
+            confirmed = hashlib.sha256(data).hexdigest() == export.sha256
+        else:
+            confirmed = data in wanted.get(export.path, ())
+        if not confirmed:
+            command = ["export", export.format, "--output", str(path.parent)]
+            command += ["--force"] if path.exists() else []
+            raise PlumblineError(
+                f"{path} is not the file that was confirmed; write it again with "
+                f"`{typed(*command, '--campaign', campaign.id)}`"
+            )

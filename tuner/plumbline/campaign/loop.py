@@ -343,7 +343,7 @@ class Loop:
         removed = held & named(before, "violated")
         winners = [
             msgspec.structs.replace(
-                winner,
+                ranges.with_measured(winner, self._sizes),
                 removes=[name for name in winner.removes if (winner.function, name) in removed],
             )
             for winner in winners

@@ -17,6 +17,7 @@ from plumbline.campaign.circumstances import everywhere
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.measure.launches import LaunchStore, Series
 from plumbline.search.fixed_point import is_part
+from plumbline.search.ranges import far_sizes
 from plumbline.settings import Settings
 from plumbline.system.words import counted
 from plumbline_db import runs
@@ -33,7 +34,6 @@ _SPECIAL = 8
 _MOST_BYTES = 128 << 20
 _EVERY_BYTES = 512 << 20  # where every count has its turn
 _FEWEST = 100
-_BEYOND = 2  # a rule without an end is tried up to so many times the largest measured size
 
 
 class Trials:
@@ -108,9 +108,9 @@ def trials(
     functions = list(sizes) if winner.function == EVERY_FUNCTION else [winner.function]
     found = []
     for function in functions:
-        largest = max(sizes[function])
-        unbounded = winner.bytes_to == UNBOUNDED_BYTES
-        most = max(winner.bytes_from, _BEYOND * largest if unbounded else winner.bytes_to)
+        most = winner.bytes_to
+        if most == UNBOUNDED_BYTES:
+            most = max(winner.bytes_from, *sizes[function], *far_sizes(winner, sizes[function]))
         here = PlanCase(function, most, least=winner.bytes_from)
         kinds = dict.fromkeys(
             circumstance.data for circumstance in everywhere(settings, here, crowded=False)

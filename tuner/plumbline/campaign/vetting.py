@@ -27,7 +27,7 @@ from plumbline.settings import Settings
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system.words import counted
 from plumbline_db.records import EVERY_FUNCTION, Suite, Verdict, Winner
-from plumbline_exporters.bundle import conditions
+from plumbline_exporters.bundle import conditions, sizes
 
 
 class Vetted(msgspec.Struct, frozen=True):
@@ -248,5 +248,5 @@ def tell(store: LaunchStore, kind: str, suite: str, winner: Winner, why: str) ->
     """What has become of a winner."""
     what = outcome.label(winner.variant, winner.configuration)
     only = "".join(f" only {word}" for word in conditions(winner))
-    text = f"{winner.function} {winner.bytes_from}-{winner.bytes_to} B {what}{only}: {why}"
+    text = f"{winner.function} {sizes(winner, ' B')} {what}{only}: {why}"
     store.tell(kind, text, suite, winner.function)

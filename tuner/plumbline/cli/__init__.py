@@ -108,6 +108,13 @@ def main() -> None:
     except PlumblineError as error:
         click.echo(f"plumbline: {error}", err=True)
         status = error.exit_code
+    except MemoryError:
+        click.echo(
+            "plumbline: out of memory: close other programs, raise the limit (ulimit -v), or ask "
+            "for less at a time; a file that says more than it holds does this too",
+            err=True,
+        )
+        status = 1
     except ModuleNotFoundError as error:
         text = extras.missing(error.name)
         if text is None:

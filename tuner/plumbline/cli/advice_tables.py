@@ -13,6 +13,7 @@ from plumbline.results.advice import TAKE, Answer
 from plumbline.results.advice_raced import Raced
 from plumbline.results.advice_stored import Advice, Advised
 from plumbline.system.words import counted
+from plumbline_db.errors import typed
 
 from . import common, progress
 from .base import Program
@@ -64,12 +65,12 @@ def shown(
             )
     way = taken.way if taken else None
     if way == "tuned" and best is not None and best.winners_from:
-        yield Text(f"to put it in force: plumbline apply --user --campaign {best.winners_from}")
-    if way is None:
         yield Text(
-            f"to measure it: plumbline advise {question.function} --bytes {question.bytes} "
-            f"--nprocs {question.nprocs} --measure"
+            f"to put it in force: {typed('apply', '--user', '--campaign', best.winners_from)}"
         )
+    if way is None:
+        words = [question.function, "--bytes", question.bytes, "--nprocs", question.nprocs]
+        yield Text(f"to measure it: {typed('advise', *words, '--measure')}")
 
 
 def _table(answer: Answer) -> RenderableType:
@@ -93,7 +94,7 @@ def _ranks(known: Advice) -> str:
 def _coverage(known: Advice, now: datetime.datetime) -> Iterator[str]:
     data = known.type + (f", {known.op}" if known.op else "")
     yield (
-        f"from campaign {known.campaign.id}: {known.library.version_string} on "
+        f"from campaign {known.campaign.named}: {known.library.version_string} on "
         f"{known.machine.host}, {_ranks(known)}, {data}, {known.use}"
     )
     sizes = known.sizes
@@ -132,6 +133,7 @@ def _known(known: Advice, now: datetime.datetime) -> dict[str, Any]:
     return {
         **msgspec.to_builtins(answer),
         "campaign": campaign.id,
+        "imported_from": campaign.imported_from,
         "host": known.machine.host,
         "library": known.library.id,
         "fingerprint": known.library.fingerprint,

@@ -24,6 +24,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
 @click.option("--force", is_flag=True, help="Also where our lines were changed by hand.")
 @options.unsafe
+@options.no_proof
 def command(
     program: Program,
     user: bool,
@@ -33,22 +34,23 @@ def command(
     dry_run: bool,
     force: bool,
     unsafe: bool,
+    no_proof: bool,
     campaign: str | None,
 ) -> int:
-    """Put the winners of a campaign in force for a user or a site.
+    """Apply the winners of a campaign for a user or a site.
 
     Copies them into a folder of their own, and puts a few marked lines into the files that the
     library or login shells read, which are shown as a diff; `plumbline rollback` takes them out.
-    Campaigns for other numbers of ranks that were applied before stay in force. Exit code 3 if
-    the library says that it does not read what was written.
+    Campaigns for other numbers of ranks stay applied. Short launches check that the library uses
+    what was written: it must reject a deliberately wrong setting. Exit code 3 if it does not.
 
     \b
     Example:
       plumbline apply --user --dry-run && plumbline apply --user
     """
-    from plumbline.applied import apply, places, readback
+    from plumbline.applied import apply, places
     from plumbline.applied.generations import Source
-    from plumbline.libraries import fits
+    from plumbline.libraries import fits, gate
     from plumbline.settings import default_campaign, identity
     from plumbline_db.connection import Database
     from plumbline_exporters.bundle import load_bundle
@@ -57,7 +59,7 @@ def command(
     with Database.open(program.database) as db:
         choice = default_campaign.choose(db, campaign, program.mpi)
         found = choice.campaign
-        loaded = load_bundle(db, found.id, Path(), created="")
+        loaded = load_bundle(db, found.id, Path(), gate.of_library, created="")
     if found.state != "finished":
         raise PlumblineError(
             f"campaign {found.id} is not finished, so it has no winners to apply; "
@@ -82,5 +84,5 @@ def command(
     )
     done = apply.apply(place, wish, now=identity.now(), dry_run=dry_run)
     if not dry_run:
-        done = readback.noted(done, place, family, installation)
+        done = applying.checked(program, done, place, wish, no_proof=no_proof)
     return applying.show(done, as_json=program.json)

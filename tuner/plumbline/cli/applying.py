@@ -6,12 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from . import common
 
 if TYPE_CHECKING:
+    from plumbline.applied.apply import Wish
     from plumbline.applied.outcome import AppliedOutcome
-    from plumbline.applied.places import Scope
+    from plumbline.applied.places import Place, Scope
+
+    from .base import Program
 
 
 def scope_of(user: bool, site: bool, modules: Path | None) -> Scope:
@@ -20,8 +24,31 @@ def scope_of(user: bool, site: bool, modules: Path | None) -> Scope:
     return "user" if user else "site" if site else "modules"
 
 
+def checked(
+    program: Program, done: AppliedOutcome, place: Place, wish: Wish, *, no_proof: bool
+) -> AppliedOutcome:
+    """Return `done` with what the library reports, and what tamper checks show."""
+    from plumbline.applied import readback
+    from plumbline.applied.generations import Store
+    from plumbline.campaign import applied_proof
+
+    done = readback.noted(done, place, wish.family, wish.installation)
+    store = Store(place.root, place.name, shared=place.shared)
+    one = store.read(done.generation)
+    if no_proof or one is None or done.not_in_force:
+        reasons = [] if done.not_in_force else [applied_proof.NOT_ASKED]
+        return msgspec.structs.replace(done, not_checked=reasons)
+    found = applied_proof.check(one, store.path(one.number), program.mpi, program.database)
+    return msgspec.structs.replace(
+        done,
+        active=found.active,
+        not_in_force=found.not_active,
+        not_checked=found.not_checked,
+    )
+
+
 def show(done: AppliedOutcome, *, as_json: bool) -> int:
-    """The exit status: 3 where the library does not read what was written."""
+    """The exit status: 3 where the library does not use what was written."""
     status = common.VIOLATIONS_FOUND if done.not_in_force else 0
     if as_json:
         common.print_json(done)
@@ -34,12 +61,12 @@ def show(done: AppliedOutcome, *, as_json: bool) -> int:
         link = f" (a link to {change.real})" if change.real else ""
         common.remark(f"{change.path}{link} {would or 'was '}{past}")
     common.remark(*done.left_out, *done.notes)
-    common.remark(*(f"NOT IN FORCE: {text}" for text in done.not_in_force))
+    common.remark(*(f"active: {text}" for text in done.active))
+    common.remark(*(f"not checked: {text}" for text in done.not_checked))
+    common.remark(*(f"NOT ACTIVE: {text}" for text in done.not_in_force))
     campaigns = ", ".join(done.campaigns) or "nothing"
-    if not done.changes:
-        said = "nothing to change; in force is"
-    else:
-        said = "in force would be" if done.dry_run else "in force is"
+    said = "would be applied" if done.changes and done.dry_run else "applied"
+    nothing = "" if done.changes else "nothing to change; "
     number = f" (generation {done.generation} of {done.name})" if done.generation else ""
-    common.remark(f"{said} {campaigns}{number}")
+    common.remark(f"{nothing}{said}: {campaigns}{number}")
     return status

@@ -13,6 +13,7 @@ from plumbline.system.words import with_interval
 from plumbline_db.errors import PlumblineError, UsageError
 
 from .base import Program
+from .streams import clean
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -123,15 +124,17 @@ def short(configuration: str) -> str:
 
 
 def print_json(value: object) -> None:
+    import json
+
     import msgspec
 
     try:
-        text = msgspec.json.encode(value)
+        text = msgspec.json.encode(value).decode()
+        # JSON has numbers for what a stream would take out.
+        text = text if clean(text) == text else json.dumps(json.loads(text))
     except UnicodeEncodeError:  # a name that is no UTF-8, out of somebody's file
-        import json
-
-        text = json.dumps(msgspec.to_builtins(value)).encode()
-    click.echo(msgspec.json.format(text, indent=2).decode())
+        text = json.dumps(msgspec.to_builtins(value))
+    click.echo(msgspec.json.format(text, indent=2))
 
 
 def answer(program: Program, document: object, shown: Iterable[RenderableType]) -> None:
@@ -144,25 +147,25 @@ def answer(program: Program, document: object, shown: Iterable[RenderableType]) 
 
 def console(*, stderr: bool = False) -> Console:
     """A console that never cuts a table: into a pipe it is as wide as what it prints."""
-    from rich.console import Console
+    from .consoles import CleanConsole
 
-    return Console(stderr=stderr, soft_wrap=False, highlight=False, markup=False, emoji=False)
+    return CleanConsole(stderr=stderr)
 
 
 def show(*renderables: RenderableType) -> None:
     """Prints on stdout: as wide as a terminal, elsewhere each table as wide as it needs."""
-    from rich.console import Console
     from rich.table import Table
 
     from plumbline.verify.table import natural_width
 
+    from .consoles import CleanConsole
     from .fitting import fitted
 
     terminal = sys.stdout.isatty()
     for renderable in renderables:
         of_table = isinstance(renderable, Table)
         width = max(100, natural_width(renderable)) if of_table and not terminal else None
-        console = Console(width=width, highlight=False, markup=False, emoji=False)
+        console = CleanConsole(width=width)
         whole = terminal or of_table
         for piece in fitted(renderable, console.width) if whole else [renderable]:
             console.print(piece, soft_wrap=not isinstance(piece, Table))

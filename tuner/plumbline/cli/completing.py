@@ -15,8 +15,10 @@ Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
 def campaigns(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The newest first; none where the database cannot be read."""
+    """The newest first, but for names that a shell would not take as a word; none where the
+    database cannot be read."""
     from plumbline_db import campaigns as stored
+    from plumbline_db import outside
     from plumbline_db.connection import Database
 
     del param
@@ -26,7 +28,7 @@ def campaigns(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
             names = [campaign.id for campaign in reversed(stored.every(db))]
     except PlumblineError:
         return []
-    return _beginning(names, incomplete)
+    return _beginning(filter(outside.NAME.match, names), incomplete)
 
 
 def _of(known: Callable[[], Mapping[str, str | None]]) -> Complete:

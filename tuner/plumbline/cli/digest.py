@@ -15,6 +15,7 @@ from plumbline.results import putting_in_use
 from plumbline.results.report import Report
 from plumbline.search.outcome import label
 from plumbline.system.words import counted
+from plumbline_db.errors import typed
 from plumbline_db.records import Verdict, Winner
 from plumbline_exporters import bundle
 
@@ -73,7 +74,7 @@ def summary(report: Report) -> Iterator[str]:
             yield f"for {use.whom}:  {use.command}"
     else:
         yield "no winners: nothing that was tried is known to be faster in every way of use"
-    yield f"all tables:  plumbline results --all --campaign {id}"
+    yield f"all tables:  {typed('results', '--all', '--campaign', id)}"
 
 
 def _violated(verdicts: Sequence[Verdict]) -> list[Verdict]:

@@ -7,7 +7,7 @@ import click
 from . import base, common
 from .base import Program
 
-_MARKS = {"fine": "ok  ", "notes": "note", "warns": "warn", "fails": "FAIL"}
+_MARKS = {"fine": "ok  ", "notes": "note", "warns": "warn", "fails": "FAIL", "inactive": "FAIL"}
 
 
 @base.command("doctor", takes="mpi db json")
@@ -15,7 +15,8 @@ _MARKS = {"fine": "ok  ", "notes": "note", "warns": "warn", "fails": "FAIL"}
 def command(program: Program, daemon: bool) -> int:
     """What works here, what does not, and what to do about it.
 
-    Exit code 1 if something fails that a campaign needs, or the daemon.
+    Exit code 1 if something fails that a campaign needs, or the daemon; else 3 if the library
+    ignores what was applied.
 
     \b
     Example:
@@ -39,4 +40,5 @@ def command(program: Program, daemon: bool) -> int:
             click.echo(f"{_MARKS[finding.state]}  {finding.subject:13} {text}")
     if program.json:
         common.print_json(findings)
-    return 1 if any(finding.state == "fails" for finding in findings) else 0
+    states = {finding.state for finding in findings}
+    return 1 if "fails" in states else common.VIOLATIONS_FOUND if "inactive" in states else 0

@@ -41,7 +41,7 @@ def command(
     Example:
       plumbline export env --output ~/plumbline && . ~/plumbline/plumbline.sh
     """
-    from plumbline.libraries import fits
+    from plumbline.libraries import fits, gate
     from plumbline.settings import default_campaign, identity
     from plumbline.system import paths
     from plumbline_db import machines
@@ -80,6 +80,7 @@ def command(
             db,
             found.id,
             output.absolute(),
+            gate.of_library,
             created=found.finished or identity.now(),
             preload_library=paths.layout().preload(paths.build_id(library)),
             unsafe=unsafe,

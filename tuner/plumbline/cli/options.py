@@ -342,8 +342,7 @@ shared = together(
         "--np",
         "--nprocs",
         type=Numbers(one_or_more=True, least=1, most=2**31 - 1),
-        help="Ranks; not given: all processing units (four ranks where there are fewer), or 32 "
-        "simulated ones.",
+        help="Ranks (default: one for each processing unit, two at least, or 32 simulated ones).",
     ),
     _shared(
         "--nodes",

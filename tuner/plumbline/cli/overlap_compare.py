@@ -168,7 +168,7 @@ def _heading(compared: Between) -> Iterator[str]:
         stored = side.stored
         unfinished = "" if stored.campaign.state == "finished" else ", not finished"
         yield (
-            f"{letter}  {stored.campaign.id}: {stored.name}, on {stored.machine.host}, "
+            f"{letter}  {stored.campaign.named}: {stored.name}, on {stored.machine.host}, "
             f"{counted(fewest, 'launch')} of each benchmark{unfinished}"
         )
         if fewest == 1:

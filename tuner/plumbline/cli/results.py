@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from plumbline_db.errors import UsageError
+from plumbline_db.errors import UsageError, typed
 
 from . import base, common, options
 from .base import Program
@@ -119,8 +119,9 @@ def _wanted(db: Database, file: Path | None, campaign: str | None) -> list[str]:
         together = batches.get(db, str(file.absolute()))
         if not together:
             raise UsageError(
-                f"{file} has run no several campaigns in this database; `plumbline campaign "
-                f"{file}` runs it, `plumbline results --list` shows what there is"
+                f"{file} has run no several campaigns in this database; "
+                f"`{typed('campaign', file)}` runs it, "
+                "`plumbline results --list` shows what there is"
             )
         return [campaign.id for campaign in together]
     last = campaigns.get(db, campaign).id

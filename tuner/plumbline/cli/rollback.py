@@ -15,7 +15,7 @@ from .base import Program
 @base.command(
     "rollback",
     takes="mpi json",
-    also=apply.command.but("unsafe", "campaign"),
+    also=apply.command.but("unsafe", "no_proof", "campaign"),
 )
 @click.option("--all", "everything", is_flag=True, help="Take out everything, not the last alone.")
 @click.option("--name", help="Whose (openmpi, mpich …), where there are several.")
@@ -30,9 +30,9 @@ def command(
     everything: bool,
     name: str | None,
 ) -> int:
-    """Take out what `plumbline apply` has put in force last.
+    """Take out what `plumbline apply` applied last.
 
-    What was in force before is so again. What others have written into the same files stays.
+    What was applied before is applied again. What others have written into the same files stays.
 
     \b
     Example:
@@ -55,7 +55,7 @@ def command(
     if len(names) > 1:
         names = [name for name in names if rollback.is_in_force(scope, root, name)] or names[:1]
     if len(names) > 1:
-        raise UsageError(f"several are in force: say --name, one of {', '.join(names)}")
+        raise UsageError(f"several are applied: say --name, one of {', '.join(names)}")
     done = rollback.rollback(
         scope, root, names[0], everything=everything, force=force, dry_run=dry_run
     )

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from plumbline.system.words import counted
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, typed
 
 from . import common, progress, pruning
 from .base import Program
@@ -144,10 +144,10 @@ def _one(
             output = None if output is None else output / campaign.id
         if campaign.state == "finished":
             if output is not None:
+                words = ["env", "json", "--campaign", campaign.id, "--output", output]
                 common.remark(
                     f"campaign {campaign.id} is finished already; its files are written "
-                    f"elsewhere with `plumbline export env json --campaign {campaign.id} "
-                    f"--output {output}`"
+                    f"elsewhere with `{typed('export', *words)}`"
                 )
             return campaign.id
         folder = output or export_folder.claim(db, database, campaign)

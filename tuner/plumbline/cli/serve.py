@@ -51,6 +51,8 @@ def command(
 ) -> None:
     """Answer /metrics and pages for people from the database.
 
+    At most 64 connections are open at a time; more are told when to try again (503).
+
     \b
     Example:
       plumbline serve & curl http://127.0.0.1:9464/metrics

@@ -1,15 +1,68 @@
-"""Standard output and standard error of the program: what a terminal cannot show has a number, and
-a reader that goes away (`| head`) ends nothing."""
+"""Standard output and standard error of the program: what a terminal cannot show has a number, no
+text of somebody's file commands a terminal, and a reader that goes away (`| head`) ends nothing."""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
-from typing import TYPE_CHECKING
+import unicodedata
+from functools import cache
+from typing import TYPE_CHECKING, TextIO, cast
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+
+
+@cache
+def _hidden() -> dict[int, None]:
+    """Characters that nobody sees, and that a terminal or a reader takes for a command: C0 and C1
+    but for tab and the end of a line, DEL, ends of lines and paragraphs, what turns the direction
+    of a text, and tags. A joiner inside a word stays."""
+    every = (*range(0x300), *range(0x2000, 0x2100), 0x61C, 0xFEFF, *range(0xFFF9, 0xFFFC))
+    kept = {ord("\t"), ord("\n"), 0x200C, 0x200D, 0xAD}
+    found = [
+        code
+        for code in every
+        if unicodedata.category(chr(code)) in ("Cc", "Cf", "Zl", "Zp") and code not in kept
+    ]
+    return dict.fromkeys([*found, *range(0xE0000, 0xE0080)])
+
+
+def clean(text: str) -> str:
+    """Without control characters, tab and the end of a line apart."""
+    return text if text.isascii() and text.isprintable() else text.translate(_hidden())
+
+
+class _Clean(io.TextIOWrapper):
+    """A stream of cleaned text. What a console of ours has laid out, whose texts are clean already,
+    goes through `styled` with its colours."""
+
+    def write(self, text: str, /) -> int:
+        super().write(clean(text))
+        return len(text)
+
+    @property
+    def styled(self) -> _Styled:
+        return _Styled(self)
+
+
+class _Styled:
+    """The same stream, as it is written."""
+
+    def __init__(self, stream: _Clean) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return io.TextIOWrapper.write(self._stream, text)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+
+def styled(stream: TextIO) -> TextIO:
+    """What a console writes to in place of `stream`."""
+    return cast("TextIO", stream.styled) if isinstance(stream, _Clean) else stream
 
 
 class _Unheard(io.FileIO):
@@ -43,7 +96,7 @@ def _lasting(stream: io.TextIOWrapper) -> io.TextIOWrapper:
     except (OSError, ValueError):  # nothing is there to write to
         stream.reconfigure(errors="backslashreplace")
         return stream
-    return io.TextIOWrapper(
+    return _Clean(
         io.BufferedWriter(file),
         encoding=stream.encoding,
         errors="backslashreplace",

@@ -40,7 +40,11 @@ def heading(report: Report) -> Text:
         f"{counted(machine.processing_units, 'processing unit')}; "
         f"{campaign.nprocs} ranks{crowded}{where}\n"
         + "\n".join(
-            [f"campaign {campaign.id}, {campaign.state}{under}", *report.placed, *covered(report)]
+            [
+                f"campaign {campaign.named}, {campaign.state}{under}",
+                *report.placed,
+                *covered(report),
+            ]
         )
     )
 

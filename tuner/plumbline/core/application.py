@@ -14,7 +14,7 @@ from typing import Literal, Protocol, Self, TypeVar
 import msgspec
 
 from plumbline.system.words import counted
-from plumbline_db import scratch
+from plumbline_db import regular, scratch
 from plumbline_db.errors import PlumblineError, UsageError
 
 # Of the work of an application: what its heaviest cells make up together. The rest is left alone.
@@ -134,7 +134,7 @@ class Application(
 def read(path: Path) -> Application:
     """Raises UsageError where the file is no record of an application."""
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Application)
+        found = msgspec.json.decode(regular.read(path), type=Application)
     except OSError as error:
         raise UsageError(f"cannot read the profile {path}: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

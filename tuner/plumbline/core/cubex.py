@@ -171,6 +171,8 @@ def _inflated(data: bytes, order: str, row: int) -> bytes:
     (count,) = struct.unpack_from(f"{order}Q", data)
     heads = struct.unpack_from(f"{order}{3 * count}Q", data, 8)
     at = 8 + 24 * count
+    if count * row > _MOST_BYTES:
+        raise ValueError(f"{count} rows are larger than {_MOST_BYTES // 2**20} MiB")
     found = []
     for length in heads[2::3]:
         inflating = zlib.decompressobj()

@@ -7,7 +7,7 @@ from pathlib import Path
 from plumbline.core import application, cubex, mpip, mpisee, scorep
 from plumbline.core.application import Application
 from plumbline_db import mpisee as seen
-from plumbline_db import schema
+from plumbline_db import regular, schema
 from plumbline_db.errors import UsageError
 
 MOST_BYTES = 256 * 2**20
@@ -17,7 +17,7 @@ _TAR = b"ustar"
 def read(path: Path) -> Application:
     """Raises UsageError where the file is none of them."""
     try:
-        with path.open("rb") as file:
+        with regular.open_file(path) as file:
             first = file.read(4096)
             head = first.lstrip()
             is_cube = first.startswith(cubex.GZIP) or first[257:262] == _TAR

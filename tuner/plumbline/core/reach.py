@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from plumbline.core.unmeasured import Unmeasured
+from plumbline_db import regular
 from plumbline_db.errors import UsageError
 
 # Names and addresses; no option, nothing that a list of hosts or a shell takes apart.
@@ -65,7 +66,7 @@ def named(hosts: Hosts) -> Hosts:
         return hosts
     path = Path(hosts.file)
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = regular.text(path).splitlines()
     except (OSError, ValueError) as error:
         raise UsageError(f"hosts: cannot read {path}: {error}") from error
     words = (line.partition("#")[0].split() for line in lines)

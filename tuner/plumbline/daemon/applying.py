@@ -12,15 +12,19 @@ from plumbline.applied import apply, rollback
 from plumbline.applied.generations import Source
 from plumbline.applied.outcome import AppliedOutcome
 from plumbline.applied.places import Place
+from plumbline.campaign import applied_proof
 from plumbline.daemon import in_force, recheck
 from plumbline.daemon.cells import Cell, cell_of
+from plumbline.daemon.configuration import Applying
 from plumbline.daemon.recheck import of_alarm
 from plumbline.daemon.work import Work
+from plumbline.libraries import gate
 from plumbline.settings.identity import now as time_now
+from plumbline.settings.toolchain import Toolchain
 from plumbline.system import ending
 from plumbline.verify.statistics import Comparison
 from plumbline_db import alarms, machines, watching
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, typed
 from plumbline_db.records import Campaign, Machine
 from plumbline_db.watch_records import AlarmState, Retuning, RetuningState
 from plumbline_exporters.bundle import load_bundle
@@ -28,23 +32,23 @@ from plumbline_exporters.bundle import load_bundle
 
 def command(work: Work, search: str) -> str:
     """What somebody types who wants to do it himself."""
-    return f"plumbline apply {_for_whom(work)} --campaign {search}"
+    return typed("apply", *_for_whom(work), "--campaign", search)
 
 
 def take_out_by(work: Work) -> str:
-    return f"plumbline rollback {_for_whom(work)}"
+    return typed("rollback", *_for_whom(work))
 
 
-def _for_whom(work: Work) -> str:
+def _for_whom(work: Work) -> list[str]:
     applying = work.configuration.apply
     if applying.scope == "modules":
-        return f"--modules {applying.modules}"
-    return "--site" if applying.scope == "site" else "--user"
+        return ["--modules", applying.modules]
+    return ["--site" if applying.scope == "site" else "--user"]
 
 
 def put_in_force(work: Work, search: Campaign) -> AppliedOutcome:
     """One more generation. Raises PlumblineError, with the reason, before anything is changed."""
-    loaded = load_bundle(work.db, search.id, Path(), created="")
+    loaded = load_bundle(work.db, search.id, Path(), gate.of_library, created="")
     # Where ours were in force, the rules of the site are those beneath that generation, whatever
     # somebody has made of its files since.
     before = work.in_force.source(work.campaign)
@@ -66,7 +70,7 @@ def write_again(work: Work) -> AppliedOutcome:
 
 def export_again(work: Work) -> str:
     id, folder = work.campaign.id, work.in_force.folder
-    return f"plumbline export env json --campaign {id} --output {folder} --force"
+    return typed("export", "env", "json", "--campaign", id, "--output", folder, "--force")
 
 
 def _apply(work: Work, source: Source, machine: Machine) -> AppliedOutcome:
@@ -98,29 +102,43 @@ def take_out(work: Work) -> AppliedOutcome:
 
 
 def confirm(work: Work, number: int, row: Retuning) -> Retuning:
-    """What was applied is measured as users have it: it is kept, if no watched cell is slower than
-    was learnt, and none of those that were searched slower than when the alarm was raised; else it
-    is rolled back. Files that were only written again must bring back what was learnt. Raises
-    PlumblineError where launches fail."""
+    """What was applied is measured as users have it: it is kept, if the library uses it, no watched
+    cell is slower than was learnt, and none of those that were searched slower than when the alarm
+    was raised; else it is rolled back. Files that were only written again must bring back what was
+    learnt. Raises PlumblineError where launches fail."""
     db, id = work.db, work.campaign.id
     stored = {cell_of(one): one for one in watching.cells(db, id)}
     before = {of_alarm(alarm): alarm.ratio for _, alarm in alarms.of_retuning(db, number)}
     cells = [cell for cell, one in stored.items() if one.role != "reference"]
     about = f"generation {row.generation}"
-    found = recheck.measure(work, cells, about).comparisons
+    unused = ignored(work.configuration.apply, work.here.toolchain, work.db.path)
+    found = {} if unused else recheck.measure(work, cells, about).comparisons
     harm = harmed(found, before if row.search else {})
-    if not found:
+    if unused:
+        harm = [f"NOT ACTIVE: {text}" for text in unused]
+    elif not found:
         harm = ["nothing could be measured with it in force"]
     if harm and row.search is None:
         return _to_be_searched(work, number, row, "; ".join(harm))
     if harm:
         outcome = take_out(work)
         now_there = f"generation {outcome.generation}" if outcome.generation else "nothing"
-        detail = f"{'; '.join(harm)}: rolled back, in force is {now_there}"
+        detail = f"{'; '.join(harm)}: rolled back, applied is now {now_there}"
         return ended(work, number, row, "rolled back", detail)
     gained = [f"{cell.named}: {recheck.interval(found[cell])}" for cell in before if cell in found]
     detail = "; ".join(gained) + " of what was learnt"
     return ended(work, number, row, "kept", detail, alarm_state="removed")
+
+
+def ignored(applying: Applying, toolchain: Toolchain, database: Path) -> list[str]:
+    """Return why the library does not use what is applied; empty where it does, and where that
+    cannot be checked."""
+    there = in_force.applied(applying, toolchain)
+    if there is None:
+        return []
+    store, one = there
+    prefix = Path(toolchain.installation.library.prefix)
+    return applied_proof.check(one, store.path(one.number), prefix, database).not_active
 
 
 def _to_be_searched(work: Work, number: int, row: Retuning, harm: str) -> Retuning:

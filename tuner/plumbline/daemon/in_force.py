@@ -17,7 +17,7 @@ from plumbline.daemon.configuration import Applying
 from plumbline.daemon.watched import Here
 from plumbline.launch.starter import Starter
 from plumbline.settings.toolchain import Toolchain
-from plumbline_db import exports
+from plumbline_db import exports, regular
 from plumbline_db.records import Campaign
 from plumbline_db.statements import Statements
 from plumbline_exporters import families, plumbline_sh
@@ -135,7 +135,7 @@ def _sums(known: dict[Path, str]) -> tuple[dict[str, str], list[str]]:
     changed: list[str] = []
     for path, wanted in known.items():
         try:
-            now = sha256(path.read_bytes())
+            now = sha256(regular.read(path))
         except OSError:
             now = "gone"
         found[str(path)] = now

@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import os
 import smtplib
+import socket
 import ssl
 import stat
 from email.message import EmailMessage
 
+from plumbline.daemon import deadline
 from plumbline.daemon.configuration import Notify
 from plumbline.daemon.texts import host_port
 from plumbline.daemon.told import Told
 from plumbline_db.errors import PlumblineError
 
-SECONDS = 20.0  # for a server to answer
 _MOST_BYTES = 1024
 
 
@@ -32,13 +33,24 @@ def send(notify: Notify, subject: str, text: str, told: Told) -> None:
         server.send_message(message)
 
 
+class _Smtp(smtplib.SMTP):
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+        connection: socket.socket = super()._get_socket(host, port, timeout)  # type: ignore[misc]
+        deadline.connected(connection)
+        return connection
+
+
+class _SmtpTls(smtplib.SMTP_SSL, _Smtp):
+    """The connection is known before its handshake begins."""
+
+
 def _connected(notify: Notify) -> smtplib.SMTP:
     """Certificates are those of the system, or of SSL_CERT_FILE."""
     host, port = host_port("notify.smtp", notify.smtp)
     if notify.smtp_tls == "tls":
         context = ssl.create_default_context()
-        return smtplib.SMTP_SSL(host, port, timeout=SECONDS, context=context)
-    server = smtplib.SMTP(host, port, timeout=SECONDS)
+        return _SmtpTls(host, port, timeout=deadline.SECONDS, context=context)
+    server = _Smtp(host, port, timeout=deadline.SECONDS)
     if notify.smtp_tls == "starttls":
         try:
             server.starttls(context=ssl.create_default_context())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import http.client
 import smtplib
 import socket
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from plumbline.daemon import mail
+from plumbline.daemon import deadline, mail
 from plumbline.daemon.configuration import TEMPLATE_NAMES, Notify
 from plumbline.daemon.told import Told
 from plumbline.daemon.work import Clock, iso
@@ -24,7 +24,6 @@ from plumbline_db.errors import PlumblineError
 from plumbline_db.watch_records import Notice
 
 _REMEMBERED = timedelta(days=30)  # for which what was held back is counted
-SECONDS = 20.0  # for a mail server or a webhook to answer
 _USUAL = """$what
 
 $table
@@ -42,6 +41,26 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *_: object) -> None:
         return None
+
+
+class _Http(http.client.HTTPConnection):
+    def connect(self) -> None:
+        super().connect()
+        deadline.connected(self.sock)
+
+
+class _Https(http.client.HTTPSConnection, _Http):
+    """The connection is known before its handshake begins."""
+
+
+class _HttpHandler(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Http, req)
+
+
+class _HttpsHandler(urllib.request.HTTPSHandler):
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Https, req)
 
 
 def text_of(notify: Notify, told: Told, held_back: int = 0) -> str:
@@ -67,8 +86,8 @@ def by_webhook(notify: Notify, subject: str, text: str, told: Told) -> None:
         },
         method="POST",
     )
-    opener = urllib.request.build_opener(_NoRedirect)
-    with opener.open(request, timeout=SECONDS) as answer:
+    opener = urllib.request.build_opener(_NoRedirect, _HttpHandler, _HttpsHandler)
+    with opener.open(request, timeout=deadline.SECONDS) as answer:
         answer.read(1024)
 
 
@@ -114,10 +133,11 @@ def _told(db: Database, notify: Notify, told: Told, way: Way, clock: Clock) -> N
 
 def _failure(notify: Notify, told: Told, way: Way, held_back: int = 0) -> str:
     """Empty: it was sent."""
+    text = text_of(notify, told, held_back)
     try:
-        SENDERS[way](notify, told.what[:200], text_of(notify, told, held_back), told)
+        deadline.run(lambda: SENDERS[way](notify, told.what[:200], text, told), deadline.SECONDS)
     except PlumblineError as error:
         return str(error)[:500]
-    except (OSError, smtplib.SMTPException, urllib.error.URLError, ValueError) as error:
+    except (OSError, smtplib.SMTPException, http.client.HTTPException, ValueError) as error:
         return f"{type(error).__name__}: {error}"[:500]
     return ""

@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 
+_SECONDS = 1.0  # for whoever reads the socket to make room
+
 
 class Notifier:
     """Takes its socket out of the environment, so that what is started cannot speak for it."""
@@ -32,6 +34,7 @@ class Notifier:
             contextlib.suppress(OSError),
             socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out,
         ):
+            out.settimeout(_SECONDS)
             out.connect(address)
             out.sendall(text.encode())
 

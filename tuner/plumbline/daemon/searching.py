@@ -13,6 +13,7 @@ from plumbline.daemon import merging
 from plumbline.daemon.cells import Cell
 from plumbline.daemon.recheck import of_alarm
 from plumbline.daemon.work import Work
+from plumbline.libraries import gate
 from plumbline.libraries.space import Space
 from plumbline.measure.launches import LaunchStore
 from plumbline.settings import Settings, identity
@@ -185,7 +186,12 @@ def _export(db: Database, search: Campaign, toolchain: Toolchain) -> None:
     written = exports.get(db, search.id)
     folder = Path(written[0].path).parent if written else export_folder.claim(db, db.path, search)
     bundle = load_bundle(
-        db, search.id, folder, created=search.finished, preload_library=toolchain.preload
+        db,
+        search.id,
+        folder,
+        lambda _: gate.of_space(toolchain.space),
+        created=search.finished,
+        preload_library=toolchain.preload,
     )
     for export in registry.write(bundle, list(registry.exporters(bundle.library.family))):
         exports.put(db, search.id, export)

@@ -15,7 +15,7 @@ from plumbline.settings import Settings, identity
 from plumbline.system.words import counted
 from plumbline_db import alarms, campaigns, watching
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError, TryLaterError, is_of_machine
+from plumbline_db.errors import PlumblineError, TryLaterError, is_of_machine, typed
 from plumbline_db.records import Campaign
 from plumbline_db.watch_records import Retuning, WatchDay
 
@@ -107,7 +107,7 @@ def _search(work: Work) -> Advance:
 
 
 def _told_of(work: Work, step: Step, number: int, row: Retuning) -> Advance:
-    show = f"plumbline results --campaign {row.search or work.campaign.id}"
+    show = typed("results", "--campaign", row.search or work.campaign.id)
     if row.state == "offered":
         show = row.detail.partition(" (")[0]
     opened_by = [one for _, one in alarms.of_retuning(work.db, number)]

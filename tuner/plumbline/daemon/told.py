@@ -10,6 +10,7 @@ import msgspec
 from plumbline.daemon.fingerprint import FingerprintChange
 from plumbline.daemon.recheck import of_alarm
 from plumbline.system.words import counted
+from plumbline_db.errors import typed
 from plumbline_db.watch_records import CellAlarm, Retuning
 
 
@@ -38,7 +39,7 @@ def of_alarms(campaign: str, judged: Sequence[CellAlarm]) -> Told | None:
     slower = [alarm for alarm in true if alarm.direction == "slower"]
     word = "slower" if slower else "faster"
     what = f"{campaign}: {counted(len(slower or true), 'cell')} {word} than was learnt"
-    return Told(campaign, what, cells(true), f"plumbline results --campaign {campaign}")
+    return Told(campaign, what, cells(true), typed("results", "--campaign", campaign))
 
 
 def cells(found: Sequence[CellAlarm]) -> str:
@@ -52,7 +53,7 @@ def of_retuning(row: Retuning, opened_by: Sequence[CellAlarm], command: str) -> 
         "nothing better": "searched, and nothing better was found",
         "offered": "something better was found",
         "applied": f"generation {row.generation} was applied, and is to be confirmed",
-        "kept": f"generation {row.generation} is in force and confirmed",
+        "kept": f"generation {row.generation} is applied and confirmed",
         "rolled back": f"generation {row.generation} was rolled back",
         "failed": "the search failed",
     }.get(row.state, row.state)

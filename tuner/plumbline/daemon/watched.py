@@ -12,7 +12,7 @@ from plumbline.launch.starter import Starter
 from plumbline.measure import tables
 from plumbline.settings import Settings, campaign_file, default_campaign, starting
 from plumbline.settings.identity import chosen, identifying
-from plumbline.settings.stored import settings_of
+from plumbline.settings.stored import settings_of, to_start
 from plumbline.settings.toolchain import Toolchain, find_toolchain
 from plumbline_db import alarms, campaigns, machines
 from plumbline_db.connection import Database
@@ -63,7 +63,7 @@ def asked(db: Database, configuration: Configuration) -> list[WatchedTask]:
             raise PlumblineError(
                 f"campaign {found.id} is not finished: `plumbline campaign` goes on with it"
             )
-        return [WatchedTask(settings_of(found.settings), prefix or _prefix(db, found), found)]
+        return [WatchedTask(to_start(found), prefix or _prefix(db, found), found)]
     path = Path(configuration.campaign_file)
     tasks = campaign_file.tasks(path, {}, prefix)
     return [
@@ -81,7 +81,7 @@ def _watched(db: Database, campaign: Campaign) -> Campaign:
 
 def _prefix(db: Database, campaign: Campaign) -> Path | None:
     prefix = Path(machines.library(db, campaign.library_fingerprint).prefix)
-    return prefix if prefix.is_dir() else None
+    return prefix if prefix.is_absolute() and prefix.is_dir() else None
 
 
 def _last(db: Database, task: campaign_file.Task) -> Campaign | None:
@@ -89,7 +89,7 @@ def _last(db: Database, task: campaign_file.Task) -> Campaign | None:
     was installed then, make others of them, and are told of as changes."""
     found = [
         one
-        for one in campaigns.all_campaigns(db)
+        for one in campaigns.own(db)
         if one.state == "finished" and _asks(one, task.settings) and _is_of(db, one, task)
     ]
     return default_campaign.finished_last(found)

@@ -63,9 +63,9 @@ def predicted(db: Database, recording: Recording, found: Sequence[HandMade]) -> 
 
 
 def newest(db: Database, recording: Recording, nprocs: int) -> Campaign | None:
-    """The campaign that speaks for a group of so many ranks."""
+    """The campaign of this site that speaks for a group of so many ranks."""
     hosts = {rank.host for rank in recording.ranks}
-    for campaign in reversed(campaigns.all_campaigns(db)):
+    for campaign in reversed(campaigns.own(db)):
         if campaign.nprocs != nprocs or not verdicts.stages(db, campaign.id):
             continue
         library = machines.library(db, campaign.library_fingerprint)

@@ -24,6 +24,7 @@ from plumbline.detect.recording import (
     Recording,
 )
 from plumbline.system.machine import processing_units
+from plumbline_db import regular
 from plumbline_db.errors import PlumblineError
 
 ABOUT = "recording.json"
@@ -82,7 +83,7 @@ def about(folder: Path) -> About:
     if not path.exists():
         return About(1, "", [], "", -1)
     try:
-        return msgspec.json.decode(path.read_bytes(), type=About)
+        return msgspec.json.decode(regular.read(path), type=About)
     except (OSError, msgspec.DecodeError) as error:
         raise PlumblineError(f"{path}: {error}; remove it, or record again") from error
 

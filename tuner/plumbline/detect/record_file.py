@@ -16,6 +16,7 @@ from plumbline.detect.columns import Indices
 from plumbline.detect.hashes import PRIME, SKETCH
 from plumbline.detect.kinds import Element, Kind, Mode, Operation
 from plumbline.detect.recording import PAYLOAD
+from plumbline_db import regular
 
 SUFFIX = ".record"
 FRAMES = 8
@@ -157,7 +158,7 @@ def _survey(slots: npt.NDArray[np.void]) -> _Survey:
 
 def read(path: Path) -> RankFile:
     """Raises OSError and ValueError."""
-    with path.open("rb") as file:
+    with regular.open_file(path) as file:
         header = _header(file)
         names = _names(file, header)
         available = path.stat().st_size - header.first_slot

@@ -65,6 +65,8 @@ def measure(
 ) -> None:
     """Launches what is missing, and stores the lines that are fitted to it. Raises UsageError where
     the library that is found here is not the campaign's."""
+    if campaign.imported_from:
+        raise UsageError(f"campaign {campaign.named} can be explained where it was run")
     settings = stored.settings_of(campaign.settings)
     prefix = Path(machines.library(db, campaign.library_fingerprint).prefix)
     toolchain = toolchains.find_toolchain(prefix, settings=settings, beside=beside)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from plumbline_db import regular
 from plumbline_db.errors import PlumblineError, UsageError
 
 from .imb import Imb
@@ -26,7 +27,7 @@ def read(path: Path, nprocs: int | None) -> tuple[OutputFormat, GivenOutput, byt
     """The program, what it says, and the bytes of the file. Raises PlumblineError for what is none,
     and UsageError where the number of ranks is wanted."""
     try:
-        with path.open("rb") as file:
+        with regular.open_file(path) as file:
             data = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise PlumblineError(f"cannot read {path}: {error.strerror}; name another file") from error

@@ -17,16 +17,15 @@ from plumbline_db.connection import Database
 from plumbline_db.errors import PlumblineError
 from plumbline_db.layout import FOREIGN
 from plumbline_db.probe_records import Begin, CaseRecord, Check, ProbeRecord
-from plumbline_db.records import Campaign, Event, Library, Machine, Run, Suite
+from plumbline_db.records import NOT_KNOWN, Campaign, Event, Library, Machine, Run, Suite
 
 from . import reading
 from .table import GivenOutput, GivenTable, GivenTime, OutputFormat
 
-_NOT_KNOWN = "not known"
 _MACHINE = Machine(
     id=FOREIGN,
-    host=_NOT_KNOWN,
-    cpu_model=_NOT_KNOWN,
+    host=NOT_KNOWN,
+    cpu_model=NOT_KNOWN,
     processing_units=0,
     numa_nodes=0,
     memory_bytes=0,
@@ -115,10 +114,10 @@ def _library(format: OutputFormat, output: GivenOutput) -> Library:
     """Of which nothing is known but which program it was measured by."""
     program = f"{format.title} {output.version}".strip()
     return Library(
-        id=_NOT_KNOWN,
+        id=NOT_KNOWN,
         family=FOREIGN,
         version="",
-        version_string=f"{_NOT_KNOWN}; measured by {program}",
+        version_string=f"{NOT_KNOWN}; measured by {program}",
         prefix="",
         fingerprint=f"{FOREIGN}-{hashlib.sha256(program.encode()).hexdigest()[:8]}",
     )

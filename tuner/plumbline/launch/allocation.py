@@ -11,13 +11,13 @@ import shutil
 import socket
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import msgspec
 
 from plumbline.launch import hosts as several_hosts
 from plumbline.launch.flux import RESOURCES, resources
 from plumbline.system import process
+from plumbline_db import regular
 from plumbline_db.errors import UsageError
 
 IGNORED = "PLUMBLINE_ALLOCATION"  # set to `ignore`: ranks are started here
@@ -90,7 +90,7 @@ def _pbs(environment: Mapping[str, str]) -> Allocation | None:
     if not path:
         return None
     try:
-        names = Path(path).read_text(encoding="utf-8").split()
+        names = regular.text(path).split()
     except (OSError, ValueError) as error:
         raise UsageError(f"PBS_NODEFILE names {path}, which cannot be read: {error}") from error
     counts = Counter(names)

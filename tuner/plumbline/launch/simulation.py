@@ -17,6 +17,7 @@ import msgspec
 from plumbline.core.unmeasured import Unmeasured
 from plumbline.libraries.simgrid import SELECTORS, Selector
 from plumbline.system.placement import Placement
+from plumbline_db import regular
 from plumbline_db.errors import UsageError
 from plumbline_db.records import Machine
 
@@ -153,7 +154,7 @@ def platform(simulation: Simulation, placement: Placement) -> str:
     UsageError where it is somebody's and cannot be read."""
     if simulation.platform:
         try:
-            return Path(simulation.platform).read_text(encoding="utf-8")
+            return regular.text(simulation.platform)
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"platform = {simulation.platform}: {error}") from error
     # The near ones are of messages that stay inside a node; with one rank, of those to itself.

@@ -171,10 +171,23 @@ class ParameterFiles(msgspec.Struct, frozen=True):
 
 @runtime_checkable
 class ReadsParameterFiles(Protocol):
-    """A family whose libraries read files of parameters, whatever shell there is."""
+    """A family whose libraries read files of parameters, whatever shell there is. `silencing`:
+    names of parameters that may take the applied ones out of use."""
+
+    silencing: ClassVar[re.Pattern[str]]
 
     def parameter_files(self, installation: Installation, *, of_user: bool) -> ParameterFiles:
         """Those of a user, or of a site. Raises PlumblineError where it reads none such."""
+        ...
+
+    def reported_in(
+        self, installation: Installation, environment: Mapping[str, str]
+    ) -> dict[str, Knob]:
+        """Every parameter as a program that starts in `environment` has it."""
+        ...
+
+    def undoing(self, knob: Knob) -> str:
+        """Say how to undo the setting of a parameter that somebody has set."""
         ...
 
 

@@ -50,5 +50,6 @@ def other(library: Library) -> str | None:
 
 def _candidates(family: Family, library: Library) -> list[Installation]:
     """Those under its prefix; only where there are none, those on PATH."""
-    prefix = Path(library.prefix)
-    return (family.find(prefix) if prefix.is_dir() else []) or family.find(None)
+    prefix = Path(library.prefix)  # of an imported one: no folder of this machine
+    is_there = prefix.is_absolute() and prefix.is_dir()
+    return (family.find(prefix) if is_there else []) or family.find(None)

@@ -13,6 +13,7 @@ from typing import ClassVar
 from plumbline.core.reach import Reach
 from plumbline.libraries import Family, Installation, preloaded
 from plumbline.system.placement import Placement
+from plumbline_db import regular
 from plumbline_db.errors import PlumblineError
 
 CONFIG_FILE = "HYDRA_CONFIG_FILE"
@@ -70,7 +71,7 @@ class Started(Family):
         options = ""
         if before:
             try:
-                lines = Path(before).read_text().splitlines()
+                lines = regular.text(before).splitlines()
             except OSError as error:
                 raise PlumblineError(
                     f"{CONFIG_FILE} names {before}: {error.strerror}; unset it"

@@ -179,7 +179,10 @@ class ViolationTable:
         self._suites.append(suite)
         launches = runs.surroundings(self._store.db, self._store.campaign, self._suites)
         factors.require_joinable(factors.named(launches))
-        found = runs.launch_samples(self._store.db, self._store.campaign, [suite])
+        # Sizes far above those of the table are in its launches too, and are no cells of it.
+        sides = {_side(case) for case in self.planned}
+        every = runs.launch_samples(self._store.db, self._store.campaign, [suite])
+        found = [samples for samples in every if side_of(samples.case) in sides]
         self._samples += found
         self._medians += map(runs.medians_of, found)
         if len(self._suites) == 1:

@@ -109,7 +109,12 @@ def stored(
     wanted = (other.machine, other.library_fingerprint, other.nprocs, other.nodes)
     for row in reversed(campaigns.every(db)):
         same = (row.machine, row.library_fingerprint, row.nprocs, row.nodes) == wanted
-        if same and row.state == "finished" and _how(row) == (knobs, tuple(place)):
+        if (
+            same
+            and not row.imported_from
+            and row.state == "finished"
+            and _how(row) == (knobs, tuple(place))
+        ):
             return _read(db, row)
     return None
 

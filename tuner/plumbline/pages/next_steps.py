@@ -12,6 +12,7 @@ from plumbline.system.words import counted
 from plumbline_db import alarms, campaigns, exports, machines, winners
 from plumbline_db.connection import Database
 from plumbline_db.coverage import Coverage
+from plumbline_db.errors import typed
 from plumbline_db.layout import is_simulated
 from plumbline_db.records import Campaign
 
@@ -59,7 +60,7 @@ def _under_way(known: Sequence[Campaign]) -> list[NextStep]:
     newest = running[-1]
     more = f" So are {len(running) - 1} more." if running[1:] else ""
     text = f"{newest.id} is not at its end: it runs, or the same command goes on with it.{more}"
-    return [NextStep(text, f"plumbline results --campaign {newest.id}", newest.id)]
+    return [NextStep(text, typed("results", "--campaign", newest.id), newest.id)]
 
 
 def _of_place(db: Database, each: Coverage, now: datetime.datetime) -> list[NextStep]:
@@ -93,7 +94,7 @@ def _in_force(db: Database, each: Coverage) -> list[str]:
     """On a simulated machine nothing is applied."""
     campaign = campaigns.get(db, each.in_force)
     if not is_simulated(campaign):
-        return [f"plumbline apply --user --campaign {campaign.id}"]
+        return [typed("apply", "--user", "--campaign", campaign.id)]
     found = putting_in_use.commands(
         campaign, machines.library(db, campaign.library_fingerprint), exports.get(db, campaign.id)
     )

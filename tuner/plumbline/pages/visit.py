@@ -16,6 +16,7 @@ from plumbline.system.kept import Kept
 from plumbline.verify.statistics import stars
 from plumbline_db import campaigns
 from plumbline_db.connection import Database
+from plumbline_db.errors import typed
 from plumbline_db.layout import layout
 from plumbline_db.records import Campaign
 from plumbline_exporters import frame
@@ -102,4 +103,4 @@ def _stars(p: float | None) -> str:
 
 
 _shown.filters.update(ratio=_ratio, duration=duration, stars=_stars, layout=layout)
-_shown.globals.update(choice=choice, sizes=sizes, label=label)
+_shown.globals.update(choice=choice, sizes=sizes, label=label, typed=typed)

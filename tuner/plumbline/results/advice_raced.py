@@ -79,7 +79,7 @@ def _here(advised: Advised, prefix: Path | None) -> tuple[Toolchain, Settings, W
     here = (toolchain.machine.id, toolchain.installation.library.fingerprint)
     for known in advised.known:
         if (known.machine.id, known.library.fingerprint) == here:
-            settings = stored.settings_of(known.campaign.settings)
+            settings = stored.to_start(known.campaign)
             return find_toolchain(prefix, settings=settings), settings, known.winner
     return toolchain, asked, None
 
@@ -106,6 +106,8 @@ def _tuned(
         return [], "it holds for the process as a whole, and can only be in force from its start"
     candidate = Candidate(winner.variant, Configuration.of(winner.configuration))
     space = CandidateSpace.of(toolchain, settings.ranks.nprocs, unsafe=True)
+    if why := space.refusal(winner):
+        return [], f"it {why}"
     if space.is_cold(function, candidate):
         return [], "this library takes it only when a launch starts"
     return [candidate], ""

@@ -143,13 +143,16 @@ def measure(
 
 def stored(db: Database) -> list[MeasuredComparison]:
     """All comparisons that were brought to their end, the oldest first, answered again."""
-    by_comparison: dict[str, dict[Letter, tuple[Campaign, AskedComparison]]] = {}
+    by_comparison: dict[tuple[str, str], dict[Letter, tuple[Campaign, AskedComparison]]] = {}
     for row in campaigns.every(db):
         if row.state == "finished" and is_side(row):
             asked = msgspec.json.decode(row.settings, type=AskedComparison)
-            by_comparison.setdefault(asked.comparison, {})[asked.side] = (row, asked)
+            by_comparison.setdefault((row.imported_from, asked.comparison), {})[asked.side] = (
+                row,
+                asked,
+            )
     found = []
-    for comparison, both in by_comparison.items():
+    for (_, comparison), both in by_comparison.items():
         if len(both) == 2:
             rows = [both["a"], both["b"]]
             claim, how = rows[0][1].claim, rows[0][1].how

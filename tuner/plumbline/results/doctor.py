@@ -12,6 +12,7 @@ import msgspec
 
 from plumbline import libraries
 from plumbline.applied import standing
+from plumbline.campaign import applied_proof
 from plumbline.core.configuration import AS_IT_IS, Configuration
 from plumbline.core.plan import Plan, PlanCase
 from plumbline.launch import allocation
@@ -31,10 +32,11 @@ from plumbline_db.probe_records import Header, ProbeRecord
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """`fails` stops a campaign; `warns` weakens its results; `notes` is only said."""
+    """`fails` stops a campaign; `warns` weakens its results; `notes` is only said; `inactive`: the
+    library ignores what was applied."""
 
     subject: str
-    state: Literal["fine", "notes", "warns", "fails"]
+    state: Literal["fine", "notes", "warns", "fails", "inactive"]
     text: str
 
 
@@ -43,7 +45,7 @@ def examine(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
     checks = [
         ("library", _library(mpi_prefix)),
         ("probe", _probe(mpi_prefix)),
-        ("applied", _applied(mpi_prefix)),
+        ("applied", _applied(mpi_prefix, database)),
         ("search space", _space(mpi_prefix)),
         ("launch", _launch(mpi_prefix)),
         ("libraries", _untried(mpi_prefix)),
@@ -82,17 +84,25 @@ def _probe(mpi_prefix: Path | None) -> Iterator[Finding]:
     yield Finding("probe", "fine", f"{toolchain.probe}, {variants} variants; {toolchain.preload}")
 
 
-def _applied(mpi_prefix: Path | None) -> Iterator[Finding]:
-    """Parameter files cannot look at the library that reads them: this is who does."""
+def _applied(mpi_prefix: Path | None, database: Path) -> Iterator[Finding]:
+    """A parameter file cannot tell whether the library uses it, so short launches check that."""
     for state in standing.standing(mpi_prefix):
-        campaigns = ", ".join(source.campaign.id for source in state.applied.sources)
         applied = state.applied
-        text = f"generation {applied.number} of {applied.name} is in force (--{state.scope}): "
-        if state.other is None:
-            yield Finding("applied", "fine", text + campaigns)
-        else:
+        campaigns = ", ".join(source.campaign.named for source in applied.sources)
+        text = f"generation {applied.number} of {applied.name} is applied (--{state.scope}): "
+        if state.other is not None:
             remedy = f"plumbline rollback --{state.scope} takes it out"
             yield Finding("applied", "warns", f"{text}{campaigns}; {state.other}; {remedy}")
+            continue
+        yield Finding("applied", "notes", text + campaigns)
+        folder = state.root / applied.name / str(applied.number)
+        verdict = applied_proof.check(applied, folder, mpi_prefix, database)
+        for sentence in verdict.active:
+            yield Finding("applied", "fine", f"active: {sentence}")
+        for sentence in verdict.not_checked:
+            yield Finding("applied", "warns", f"not checked: {sentence}")
+        for sentence in verdict.not_active:
+            yield Finding("applied", "inactive", f"NOT ACTIVE: {sentence}")
 
 
 def _space(mpi_prefix: Path | None) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from plumbline.daemon import configuration_file, status
 from plumbline.daemon.work import Clock, moment_of
 from plumbline.results.doctor import Finding
 from plumbline.system import process
+from plumbline_db import regular
 from plumbline_db.errors import PlumblineError, UsageError
 
 UNITS = ("plumbline-watch.service", "plumbline-watch-once.service", "plumbline-watch-once.timer")
@@ -53,7 +54,7 @@ def _unit(path: Path) -> Iterator[Finding]:
     if path.suffix != ".service":
         return
     try:
-        text = path.read_text("utf-8")
+        text = regular.text(path)
     except (OSError, ValueError) as error:
         yield Finding(subject, "fails", f"{path} cannot be read: {error}")
         return

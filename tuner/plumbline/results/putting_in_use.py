@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import msgspec
 
 from plumbline.libraries import families
 from plumbline.system.placement import Placement
+from plumbline_db.errors import typed
 from plumbline_db.layout import is_simulated
 from plumbline_db.records import Campaign, Export, Library
 from plumbline_exporters import plumbline_sh
@@ -31,15 +33,18 @@ def commands(campaign: Campaign, library: Library, exports: Sequence[Export]) ->
         # Some libraries start no more ranks than there are cores unless they are told to.
         words = [] if family is None or campaign.nodes > 1 else family.words(asked)
         ranks = " ".join(words) or f"-np {campaign.nprocs}"
+        run = f"plumbline run -- mpirun {ranks} ./app"
+        if campaign.imported_from:  # it is used where it is named, and its files are elsewhere
+            run = typed("apply", "--user", "--campaign", campaign.id, "--dry-run")
         return [
-            UseCommand("a user", f"plumbline run -- mpirun {ranks} ./app"),
-            UseCommand("a site", f"plumbline apply --site --campaign {campaign.id} --dry-run"),
+            UseCommand("a user", run),
+            UseCommand("a site", typed("apply", "--site", "--campaign", campaign.id, "--dry-run")),
         ]
     scripts = [each.path for each in exports if Path(each.path).name == plumbline_sh.FILE_NAME]
     return [
         UseCommand(
             "a program",
-            f". {script} && smpirun $PLUMBLINE_SMPIRUN -np {campaign.nprocs} "
+            f". {shlex.quote(script)} && smpirun $PLUMBLINE_SMPIRUN -np {campaign.nprocs} "
             "-platform FILE -hostfile FILE ./app",
         )
         for script in scripts

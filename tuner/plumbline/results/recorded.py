@@ -12,6 +12,7 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 
 from plumbline.core.application import Application, Calls
+from plumbline_db import regular
 from plumbline_db.errors import PlumblineError
 
 SUFFIX = ".calls"
@@ -76,7 +77,7 @@ class _Header(NamedTuple):
 
 def _ranks(path: Path) -> Iterator[RecordedRank]:
     try:
-        with path.open("rb") as file:
+        with regular.open_file(path) as file:
             magic, one, slot_bytes, slots = _FILE.unpack(file.read(_FILE.size))
             if (magic, one) != (_MAGIC, 1):
                 raise ValueError("written by another version, or on a machine of another kind")

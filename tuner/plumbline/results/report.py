@@ -217,6 +217,7 @@ def document(report: Report, *, all_cells: bool = False) -> dict[str, Any]:
     concerned = dict.fromkeys(verdict.guideline for verdict in report.before)
     return {
         "campaign": campaign.id,
+        "imported_from": campaign.imported_from,
         "state": campaign.state,
         "started": campaign.started,
         "finished": campaign.finished,

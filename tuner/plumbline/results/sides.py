@@ -7,7 +7,7 @@ after, round-1 …), for the launches which that table rests on; the default is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 import msgspec
@@ -81,6 +81,7 @@ def read(db: Database, name: Name) -> Side:
     PlumblineError when its launches may not be joined into one sample."""
     described = {each.id: each for each in campaigns.of_suites(db)}
     known = {each.id: each for each in campaigns.all_campaigns(db)} | described
+    name = _settled(name, known)
     if name.campaign not in known:
         if name.campaign in {each.id for each in campaigns.foreign(db)}:
             raise UsageError(
@@ -100,6 +101,19 @@ def read(db: Database, name: Name) -> Side:
         else runs.launch_samples(db, campaign.id, suites)
     )
     return _side(db, name, campaign, suites, launches, samples, described=is_described)
+
+
+def _settled(name: Name, known: Container[str]) -> Name:
+    """With the run and the stage apart: the name of one that was imported has a colon too."""
+    whole = f"{name.campaign}:{name.stage}"
+    if name.suite or name.campaign in known:
+        return name
+    if whole in known:
+        return msgspec.structs.replace(name, campaign=whole, stage=DEFAULT_STAGE)
+    campaign, _, stage = whole.rpartition(":")
+    if campaign in known:
+        return msgspec.structs.replace(name, campaign=campaign, stage=stage)
+    return name
 
 
 def of_suites(db: Database, text: str, campaign: Campaign, suites: list[str]) -> Side:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -89,10 +90,14 @@ def hours(db: Database, campaign: Campaign) -> Hours | None:
 
 def relatives(db: Database, campaign: Campaign) -> list[Campaign]:
     """The campaigns with the same settings on the same machine and library, this one among them."""
-    family = campaign.key.partition("-")[0]
-    return [
-        campaign for campaign in campaigns.every(db) if campaign.key.partition("-")[0] == family
-    ]
+    family = _family(campaign)
+    return [other for other in campaigns.every(db) if _family(other) == family]
+
+
+def _family(campaign: Campaign) -> str:
+    """The key without the number among those alike; that of an imported one has a host before it,
+    which may have a dash."""
+    return re.sub(r"-[0-9]+\Z", "", campaign.key)
 
 
 def with_hours(winners: Sequence[Winner], found: Hours | None) -> list[Winner]:

@@ -96,7 +96,7 @@ class Races:
             past=past,
             before=before,
             changed=[winner.function for winner in in_force],
-            earlier=neighbours.earlier(store.db, store.campaign),
+            earlier=neighbours.earlier(store.db, store.campaign, candidate_space.refusal),
             company=self._company,
             uses=self._uses,
             has_time=self._budget.left,

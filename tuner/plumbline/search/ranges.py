@@ -2,16 +2,47 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from plumbline_db.records import EVERY_FUNCTION, Winner
+from plumbline_db.records import EVERY_FUNCTION, UNBOUNDED_BYTES, Winner
 
 from .outcome import holds
 from .space.cells import Target
 
 Sizes = Mapping[str, Sequence[int]]
+
+# A winner without an upper end must do no harm up to this size. A simulated machine holds the
+# buffers of all ranks in one process, which bounds the size too.
+FAR_BYTES = 4 << 20
+_MOST_BYTES_OF_ALL_RANKS = 1 << 30
+
+
+def far_sizes(winner: Winner, sizes: Sequence[int]) -> list[int]:
+    """Return the sizes above the measured `sizes` of a function at which a winner without an upper
+    end has to be compared with the default: FAR_BYTES, and the size half-way to it on a logarithmic
+    scale."""
+    largest = max(sizes, default=0)
+    far = min(FAR_BYTES, _MOST_BYTES_OF_ALL_RANKS // winner.nprocs)
+    if winner.bytes_to != UNBOUNDED_BYTES or not 0 < largest < far:
+        return []
+    return [math.isqrt(largest * far), far]
+
+
+def with_measured(winner: Winner, sizes: Sizes) -> Winner:
+    """Return the winner with the smallest and the largest size at which it was measured."""
+    every = sizes if winner.function == EVERY_FUNCTION else [winner.function]
+    inside = [
+        size
+        for function in every
+        for size in [*sizes[function], *far_sizes(winner, sizes[function])]
+        if winner.bytes_from <= size <= winner.bytes_to
+    ]
+    if not inside:
+        return winner
+    return msgspec.structs.replace(winner, measured_from=min(inside), measured_to=max(inside))
 
 
 def cut_back(standing: Iterable[Winner], new: Sequence[Winner]) -> list[Winner]:

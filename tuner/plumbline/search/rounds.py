@@ -39,6 +39,8 @@ from .space.select import Selection, Trials
 from .wanted_cells import idle, near, violated
 
 _RESCUE = 0.1  # of the budget
+# Mock-ups of these let ranks agree by a call of a few bytes.
+_AGREEING = {"MPI_Alltoallv", "MPI_Barrier", "MPI_Gatherv", "MPI_Scatterv"}
 
 
 class Rounds:
@@ -270,7 +272,7 @@ class Rounds:
                 name
                 for name in candidate_space.mockups(target.function)
                 if any(
-                    self._answer(ours, called, target.bytes)
+                    self._answer(ours, called, target)
                     for called in self._order.made_of(target.function, name)
                 )
             }
@@ -297,11 +299,17 @@ class Rounds:
         ]
         return ranges.measured(ranges.cut_back(standing, new), self._sizes) + new
 
-    def _answer(self, winners: Sequence[Winner], called: str, size: int) -> bool:
-        """Whether some of these answer calls of a function that a mock-up of `size` bytes makes: of
-        its whole message, or of a part for each rank, padded."""
-        p = self._settings.ranks.nprocs
-        volumes = {size, size // p, size * p, -(-size // p) * p}
+    def _answer(self, winners: Sequence[Winner], called: str, target: Target) -> bool:
+        """Return whether some of these answer calls of the function `called` that a mock-up of
+        `target` makes: of the whole message, padded where its parts are equal; of a piece of it,
+        where it calls its own function; of the few numbers by which ranks of an irregular function
+        agree on the lengths."""
+        p, size = self._settings.ranks.nprocs, target.bytes
+        volumes = {size, -(-size // p) * p}
+        if called == target.function:
+            volumes |= {size // pieces for pieces in range(2, p + 1)}
+        if target.function in _AGREEING:
+            volumes |= {1, 4, 8, p}
         return any(
             outcome.holds(winner, Target(called, volume))
             for winner in winners

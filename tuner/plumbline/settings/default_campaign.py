@@ -15,7 +15,7 @@ from plumbline.system.machine import this_machine
 from plumbline.system.words import counted
 from plumbline_db import campaigns, machines, winners
 from plumbline_db.connection import Database
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, typed
 from plumbline_db.records import Campaign, Library
 
 
@@ -29,13 +29,22 @@ class Choice(msgspec.Struct, frozen=True):
 def choose(db: Database, named: str | None, mpi_prefix: Path | None = None) -> Choice:
     """The campaign `named`, or the one that speaks where none is named. Where no campaign has
     winners, the one that finished last, else the one that was started last: who asks for its
-    winners says what is missing. Raises PlumblineError where there is no campaign at all."""
+    winners says what is missing. An imported campaign speaks only where it is named, and its note
+    says where it comes from. Raises PlumblineError where there is no campaign of this site."""
     if named is not None:
-        return Choice(campaigns.get(db, named))
+        found = campaigns.get(db, named)
+        return Choice(found, f"campaign {found.named}" if found.imported_from else "")
     those = campaigns.with_winners(db)
     last = campaigns.get(db, None)
+    own = campaigns.own(db)
+    if not own:
+        listed = ", ".join(campaign.named for campaign in campaigns.all_campaigns(db))
+        raise PlumblineError(
+            f"{db.path} holds no campaign that was measured here, only {listed}: name one with "
+            "--campaign, or run `plumbline campaign`"
+        )
     if not those:
-        return Choice(finished_last(campaigns.all_campaigns(db)) or last)
+        return Choice(finished_last(own) or last)
     fits = _library_here(mpi_prefix)
     found = preferred(those, lambda one: fits(machines.library(db, one.library_fingerprint)))
     return Choice(found, _note(db, found, those, last))
@@ -70,7 +79,7 @@ def used(db: Database, campaign: Campaign, shown: Sequence[str]) -> str:
         return ""
     return (
         f"the winners in use (`plumbline run`, `export`, `apply`) are those of "
-        f"{described(db, those[-1])}; `plumbline results --campaign {those[-1].id}` shows it"
+        f"{described(db, those[-1])}; `{typed('results', '--campaign', those[-1].id)}` shows it"
     )
 
 
@@ -78,7 +87,7 @@ def described(db: Database, campaign: Campaign) -> str:
     """Its id, when it finished, and how many winners it has for how many ranks."""
     count = counted(len(winners.get(db, campaign.id)), "winner")
     return (
-        f"{campaign.id}, finished {campaign.finished} ({count} for "
+        f"{campaign.named}, finished {campaign.finished} ({count} for "
         f"{counted(campaign.nprocs, 'rank')})"
     )
 

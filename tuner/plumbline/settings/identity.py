@@ -7,7 +7,6 @@ import datetime
 import hashlib
 import os
 from collections.abc import Sequence, Set
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -20,7 +19,7 @@ from plumbline.settings import site_rules as rules_of_site
 from plumbline.settings.toolchain import Toolchain
 from plumbline.system import mistakes
 from plumbline.system.placement import Placement
-from plumbline_db import campaigns, machines
+from plumbline_db import campaigns, machines, regular
 from plumbline_db.connection import Database
 from plumbline_db.errors import UsageError
 from plumbline_db.order import by_number
@@ -49,7 +48,7 @@ def begin(db: Database, toolchain: Toolchain, settings: Settings, *, new: bool) 
     placement = settings.ranks.placement(toolchain.launcher.processing_units())
     site = rules_of_site.find(toolchain, settings)
     more = [] if site is None else [f"{site.path}\n{site.text}"]
-    more += [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in settings.fixed.preload]
+    more += [hashlib.sha256(regular.read(path)).hexdigest() for path in settings.fixed.preload]
     return enter(
         db,
         toolchain,
@@ -100,7 +99,9 @@ def enter(
     )
     hashed = hashlib.sha256(facts.encode()).hexdigest()[:16]
     same = [
-        campaign for campaign in campaigns.every(db) if campaign.key.partition("-")[0] == hashed
+        campaign
+        for campaign in campaigns.every(db)
+        if not campaign.imported_from and campaign.key.partition("-")[0] == hashed
     ]
     if same and not new:
         return max(same, key=lambda one: int(one.key.partition("-")[2] or 1))

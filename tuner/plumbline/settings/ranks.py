@@ -27,8 +27,7 @@ class Ranks(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Where the ranks are."""
 
     nprocs: int = 0
-    """Ranks; not given: all processing units (four ranks where there are fewer), or 32 simulated
-    ones."""
+    """Ranks (default: one for each processing unit, two at least, or 32 simulated ones)."""
     nodes: int | None = None
     """Nodes, as many ranks on each; not given: one, all of `hosts`, or a simulated one a rank."""
     bind: Bind | None = None
@@ -121,5 +120,6 @@ def _unfit(machine: Simulation, nprocs: int, nodes: int) -> Iterator[str]:
 
 
 def default_nprocs() -> int:
-    """All processing units, or four ranks where there are fewer than four."""
-    return max(4, processing_units())
+    """Return a rank for each processing unit, and two where there is only one: ranks that share a
+    core mostly wait for each other."""
+    return max(2, processing_units())

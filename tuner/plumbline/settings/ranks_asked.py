@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from plumbline_db import regular
 from plumbline_exporters import launchers
 
 _STARTERS = re.compile(r"(mpirun|mpiexec|orterun|prterun|smpirun|srun)([.-].*)?\Z")
@@ -109,7 +110,7 @@ def calls_mpi(program: Path) -> bool:
     try:
         if program.stat().st_size > _MOST_BYTES:
             return False
-        return _MENTIONS_MPI in program.read_bytes()
+        return _MENTIONS_MPI in regular.read(program)
     except OSError:
         return False
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import msgspec
 
+from plumbline_db.errors import PlumblineError
+from plumbline_db.records import Campaign
+
 from . import GROUP_OF, Settings, of_keys
 
 
@@ -22,7 +25,33 @@ def text_of(settings: Settings) -> str:
     return msgspec.json.encode(document(settings)).decode()
 
 
+def to_start(campaign: Campaign) -> Settings:
+    """Those by which launches are started here. Raises PlumblineError where they would set
+    variables, preload libraries or give jobs to a scheduler because somebody elsewhere did."""
+    settings = settings_of(campaign.settings)
+    ranks, fixed = settings.ranks, settings.fixed
+    asked = [
+        *(f"the variable {name}" for name in fixed.environment),
+        *(f"the library {name}" for name in fixed.preload),
+        *([] if ranks.place in (None, ranks.simulate) else ["hosts or a scheduler of its own"]),
+    ]
+    if campaign.imported_from and asked:
+        raise PlumblineError(
+            f"campaign {campaign.named} asks for {', '.join(asked)}: what an imported campaign "
+            "asks for is not done here; `plumbline export` and `plumbline apply` use its winners "
+            "alone"
+        )
+    return settings
+
+
 def settings_of(text: str) -> Settings:
-    """What other commands keep beside them (`plumbline overlap tune`) is passed over."""
-    values = msgspec.json.decode(text, type=dict[str, Any])
-    return of_keys({key: value for key, value in values.items() if key in GROUP_OF})
+    """What other commands keep beside them (`plumbline overlap tune`) is passed over. Raises
+    PlumblineError where they are no settings: of a campaign that somebody else has written down."""
+    try:
+        values = msgspec.json.decode(text, type=dict[str, Any])
+        return of_keys({key: value for key, value in values.items() if key in GROUP_OF})
+    except ValueError as error:
+        raise PlumblineError(
+            f"settings of a campaign cannot be read ({error!s:.200}): it was written by another "
+            "version of Plumbline, or by hand"
+        ) from error

@@ -6,11 +6,12 @@ and nowhere else. PLUMBLINE_PREFIX names a prefix explicitly."""
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import msgspec
 
-from plumbline_db.errors import PlumblineError
+from plumbline_db.errors import PlumblineError, typed
 from plumbline_db.records import Library
 
 
@@ -27,8 +28,8 @@ class Layout(msgspec.Struct, frozen=True):
     def remedy(self, mpicc: Path | None) -> str:
         """Against a program that is missing; `mpicc`: the library's own, where it is known."""
         if self.own is None:
-            return f"`make build MPICC={mpicc or '<its mpicc>'}`"
-        return f"`plumbline build {mpicc or '--mpi <its prefix>'}`"
+            return f"`make build MPICC={shlex.quote(str(mpicc)) if mpicc else '<its mpicc>'}`"
+        return f"`{typed('build', mpicc)}`" if mpicc else "`plumbline build --mpi <its prefix>`"
 
     def probe(self, build_id: str, mpicc: Path | None = None) -> Path:
         """`mpicc`: the library's own, where it is known."""

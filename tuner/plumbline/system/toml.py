@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from plumbline.system import limits, mistakes
+from plumbline_db import regular
 from plumbline_db.errors import UsageError
 
 _MOST_BYTES = 1 << 20
@@ -92,7 +93,7 @@ class Document(msgspec.Struct, frozen=True):
 def read(path: Path, name: str) -> Document:
     """`name` is what errors call it. Raises UsageError."""
     try:
-        with path.open("rb") as file:
+        with regular.open_file(path) as file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
             raise UsageError(f"{name}: longer than {_MOST_BYTES >> 20} MiB, and no such file")

@@ -16,6 +16,7 @@ from plumbline.libraries import Installation, Knob, built, family, hydra, preloa
 from plumbline.libraries.canary import Canary
 from plumbline.system import paths, process
 from plumbline.system.placement import Placement
+from plumbline_db import regular
 from plumbline_db.errors import PlumblineError
 from plumbline_db.records import Library
 from plumbline_exporters.family.mpich import coll, selection
@@ -100,7 +101,7 @@ class Mpich(hydra.Started):
             table = Path(environment.get(variable, ""))
             if variable not in environment:
                 continue
-            for number, corrupted in enumerate(selection.corrupted(table.read_text())):
+            for number, corrupted in enumerate(selection.corrupted(regular.text(table))):
                 copy = folder / f"canary-{number}-{table.name}"
                 copy.write_text(corrupted.text)
                 found.append(

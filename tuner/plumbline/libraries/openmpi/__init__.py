@@ -12,6 +12,7 @@ from plumbline.core.reach import Reach
 from plumbline.libraries import Family, Installation, Knob, ParameterFiles, family, preloaded
 from plumbline.libraries.canary import Canary, in_copy
 from plumbline.libraries.openmpi.info import SETTINGS, folders, installed, reported, say
+from plumbline.libraries.said import by
 from plumbline.system.placement import Placement
 from plumbline_db.errors import PlumblineError
 from plumbline_exporters.family.openmpi import mca_params, tuned
@@ -51,6 +52,9 @@ class OpenMpi(Family):
         "OMPI_MCA_pml_monitoring_enable_output": "2",
     }
     counted: ClassVar[str] = "msgs sent"
+    silencing: ClassVar[re.Pattern[str]] = re.compile(
+        r"(coll|coll_\w+_priority|coll_tuned_\w+|mca_base_(override_)?param_files?)\Z"
+    )
     component_talk: ClassVar[dict[str, str]] = {"OMPI_MCA_coll_base_verbose": "20"}
     choice_talk: ClassVar[dict[str, str]] = {"OMPI_MCA_pml_base_verbose": "10"}
 
@@ -60,9 +64,19 @@ class OpenMpi(Family):
         return [found for folder in folders(prefix) if (found := installed(folder, added or {}))]
 
     def knobs(self, installation: Installation) -> dict[str, Knob]:
-        info = installation.mpirun.parent / "ompi_info"
-        words = ["--parsable", "--all", "--level", "9"]
-        return reported(say(info, words, installation.environment))
+        info, *words = _every_parameter(installation)
+        return reported(say(Path(info), words, installation.environment))
+
+    def reported_in(
+        self, installation: Installation, environment: Mapping[str, str]
+    ) -> dict[str, Knob]:
+        return reported(by(_every_parameter(installation), "Open MPI", environment))
+
+    def undoing(self, knob: Knob) -> str:
+        if knob.source == "environment":
+            return f"unset {mca_params.PREFIX}{knob.name}"
+        place = re.fullmatch(r"file \((.*)\)", knob.source)
+        return f"take it out of {place[1]}" if place else f"set by {knob.source}"
 
     def environment(self, installation: Installation) -> dict[str, str]:
         del installation
@@ -200,6 +214,11 @@ class OpenMpi(Family):
         """Of the layer for messages: pml/cm alone may look for devices for 0.2 s."""
         chosen = set(_CHOSEN.findall(stderr))
         return {"OMPI_MCA_pml": chosen.pop()} if len(chosen) == 1 else {}
+
+
+def _every_parameter(installation: Installation) -> list[str]:
+    info = installation.mpirun.parent / "ompi_info"
+    return [str(info), "--parsable", "--all", "--level", "9"]
 
 
 def _to_hosts(placement: Placement, reach: Reach) -> list[str]:

@@ -16,6 +16,7 @@ from plumbline.search.space.cells import Target
 from plumbline_db import campaigns, winners
 from plumbline_db.connection import Database
 from plumbline_db.records import Winner
+from plumbline_exporters.bundle import Refusal
 
 from .evidence import Evidence
 
@@ -75,14 +76,15 @@ def nothing(_: Target) -> list[Candidate]:
     return []
 
 
-def earlier(db: Database, campaign: str) -> Earlier:
-    """What campaigns that were finished before this one began have found for a cell, with this
-    library on this machine, at the nearest number of ranks first. (What is finished later does not
+def earlier(db: Database, campaign: str, refusal: Refusal) -> Earlier:
+    """What campaigns of this machine that were finished before this one began have found for a
+    cell, with this library, at the nearest number of ranks first; nothing that was imported, and
+    no winner with a `refusal`. (What is finished later does not
     count: a campaign that is replayed must ask for the same launches.)"""
     own = campaigns.get(db, campaign)
     past = [
         campaign
-        for campaign in campaigns.all_campaigns(db)
+        for campaign in campaigns.own(db)
         if campaign.id != own.id
         and campaign.state == "finished"
         and campaign.finished < own.started
@@ -100,6 +102,7 @@ def earlier(db: Database, campaign: str) -> Earlier:
             for those in found.values()
             for winner in those
             if winner.function == target.function
+            and not refusal(winner)
             and winner.bytes_from <= target.bytes <= winner.bytes_to
         ]
         return list(dict.fromkeys(holding))

@@ -15,13 +15,14 @@ from plumbline.core.configuration import Configuration
 from plumbline.core.forms import is_form
 from plumbline.core.plan import PlanCase
 from plumbline.core.variant_spec import VariantSpec, variant_name
-from plumbline.libraries import Knob
+from plumbline.libraries import Knob, gate
 from plumbline.libraries.space import Algorithm, FunctionSpace, Parameter, Space
 from plumbline.model.names import names
 from plumbline.settings.toolchain import Toolchain, Variant
 from plumbline.system import version
 from plumbline_db.records import Library
 from plumbline_exporters import by_size
+from plumbline_exporters.bundle import Refusal
 
 
 class Candidate(msgspec.Struct, frozen=True, order=True):
@@ -78,6 +79,11 @@ class CandidateSpace:
         """Of an installation, with all variants that its probe has."""
         library, variants = toolchain.installation.library, toolchain.catalogue.variants
         return cls(toolchain.space, library, toolchain.knobs, variants, nprocs, unsafe=unsafe)
+
+    @property
+    def refusal(self) -> Refusal:
+        """Why a winner is none that this space offers."""
+        return gate.of_space(self._space)
 
     def without_knobs(self) -> CandidateSpace:
         """Our variants alone."""

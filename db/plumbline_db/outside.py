@@ -1,0 +1,145 @@
+"""What is believed of a campaign that somebody else has written down: that its records have the
+types and values of records, names that may stand in paths and commands, and texts of some length.
+Which of it may decide anything is for those who read it."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from plumbline_db import layout
+from plumbline_db.contents import Content, Launch
+from plumbline_db.errors import PlumblineError
+from plumbline_db.record import Record
+from plumbline_db.records import NOT_KNOWN, Library
+
+# `+` stands in names of some libraries. No option of a command begins like this, and no folder.
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,199}\Z")
+# Of suites and launches: the words of a suite, and their campaign before them.
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+=,@/*-]{0,599}\Z")
+_TEXT_CHARACTERS = 2**22
+_WORD_CHARACTERS = 2**16
+_TEXTS = {"plan", "stderr", "settings", "site_rules"}
+_TIMES = {"started", "finished", "time"}
+_NAMES = {
+    "Machine": ("id", "host"),
+    "Library": ("id", "fingerprint", "family", "version"),
+    "Campaign": ("id", "machine", "library_fingerprint"),
+    "Transfer": ("campaign", "sha256", "host"),
+    "Pruned": ("campaign",),
+}
+# What stands in place of a name where a program's output says none.
+_NONE = {("Machine", "host"): NOT_KNOWN, ("Library", "id"): NOT_KNOWN, ("Library", "version"): ""}
+_LABELS = {"Suite": ("name",), "Run": ("id", "suite")}
+
+
+class UnbelievableError(ValueError):
+    """A record that is none of ours."""
+
+
+def require(part: Content | Launch) -> None:
+    """Raises UnbelievableError; ValueError for settings that are none."""
+    if isinstance(part, Content):
+        records = [part.machine, part.library, part.campaign, *_records(part.conclusions)]
+        layout.asked(part.campaign)
+    else:
+        records = [part.run, part.suite, *part.records]
+        for case, values in part.summaries:
+            if type(case) is not int or not all(_is_number(value) for value in values.values()):
+                raise UnbelievableError(f"case {case!r:.50} has a summary that is none")
+    for record in records:
+        require_record(record)
+
+
+def require_record(record: Record) -> None:
+    """Raises UnbelievableError."""
+    kind = type(record).__name__
+    try:
+        read = msgspec.convert(msgspec.to_builtins(record), type(record))
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise UnbelievableError(f"{kind}: {_short(str(error))}") from error
+    if read != record:
+        raise UnbelievableError(f"{kind}: its values are of other types")
+    for field in record.__struct_fields__:
+        value = getattr(record, field)
+        is_named = field in _NAMES.get(kind, ()) and value != _NONE.get((kind, field))
+        if is_named and not NAME.match(value):
+            raise UnbelievableError(f"{kind}, {field}: {_short(value)} is no name")
+        if isinstance(value, str):
+            _require_text(kind, field, value)
+        else:
+            for text in _texts(value):
+                _require_text(kind, field, text)
+    for field in _LABELS.get(kind, ()):
+        if not _LABEL.match(getattr(record, field)):
+            raise UnbelievableError(f"{kind}, {field}: {_short(getattr(record, field))} is no name")
+
+
+def of_elsewhere(library: Library, host: str) -> Library:
+    """As it is kept where it was imported: its prefix, under which programs would be looked for,
+    names the host, and is no folder of this one."""
+    return msgspec.structs.replace(library, prefix=f"{host}:{library.prefix}")
+
+
+def _require_text(kind: str, field: str, text: str) -> None:
+    most = _TEXT_CHARACTERS if field in _TEXTS else _WORD_CHARACTERS
+    if len(text) > most:
+        raise UnbelievableError(f"{kind}, {field}: a text of {len(text)} characters")
+    if field in _TIMES and text:
+        try:
+            datetime.datetime.fromisoformat(text)
+        except ValueError as error:
+            raise UnbelievableError(f"{kind}, {field}: {_short(text)} is no time") from error
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Those inside a list, a dictionary or a record; numbers are passed over."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        if value and type(value[0]) is int:  # times
+            return
+        for inner in value:
+            yield from _texts(inner)
+    elif isinstance(value, msgspec.Struct):
+        for field in value.__struct_fields__:
+            yield from _texts(getattr(value, field))
+
+
+def _records(part: Any) -> Iterator[Record]:
+    if isinstance(part, Record):
+        yield part
+    elif isinstance(part, dict):
+        for key, inner in part.items():
+            _require_text("table", "stage", key)
+            yield from _records(inner)
+    elif isinstance(part, (list, tuple)):
+        for inner in part:
+            yield from _records(inner)
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is int or (type(value) is float and math.isfinite(value))
+
+
+def _short(text: object) -> str:
+    """Of what is shown, as a literal."""
+    shown = repr(text)
+    return shown if len(shown) <= 100 else f"{shown[:100]}… ({len(shown)} characters)"
+
+
+def problem(path: object, error: Exception) -> PlumblineError:
+    """For whoever wanted to import the file."""
+    return PlumblineError(
+        f"{path} is not what `plumbline db export` writes ({_short(str(error))}): fetch it again, "
+        "or ask who made it"
+    )
