@@ -108,7 +108,7 @@ def all_campaigns(db: Statements) -> list[Campaign]:
 
 
 def own(db: Statements) -> list[Campaign]:
-    """Those of `all_campaigns` that were measured here, by this database's own records."""
+    """Return those of `all_campaigns` that were measured here, by this database's own records."""
     return _all(db, f"WHERE {_LOOPS} AND {MEASURED_HERE} ORDER BY number")
 
 

@@ -104,8 +104,8 @@ def sha256(
     campaign: Campaign,
     look: Callable[[Content | Launch], None] = lambda part: None,
 ) -> str:
-    """Of everything in it: equal for the same campaign in any database. Each part is shown to
-    `look` first."""
+    """Return the checksum of a whole campaign, which is equal in any database. Each part is shown
+    to `look` first."""
     content = read(db, campaign)
     look(content)
     found = hashlib.sha256()

@@ -189,8 +189,8 @@ def in_order(those: Sequence[SpeakingCampaign]) -> dict[str, list[SpeakingCampai
 
 
 def campaigns_of(db: Statements, key: dict[str, Any]) -> list[SpeakingCampaign]:
-    """Of a place by its columns, in the order in which they were started. Where some were measured
-    here, imported ones do not speak."""
+    """Return the campaigns of a place in the order in which they were started. Imported campaigns
+    do not count where some were measured here."""
     found = db.rows(
         f"""SELECT id, finished, started, state = 'finished',
                    EXISTS (SELECT 1 FROM winner WHERE winner.campaign = campaign.id), settings,

@@ -1,6 +1,6 @@
-"""What is believed of a campaign that somebody else has written down: that its records have the
-types and values of records, names that may stand in paths and commands, and texts of some length.
-Which of it may decide anything is for those who read it."""
+"""Checks of a campaign that somebody else has written: its records must have the types and values
+of records, names that may stand in paths and commands, and texts of limited length. Readers decide
+which of its contents may have an effect."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def require_record(record: Record) -> None:
 
 
 def of_elsewhere(library: Library, host: str) -> Library:
-    """As it is kept where it was imported: its prefix, under which programs would be looked for,
-    names the host, and is no folder of this one."""
+    """Return the library as it is stored after an import. Programs are looked for under the prefix
+    of a library, so the prefix names the other host and is no folder here."""
     return msgspec.structs.replace(library, prefix=f"{host}:{library.prefix}")
 
 
@@ -98,7 +98,7 @@ def _require_text(kind: str, field: str, text: str) -> None:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Those inside a list, a dictionary or a record; numbers are passed over."""
+    """Yield the texts inside a list, a dictionary or a record."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -132,13 +132,13 @@ def _is_number(value: object) -> bool:
 
 
 def _short(text: object) -> str:
-    """Of what is shown, as a literal."""
+    """Return the start of a text as a literal that is safe to print."""
     shown = repr(text)
     return shown if len(shown) <= 100 else f"{shown[:100]}… ({len(shown)} characters)"
 
 
 def problem(path: object, error: Exception) -> PlumblineError:
-    """For whoever wanted to import the file."""
+    """Return the error for a file that cannot be imported."""
     return PlumblineError(
         f"{path} is not what `plumbline db export` writes ({_short(str(error))}): fetch it again, "
         "or ask who made it"

@@ -63,7 +63,7 @@ class Campaign(Record, frozen=True):
 
     @property
     def named(self) -> str:
-        """Its id, and where it comes from, for people."""
+        """The id, with the host that an imported campaign comes from."""
         return f"{self.id} (imported from {self.imported_from})" if self.imported_from else self.id
 
 

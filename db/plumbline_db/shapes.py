@@ -160,10 +160,10 @@ def of_text(text: str) -> Layout:
     every = [*layout.own, *layout.counts]
     if len(every) > _MOST_COLUMNS or any(column.name not in _USUAL for column in layout.own):
         raise ValueError("notes of numbers that no block has")
-    known = range(len(layout.blocks))
+    blocks = range(len(layout.blocks))
     for column in every:
-        places = known if column.places is None else column.places
-        if column.width not in range(9) or any(place not in known for place in places):
+        places = blocks if column.places is None else column.places
+        if column.width not in range(9) or any(place not in blocks for place in places):
             raise ValueError(f"notes of {column.name:.50} are of no such blocks")
     if layout.blocks and (layout.blocks[0].warmup_from or layout.blocks[0].samples_from):
         raise ValueError("the first block does not begin at the beginning")

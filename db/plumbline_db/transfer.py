@@ -122,10 +122,10 @@ def _require(other: Statements, campaign: Campaign, sent: Transfer) -> None:
     """All of a campaign can be believed, and is what was exported. Raises PlumblineError."""
     try:
         outside.require_record(sent)
-        found = contents.sha256(other, campaign, outside.require)
+        checksum = contents.sha256(other, campaign, outside.require)
     except _UNREADABLE as error:
         raise outside.problem(other.path, error) from error
-    if found != sent.sha256:
+    if checksum != sent.sha256:
         raise PlumblineError(
             f"{other.path}: campaign {campaign.id} is not what was exported on {sent.host}: fetch "
             "the file again"

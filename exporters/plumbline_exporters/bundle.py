@@ -121,8 +121,8 @@ def sizes(winner: Winner, unit: str = " bytes") -> str:
     """`8192-65536 bytes`, `1024 bytes`, `all sizes (measured: 8-4194304 bytes)`"""
     if winner.bytes_to == UNBOUNDED_BYTES:
         every = f"{winner.bytes_from}{unit} and more" if winner.bytes_from else "all sizes"
-        known = f"{winner.measured_from}-{winner.measured_to}{unit}"
-        return f"{every} (measured: {known})" if winner.measured_to else every
+        measured = f"{winner.measured_from}-{winner.measured_to}{unit}"
+        return f"{every} (measured: {measured})" if winner.measured_to else every
     if winner.bytes_from == winner.bytes_to:
         return f"{winner.bytes_from}{unit}"
     return f"{winner.bytes_from}-{winner.bytes_to}{unit}"

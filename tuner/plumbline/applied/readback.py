@@ -1,4 +1,4 @@
-"""What the library reports about the parameters that were applied: in the environment of a plain
+"""Reports of the library about the parameters that were applied: in the environment of a plain
 mpirun, with the variables of the user's shell and all parameter files."""
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def differing(
         knob = reported.get(name)
         if knob is not None and _same(knob, value):
             continue
-        said = f"{knob.value} ({knob.source or 'default'})" if knob else "no such parameter"
+        value_here = f"{knob.value} ({knob.source or 'default'})" if knob else "no such parameter"
         remedy = f": {family.undoing(knob)}" if knob and knob.source else ""
-        wrong.append(f"{name} = {value}: {library} says {said}{remedy}")
+        wrong.append(f"{name} = {value}: {library} says {value_here}{remedy}")
     others = silencers(ours, reported, family) if wrong else ""
     return [f"{sentence}{others}" for sentence in wrong]
 
@@ -80,12 +80,12 @@ def silencers(
 ) -> str:
     """Name the parameters of others that may take ours out of use, and how to undo them. Empty
     where nobody has set one."""
-    found = [
+    suspects = [
         f"{knob.name} = {knob.value} ({family.undoing(knob)})"
         for knob in reported.values()
         if knob.source and knob.name not in ours and family.silencing.match(knob.name)
     ]
-    return f"; these may be the reason: {', '.join(found)}" if found else ""
+    return f"; these may be the reason: {', '.join(suspects)}" if suspects else ""
 
 
 def _same(knob: Knob, written: str) -> bool:

@@ -1,4 +1,4 @@
-"""Whether the files of what was applied are as they were written, for Prometheus."""
+"""Metrics about applied files: whether they are as they were written."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from plumbline_exporters import families, plumbline_sh
 NOT_ASKED = "--no-proof was given"
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class TamperCheck(msgspec.Struct, frozen=True):
     """Sentences about the winners that the library uses, about those that it ignores, and about
     those that could not be checked."""
 
@@ -50,53 +50,52 @@ class _Place(msgspec.Struct, frozen=True):
     variants: bool = True
 
 
-def check(one: Generation, folder: Path, prefix: Path | None, database: Path) -> Verdict:
+def check(one: Generation, folder: Path, prefix: Path | None, database: Path) -> TamperCheck:
     """Check with the library under `prefix`, or with the one that the generation was made for where
-    that is another. Raises no PlumblineError: what stops a check is part of the verdict."""
+    that is another. Raises no PlumblineError: what stops a check is part of the answer."""
     if one.scope == "modules":
         load = f"plumbline/{one.library.id}"
-        return Verdict(not_checked=[f"nothing has loaded the module {load} here"])
+        return TamperCheck(not_checked=[f"nothing has loaded the module {load} here"])
     if not Store(folder.parent.parent, one.name, shared=False).intact(one):
         again = "`plumbline apply` writes them again"
-        return Verdict(not_active=[f"files in {folder} are gone or were changed: {again}"])
+        return TamperCheck(not_active=[f"files in {folder} are gone or were changed: {again}"])
     try:
         if libraries.find(prefix)[1].library.fingerprint != one.library.fingerprint:
             prefix = Path(one.library.prefix)
-        found = installed.find_toolchain(prefix)
-        place = _place(one, folder, found)
-        if isinstance(place, Verdict):
+        place = _place(one, folder, installed.find_toolchain(prefix))
+        if isinstance(place, TamperCheck):
             return place
         return _together([_of_source(source, place, prefix, database) for source in one.sources])
     except (OSError, PlumblineError) as error:
-        return Verdict(not_checked=[str(error)])
+        return TamperCheck(not_checked=[str(error)])
 
 
-def _together(verdicts: Sequence[Verdict]) -> Verdict:
-    return Verdict(
-        [text for verdict in verdicts for text in verdict.active],
-        [text for verdict in verdicts for text in verdict.not_active],
-        [text for verdict in verdicts for text in verdict.not_checked],
+def _together(checks: Sequence[TamperCheck]) -> TamperCheck:
+    return TamperCheck(
+        [text for check in checks for text in check.active],
+        [text for check in checks for text in check.not_active],
+        [text for check in checks for text in check.not_checked],
     )
 
 
-def _place(one: Generation, folder: Path, found: Toolchain) -> _Place | Verdict:
-    """The environment to start in; a verdict where that is enough to know."""
+def _place(one: Generation, folder: Path, found: Toolchain) -> _Place | TamperCheck:
+    """Return the environment to start in, or the answer where nothing has to be started."""
     family, installation = found.family, found.installation
     plain = readback.plain_environment(family, installation)
-    ours = readback.parameters_of(one)
-    if not ours or not isinstance(family, ReadsParameterFiles):
+    applied = readback.parameters_of(one)
+    if not applied or not isinstance(family, ReadsParameterFiles):
         return _of_shells(one, folder, found)
     reported = family.reported_in(installation, plain)
-    wrong = readback.differing(ours, reported, family, installation.library.id)
+    wrong = readback.differing(applied, reported, family, installation.library.id)
     if wrong:
-        return Verdict(not_active=wrong)
+        return TamperCheck(not_active=wrong)
     prefix = families.parameter_file(one.library).prefix
-    values = {prefix + name: value for name, value in ours.items()}
-    silencers = readback.silencers(ours, reported, family)
+    values = {prefix + name: value for name, value in applied.items()}
+    silencers = readback.silencers(applied, reported, family)
     return _Place(one, folder, plain | values, silencers, variants=False)
 
 
-def _of_shells(one: Generation, folder: Path, found: Toolchain) -> _Place | Verdict:
+def _of_shells(one: Generation, folder: Path, found: Toolchain) -> _Place | TamperCheck:
     """Login shells set variables: a new one is asked for them. What this shell has set besides is
     in the environment of a plain mpirun, too."""
     family = found.family
@@ -111,27 +110,27 @@ def _of_shells(one: Generation, folder: Path, found: Toolchain) -> _Place | Verd
         names = [name for name in environment if name.startswith(families.prefixes())]
         return {name: environment[name] for name in names if not name.startswith(passed_on)}
 
-    ours = of_library(proof.environment_of(folder / plumbline_sh.FILE_NAME, bare))
-    here = conflicts.in_environment(typed, ours)
+    applied = of_library(proof.environment_of(folder / plumbline_sh.FILE_NAME, bare))
+    here = conflicts.in_environment(typed, applied)
     if here:
-        return Verdict(not_active=[f"{text}: unset it, or log in anew" for text in here])
+        return TamperCheck(not_active=[f"{text}: unset it, or log in anew" for text in here])
     login = places.login_environment(bare, of_site=one.scope == "site")
     wrong = [
         f"{name} is {login.get(name, 'not set')} in a new login shell, not {value}: look at what "
         "its files set after our lines"
-        for name, value in sorted(ours.items())
+        for name, value in sorted(applied.items())
         if login.get(name) != value
     ]
     if wrong:
-        return Verdict(not_active=wrong)
+        return TamperCheck(not_active=wrong)
     environment = login | of_library(typed)
     others = {name: environment[name] for name in family.settings_in(environment)}
-    named = [f"{name}={value}" for name, value in of_library(others).items() if name not in ours]
+    named = [f"{name}={value}" for name, value in of_library(others).items() if name not in applied]
     silencers = f"; these may be the reason: {', '.join(named)}" if named else ""
     return _Place(one, folder, environment, silencers)
 
 
-def _of_source(source: Source, place: _Place, prefix: Path | None, database: Path) -> Verdict:
+def _of_source(source: Source, place: _Place, prefix: Path | None, database: Path) -> TamperCheck:
     campaign = source.campaign
     winners = [
         winner
@@ -139,7 +138,7 @@ def _of_source(source: Source, place: _Place, prefix: Path | None, database: Pat
         if winner.function != EVERY_FUNCTION and (place.variants or winner.variant == "default")
     ]
     if not winners:
-        return Verdict()
+        return TamperCheck()
     who = f"{campaign.id} ({counted(campaign.nprocs, 'rank')})"
     try:
         # A plain mpirun has nothing of the environment that the campaign was given.
@@ -147,20 +146,20 @@ def _of_source(source: Source, place: _Place, prefix: Path | None, database: Pat
         toolchain = installed.find_toolchain(prefix, settings=settings, beside=database.parent)
         if isinstance(toolchain.launcher, Queue):
             start = "`plumbline run -- srun …` in a job checks them"
-            return Verdict(not_checked=[f"{who}: its ranks are jobs of a scheduler: {start}"])
+            return TamperCheck(not_checked=[f"{who}: its ranks are jobs of a scheduler: {start}"])
         script = place.folder / plumbline_sh.FILE_NAME
         files = Files(campaign, settings, winners, script, toolchain)
         evidence = as_started.evidence(files, place.environment)
     except (OSError, PlumblineError) as error:
-        return Verdict(not_checked=[f"{who}: {error}"])
+        return TamperCheck(not_checked=[f"{who}: {error}"])
     missed = dict.fromkeys(evidence.missed)
     problems = evidence.problems
     if missed:
         problems = [f"the library ignores a deliberately wrong setting for {_named(missed)}"]
     active = [cell for cell in dict.fromkeys(evidence.tried) if cell not in missed]
-    said = [f"{who}: {_named(active)}; the library rejects a deliberately wrong setting"]
-    return Verdict(
-        active=said if active else [],
+    rejected = f"{who}: {_named(active)}; the library rejects a deliberately wrong setting"
+    return TamperCheck(
+        active=[rejected] if active else [],
         not_active=[f"{who}: {problem}{place.silencers}" for problem in problems],
         not_checked=[f"{who}: {unproven.text}" for unproven in evidence.unproven],
     )

@@ -155,14 +155,14 @@ def _far_cases(
     for case in of_table:
         sizes.setdefault(case.function, []).append(case.bytes)
     reps = 0 if settings.ranks.simulate else min(_FAR_REPS, settings.sampling.reps)
-    found = [
+    cases = [
         PlanCase(function, size, reps=reps)
         for winner in winners
         for function, measured in sizes.items()
         if winner.function in (function, EVERY_FUNCTION)
         for size in ranges.far_sizes(winner, measured)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(cases))
 
 
 def _of_doubtful(

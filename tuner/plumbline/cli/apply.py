@@ -73,15 +73,9 @@ def command(
         raise PlumblineError(f"campaign {found.id} is not applied: {error}") from error
     common.remark(choice.note)
     place = places.place(scope, family, installation, modules, store)
-    wish = apply.Wish(
-        source=Source(found, loaded.winners, loaded.site_rules, loaded.started),
-        machine=loaded.machine,
-        family=family,
-        installation=installation,
-        environment=dict(os.environ),
-        unsafe=unsafe,
-        force=force,
-    )
+    source = Source(found, loaded.winners, loaded.site_rules, loaded.started)
+    what = (source, loaded.machine, family, installation)
+    wish = apply.Wish(*what, dict(os.environ), unsafe=unsafe, force=force)
     done = apply.apply(place, wish, now=identity.now(), dry_run=dry_run)
     if not dry_run:
         done = applying.checked(program, done, place, wish, no_proof=no_proof)

@@ -34,16 +34,17 @@ def checked(
 
     done = readback.noted(done, place, wish.family, wish.installation)
     store = Store(place.root, place.name, shared=place.shared)
-    one = store.read(done.generation)
-    if no_proof or one is None or done.not_in_force:
+    generation = store.read(done.generation)
+    if no_proof or generation is None or done.not_in_force:
         reasons = [] if done.not_in_force else [applied_proof.NOT_ASKED]
         return msgspec.structs.replace(done, not_checked=reasons)
-    found = applied_proof.check(one, store.path(one.number), program.mpi, program.database)
+    folder = store.path(generation.number)
+    check = applied_proof.check(generation, folder, program.mpi, program.database)
     return msgspec.structs.replace(
         done,
-        active=found.active,
-        not_in_force=found.not_active,
-        not_checked=found.not_checked,
+        active=check.active,
+        not_in_force=check.not_active,
+        not_checked=check.not_checked,
     )
 
 

@@ -21,16 +21,16 @@ def _hidden() -> dict[int, None]:
     of a text, and tags. A joiner inside a word stays."""
     every = (*range(0x300), *range(0x2000, 0x2100), 0x61C, 0xFEFF, *range(0xFFF9, 0xFFFC))
     kept = {ord("\t"), ord("\n"), 0x200C, 0x200D, 0xAD}
-    found = [
+    codes = [
         code
         for code in every
         if unicodedata.category(chr(code)) in ("Cc", "Cf", "Zl", "Zp") and code not in kept
     ]
-    return dict.fromkeys([*found, *range(0xE0000, 0xE0080)])
+    return dict.fromkeys([*codes, *range(0xE0000, 0xE0080)])
 
 
 def clean(text: str) -> str:
-    """Without control characters, tab and the end of a line apart."""
+    """Remove all control characters except tab and newline."""
     return text if text.isascii() and text.isprintable() else text.translate(_hidden())
 
 
@@ -61,7 +61,7 @@ class _Styled:
 
 
 def styled(stream: TextIO) -> TextIO:
-    """What a console writes to in place of `stream`."""
+    """Return the stream that a console of ours writes to in place of `stream`."""
     return cast("TextIO", stream.styled) if isinstance(stream, _Clean) else stream
 
 

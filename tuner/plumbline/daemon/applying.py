@@ -102,10 +102,10 @@ def take_out(work: Work) -> AppliedOutcome:
 
 
 def confirm(work: Work, number: int, row: Retuning) -> Retuning:
-    """What was applied is measured as users have it: it is kept, if the library uses it, no watched
-    cell is slower than was learnt, and none of those that were searched slower than when the alarm
-    was raised; else it is rolled back. Files that were only written again must bring back what was
-    learnt. Raises PlumblineError where launches fail."""
+    """Measure what was applied as users have it. It is kept if the library uses it, if no watched
+    cell is slower than was learnt, and if no cell that was searched is slower than when the alarm
+    was raised; otherwise it is rolled back. Files that were only written again must bring back
+    what was learnt. Raises PlumblineError where launches fail."""
     db, id = work.db, work.campaign.id
     stored = {cell_of(one): one for one in watching.cells(db, id)}
     before = {of_alarm(alarm): alarm.ratio for _, alarm in alarms.of_retuning(db, number)}

@@ -1,5 +1,6 @@
-"""What may leave in a file: functions that exist, variants as we name them, and knobs of the search
-space with values that the space allows, whatever a database says.
+"""The gate for winners that leave in a file. It lets through functions that exist, variants as we
+name them, and knobs of the search space with values that the space allows, whatever a database
+says.
 
 Every bundle of winners is asked here (plumbline_exporters.bundle), and so are winners of earlier
 campaigns before a launch tries them."""
@@ -25,12 +26,12 @@ _WHOLE = re.compile(r"-?[0-9]{1,19}\Z")
 
 
 def of_library(library: Library) -> Refusal:
-    """For the installed search space of the library's family and version."""
+    """Return the gate of the installed search space for this family and version."""
     return of_space(space_file.for_library(paths.layout().search_spaces, library))
 
 
 def of_space(space: Space) -> Refusal:
-    """Why a winner may not leave where this may be tuned; an empty text: it may."""
+    """Return a function that says why a winner may not leave; an empty text lets it through."""
 
     of_functions, of_process = _of_functions(space), _of_settings(space)
 
@@ -83,7 +84,7 @@ class _Legal:
             return False
 
     def add(self, number: Parameter | Setting) -> None:
-        """What a number, or a choice, may be."""
+        """Allow the values of a parameter or a setting."""
         self.words |= {str(value) for value in number.values}
         if number.default is not None:
             self.words.add(number.default)

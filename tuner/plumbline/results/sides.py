@@ -104,7 +104,7 @@ def read(db: Database, name: Name) -> Side:
 
 
 def _settled(name: Name, known: Container[str]) -> Name:
-    """With the run and the stage apart: the name of one that was imported has a colon too."""
+    """Separate the run from the stage: the name of an imported run has a colon too."""
     whole = f"{name.campaign}:{name.stage}"
     if name.suite or name.campaign in known:
         return name

@@ -26,8 +26,8 @@ def text_of(settings: Settings) -> str:
 
 
 def to_start(campaign: Campaign) -> Settings:
-    """Those by which launches are started here. Raises PlumblineError where they would set
-    variables, preload libraries or give jobs to a scheduler because somebody elsewhere did."""
+    """Return the settings by which launches are started here. Raises PlumblineError where settings
+    of an imported campaign would set variables, preload libraries or submit jobs."""
     settings = settings_of(campaign.settings)
     ranks, fixed = settings.ranks, settings.fixed
     asked = [
@@ -45,8 +45,8 @@ def to_start(campaign: Campaign) -> Settings:
 
 
 def settings_of(text: str) -> Settings:
-    """What other commands keep beside them (`plumbline overlap tune`) is passed over. Raises
-    PlumblineError where they are no settings: of a campaign that somebody else has written down."""
+    """Read stored settings. Keys of other commands (`plumbline overlap tune`) are ignored. Raises
+    PlumblineError for a text that is no settings, as a stranger's file may have."""
     try:
         values = msgspec.json.decode(text, type=dict[str, Any])
         return of_keys({key: value for key, value in values.items() if key in GROUP_OF})

@@ -77,10 +77,10 @@ def nothing(_: Target) -> list[Candidate]:
 
 
 def earlier(db: Database, campaign: str, refusal: Refusal) -> Earlier:
-    """What campaigns of this machine that were finished before this one began have found for a
-    cell, with this library, at the nearest number of ranks first; nothing that was imported, and
-    no winner with a `refusal`. (What is finished later does not
-    count: a campaign that is replayed must ask for the same launches.)"""
+    """Return the winners of earlier campaigns on this machine with this library, by cell; those of
+    the nearest number of ranks come first. Imported campaigns and winners with a `refusal` are left
+    out. (A campaign that was finished after this one began does not count: a replayed campaign must
+    ask for the same launches.)"""
     own = campaigns.get(db, campaign)
     past = [
         campaign

@@ -82,7 +82,7 @@ class CandidateSpace:
 
     @property
     def refusal(self) -> Refusal:
-        """Why a winner is none that this space offers."""
+        """The gate of this space, which says why a winner may not be used."""
         return gate.of_space(self._space)
 
     def without_knobs(self) -> CandidateSpace:
