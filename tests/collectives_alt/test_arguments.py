@@ -3,6 +3,7 @@ refuses."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -35,6 +36,12 @@ def test_an_operation_sees_what_the_program_passed(build: Build, tmp_path: Path)
 def lines(done: subprocess.CompletedProcess[str]) -> list[str]:
     assert done.returncode == 0, done.stdout + done.stderr
     return sorted(line for line in done.stdout.splitlines() if ": handler " in line)
+
+
+def without_return_of_truncation(line: str) -> str:
+    """MPICH gives a truncation to the error handler of the program, and then returns success where
+    the handler returns. A variant returns the error."""
+    return re.sub(r"(class 14), returned (0|14)\b", r"\1", line)
 
 
 def profile(folder: Path, chosen: dict[str, str]) -> Path:
@@ -77,7 +84,10 @@ def test_the_same_under_mpich(build: Build, under_mpich: Build, tmp_path: Path, 
     assert sum("handler 1" in line for line in plain) > len(plain) / 2
     path = profile(tmp_path, chosen)
     env = {"LD_PRELOAD": str(under_mpich.preload), "PLUMBLINE_PROFILE": str(path)}
-    assert lines(mpiexec(2, program, env=env, timeout=60)) == plain
+    replaced = lines(mpiexec(2, program, env=env, timeout=60))
+    assert list(map(without_return_of_truncation, replaced)) == list(
+        map(without_return_of_truncation, plain)
+    )
     for function in VECTORS:  # an operation that sees more elements says so
         path = profile(tmp_path, {function: chosen[function]})
         done = mpiexec(2, under_mpich.program("elements"), env=env, timeout=60)

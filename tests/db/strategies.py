@@ -183,4 +183,10 @@ verdicts = whole(
 searches = whole(
     Search, trials=st.lists(whole(Trial, real), max_size=3), bound_ratio=st.none() | about_one
 )
-winners = sized(Winner, counts, floats=real, tried=st.lists(whole(Tried, about_one), max_size=2))
+winners = sized(
+    Winner,
+    counts,
+    floats=real,
+    tried=st.lists(whole(Tried, about_one), max_size=2),
+    measured_from=st.just(0),
+)
