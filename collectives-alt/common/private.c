@@ -1,6 +1,6 @@
 /* Private communicators. Each takes a context id, of which a library has a limited number, so a
  * process makes no more of them than it may; ranks agree on that in the split that makes one. */
-#include "kept.h"
+#include "tools.h"
 
 #include <limits.h>
 #include <stdatomic.h>

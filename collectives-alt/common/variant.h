@@ -40,6 +40,8 @@ enum pl_function pl_function_by_name(const char *name);
 /* True where an operation is applied: one count, datatype and operation on all ranks. */
 bool pl_reduces(enum pl_function function);
 
+struct pl_kept;
+
 /* The arguments of one call. Fields a function does not have are zero. Names follow the standard;
  * MPI_Bcast's buffer is `recvbuf` with recvcount and recvtype on every rank; the datatype of a
  * reduction is `recvtype`, its count `recvcount`; MPI_Reduce_local's inbuf is `sendbuf`, its
@@ -54,6 +56,9 @@ struct pl_call {
     MPI_Op op;
     int root;
     MPI_Comm comm;
+    /* What libplumbline.so knows already of comm; else 0 and NULL. */
+    long long volume; /* pl_volume */
+    struct pl_kept *kept;
     const int *values;    /* of the running variant's parameters, in the order of its table */
     const void *messages; /* of a replay, which is no collective (probes/measure/replay.h) */
 };
@@ -64,7 +69,11 @@ struct pl_call {
  * size 0, and past INT_MAX - p bytes or elements; PL_LOCAL_VOLUME where no rank, or only some,
  * could tell (Gatherv, Scatterv, Alltoallv). See volume.c for each function. */
 enum { PL_NO_VOLUME = -1, PL_LOCAL_VOLUME = -2 };
-long long pl_volume(const struct pl_call *call);
+long long pl_volume_found(const struct pl_call *call);
+static inline long long pl_volume(const struct pl_call *call)
+{
+    return call->volume > 0 ? call->volume : pl_volume_found(call);
+}
 /* The same, with the number of processes (1 for MPI_Reduce_local) unless it is PL_NO_VOLUME. */
 long long pl_volume_and_size(const struct pl_call *call, int *size);
 /* The same on an intra-communicator of p processes; `rank` is read by functions with a root. */
@@ -230,7 +239,7 @@ unsigned pl_counted_obstacles(const struct pl_variant *variant, const struct pl_
 /* Scratch memory of at least `bytes` bytes, 64-byte aligned, kept on the communicator as an
  * attribute and freed with it. `slot` (0..PL_SCRATCH_SLOTS-1) tells apart blocks that live at the
  * same time. Grows, never shrinks. NULL when memory is short. */
-#define PL_SCRATCH_SLOTS 6
+#define PL_SCRATCH_SLOTS 7
 void *pl_scratch(MPI_Comm comm, int slot, size_t bytes);
 
 /* Bytes that all slots of comm hold, and what gives them back (between calls only). */
@@ -242,12 +251,6 @@ void pl_scratch_release(MPI_Comm comm);
  * of another thread. `threads`: calls may come at the same time. */
 void pl_scratch_limit(size_t most, bool threads);
 size_t pl_scratch_held(void);
-
-/* Around a call of a variant where there is a limit. `bound`: pl_scratch_bound, within the limit;
- * what would not fit beside it is given back. */
-struct pl_kept;
-struct pl_kept *pl_scratch_begin(MPI_Comm comm, size_t bound);
-void pl_scratch_end(struct pl_kept *kept);
 
 /* The most private communicators (tools.h) that this process makes, and how many it has. */
 void pl_private_limit(int most);

@@ -8,9 +8,6 @@
 
 #include <stdlib.h>
 
-/* What is in a function of its own costs a call that does not get there no registers. */
-#define NOT_INLINE __attribute__((noinline))
-
 /* --- data movers --- */
 
 /* Which ranks send or receive, and what: one block, a block a rank, or what a table says. */
@@ -54,18 +51,6 @@ struct side {
     long long own, first; /* the block that stays on this rank, and where it begins */
 };
 
-/* -1: an array is missing, or a count is negative. */
-static long long sum_of(const int *counts, const int *displs, int p)
-{
-    long long sum = 0;
-    for (int i = 0; i < p; i++) {
-        if (!counts || !displs || counts[i] < 0)
-            return -1;
-        sum += counts[i];
-    }
-    return sum;
-}
-
 static inline struct side side_of(const struct pl_comm_state *comm_state, enum shape shape,
                                   const void *buf, int count, const int *counts, const int *displs,
                                   MPI_Datatype type)
@@ -73,11 +58,12 @@ static inline struct side side_of(const struct pl_comm_state *comm_state, enum s
     struct side side = {.buf = buf, .type = type, .count = count, .own = count};
     if (shape == BLOCKS)
         side.first = comm_state->rank * side.count;
-    if (shape == TABLE)
-        side.count = sum_of(counts, displs, comm_state->p);
-    if (shape == TABLE && side.count >= 0) {
-        side.own = counts[comm_state->rank];
-        side.first = displs[comm_state->rank];
+    struct pl_table table;
+    if (shape == TABLE) {
+        const bool good = pl_add_up(counts, displs, comm_state, &table);
+        side.count = good ? table.sum : -1;
+        side.own = good ? table.own : count;
+        side.first = good ? table.first : 0;
     }
     return side;
 }
@@ -163,9 +149,11 @@ static NOT_INLINE bool legal_reduction(const struct pl_call *call,
     const bool in_place = call->sendbuf == MPI_IN_PLACE, exscan = call->function == PL_FN_exscan;
     const void *operands = in_place ? call->recvbuf : call->sendbuf;
     long long all = call->recvcount, own = all;
+    struct pl_table table;
     if (call->function == PL_FN_reduce_scatter) {
-        all = sum_of(call->recvcounts, call->recvcounts, comm_state->p);
-        own = all < 0 ? 0 : call->recvcounts[comm_state->rank];
+        const bool good = pl_add_up(call->recvcounts, call->recvcounts, comm_state, &table);
+        all = good ? table.sum : -1;
+        own = good ? table.own : 0;
     }
     if (all < 0 || call->op == MPI_OP_NULL || !pl_accepts(call->op, type) || (in_place && !root) ||
         operands == MPI_IN_PLACE || is_missing(operands, all, type))
@@ -183,6 +171,52 @@ bool pl_legal(const struct pl_call *call, const struct pl_comm_state *comm_state
     if (moves[call->function].receives != NOBODY)
         return legal_move(call, comm_state);
     return call->function == PL_FN_barrier || legal_reduction(call, comm_state);
+}
+
+/* --- what a decision depends on --- */
+
+bool pl_table_of(const struct pl_call *call, const struct pl_comm_state *comm_state,
+                 struct pl_table *out, struct pl_table *in)
+{
+    const struct move *move = &moves[call->function];
+    if (call->function == PL_FN_reduce_scatter)
+        return pl_add_up(call->recvcounts, call->recvcounts, comm_state, in);
+    return (move->out != TABLE || !sends(call, comm_state) ||
+            pl_add_up(call->sendcounts, call->sdispls, comm_state, out)) &&
+           (move->in != TABLE || !receives(call, comm_state) ||
+            pl_add_up(call->recvcounts, call->rdispls, comm_state, in));
+}
+
+static bool lasts(MPI_Op op, MPI_Datatype type)
+{
+    return pl_common_size(type) > 0 || pl_find_known(op, type);
+}
+
+bool pl_lasts(const struct pl_call *call, const struct pl_comm_state *comm_state)
+{
+    if (moves[call->function].receives != NOBODY)
+        return (!sends(call, comm_state) || lasts(MPI_OP_NULL, call->sendtype)) &&
+               (!receives(call, comm_state) || lasts(MPI_OP_NULL, call->recvtype));
+    return call->function == PL_FN_barrier ||
+           (pl_own_op(call->op) != PL_OWN_OPS && lasts(call->op, call->recvtype));
+}
+
+uintptr_t pl_clash(const struct pl_call *call, const struct pl_comm_state *comm_state)
+{
+    const struct move *move = &moves[call->function];
+    const uintptr_t none = UINTPTR_MAX / 2 + 1;
+    const bool reduce = call->function == PL_FN_reduce;
+    if (pl_reduces(call->function))
+        return reduce && call->root != comm_state->rank ? none : 0;
+    if (move->sends != ALL || move->receives != ALL || call->sendbuf == MPI_IN_PLACE)
+        return none;
+    const struct side out = side_of(comm_state, move->out, call->sendbuf, call->sendcount,
+                                    call->sendcounts, call->sdispls, call->sendtype);
+    const struct side in = side_of(comm_state, move->in, call->recvbuf, call->recvcount,
+                                   call->recvcounts, call->rdispls, call->recvtype);
+    MPI_Aint lb, extent = 0;
+    PMPI_Type_get_extent(out.type, &lb, &extent);
+    return out.type == in.type ? (uintptr_t)((out.first - in.first) * extent) : none;
 }
 
 /* --- empty signatures --- */
