@@ -86,7 +86,7 @@ static void make_room(const struct pl_kept *kept, size_t bytes)
     }
 }
 
-void *pl_scratch(MPI_Comm comm, int slot, size_t bytes)
+static PL_NOT_INLINE void *grow(MPI_Comm comm, int slot, size_t bytes)
 {
     struct pl_kept *kept = pl_kept_on(comm);
     if (!kept)
@@ -104,6 +104,13 @@ void *pl_scratch(MPI_Comm comm, int slot, size_t bytes)
     put_first(kept);
     unlock();
     return kept->block[slot];
+}
+
+void *pl_scratch(MPI_Comm comm, int slot, size_t bytes)
+{
+    const struct pl_kept *kept = pl_seen_on(comm);
+    return kept && kept->block[slot] && kept->size[slot] >= bytes ? kept->block[slot]
+                                                                  : grow(comm, slot, bytes);
 }
 
 void pl_scratch_make_room(struct pl_kept *kept, size_t bound)

@@ -26,6 +26,9 @@
 #define PL_A_THREAD _Thread_local __attribute__((tls_model("initial-exec")))
 #endif
 
+/* What is in a function of its own costs a call that does not get there no registers. */
+#define PL_NOT_INLINE __attribute__((noinline))
+
 enum pl_function {
 #define PL_FUNCTION(symbol, name) PL_FN_##symbol,
 #include "functions.def"

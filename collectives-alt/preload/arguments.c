@@ -116,8 +116,8 @@ static bool fit(const struct side *out, const struct side *in)
     return out_size < 0 || in_size < 0 || out->own * out_size == in->own * in_size;
 }
 
-static NOT_INLINE bool legal_move(const struct pl_call *call,
-                                  const struct pl_comm_state *comm_state)
+static PL_NOT_INLINE bool legal_move(const struct pl_call *call,
+                                     const struct pl_comm_state *comm_state)
 {
     const struct move *move = &moves[call->function];
     const bool sending = sends(call, comm_state), receiving = receives(call, comm_state);
@@ -141,8 +141,8 @@ static NOT_INLINE bool legal_move(const struct pl_call *call,
 
 /* Rank 0 has no result of Exscan: it may name any buffer for it, or none. So where one is named
  * twice all ranks do as the library would. */
-static NOT_INLINE bool legal_reduction(const struct pl_call *call,
-                                       const struct pl_comm_state *comm_state)
+static PL_NOT_INLINE bool legal_reduction(const struct pl_call *call,
+                                          const struct pl_comm_state *comm_state)
 {
     const MPI_Datatype type = call->recvtype;
     const bool root = call->function != PL_FN_reduce || call->root == comm_state->rank;
@@ -231,8 +231,8 @@ static bool is_nothing(MPI_Datatype type)
 /* Ranks may write an empty signature as elements of size 0, or as no elements. There are libraries
  * that send a message for the one and wait for none for the other, or the other way round, and
  * hang (Ialltoallv and Ibcast of Open MPI 4.1.4). */
-static NOT_INLINE int run_without(bool out, bool in, const struct pl_spec *spec,
-                                  const struct pl_call *call, int p)
+static PL_NOT_INLINE int run_without(bool out, bool in, const struct pl_spec *spec,
+                                     const struct pl_call *call, int p)
 {
     struct pl_call plain = *call;
     int *zeros = calloc((size_t)p, sizeof *zeros);
@@ -253,8 +253,8 @@ static NOT_INLINE int run_without(bool out, bool in, const struct pl_spec *spec,
     return rc;
 }
 
-static NOT_INLINE int run_move(const struct pl_spec *spec, const struct pl_call *call,
-                               const struct pl_comm_state *comm_state)
+static PL_NOT_INLINE int run_move(const struct pl_spec *spec, const struct pl_call *call,
+                                  const struct pl_comm_state *comm_state)
 {
     const bool out = sends(call, comm_state) && is_nothing(call->sendtype);
     const bool in = receives(call, comm_state) && is_nothing(call->recvtype);

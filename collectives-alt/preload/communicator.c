@@ -139,8 +139,10 @@ static int choose(MPI_Comm comm, enum pl_function function, const struct pl_comm
         if (holds(rule->nprocs, p) && (!rule->by_nodes || (holds(rule->nodes, nodes->count) &&
                                                            rule->ppn.from <= nodes->least_ppn &&
                                                            nodes->most_ppn <= rule->ppn.to)))
-            choice->options[choice->count++] =
-                (struct pl_option){rule->bytes, &first[i], p != comm_state->p, false};
+            choice->options[choice->count++] = (struct pl_option){.bytes = rule->bytes,
+                                                                  .rule = &first[i],
+                                                                  .spec = &rule->spec,
+                                                                  .stands_in = p != comm_state->p};
     }
     choice->known = true;
     choice->untouched = choice->count == 0 && !pl_state.recording;

@@ -63,8 +63,10 @@ EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newintrac
 #define ENTRY(symbol, Name, SHAPE)                                                                 \
     EXPORT int MPI_##Name PL_P_##SHAPE(int, int, )                                                 \
     {                                                                                              \
+        if (!pl_has_rules(PL_FN_##symbol))                                                         \
+            return pl_next.Name PL_G_##SHAPE();                                                    \
         struct pl_comm_state *comm_state = pl_last_comm_state(comm);                               \
-        if (pl_untouched(PL_FN_##symbol, comm_state))                                              \
+        if (comm_state && comm_state->choices[PL_FN_##symbol].untouched)                           \
             return pl_next.Name PL_G_##SHAPE();                                                    \
         struct pl_call call = pl_no_call;                                                          \
         call.function = PL_FN_##symbol;                                                            \

@@ -39,26 +39,23 @@ extern struct pl_active_rule pl_recorded[1]; /* `first` of a function without a 
 
 /* A locked instruction a counter would be felt in a call of a microsecond, so it is spent only
  * where threads may count at the same time. */
-static inline void pl_count(atomic_llong *counter, long long more)
+static inline void pl_count(bool shared, atomic_llong *counter, long long more)
 {
-    if (pl_state.threads)
+    if (shared)
         atomic_fetch_add_explicit(counter, more, memory_order_relaxed);
     else
         atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + more,
                               memory_order_relaxed);
 }
 
-/* What is in a function of its own costs a call that does not get there no registers. */
-#define NOT_INLINE __attribute__((noinline))
-#define ALWAYS_INLINE inline __attribute__((always_inline))
-
 /* --- communicators (communicator.c) --- */
 
 struct pl_option {
     struct pl_interval bytes;
     struct pl_active_rule *rule;
-    bool stands_in; /* the rule is for the nearest number of processes */
-    bool left;      /* the variant got no private communicator here, on any rank */
+    const struct pl_spec *spec; /* of the rule */
+    bool stands_in;             /* the rule is for the nearest number of processes */
+    bool left;                  /* the variant got no private communicator here, on any rank */
 };
 
 /* The way of a call: replaced, or not. */
@@ -99,7 +96,7 @@ struct pl_choice {
     int count;
     struct pl_option *options;
     struct pl_decision *decisions; /* PL_DECISIONS of them, where there are options */
-    struct pl_decision *last;      /* of these; NULL before the first */
+    struct pl_decision *last;      /* of these; NULL before the first, and while recording */
 };
 
 /* What is known of a communicator; lives and dies with it. */
@@ -126,15 +123,12 @@ int pl_comm_state_of(MPI_Comm comm, enum pl_function function, struct pl_comm_st
 
 /* --- calls --- */
 
-/* True if no rule can match: the call goes to the library as it is. Counts it. `comm_state`:
- * pl_last_comm_state. */
-static inline bool pl_untouched(enum pl_function function, const struct pl_comm_state *comm_state)
+/* False if no rule is for the function: the call goes to the library as it is. Counts it. */
+static inline bool pl_has_rules(enum pl_function function)
 {
     struct pl_function_state *state = &pl_state.functions[function];
-    pl_count(&state->calls, 1);
-    if (!atomic_load_explicit(&state->first, memory_order_acquire))
-        return true;
-    return comm_state && comm_state->choices[function].untouched;
+    pl_count(pl_state.threads, &state->calls, 1);
+    return atomic_load_explicit(&state->first, memory_order_acquire) != NULL;
 }
 
 /* What a call begins as. A copy of it is made faster than zeros in the place of unnamed fields. */

@@ -92,42 +92,48 @@ static int find_comm_state(const struct pl_call *call, struct pl_comm_state **co
     return pl_comm_state_of(call->comm, call->function, comm_state);
 }
 
-static inline void count(const struct pl_way *way, struct pl_function_state *state)
+static inline void count(const struct pl_option *option, const struct pl_call *call)
 {
-    const struct pl_option *option = way->option;
-    pl_count(&option->rule->replaced, 1);
+    struct pl_function_state *state = &pl_state.functions[call->function];
+    const bool shared = pl_state.threads;
+    pl_count(shared, &option->rule->replaced, 1);
     if (option->stands_in)
-        pl_count(&option->rule->nearest, 1);
-    pl_count(&state->replaced, 1);
-    pl_count(&state->bytes, way->bytes);
+        pl_count(shared, &option->rule->nearest, 1);
+    pl_count(shared, &state->replaced, 1);
+    pl_count(shared, &state->bytes, call->volume);
 }
 
-/* A variant that was left once is left for good: all ranks know. No predefined datatype that lasts
- * is an empty signature. */
-static ALWAYS_INLINE int run(const struct pl_way *way, struct pl_call *call,
-                             const struct pl_comm_state *comm_state, bool lasts)
+/* A variant that was left once is left for good: all ranks know. */
+static PL_NOT_INLINE int leave(struct pl_option *option, const struct pl_call *call)
 {
-    struct pl_kept *const kept = comm_state->kept;
-    struct pl_option *option = way->option;
-    struct pl_function_state *state = &pl_state.functions[call->function];
-    if (!option->left) {
-        const struct pl_spec *spec = &option->rule->rule->spec;
-        call->values = spec->values;
-        call->volume = way->bytes;
-        call->kept = kept;
-        if (way->scratch > 0)
-            pl_scratch_begin(kept, way->scratch);
-        const int rc = lasts ? spec->variant->run(call) : pl_run(spec, call, comm_state);
-        if (way->scratch > 0)
-            pl_scratch_end(kept);
-        if (rc != PL_LEFT) {
-            count(way, state);
-            return rc;
-        }
-        option->left = true;
-    }
-    pl_count(&state->crowded, 1);
+    option->left = true;
+    pl_count(pl_state.threads, &pl_state.functions[call->function].crowded, 1);
     return pl_call_next(call);
+}
+
+/* No predefined datatype that lasts is an empty signature. An error handler of the application may
+ * make calls of its own, so that `way` is another one afterwards. */
+static inline __attribute__((always_inline)) int run(const struct pl_way *way, struct pl_call *call,
+                                                     const struct pl_comm_state *comm_state,
+                                                     bool lasts)
+{
+    struct pl_option *const option = way->option;
+    const struct pl_spec *const spec = option->spec;
+    const bool takes_memory = way->scratch > 0;
+    call->values = spec->values;
+    call->volume = way->bytes;
+    call->kept = comm_state->kept;
+    if (option->left)
+        return leave(option, call);
+    if (takes_memory)
+        pl_scratch_begin(call->kept, way->scratch);
+    const int rc = lasts ? spec->variant->run(call) : pl_run(spec, call, comm_state);
+    if (takes_memory)
+        pl_scratch_end(call->kept);
+    if (rc == PL_LEFT)
+        return leave(option, call);
+    count(option, call);
+    return rc;
 }
 
 /* A buffer at no address, in place, or neither. */
@@ -137,7 +143,7 @@ static unsigned place_of(const void *buf)
 }
 
 /* Whether other buffers than the last ones change nothing in a decision. */
-static NOT_INLINE bool alike(struct pl_decision *decision, const struct pl_call *call)
+static PL_NOT_INLINE bool alike(struct pl_decision *decision, const struct pl_call *call)
 {
     const struct pl_call *last = &decision->call;
     const uintptr_t distance = (uintptr_t)call->recvbuf - (uintptr_t)call->sendbuf;
@@ -157,8 +163,8 @@ static bool same_table(const struct pl_table *last, const int *counts, const int
                              now.own == last->own && now.first == last->first);
 }
 
-static NOT_INLINE bool same_tables(const struct pl_decision *last, const struct pl_call *call,
-                                   const struct pl_comm_state *comm_state)
+static PL_NOT_INLINE bool same_tables(const struct pl_decision *last, const struct pl_call *call,
+                                      const struct pl_comm_state *comm_state)
 {
     const bool reduces = call->function == PL_FN_reduce_scatter;
     return same_table(&last->out, call->sendcounts, call->sdispls, comm_state) &&
@@ -166,8 +172,9 @@ static NOT_INLINE bool same_tables(const struct pl_decision *last, const struct 
                       comm_state);
 }
 
-static ALWAYS_INLINE bool is_for(struct pl_decision *decision, const struct pl_call *call,
-                                 const struct pl_comm_state *comm_state)
+static inline __attribute__((always_inline)) bool is_for(struct pl_decision *decision,
+                                                         const struct pl_call *call,
+                                                         const struct pl_comm_state *comm_state)
 {
     const struct pl_call *last = &decision->call;
     const bool same_buffers = last->sendbuf == call->sendbuf && last->recvbuf == call->recvbuf;
@@ -187,52 +194,48 @@ static struct pl_decision *place(const struct pl_choice *choice, const struct pl
 }
 
 /* Where the last call had other arguments. */
-static NOT_INLINE int choose(struct pl_call *call, struct pl_comm_state *comm_state)
+static PL_NOT_INLINE int choose(struct pl_call *call, struct pl_comm_state *comm_state)
 {
     struct pl_choice *choice = &comm_state->choices[call->function];
     struct pl_decision *decision = place(choice, call);
     struct pl_table out = {0}, in = {0};
     struct pl_way way = {NULL, 0, 0};
     const bool tables = PL_HAS_TABLES >> call->function & 1u;
-    if (decision->made && is_for(decision, call, comm_state)) {
-        choice->last = decision;
-        way = decision->way;
-        return way.option ? run(&way, call, comm_state, true) : pl_call_next(call);
-    }
-    if (tables && !pl_table_of(call, comm_state, &out, &in))
-        return pl_call_next(call);
-    const bool lasts = find(comm_state, call, &way);
-    if (lasts) {
+    const bool known = decision->made && is_for(decision, call, comm_state);
+    if (!known) {
+        if (tables && !pl_table_of(call, comm_state, &out, &in))
+            return pl_call_next(call);
+        if (!find(comm_state, call, &way))
+            return way.option ? run(&way, call, comm_state, false) : pl_call_next(call);
         *decision =
             (struct pl_decision){.made = true, .call = *call, .out = out, .in = in, .way = way};
         decision->clash = pl_clash(call, comm_state);
-        choice->last = decision;
     }
-    return way.option ? run(&way, call, comm_state, lasts) : pl_call_next(call);
-}
-
-static NOT_INLINE int begin(struct pl_call *call)
-{
-    struct pl_comm_state *comm_state;
-    const int rc = find_comm_state(call, &comm_state);
-    if (rc != MPI_SUCCESS)
-        return rc;
-    return comm_state && comm_state->choices[call->function].count > 0 ? choose(call, comm_state)
-                                                                       : pl_call_next(call);
+    if (!pl_state.recording)
+        choice->last = decision;
+    return decision->way.option ? run(&decision->way, call, comm_state, true) : pl_call_next(call);
 }
 
 int pl_decide(struct pl_call *call, struct pl_comm_state *comm_state)
 {
-    if (!comm_state)
-        return begin(call);
-    struct pl_decision *last = comm_state->choices[call->function].last;
-    if (!last || !is_for(last, call, comm_state))
-        return comm_state->choices[call->function].count > 0 ? choose(call, comm_state)
-                                                             : begin(call);
-    return last->way.option ? run(&last->way, call, comm_state, true) : pl_call_next(call);
+    if (!comm_state || !comm_state->choices[call->function].known) {
+        const int rc = find_comm_state(call, &comm_state);
+        if (rc != MPI_SUCCESS)
+            return rc;
+    }
+    return comm_state && comm_state->choices[call->function].count > 0 ? choose(call, comm_state)
+                                                                       : pl_call_next(call);
+}
+
+static PL_NOT_INLINE int begin(struct pl_call *call, struct pl_comm_state *comm_state)
+{
+    return pl_state.recording ? pl_record(call, comm_state) : pl_decide(call, comm_state);
 }
 
 int pl_replace(struct pl_call *call, struct pl_comm_state *comm_state)
 {
-    return pl_state.recording ? pl_record(call, comm_state) : pl_decide(call, comm_state);
+    struct pl_decision *last = comm_state ? comm_state->choices[call->function].last : NULL;
+    if (!last || !is_for(last, call, comm_state))
+        return begin(call, comm_state);
+    return last->way.option ? run(&last->way, call, comm_state, true) : pl_call_next(call);
 }
