@@ -82,16 +82,21 @@ long long pl_volume_and_size(const struct pl_call *call, int *size);
 /* The same on an intra-communicator of p processes; `rank` is read by functions with a root. */
 long long pl_volume_on(const struct pl_call *call, int p, int rank);
 
-/* Bytes of an element of the commonest types, of which the standard says enough; else 0. */
+/* Bytes of an element of the commonest types, of which the standard says enough; else 0. One
+ * comparison after the other: the first that holds ends it. */
 static inline int pl_common_size(MPI_Datatype type)
 {
-    if (type == MPI_BYTE || type == MPI_CHAR)
+#define PL_IS(common) __builtin_expect(type == (common), 1)
+    if (PL_IS(MPI_BYTE))
         return 1;
-    if (type == MPI_DOUBLE)
+    if (PL_IS(MPI_DOUBLE))
         return sizeof(double);
-    if (type == MPI_INT)
+    if (PL_IS(MPI_INT))
         return sizeof(int);
-    return type == MPI_FLOAT ? (int)sizeof(float) : 0;
+    if (PL_IS(MPI_FLOAT))
+        return sizeof(float);
+    return PL_IS(MPI_CHAR) ? 1 : 0;
+#undef PL_IS
 }
 
 enum pl_kind { PL_DEFAULT, PL_MOCKUP, PL_ALGORITHM, PL_NAIVE };
